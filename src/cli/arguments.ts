@@ -1,9 +1,12 @@
-/** Arguments and options that several commands read the same way. */
+/** Parsers of arguments and options that several commands have. */
 import { InvalidArgumentError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
 import { formatDuration, parseDuration, parseTime } from '../lib/units.ts';
 
-/** For commander: a whole number from `min` to `max`; what is none is refused, never rounded. */
+/**
+ * Builds commander's parser of a whole number from `min` to `max`; another text is refused, never
+ * rounded.
+ */
 export function wholeNumber(min = 0, max = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text);
@@ -13,14 +16,14 @@ export function wholeNumber(min = 0, max = Number.MAX_SAFE_INTEGER): (text: stri
   };
 }
 
-/** For commander: `30s`, `90d` and the like, in milliseconds. */
+/** Commander's parser of a duration (`30s`, `90d`), in milliseconds. */
 export function duration(text: string): number {
   const ms = parseDuration(text);
   if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as 30s.');
   return ms;
 }
 
-/** The same within bounds, in milliseconds. */
+/** Builds commander's parser of a duration within bounds, in milliseconds. */
 export function durationWithin(min: number, max: number): (text: string) => number {
   return (text) => {
     const ms = duration(text);
@@ -31,8 +34,8 @@ export function durationWithin(min: number, max: number): (text: string) => numb
 }
 
 /**
- * A point in time as people give it: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for ago. Epoch
- * milliseconds, never before 1970: nothing is older, and a date ends somewhere.
+ * Reads a point in time as epoch milliseconds: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for
+ * seven days ago. A time before 1970 counts as 1970, because nothing is older.
  */
 export function parseMoment(text: string, now: number): number {
   const ago = parseDuration(text);
@@ -45,13 +48,13 @@ export function parseMoment(text: string, now: number): number {
 
 const REASON_LENGTH_MAX = 1_000;
 
-/** For commander: why somebody does what may be left unexplained. */
+/** Commander's parser of a reason that may be left out. */
 export function remark(text: string): string {
   if (text.length <= REASON_LENGTH_MAX) return text;
   throw new InvalidArgumentError(`It must have ${REASON_LENGTH_MAX} characters at the most.`);
 }
 
-/** For commander: why somebody does what nobody may do without saying so. */
+/** Commander's parser of a reason that an act requires. */
 export function statedReason(text: string): string {
   if (text.trim() !== '' && text.length <= REASON_LENGTH_MAX) return text;
   const most = `${REASON_LENGTH_MAX} characters at the most`;

@@ -7,11 +7,11 @@ import type { Output } from './output.ts';
 export interface CliContext {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly output: Output;
-  /** Knows the secrets of the configuration; the output is scrubbed with it. */
+  /** Knows the secrets of the configuration and removes them from the output. */
   readonly scrubber: Scrubber;
   /** Asks the person at the terminal; gives undefined when nobody sits there. */
   ask(question: string): Promise<string | undefined>;
-  /** The same for a secret: what is typed is not shown. */
+  /** Asks the person at the terminal for a secret: what is typed is not shown. */
   askSecret(question: string): Promise<string | undefined>;
   /** Ends the command with this exit code; without a call it is 0. */
   setExitCode(code: number): void;
@@ -20,9 +20,11 @@ export interface CliContext {
 /** Creates a command: its name, arguments, options, help and action. */
 export type CommandFactory = (context: CliContext) => Command;
 
-/** `Examples:` below a command's help; each line begins with what is typed after `selvedge`. */
+/**
+ * Text `Examples:` below a command's help; each line begins with what is typed after `selvedge`.
+ */
 export function examples(lines: readonly (readonly [typed: string, what: string])[]): string {
-  // A line that goes on in another one is not part of the column.
+  // A command of several lines does not widen the column of commands.
   const width = Math.max(...lines.map(([typed]) => (typed.includes('\n') ? 0 : typed.length)));
   const shown = lines.map(([typed, what]) => `  selvedge ${typed.padEnd(width)}  # ${what}`);
   return `\nExamples:\n${shown.join('\n')}\n`;

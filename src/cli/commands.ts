@@ -1,6 +1,6 @@
 /**
- * The command tree, in the order of the help. A new command is a file and an entry here. What a
- * command line does not need is not loaded for it: all of the house takes half a second.
+ * The command tree, in the order of the help. A new command is a file and an entry here. Modules
+ * that a command line does not need are not loaded for it: all of them take half a second.
  */
 import { Command } from 'commander';
 import type { CliContext, CommandFactory } from './command.ts';
@@ -9,11 +9,11 @@ type Load = () => Promise<CommandFactory>;
 
 /** A command that stands alone, such as `selvedge run`. */
 interface LoneCommand {
-  /** Shown by the help of the program, which does not load the command. */
+  /** Usage for the help of the program, which does not load the command. */
   readonly usage: string;
   readonly summary: string;
   readonly load: Load;
-  /** Works on the whole tree. */
+  /** Whether the command works on the whole command tree, so that every command is loaded. */
   readonly showsAll?: boolean;
 }
 
@@ -281,7 +281,7 @@ function nameOf({ usage }: LoneCommand): string {
   return usage.replace(/ .*/, '');
 }
 
-/** The command for those who only hear of it. */
+/** Makes a stand-in for a command that is only listed, without loading it. */
 function outlineOf(entry: LoneCommand): Command {
   const outline = new Command(nameOf(entry)).summary(entry.summary);
   for (const part of entry.usage.split(' ').slice(1)) {
@@ -292,15 +292,15 @@ function outlineOf(entry: LoneCommand): Command {
 }
 
 /**
- * The tree with the commands that these words may lead to. All are named; of the others there are
- * no options, and nothing below a group.
+ * Makes the command tree for these words: every command is named, but only those that the words may
+ * lead to have options and commands below them.
  */
 export async function commandsFor(
   [first = '', second = '']: readonly string[],
   context: CliContext,
 ): Promise<Command[]> {
   const create = async (load: Load) => (await load())(context);
-  // A person waits at a prompt for the names, which need no other command.
+  // Listing names for completion needs no other command, and a person waits for it at a prompt.
   const isAll =
     second !== 'names' && COMMANDS.some((entry) => entry.showsAll && nameOf(entry) === first);
   const commands = COMMANDS.map((entry) =>
@@ -310,7 +310,7 @@ export async function commandsFor(
     const group = new Command(name).description(description);
     if (!isAll && name !== first) return group;
     const named = Object.entries(below).filter(([one]) => name === first && one === second);
-    // Without a known name all commands of the group are shown.
+    // Without a known name, all commands of the group are loaded and shown.
     const loads = named.length > 0 ? named : Object.entries(below);
     for (const command of await Promise.all(loads.map(([, load]) => create(load)))) {
       group.addCommand(command);

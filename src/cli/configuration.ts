@@ -1,18 +1,18 @@
-/** The configuration of a command's call. */
+/** Finds and loads the configuration that a command works with. */
 import type { Command } from 'commander';
 import { findConfigFile } from '../config/find.ts';
 import { type LoadedConfig, requireConfig } from '../config/load.ts';
 import type { CliContext } from './command.ts';
 
-/** The configuration file of this call, by `--config`, the environment or the system's place. */
+/** Finds the configuration file by `--config`, the environment or the system's place. */
 export function configFileOf(command: Command, context: CliContext): string {
   const { config } = command.optsWithGlobals<{ config?: string }>();
   return findConfigFile(config, context.env);
 }
 
 /**
- * The configuration of this call; a ConfigError that lists every mistake when it is wrong. Most
- * commands never need a secret, and outside of the service none of its credentials is there.
+ * Loads the configuration for a command; throws a ConfigError that lists every mistake. Secrets may
+ * be absent: most commands need none, and the service's credentials are only there for the service.
  */
 export function configOf(
   command: Command,

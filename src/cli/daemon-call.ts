@@ -1,4 +1,4 @@
-/** How a command asks the running daemon, which alone may write the database while it runs. */
+/** Lets a command ask the running daemon, which alone may write the database while it runs. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -15,10 +15,10 @@ import { configOf } from './configuration.ts';
 const localSchema = z.object({ url: z.string(), token: z.string() });
 const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
-/** An answer of the daemon that takes longer than this was never coming. */
+/** Milliseconds to wait for the daemon's answer; one that takes longer will never come. */
 const ANSWER_MS = 600_000;
 
-/** No connection came about, so nothing was asked. */
+/** Error codes of a connection that did not come about, so that the daemon did nothing. */
 const NOT_ASKED = new Set<unknown>(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT']);
 
 function readLocal(dataDir: string): z.output<typeof localSchema> {
@@ -33,7 +33,7 @@ function readLocal(dataDir: string): z.output<typeof localSchema> {
 }
 
 export interface DaemonCall<T> {
-  /** Such as `/api/sync/run`. */
+  /** Path of the local API, such as `/api/sync/run`. */
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   readonly answer: z.ZodType<T>;
@@ -52,7 +52,10 @@ function brokenOff(cause: unknown): never {
   throw new RetryLaterError('local.broken_off', broken, { hint, cause });
 }
 
-/** A daemon that was killed takes its address away no more: who has it now knows not its token. */
+/**
+ * Whether the answer is another program's: a killed daemon leaves its address in the file, and the
+ * program that has it now does not know the daemon's token.
+ */
 function isOther(status: number, body: unknown): boolean {
   if (status === 200) return body === undefined;
   return status === 401 || !refusal.safeParse(body).success;
@@ -79,12 +82,14 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
   }
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
-  // Wrong whatever the daemon's state: a mistake of the command line.
+  // Status 400 is a mistake of the command line, whatever state the daemon is in.
   if (answer.statusCode === 400) throw new UsageError(code, message, { hint });
   throw new RefusedError(code, message, { hint });
 }
 
-/** Calls {@link askDaemon} for the daemon of this configuration, in the name of this user. */
+/**
+ * Asks the daemon of this configuration, in the name of this user; throws like {@link askDaemon}.
+ */
 export function askRunningDaemon<T>(
   command: Command,
   context: CliContext,
@@ -96,13 +101,13 @@ export function askRunningDaemon<T>(
 }
 
 export interface Change<T> extends DaemonCall<T> {
-  /** Why, for the audit. */
+  /** Reason of the change, for the audit. */
   readonly reason: string;
-  /** The same by ourselves, when no daemon runs. */
+  /** Makes the same change in the database itself, when no daemon runs. */
   readonly offline: (parts: OfflineParts, asker: Actor) => Promise<T>;
 }
 
-/** A change by the running daemon, or by ourselves when none runs. */
+/** Makes a change through the running daemon, or in the database itself when none runs. */
 export async function viaDaemonOrOffline<T>(
   command: Command,
   context: CliContext,
@@ -111,7 +116,7 @@ export async function viaDaemonOrOffline<T>(
   const { config } = configOf(command, context);
   const asker = { actor: `cli:${userName()}`, reason };
   const deps = { clock: systemClock(), random: systemRandom(), scrubber: context.scrubber };
-  // A command that only asks needs no store.
+  // The module for offline work is loaded late, because a command that only asks needs no store.
   const { workOffline } = await import('../daemon/commands/offline.ts');
   try {
     return await workOffline(config, deps, (parts) => offline(parts, asker));

@@ -1,4 +1,4 @@
-/** The logger of a command that runs for long, as the configuration and the surroundings say. */
+/** Makes the logger of a long-running command, as the configuration and the environment say. */
 import type { Config } from '../config/schema.ts';
 import { isJournald } from '../lib/log/journald.ts';
 import { createLogger, type LogFormat, type Logger, type LogLevel } from '../lib/log.ts';
@@ -6,7 +6,10 @@ import type { CliContext } from './command.ts';
 
 type Around = Pick<CliContext, 'env' | 'output' | 'scrubber'>;
 
-/** Under systemd journald reads priorities; on a terminal people read; else programs do. */
+/**
+ * Chooses the log format: with priorities under journald, for people on a terminal, else for
+ * programs.
+ */
 function formatFor({ env, output }: Around, wanted: Config['log']['format']): LogFormat {
   if (wanted !== 'auto') return wanted;
   if (isJournald(env, process.stdout.fd)) return 'journal';

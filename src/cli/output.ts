@@ -1,7 +1,7 @@
 /**
- * Output of commands: results to standard output (a table for people, JSON for programs), all
- * else to standard error. A reader that goes away early (`| head`) is no error. Texts come from
- * outside: what would steer the terminal is shown instead.
+ * Output of commands: results to standard output (a table for people, JSON for programs), all else
+ * to standard error. A reader that goes away early (`| head`) is no error. Control characters in
+ * texts from outside are escaped, so that they cannot steer the terminal.
  */
 import { styleText } from 'node:util';
 import { isJsonObject } from '../lib/json.ts';
@@ -15,40 +15,46 @@ export interface TextSink {
   write(text: string | Uint8Array): unknown;
   on?(event: 'error', listener: (error: Error) => void): unknown;
   readonly isTTY?: boolean | undefined;
-  /** Width of a terminal, which changes with its window. */
+  /** Width of the terminal in columns, which changes with its window. */
   readonly columns?: number | undefined;
 }
 
 export interface Output {
-  /** A line of the result. */
+  /** Writes a line of the result. */
   line(text?: string): void;
-  /** A line for programs: as it is, unless a person is watching. */
+  /** Writes a line for programs, unchanged unless standard output is a terminal. */
   data(text: string): void;
-  /** A file for programs, byte by byte; only for what holds no secret of the configuration. */
+  /**
+   * Writes a file for programs byte by byte; it is not scrubbed, so it must hold no secret of the
+   * configuration.
+   */
   bytes(content: Uint8Array): void;
-  /** A sequence of our own that steers the terminal. */
+  /** Writes a control sequence of our own for the terminal. */
   control(sequence: string): void;
-  /** A value as indented JSON: the whole result of a `--json` command. */
+  /** Writes a value as indented JSON: the whole result of a `--json` command. */
   json(value: unknown): void;
-  /** Rows under their titles, columns aligned and, on a terminal, fitted to its width. */
+  /** Writes a table: rows under titles, columns aligned and, on a terminal, fitted to its width. */
   table(titles: readonly string[], rows: readonly (readonly string[])[]): void;
-  /** A remark for the person at the terminal, on standard error. */
+  /** Writes a remark for the person at the terminal, to standard error. */
   note(text: string): void;
-  /** Overwrites the line that says how far a command is; no text takes it away. */
+  /** Overwrites the line that says how far a command is; other output does not remove it. */
   progress(text: string): void;
-  /** Whether somebody can see that line: standard error is a terminal. */
+  /** Whether the progress line can be seen: standard error is a terminal. */
   readonly hasProgress: boolean;
-  /** Text for the next line, in colour where it is for a terminal and NO_COLOR is not set. */
+  /** Styles part of the next line; in colour if it goes to a terminal and NO_COLOR is not set. */
   style(style: Style, text: string): string;
-  /** Whether a person is watching standard output. */
+  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
-  /** Width of the terminal now; 80 where there is none. */
+  /** Gives the width of the terminal in columns now; 80 without a terminal. */
   readonly columns: () => number;
-  /** Whether the reader of standard output has gone: a command that goes on may stop. */
+  /** Whether the reader of standard output has gone, so that a command may stop. */
   readonly isClosed: () => boolean;
 }
 
-/** A line, or several, with nothing in it that steers a terminal but our own pieces, each once. */
+/**
+ * Escapes control characters in a text, except those of our own styled pieces, each of which counts
+ * once.
+ */
 function shownBut([piece, ...others]: readonly string[], text: string): string {
   if (piece === undefined) return visible(text, '\n\t');
   const at = text.indexOf(piece);
@@ -61,17 +67,19 @@ const DEFAULT_COLUMNS = 80;
 
 const ERASE_LINE = '\r\u001b[2K';
 
-/** Terminal colours follow the conventions of NO_COLOR and FORCE_COLOR. */
+/** Whether to write in colour, by the conventions of NO_COLOR and FORCE_COLOR. */
 function wantsColour(sink: TextSink, env: Readonly<Record<string, string | undefined>>): boolean {
   if (env.NO_COLOR !== undefined && env.NO_COLOR !== '') return false;
   if (env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '0') return true;
   return sink.isTTY === true && env.TERM !== 'dumb';
 }
 
-/** A closed pipe, and a terminal that went away. */
+/** Error codes of a closed pipe, and of a terminal that went away. */
 const READER_GONE = new Set<unknown>(['EPIPE', 'EIO']);
 
-/** Stops writing, quietly, once the reader is gone: what goes on ends in its own order. */
+/**
+ * Makes a writer that quietly stops once the reader is gone, so that the command ends in its order.
+ */
 function quietWriter(
   sink: TextSink,
   scrub: (text: string) => string,
@@ -92,7 +100,9 @@ function quietWriter(
   };
 }
 
-/** Everything written passes `scrub`, which takes out secrets that found their way into a text. */
+/**
+ * Makes the output of commands. All text passes `scrub`, which removes secrets that got into it.
+ */
 export function createOutput(
   stdout: TextSink,
   stderr: TextSink,
@@ -102,7 +112,7 @@ export function createOutput(
   const out = quietWriter(stdout, scrub);
   const remarks = quietWriter(stderr, scrub);
   const isColoured = wantsColour(stdout, env);
-  // Styled pieces of the next line: any other colour came from outside.
+  // Only the styled pieces of the next line may have colours: any other colour came from outside.
   const styled: string[] = [];
   const shown = (text: string): string => shownBut(styled.splice(0), text);
   const hasProgress = stderr.isTTY === true && env.TERM !== 'dumb';
@@ -141,7 +151,7 @@ export function createOutput(
     hasProgress,
     style,
     isTerminal: stdout.isTTY === true,
-    // A terminal that does not know its width says 0.
+    // A terminal that does not know its width reports 0.
     columns: () => stdout.columns || DEFAULT_COLUMNS,
     isClosed: out.isClosed,
   };

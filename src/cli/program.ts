@@ -1,4 +1,4 @@
-/** The frame of the command line: global options, help, errors and exit codes. */
+/** The frame of all commands: global options, help, errors and exit codes. */
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
@@ -12,11 +12,11 @@ import { commandsFor } from './commands.ts';
 import { createOutput, type Output, type TextSink } from './output.ts';
 import { requireOverUrl } from './remote/over-url.ts';
 
-/** The world outside: streams and environment, injected so that tests can look on. */
+/** Streams and environment of the process, injected for tests. */
 export interface CliIo {
   readonly stdout: TextSink;
   readonly stderr: TextSink;
-  /** Input for questions; nobody is asked unless it is a terminal. */
+  /** Gives the input for questions; nobody is asked unless it is a terminal. */
   readonly stdin?: () => NodeJS.ReadableStream & { readonly isTTY?: boolean };
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -33,14 +33,14 @@ function exitCodeTable(): string {
   return `\nExit codes:\n${rows.join('\n')}\n\n${json}\n\n${more}`;
 }
 
-/** An empty default says nothing to a reader of the help; what must be given looks optional. */
+/** Describes an option in the help: marks required ones, and leaves out an empty default. */
 function optionDescription(option: Option): string {
   const text = new Help().optionDescription(option);
   if (option.mandatory) return `${text} (required)`;
   return text.replace(/ \(default: (""|\[\]|\{\})\)$/, '');
 }
 
-/** Applies the frame to a command and everything below it. */
+/** Gives a command, and everything below it, the common help and error output. */
 function frame(command: Command, output: Output, stderr: TextSink, stdout: TextSink): Command {
   command
     .exitOverride()
@@ -63,7 +63,7 @@ function frame(command: Command, output: Output, stderr: TextSink, stdout: TextS
   return command;
 }
 
-/** The program, with what the command line may lead to: see commands.ts. */
+/** Makes the program with the commands that the command line may lead to: see commands.ts. */
 async function createProgram(
   args: readonly string[],
   context: CliContext,
@@ -100,7 +100,7 @@ async function createProgram(
     ]) + exitCodeTable(),
   );
   frame(program, context.output, io.stderr, io.stdout);
-  // Just as they are found when the program is run; `--version` ends here.
+  // The words are parsed as they are when the program runs; `--version` ends the program here.
   const { operands } = program.parseOptions([...args]);
   for (const command of await commandsFor(operands, context)) {
     program.addCommand(frame(command, context.output, io.stderr, io.stdout));
@@ -110,7 +110,8 @@ async function createProgram(
 
 function reportError(thrown: unknown, { env, output }: CliContext): number {
   const error = toError(thrown);
-  // A search of the journal for warnings must find why a daemon does not start.
+  // Errors get a priority under journald, so that a search for warnings finds why a daemon does not
+  // start.
   const priority = isJournald(env, process.stderr.fd) ? '<3>' : '';
   const tell = (text: string): void => output.note(text.replace(/^(?=.)/gm, priority));
   tell(`selvedge: ${error.message}`);
@@ -122,12 +123,12 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
     tell('hint: free space on that disk, and try again');
     return exitCodeOf(error);
   }
-  // Any other error was not foreseen: a bug report needs its stack.
+  // Any other error is unexpected, and a bug report needs its stack.
   tell(error.stack ?? '');
   return EXIT.bug.code;
 }
 
-/** Commander has said that there is no such command; this says what became of it. */
+/** Explains what became of a command that commander does not know, if it was renamed or removed. */
 async function noteRenamed(args: readonly string[], output: Output): Promise<void> {
   const { renamedHint } = await import('../config/renamed.ts');
   const [first = '', second = ''] = args.filter((word) => !word.startsWith('-'));
@@ -138,7 +139,7 @@ async function noteRenamed(args: readonly string[], output: Output): Promise<voi
 async function ask(io: CliIo, question: string, isSecret = false): Promise<string | undefined> {
   const input = io.stdout.isTTY === true ? io.stdin?.() : undefined;
   if (input?.isTTY !== true) return undefined;
-  // Reading key by key switches the terminal's own echo off, and nothing is written in its place.
+  // Reading key by key switches the terminal's echo off, and nothing is written in its place.
   const nowhere = { output: new Writable({ write: (_chunk, _coding, done) => done() }) };
   const lines = createInterface({ input, ...(isSecret ? { ...nowhere, terminal: true } : {}) });
   try {
@@ -150,7 +151,7 @@ async function ask(io: CliIo, question: string, isSecret = false): Promise<strin
   }
 }
 
-/** Runs one command line (without `node` and the program's name) and gives its exit code. */
+/** Runs one command line (without `node` and the program's name) and returns its exit code. */
 export async function runCli(args: readonly string[], io: CliIo): Promise<number> {
   const scrubber = createScrubber();
   const output = createOutput(io.stdout, io.stderr, io.env, scrubber.scrub);

@@ -1,4 +1,6 @@
-/** A reading command's way to the database: read-only, beside the daemon or without one. */
+/**
+ * Opens the database for a command that only reads: read-only, beside the daemon or without one.
+ */
 import type { Command } from 'commander';
 import type { Config } from '../config/schema.ts';
 import { type Db, openReadOnlyStore, type Store, storeOptions } from '../store/store.ts';
@@ -21,8 +23,8 @@ export async function withMirror<T>(
 }
 
 /**
- * The rows to show of those that were read, which are one more than `limit` when there are more:
- * who counts on having seen all of them must hear of it.
+ * Limits rows to the number shown. One row more than `limit` was read: if it is there, a note tells
+ * that not all are shown.
  */
 export function firstRows<T>(output: Output, rows: readonly T[], limit: number): readonly T[] {
   if (rows.length > limit) output.note(`there are more than ${limit} rows; --limit shows more`);

@@ -1,4 +1,4 @@
-/** `selvedge run`: the daemon. */
+/** `selvedge run`: runs the daemon. */
 import { Command } from 'commander';
 import { describeConfig } from '../config/describe.ts';
 import { showProblem } from '../config/problems.ts';
@@ -16,8 +16,8 @@ interface RunOptions {
 }
 
 /**
- * systemd sends SIGHUP for a reload, a terminal when it closes. A shell inherits INVOCATION_ID from
- * a terminal that systemd has started, so an output that is a terminal says more.
+ * Whether SIGHUP means a reload: systemd sends it for that, a terminal when it closes. A shell
+ * inherits INVOCATION_ID from a terminal that systemd has started, so output to a terminal decides.
  */
 function reloadsAtHangUp({ env, output }: CliContext, { reloadOnHup }: RunOptions): boolean {
   if (reloadOnHup === true) return true;
@@ -37,7 +37,8 @@ export function run(context: CliContext): Command {
     .option('--reload-on-hup', 'load the rules again at SIGHUP outside of systemd too')
     .addHelpText('after', examples([['run --config /etc/selvedge/selvedge.yaml', 'in the front']]))
     .action(async (options: RunOptions, command: Command) => {
-      // Before anything that takes long: a reload asked for meanwhile must not end the start.
+      // SIGHUP is held before anything that takes long: a reload asked for meanwhile must not end
+      // the start.
       const early = reloadsAtHangUp(context, options) ? holdHangUps() : undefined;
       const { config, warnings } = configOf(command, context, 'none');
       const file = configFileOf(command, context);

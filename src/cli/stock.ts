@@ -1,4 +1,4 @@
-/** `selvedge stock`: the stock of a barcode or a style, now, at some time, or through time. */
+/** `selvedge stock`: shows the stock of a barcode or a style, now, at a time, or through time. */
 import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { UsageError } from '../lib/errors.ts';
@@ -31,13 +31,13 @@ function timeOf(text: string | undefined): number | undefined {
   });
 }
 
-/** Ten-thousandths in the mirror. */
+/** Columns of the mirror that are in ten-thousandths. */
 const MONEY = new Set([
   ...['price', 'wsp_price', 'price_original', 'b2c_sale_price', 'net_price'],
   ...['price_before_discount', 'discount_percent'],
 ]);
 
-/** With decimals where it is an amount. */
+/** Converts a value to a decimal number if its column is in ten-thousandths. */
 function plain(column: string, value: SqlValue): SqlValue {
   return MONEY.has(column) && typeof value === 'number' ? decimalOf(value) : value;
 }
@@ -82,7 +82,7 @@ function historyOf({ row, changes }: StockVariant) {
   }));
 }
 
-/** For programs. */
+/** Changes of a variant as JSON for programs. */
 function historyJson(variant: StockVariant) {
   return historyOf(variant).map(({ row: _own, changed, ...entry }) => ({
     ...entry,

@@ -1,32 +1,33 @@
 /**
- * Tables for people: numbers to the right, states in colour, and texts cut so that a row stays in
- * one line of the terminal. Without a terminal nothing is cut: programs read such output too.
+ * Makes tables for people: numbers to the right, states in colour, and texts cut so that a row
+ * stays on one line of the terminal. Without a terminal nothing is cut: programs read such output
+ * too.
  */
 import { styleText } from 'node:util';
 
 const GAP = '  ';
-/** Texts are not cut below this, however narrow the terminal is. */
+/** Minimum width to which a column of texts is narrowed, whatever the terminal's width. */
 const TEXT_WIDTH_MIN = 6;
 const CUT = '…';
 
 const NUMBER = /^-?\d[\d.,]*(?: [A-Z]{3})?$/;
-/** Numbers of documents and the like, which are of no use without their end. */
+/** Matches ids, document numbers and the like, which are of no use without their end. */
 const IDENTIFIER = /^(?=\S*\d)\S{1,16}$/;
-/** A cell that says that there is no value. */
+/** Matches a cell that says that there is no value. */
 const NOTHING = /^[-?]?$/;
 
-/** Characters that take two columns: of East Asia, and pictures. */
+/** Matches characters that take two columns: of East Asia, and pictures. */
 const WIDE =
   /\p{Script=Han}|\p{Script=Kana}|\p{Script=Hira}|\p{Script=Hang}|\p{Emoji_Presentation}/u;
-/** Characters that take none: accents of their own, and joiners. */
+/** Matches characters that take no column: combining accents, and joiners. */
 const NARROWEST = /[\p{Mn}\p{Me}\u200b-\u200d]/u;
 
-/** Nearly all texts, which need no look at each character. */
+/** Matches nearly all texts: printable ASCII, whose width is its length. */
 const PLAIN = /^[\x20-\x7e]*$/;
 
 type Colour = Parameters<typeof styleText>[0];
 
-/** Titles of columns whose first word is a state. */
+/** Titles of columns whose cells begin with a state. */
 const STATE_TITLES = new Set(['STATE', 'STATUS', 'DECISION', 'OUTCOME', 'PUSH', 'UNTIL']);
 
 const STATES: ReadonlyMap<string, Colour> = new Map<string, Colour>(
@@ -46,7 +47,7 @@ function charWidth(char: string): number {
   return WIDE.test(char) ? 2 : 1;
 }
 
-/** Columns of the terminal that a text takes. */
+/** Number of terminal columns that a text takes. */
 function widthOf(text: string): number {
   if (PLAIN.test(text)) return text.length;
   let width = 0;
@@ -54,7 +55,7 @@ function widthOf(text: string): number {
   return width;
 }
 
-/** The beginning of a text that fits, with a sign that there is more. */
+/** Cuts a text to a width, with a sign that there is more. */
 function cut(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let kept = '';
@@ -73,7 +74,10 @@ function colourOf(title: string, cell: string): Colour | undefined {
   return STATES.get(/^\w+/.exec(cell)?.[0] ?? '');
 }
 
-/** The first column names the row, and stays to the left whatever is in it. */
+/**
+ * Whether a column holds numbers. The first column never counts, because it names the row and stays
+ * to the left.
+ */
 function isNumeric(column: number, cells: readonly string[]): boolean {
   const values = cells.filter((cell) => !NOTHING.test(cell));
   return column > 0 && values.length > 0 && values.every((cell) => NUMBER.test(cell));
@@ -83,7 +87,7 @@ interface Column {
   readonly title: string;
   readonly numeric: boolean;
   readonly width: number;
-  /** Least width of the column. */
+  /** Minimum width to which the column may be narrowed. */
   readonly least: number;
 }
 
@@ -97,7 +101,7 @@ function columnOf(title: string, at: number, rows: readonly (readonly string[])[
   return { title, numeric, width, least };
 }
 
-/** Narrows the widest texts until all fit, or nothing can be narrowed any more. */
+/** Narrows the widest columns until the table fits, or no column can be narrowed any more. */
 function fitted(columns: readonly Column[], width: number): readonly Column[] {
   const gaps = GAP.length * (columns.length - 1);
   let fitting = columns;
@@ -114,12 +118,12 @@ function fitted(columns: readonly Column[], width: number): readonly Column[] {
 }
 
 export interface TableLook {
-  /** Width of the terminal; undefined: there is none, and nothing is cut. */
+  /** Width of the terminal in columns; undefined: no terminal, and nothing is cut. */
   readonly width: number | undefined;
   readonly isColoured: boolean;
 }
 
-/** The lines of a table, the titles first. Nothing in the cells may steer a terminal. */
+/** Makes the lines of a table, the titles first. Cells must not contain control characters. */
 export function tableLines(
   titles: readonly string[],
   rows: readonly (readonly string[])[],

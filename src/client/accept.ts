@@ -59,7 +59,10 @@ function ofArray(schema: z.ZodArray): Accepts | undefined {
   return accepts && ((value) => Array.isArray(value) && value.every(accepts));
 }
 
-/** Only for objects that keep unknown members. */
+/**
+ * Builds the acceptor of an object schema; only schemas that keep unknown members have one, because
+ * stripping members needs a copy.
+ */
 function ofObject(schema: z.ZodObject): Accepts | undefined {
   const { shape, catchall } = schema._zod.def;
   if (!(catchall instanceof z.ZodUnknown)) return COMPLEX;
@@ -96,7 +99,7 @@ function ofSchema(schema: z.core.$ZodType): Accepts | undefined {
   return schema instanceof z.ZodObject ? ofObject(schema) : COMPLEX;
 }
 
-/** Undefined: the schema does more than check types. */
+/** Builds the acceptor of a schema; undefined when the schema does more than check types. */
 export function acceptorOf<T>(
   schema: z.core.$ZodType<T>,
 ): ((value: unknown) => value is T) | undefined {

@@ -22,10 +22,10 @@ import {
 import type { Included } from './v2/document.ts';
 import { type ResourceType, resourceSchemas } from './v2/resources.ts';
 
-/** A member that could not be read. */
+/** Rows in which one member could not be read, with an example. */
 export interface Unreadable {
   readonly rows: number;
-  /** Shortened JSON. */
+  /** First unreadable value of the member, as shortened JSON. */
   readonly example: string;
 }
 
@@ -34,12 +34,12 @@ interface DriftReport {
   readonly unknownMembers: Readonly<Record<string, number>>;
   /** `path=value` → occurrences: `status=on_hold`. */
   readonly newValues: Readonly<Record<string, number>>;
-  /** Member path → rows in which its value has no known form. */
+  /** Member path → number of rows in which the member cannot be read, with an example. */
   readonly unreadable: Readonly<Record<string, Unreadable>>;
 }
 
 export interface DriftMeter {
-  /** Counts the kept members of rows; `times`: number of identical rows. */
+  /** Compares rows with the schema and counts their drift; `times`: number of identical rows. */
   note(rows: readonly unknown[], times?: number): void;
   report(): DriftReport;
 }
@@ -47,13 +47,13 @@ export interface DriftMeter {
 /** Member path → values listed by the contract. */
 type KnownValues = Readonly<Record<string, readonly string[]>>;
 
-/** Maximum of distinct paths or values; more would only be noise. */
+/** Maximum of distinct paths or values that are counted; more would only be noise. */
 const ENTRIES_MAX = 200;
 const VALUE_CHARS_MAX = 60;
 
 type Members = ReadonlyMap<string, z.core.$ZodType>;
 
-/** Strips wrappers that only say whether the member must be present. */
+/** Strips schema wrappers that only say whether a member must be present. */
 function bare(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
     return bare(schema.unwrap());
@@ -63,7 +63,7 @@ function bare(schema: z.core.$ZodType): z.core.$ZodType {
   return bare(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
 }
 
-/** Members of an object, or of each object in a list. */
+/** Members of an object schema, or of the objects in a list. */
 function membersOf(schema: z.core.$ZodType): Members | undefined {
   const inner = bare(schema);
   if (inner instanceof z.ZodArray) return membersOf(inner.element);
@@ -74,12 +74,12 @@ function membersOf(schema: z.core.$ZodType): Members | undefined {
 interface Shape {
   readonly path: string;
   readonly children: ReadonlyMap<string, Shape | undefined>;
-  /** Checks a member against the contract. */
+  /** Checks of each member's value against the contract, by the member's name. */
   readonly accepts: ReadonlyMap<string, (value: unknown) => boolean>;
   readonly known: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** Replacement for U+0000 (lib/reading/odd-json.ts). */
+/** Visible replacement for U+0000 in a text (lib/reading/odd-json.ts). */
 const SHOWN_NUL = '\u2400';
 
 function acceptorOfMember(schema: z.core.$ZodType): (value: unknown) => boolean {
@@ -152,7 +152,7 @@ function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMet
   };
 }
 
-// Drift meter per V1 shape, with the values that the contract lists.
+// The drift meters for V1, one per shape, with the values that the contract lists.
 
 const SCHEMAS = {
   brand: brandSchema,
@@ -183,14 +183,14 @@ export function v1DriftMeter(kind: keyof typeof SCHEMAS): DriftMeter {
   return createDriftMeter(SCHEMAS[kind], VALUES[kind]);
 }
 
-// Drift meter per V2 resource type, with the values that the contract lists.
+// The drift meters for V2, one per resource type, with the values that the contract lists.
 
 export function v2DriftMeter(type: ResourceType): DriftMeter {
   const values = type === 'styleColor' ? { 'attributes.noosType': ['none', 'noos'] } : {};
   return createDriftMeter(resourceSchemas[type], values);
 }
 
-/** Drift of a page's `included`: name → occurrences. */
+/** Drift in the `included` part of a V2 page: its name → number of occurrences. */
 export function driftOfIncluded({ wasArray, unknownTypes }: Included): ReadonlyMap<string, number> {
   const types = [...unknownTypes].map(([type, count]) => [`included.${type}`, count] as const);
   return new Map([...(wasArray ? [['included=array', 1] as const] : []), ...types]);

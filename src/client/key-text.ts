@@ -1,9 +1,9 @@
-/** Schema for text used as a key. */
+/** Defines the schema for text used as a key. */
 import { z } from 'zod';
 
 /**
- * Neither empty nor blank, and valid in every encoding: JSON may contain half a character
- * (`"\ud800"`), which the database would return as another key.
+ * Key text is neither empty nor blank, and valid in every encoding: JSON may contain half a
+ * character (`"\ud800"`), which the database would return as another key.
  */
 export const keyText = z
   .string()

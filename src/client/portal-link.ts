@@ -1,10 +1,10 @@
-/** A link into the webhook portal: works once and opens everything, so it is a secret. */
+/** A link into the relay's webhook portal works once and opens everything, so it is a secret. */
 import { z } from 'zod';
 import { Secret } from '../lib/secret.ts';
 
 export interface PortalLink {
   readonly url: Secret;
-  /** ISO text, if given. */
+  /** Time at which the link expires, as ISO text; undefined: the service does not say. */
   readonly expiresAt: string | undefined;
 }
 

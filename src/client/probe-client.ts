@@ -22,7 +22,7 @@ import type { Route } from './http/tunnel.ts';
 
 export interface PlainRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Absolute; its own query is merged with `query`. */
+  /** Absolute URL; its own query is merged with `query`. */
   readonly url: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -33,46 +33,52 @@ export interface PlainAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
   readonly text: string;
-  /** Undefined: not JSON, or truncated JSON. */
+  /** Parsed body; undefined: it is not JSON, or truncated JSON. */
   readonly json: unknown;
-  /** The body was longer than the part kept. */
+  /** Whether the body was longer than the part that was kept. */
   readonly isCut: boolean;
-  /** The service's clock minus ours, by the `Date` header; undefined: no such header. */
+  /**
+   * Milliseconds by which the service's clock is ahead of ours, by the `Date` header; undefined: no
+   * such header.
+   */
   readonly clockOffsetMs: number | undefined;
 }
 
-/** Rate that the service accepted before it answered 429. */
+/** Request rate that the service accepted before it answered 429. */
 interface Pace {
   readonly requestsPerSecond: number;
 }
 
 export interface ProbeClient extends AsyncDisposable {
   ask(request: PlainRequest): Promise<PlainAnswer>;
-  /** Sends at once, whatever the answer is; several may run concurrently. */
+  /** Sends a request at once, whatever the answer is; several may run concurrently. */
   askOnce(request: PlainRequest): Promise<PlainAnswer>;
-  /** Number of requests sent. */
+  /** Number of requests sent so far. */
   sent(): number;
-  /** Undefined: no 429 so far. */
+  /** Request rate learned from a 429; undefined: none came so far. */
   pace(): Pace | undefined;
 }
 
 export interface ProbeClientOptions extends Route {
   readonly deadlines: Deadlines;
-  /** Time between requests. */
+  /** Milliseconds between two requests. */
   readonly gapMs: number;
   /** Maximum concurrency of {@link ProbeClient.askOnce}. */
   readonly connections?: number | undefined;
-  /** Maximum body size; the rest is not read. */
+  /** Maximum bytes of a body that are read; the rest is dropped. */
   readonly bodyBytesMax: number;
 }
 
 const TOO_FAST = 429;
 const ATTEMPTS_MAX = 6;
-/** Wait after a 429 without `Retry-After`. */
+/** Milliseconds to wait after a 429 without `Retry-After`. */
 const PAUSE_MS = 1_000;
-/** Longest wait that a probe accepts. */
+/** Longest wait in milliseconds that a probe accepts after a 429. */
 const PAUSE_MS_MAX = 65_000;
-/** First waits after a 5xx or a broken connection; then the service counts as unavailable. */
+/**
+ * Milliseconds to wait after the first and second 5xx or broken connection; a third means that the
+ * service is unavailable.
+ */
 const AWAY_WAITS_MS: readonly number[] = [1_000, 4_000];
 const SECOND_MS = 1_000;
 const SLOWER = 0.8;
@@ -84,8 +90,8 @@ interface Sent {
 }
 
 /**
- * Requests per second accepted before the refusal: a burst uses saved-up quota plus quota gained
- * meanwhile.
+ * Request rate accepted before the 429, by the stated limit or else by the last burst, which used
+ * saved-up quota plus quota gained meanwhile.
  */
 function paceOf(headers: AnswerHeaders, times: readonly number[], pauseMs: number): number {
   const limit = Number(headerText(headers, 'x-ratelimit-limit') ?? Number.NaN);
@@ -137,7 +143,7 @@ function answerOf({ status, headers, body }: Sent, bytesMax: number, nowMs: numb
   };
 }
 
-/** Rate control: starts with a guess and follows the service. */
+/** Spaces the requests of a probe: starts with a guess and follows the service's 429s. */
 function createPacer({ gapMs: gapFirstMs }: ProbeClientOptions, clock: Clock) {
   const times: number[] = [];
   let gapMs = gapFirstMs;
@@ -157,7 +163,7 @@ function createPacer({ gapMs: gapFirstMs }: ProbeClientOptions, clock: Clock) {
           hint: 'the service asks for patience: try again then',
         });
       }
-      // The first rate may stem from a burst; a further refusal lowers it.
+      // The first estimate may stem from a burst; a further refusal lowers it.
       const perSecond = pace ? pace.requestsPerSecond * SLOWER : paceOf(headers, times, pauseMs);
       pace = { requestsPerSecond: perSecond };
       gapMs = Math.max(gapMs, (SECOND_MS / perSecond) * 1.05);
@@ -176,7 +182,7 @@ export function createProbeClient(options: ProbeClientOptions, clock: Clock): Pr
     pacer.note();
     return send(request);
   };
-  /** Waits while retries are left; false: give up. */
+  /** Waits before a retry while retries are left; false: give up. */
   const waitFor = async (away: number): Promise<boolean> => {
     const waitMs = AWAY_WAITS_MS[away];
     if (waitMs !== undefined) await clock.sleep(waitMs);
@@ -191,7 +197,8 @@ export function createProbeClient(options: ProbeClientOptions, clock: Clock): Pr
       try {
         sent = await sendOnce(request);
       } catch (error) {
-        // A connection that could not be opened will hardly open a second later.
+        // A connection that could not be opened will hardly open a second later, so only others are
+        // retried.
         const isPassing = error instanceof RetryLaterError && error.code !== 'transport.not_sent';
         if (!isPassing || !(await waitFor(away))) throw error;
         away += 1;

@@ -5,7 +5,7 @@ import type { Sender } from './transport.ts';
 export interface RawCall {
   readonly api: 'v1' | 'v2';
   readonly method: 'GET' | 'POST' | 'PATCH';
-  /** Path below the API's address, with query: `/orders?beforeOrderId=7`. */
+  /** Path with query below the API's address: `/orders?beforeOrderId=7`. */
   readonly path: string;
   readonly json?: unknown;
 }
@@ -19,18 +19,18 @@ export interface RawAnswer {
 export interface RawTarget {
   readonly baseUrl: string;
   readonly sender: Sender;
-  /** Media type of written bodies; undefined: plain JSON. */
+  /** Media type of written bodies; undefined: `application/json`. */
   readonly mediaType?: string;
 }
 
-/** Address of the call; cannot leave the API. */
+/** Address of a person's call; a path that leaves the API is refused. */
 function addressOf(baseUrl: string, path: string): URL {
   const url = URL.parse(`${baseUrl}${path}`);
   const base = new URL(baseUrl);
   const isInside =
     path.startsWith('/') &&
     url?.origin === base.origin &&
-    // An address without a path has "/".
+    // The base address may have no path, which stands for "/".
     url.pathname.startsWith(base.pathname.replace(/\/?$/, '/'));
   if (url && isInside) return url;
   throw new RefusedError('api.bad_path', `${path} is no path below ${baseUrl}`, {

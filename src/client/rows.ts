@@ -4,11 +4,11 @@ import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
 import { sizeOfLongRow } from '../lib/json-rows/long-row.ts';
 import { tolerantReaderOf } from './tolerant/reader.ts';
 
-/** A row for quarantine. */
+/** A row that goes to quarantine, with the reason. */
 export interface Reject {
-  /** The received row, except parts nested too deep or too long; text when it is not JSON. */
+  /** The row as received, without parts nested too deep or too long; text when it is not JSON. */
   readonly raw: unknown;
-  /** Path in the row, joined by dots; empty: the row itself. */
+  /** Path of the faulty member in the row, joined by dots; empty: the row itself. */
   readonly path: string;
   readonly reason: string;
 }
@@ -25,17 +25,17 @@ export function firstProblem(error: z.core.$ZodError): Omit<Reject, 'raw'> {
   return { path, reason: issue?.message ?? 'not the shape of the contract' };
 }
 
-/** Rejects a row nested too deep to write; undefined: it is not. */
+/** Rejects a row that is nested too deep for the database; undefined: the row is not. */
 export function tooDeep(raw: unknown): Reject | undefined {
   if (!isTooDeep(raw)) return undefined;
-  // A member by itself has one bracket less.
+  // Each member is checked inside a list, because alone it has one bracket less than in the row.
   const members = isJsonObject(raw) ? Object.entries(raw) : [];
   const path = members.find(([, member]) => isTooDeep([member]))?.[0] ?? '';
-  // Leaves one bracket too many, so that the rest is not taken for the row.
+  // The copy keeps one bracket too many, so that it is not taken for the whole row.
   return { raw: cutDeep(raw, 0), path, reason: 'it is nested too deep' };
 }
 
-/** Reason of a lost row: the schema's complaint about the indispensable member. */
+/** Reason why a row is lost: what the schema says of the indispensable member. */
 function problemOf(schema: z.ZodType, raw: unknown, lost: string): Omit<Reject, 'raw'> {
   const size = sizeOfLongRow(raw);
   if (size !== undefined) return { path: '', reason: `it is too long: ${size} bytes` };
@@ -50,8 +50,8 @@ export type ReadRow<T> = (
 ) => { readonly value: T } | { readonly problem: Omit<Reject, 'raw'> };
 
 /**
- * Reads rows by the schema, else by their meaning (tolerant/reader.ts). `accepts` is for long
- * lists: accepted rows are used without a copy.
+ * Builds a reader of rows by the schema, else by their meaning (tolerant/reader.ts). `accepts` is
+ * for long lists: rows that it accepts are used without a copy.
  */
 export function rowReader<T>(
   schema: z.ZodType<T>,
@@ -64,14 +64,16 @@ export function rowReader<T>(
       const parsed = schema.safeParse(raw);
       if (parsed.success) return { value: parsed.data };
     }
-    // Created late, because most accounts do not need it.
+    // Most accounts do not need the tolerant reader, so it is built late.
     tolerant ??= tolerantReaderOf(schema);
     const read = sizeOfLongRow(raw) === undefined ? tolerant(raw) : { lost: '' };
     return 'value' in read ? read : { problem: problemOf(schema, raw, read.lost) };
   };
 }
 
-/** `mayBeDeep`: some rows may be nested too deep to write. */
+/**
+ * Reads rows and sets bad ones aside; `mayBeDeep`: some may be nested too deep for the database.
+ */
 export function readRows<T>(
   read: ReadRow<T>,
   raws: readonly unknown[],

@@ -18,9 +18,9 @@ import { dataOf } from './v1/envelope.ts';
 
 /** Stores the time of the last log-in; the store's version survives a restart. */
 export interface LoginSpacing {
-  /** Epoch ms; undefined: none so far. */
+  /** Epoch ms of the last log-in; undefined: none so far. */
   lastLoginAt(): number | undefined;
-  /** Resolves when the time is durable; only then is the log-in sent. */
+  /** Stores the time of a log-in; resolves when it is durable, and only then the log-in is sent. */
   recordLogin(at: number): Promise<void> | void;
 }
 
@@ -30,11 +30,11 @@ export interface LoginGate {
    * RetryLaterError `session.login_held` when the service asked for minutes of waiting.
    */
   pass(): Promise<void>;
-  /** Notes that the service asked to wait. */
+  /** Notes that the service asked for this many milliseconds without a log-in. */
   hold(ms: number): void;
 }
 
-/** A log-in that would wait longer fails; its callers retry later. */
+/** Milliseconds that a log-in waits at most; beyond, it fails and its callers retry later. */
 const LOGIN_WAIT_MS_MAX = 60_000;
 
 function held(ms: number): RetryLaterError {
@@ -44,8 +44,8 @@ function held(ms: number): RetryLaterError {
 }
 
 /**
- * Creates the one gate of a system key, shared by all its sessions. `stop` ends the waiting when
- * the process ends, because a log-in belongs to no single caller.
+ * Creates the gate for log-ins with one system key, shared by all its sessions. `stop` ends the
+ * waiting when the process ends, because a log-in belongs to no single caller.
  */
 export function createLoginGate(
   clock: Clock,
@@ -66,7 +66,7 @@ export function createLoginGate(
   const passNext = async (): Promise<void> => {
     const last = spacing.lastLoginAt();
     const sinceLast = last === undefined ? spacingMs : clock.now() - last;
-    // Caps the wait at one spacing, in case the clock was set back.
+    // The wait is at most one spacing, in case the clock was set back.
     const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
     if (waitMs > 0) await wait(waitMs);
     for (let ms = heldMs(); ms > 0; ms = heldMs()) {
@@ -100,10 +100,10 @@ interface KeyCredential {
 export interface LoginCredential {
   readonly kind: 'login';
   readonly url: string;
-  /** Header that carries the token. */
+  /** Name of the header that carries the token. */
   readonly header: string;
   readonly scheme?: TokenScheme | undefined;
-  /** Member names of the log-in body. */
+  /** Name of the member that carries the client id in the log-in body. */
   readonly idMember: string;
   readonly secretMember: string;
   readonly clientId: string;
@@ -114,7 +114,7 @@ export interface LoginCredential {
 
 export type Credential = KeyCredential | LoginCredential;
 
-/** `refused`: the service answered without a token. */
+/** Result of a log-in; `refused`: the service answered without a token. */
 export type LoginResult = 'done' | 'refused' | 'failed';
 
 export interface SessionDeps {
@@ -126,9 +126,9 @@ export interface SessionDeps {
   readonly onLogin?: (result: LoginResult) => void;
 }
 
-/** Log-ins that may fail temporarily before the callers get the error. */
+/** Number of attempts to log in, when it fails temporarily, before the callers get the error. */
 const LOGIN_ATTEMPTS_MAX = 3;
-/** Refused credentials are not retried before this. */
+/** Milliseconds for which refused credentials are not tried again. */
 const REFUSED_MS = 60_000;
 
 function memberAt(value: unknown, pointer: string): unknown {
@@ -137,7 +137,7 @@ function memberAt(value: unknown, pointer: string): unknown {
   return at;
 }
 
-/** Also looks without the envelope, in place of its data. */
+/** Finds the token in a log-in answer, also where the answer has no envelope around its data. */
 function tokenIn(json: unknown, pointers: readonly string[]): string | undefined {
   const bare = pointers.map((pointer) => pointer.replace(/^\/data(?=\/)/, ''));
   for (const pointer of [...pointers, ...bare]) {
@@ -148,7 +148,7 @@ function tokenIn(json: unknown, pointers: readonly string[]): string | undefined
 }
 
 async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<string> {
-  // Read outside of the `try`, because a missing secret is no refusal by the service.
+  // The secret is read outside of the `try`, because a missing one is no refusal by the service.
   const json = {
     [credential.idMember]: credential.clientId,
     [credential.secretMember]: credential.clientSecret.reveal(),
@@ -162,7 +162,8 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
       const answer = await deps.transport.request(request);
       const token = tokenIn(answer.json, credential.tokenPointers);
       if (token !== undefined) return token;
-      // A failure inside a 2xx is thrown here; else the pointer is wrong.
+      // A failure reported inside a 2xx is thrown here; without one, the pointer to the token is
+      // wrong.
       dataOf(deps.transport, request, answer.json, answer.headers);
       throw new RefusedError('session.no_token', 'the log-in was answered without a token', {
         hint: `looked at ${credential.tokenPointers.join(', ')}: set its pointer in the config`,
@@ -178,10 +179,10 @@ async function logIn(credential: LoginCredential, deps: SessionDeps): Promise<st
 
 const NO_ADDRESS = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE, 'service.bad_method']);
 
-/** Error for a refused log-in, with what to check. */
+/** Builds the error for a refused log-in, with what the operator should check. */
 function refusedLogin(cause: Error): RetryLaterError {
   const refusal = cause instanceof RefusedError ? cause : undefined;
-  // No such client, or no log-in at that base URL.
+  // The service knows no such client, or there is no log-in at that base URL.
   const isLost = isNotFound(cause) || NO_ADDRESS.has(refusal?.code ?? '');
   const which = isLost ? 'the base URL, the client id' : 'the client id';
   return new RetryLaterError('session.login_refused', `the log-in failed: ${cause.message}`, {
@@ -195,7 +196,7 @@ function tokenRefused(cause: LoginAgainError): RetryLaterError {
   return new RetryLaterError('session.token_refused', cause.message, { cause });
 }
 
-/** Ends the caller's wait when it aborts; the log-in continues for the others. */
+/** Ends one caller's wait for a log-in when it aborts; the log-in continues for the others. */
 function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work;
   return new Promise((resolve, reject) => {
@@ -207,11 +208,11 @@ function whileWanted<T>(work: Promise<T>, signal: AbortSignal | undefined): Prom
 }
 
 interface TokenSource {
-  /** Current token; logs in when there is none. */
+  /** Gives the current token, and logs in when there is none. */
   current(signal: AbortSignal | undefined): Promise<string>;
-  /** Token held; undefined: it died, and requests wait for the log-in. */
+  /** Gives the token held now; undefined: it died, and requests wait for the log-in. */
   held(): string | undefined;
-  /** Drops a refused token. Returns an error when no other can be had. */
+  /** Drops a token that the service refused. Returns an error when no other can be had. */
   drop(token: string, cause: LoginAgainError): Error | undefined;
 }
 
@@ -265,14 +266,14 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
   };
 }
 
-/** The token died while the request was queued: nothing was sent. */
+/** Error for a request whose token died while it was queued: nothing was sent. */
 class TokenGone extends Error {
   override readonly name = 'TokenGone';
 }
 
 const BEARER = /^bearer\s/i;
 
-/** Header value; some services include "Bearer" in the token. */
+/** Value of the token's header; some services include "Bearer" in the token itself. */
 function inHeader(token: string, { scheme }: Credential): string {
   return scheme === 'bearer' && !BEARER.test(token) ? `Bearer ${token}` : token;
 }
@@ -287,7 +288,8 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
   ): Promise<T> => {
     for (let refusals = 0; ; ) {
       let token = await tokenFor(request);
-      // Read when the request gets its slot, because the token may die in the queue.
+      // The token is read when the request gets its slot, because it may die while the request
+      // waits.
       const headersAtStart = (): Readonly<Record<string, string>> => {
         const held = tokens.held();
         if (held === undefined) throw new TokenGone('the token has died meanwhile');

@@ -45,9 +45,12 @@ import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 import { isPage } from './http/said.ts';
 import { DIRECT, type Route } from './http/tunnel.ts';
 
-// Body of a 2xx answer for its readers: decompressed UTF-8, with failures mapped to errors.
+// The body of a 2xx answer is given to readers as decompressed UTF-8; its failures become errors.
 
-/** Converts the body to UTF-8. The answer to a write is read however damaged its text is. */
+/**
+ * Converts a body to UTF-8. An answer to a write is read however damaged its text is, because the
+ * write took effect.
+ */
 function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Note): Buffer {
   try {
     return utf8Of(body, headerText(headers, 'content-type'), note);
@@ -58,7 +61,7 @@ function toUtf8(body: Buffer, { headers }: RawAnswer, { safe }: Asked, note: Not
   }
 }
 
-/** Error for an answer that its reader cannot use. */
+/** Builds the error for an answer that its reader cannot use. */
 function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Error {
   if (error instanceof ExchangeFailure) return errorOfFailure(asked, error);
   if (error instanceof SelvedgeError) return error;
@@ -67,7 +70,7 @@ function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Er
   return errorOfBrokenAnswer(asked, error);
 }
 
-/** Decodes the whole body; `decode` may throw the answer's meaning. */
+/** Decodes the whole body of an answer; `decode` may throw the error that the answer stands for. */
 async function decodedWhole<T>(
   answer: RawAnswer,
   asked: Asked,
@@ -83,7 +86,7 @@ async function decodedWhole<T>(
   }
 }
 
-/** Body as a stream; `onEnd` is called when it was read, or abandoned. */
+/** Gives a body as a stream of UTF-8; `onEnd` is called when it was read, or abandoned. */
 async function* textStream(
   answer: RawAnswer,
   asked: Asked,
@@ -113,13 +116,15 @@ async function* textStream(
 
 export interface TransportOptions extends LimiterOptions, Route {
   readonly deadlines: Deadlines;
-  /** Waits before the second, third … attempt of a GET; its length is the number of retries. */
+  /** Milliseconds to wait before the second, third … attempt of a GET; one entry per retry. */
   readonly retryWaitsMs: readonly number[];
-  /** A longer `Retry-After` ends the attempts; the caller gets the wait. */
+  /**
+   * Maximum milliseconds of a `Retry-After` that is waited for; a longer one goes to the caller.
+   */
   readonly retryAfterMsMax: number;
-  /** Limit for answers held in memory. */
+  /** Maximum bytes of an answer that is held in memory. */
   readonly bodyBytesMax: number;
-  /** Limit for streamed answers. */
+  /** Maximum bytes of a streamed answer. */
   readonly streamBytesMax: number;
 }
 
@@ -150,28 +155,34 @@ export interface JsonAnswer extends Omit<Answer<unknown>, 'value'> {
 }
 
 export interface StreamAnswer extends Omit<Answer<unknown>, 'value'> {
-  /** Read it at once, to its end or a `break`; throws RetryLaterError when interrupted. */
+  /**
+   * Stream of the body, to be read at once, to its end or a `break`; throws RetryLaterError when
+   * interrupted.
+   */
   readonly body: AsyncGenerator<Buffer, void, undefined>;
-  /** Called when the body says that the token was refused; returns the error. */
+  /** Called when the body says that the token was refused; returns the error to throw. */
   refused(cause: LoginAgainError): Error;
 }
 
 interface TransportStats {
   readonly requests: number;
   readonly retries: number;
-  /** Time spent waiting for slots and between attempts. */
+  /** Milliseconds that requests waited for slots and between attempts. */
   readonly waitMs: number;
   readonly bytesReceived: number;
-  /** The service's clock minus ours, by the last `Date` header; undefined: none seen. */
+  /**
+   * Milliseconds by which the service's clock is ahead of ours, by the last `Date` header;
+   * undefined: none seen.
+   */
   readonly clockOffsetMs: number | undefined;
   /** Counts of dialects: forms outside the contract that were read anyway. */
   readonly dialects: Readonly<Record<string, number>>;
 }
 
-/** Time from the start of a request to the head of its answer, or to its failure. */
+/** Time that one request took to the head of its answer, or to its failure. */
 interface Answered {
   readonly priority: Priority;
-  /** `2xx` to `5xx`; `none`: no answer came. */
+  /** Class of the answer's status, `2xx` to `5xx`; `none`: no answer came. */
   readonly answer: string;
   readonly ms: number;
 }
@@ -180,12 +191,12 @@ interface Answered {
 export interface Sender {
   request(request: HttpRequest): Promise<JsonAnswer>;
   /**
-   * Like `request`, with a custom decoder. It may throw the answer's meaning; any other error makes
-   * the answer broken.
+   * Sends like `request`, with a custom decoder. The decoder may throw the error that the answer
+   * stands for; any other error makes the answer broken.
    */
   send<T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>>;
   stream(request: HttpRequest): Promise<StreamAnswer>;
-  /** Removes secrets from the service's words before they enter an error. */
+  /** Removes secrets from the service's messages before they enter an error. */
   readonly scrub: Scrubber['scrub'];
   /** Counts a form outside the contract in an answer to the request. */
   note(request: Pick<HttpRequest, 'usage'>, what: string): void;
@@ -193,7 +204,7 @@ export interface Sender {
 
 export interface Transport extends Sender, AsyncDisposable {
   stats(): TransportStats;
-  /** Gives what was answered since the last call. */
+  /** Gives the requests answered since the last call, with their times. */
   readonly takeAnswered: Observations<Answered>['take'];
   readonly limiter: Pick<Limiter, 'waiting' | 'active' | 'pace'>;
 }
@@ -201,26 +212,29 @@ export interface Transport extends Sender, AsyncDisposable {
 export interface TransportDeps {
   readonly clock: Clock;
   readonly random: Random;
-  /** Knows the secrets in use, because an answer may repeat them. */
+  /** Removes the secrets in use from texts, because an answer may repeat them. */
   readonly scrubber: Scrubber;
-  /** Called once per dialect. */
+  /** Called once for each dialect that an answer shows. */
   readonly onDialect?: ((what: string) => void) | undefined;
   /** Called when the request rate drops or rises. */
   readonly onPace?: PaceDeps['onPace'];
 }
 
-/** Limit of error answers, which may name each line of a long order. */
+/** Maximum bytes of an error answer, which may name each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;
 
-/** Older cached answers are noted. */
+/** Milliseconds of age in a cache above which an answer is noted. */
 const AGE_TOLD_MS = 60_000;
-/** Upper bound of a cache age, whatever the header says. */
+/** Maximum milliseconds of age that an answer may claim, whatever its header says. */
 const AGE_MS_MAX = 30 * 86_400_000;
 
-/** Maximum of distinct dialects; more would only be noise. */
+/** Maximum of distinct dialects that are counted; more would only be noise. */
 const DIALECTS_MAX = 100;
 
-/** Each wait is drawn from this share of itself up to the whole, so that clients spread out. */
+/**
+ * Least share of a wait before a retry: the wait is random between it and the whole, so that
+ * clients spread out.
+ */
 const WAIT_SHARE_MIN = 0.8;
 
 export function decodeJson(body: Buffer, parse: (text: string) => unknown = JSON.parse): unknown {
@@ -251,7 +265,7 @@ interface Opened {
   readonly answer: RawAnswer;
   readonly asked: Asked;
   readonly startedAt: number;
-  /** Releases the slot in the limiter. */
+  /** Releases the request's slot in the limiter. */
   readonly release: () => void;
 }
 
@@ -269,13 +283,13 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   }
 }
 
-/** Age of the answer in caches (RFC 9111, 5.1). */
+/** Milliseconds for which the answer was in caches (RFC 9111, 5.1). */
 function ageMs(headers: AnswerHeaders): number {
   const text = headerText(headers, 'age')?.trim() ?? '';
   return /^\d+$/.test(text) ? Math.min(Number(text) * 1_000, AGE_MS_MAX) : 0;
 }
 
-/** Reads the time headers; returns as of when the answer is valid. */
+/** Reads the time headers of an answer; returns the time (epoch ms) as of which it is valid. */
 function readTimes(
   { deps: { clock }, counters, note }: Wire,
   request: HttpRequest,
@@ -290,7 +304,7 @@ function readTimes(
   return sentAt - age;
 }
 
-/** Error for an answer that is no success. */
+/** Builds the error for an answer that is no success. */
 async function refused(
   { limiter, deps: { clock }, note }: Wire,
   request: HttpRequest,
@@ -299,7 +313,8 @@ async function refused(
   const { status, headers } = answer;
   const limit = { bytesMax: ERROR_BYTES_MAX, mayCut: true, note: (w: string) => note(request, w) };
   const body = await wholeBody(answer, limit).catch((error: unknown) => {
-    // An unreadable body is ignored: the status says enough.
+    // An error body that cannot be decoded is ignored, and so is one of a 429 that breaks off: the
+    // status says enough.
     if (error instanceof ExchangeFailure && status !== 429) throw error;
     return Buffer.alloc(0);
   });
@@ -387,7 +402,7 @@ function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>
   const { options, deps, counters } = wire;
   return pRetry(attempt, {
     retries: options.retryWaitsMs.length,
-    // Waiting happens below on our own clock.
+    // p-retry itself does not wait: `shouldRetry` below does, on our own clock.
     minTimeout: 0,
     ...(request.signal ? { signal: request.signal } : {}),
     shouldRetry: async ({ error, retriesConsumed }) => {

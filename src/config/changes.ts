@@ -4,7 +4,7 @@ import { AbsentSecret, Secret } from '../lib/secret.ts';
 import type { Config } from './schema.ts';
 
 function same(before: unknown, after: unknown): boolean {
-  // Neither has a value to compare; one alone was given or taken away.
+  // Two secrets that could not be read have no value to compare; a single one was set or removed.
   if (before instanceof AbsentSecret || after instanceof AbsentSecret) {
     return before instanceof AbsentSecret && after instanceof AbsentSecret;
   }
@@ -29,7 +29,10 @@ function differences(path: string, before: unknown, after: unknown): readonly st
   );
 }
 
-/** Paths such as `outbox.delayMin`; values are not told, because some are secret. */
+/**
+ * Lists the paths of changed settings, such as `outbox.delayMin`; values are not told, because some
+ * are secret.
+ */
 export function changedSettings(before: Config, after: Config): readonly string[] {
   return differences('', before, after);
 }

@@ -1,4 +1,4 @@
-/** The configuration for people: one row a setting, secrets masked, each with its origin. */
+/** Shows the configuration to people: one row a setting, secrets masked, each with its origin. */
 import { type LoadOptions, readConfig } from './load.ts';
 import { showPlace, showValue } from './problems.ts';
 import { mayBeShown, metaOf, schemaAt } from './schema/shape.ts';
@@ -8,7 +8,7 @@ import { type Path, plainValue, showPath, type Tree } from './source/tree.ts';
 export interface SettingRow {
   readonly path: string;
   readonly value: string;
-  /** `default` or `FILE:LINE:COLUMN`. */
+  /** Place where the value was written: `default` or `FILE:LINE:COLUMN`. */
   readonly origin: string;
 }
 
@@ -17,9 +17,8 @@ function originOf(tree: Tree): string {
 }
 
 /**
- * All settings in the order of the default file. Works on a broken configuration too: it shows
- * what is written, not what would be accepted. What has no known place may be a secret under a
- * misspelt name, and is masked.
+ * Lists all settings in the order of the default file. A broken configuration is listed too, as it
+ * is written. A value at an unknown place may be a secret under a misspelt name, and is masked.
  */
 export function describeConfig(options: LoadOptions): SettingRow[] {
   const { tree: root, schema } = readConfig(options);

@@ -4,10 +4,13 @@ import { resolve } from 'node:path';
 import { ConfigError } from '../lib/errors.ts';
 
 const SYSTEM_FILE = '/etc/selvedge/selvedge.yaml';
-/** Name under which `selvedge init` writes it. */
+/** Name of the configuration file that `selvedge init` writes. */
 const OWN_NAME = 'selvedge.yaml';
 
-/** The named file, else `SELVEDGE_CONFIG`, else the system's; a ConfigError when there is none. */
+/**
+ * Finds the configuration file: the named one, else that of `SELVEDGE_CONFIG`, else the system's.
+ * Throws a ConfigError when there is none.
+ */
 export function findConfigFile(
   named: string | undefined,
   env: Readonly<Record<string, string | undefined>>,
@@ -15,7 +18,8 @@ export function findConfigFile(
   const wanted = named ?? env.SELVEDGE_CONFIG;
   if (wanted !== undefined && wanted !== '') return wanted;
   if (existsSync(SYSTEM_FILE)) return SYSTEM_FILE;
-  // A file of the current folder is only pointed at: another folder must not change the account.
+  // A configuration in the current folder is only named in a hint, never used: going to another
+  // folder must not change the account.
   const here = resolve(OWN_NAME);
   throw existsSync(here)
     ? new ConfigError('config.not_found', 'no configuration file was named', {

@@ -1,20 +1,21 @@
 /**
- * Levels of the V1 interface (`service.v1.level`): the one table of what came when, and of what the
- * daemon does without it. Nothing here stops anything: what a level lacks is not asked for, and one
- * line names it at the start, in `status` and in `doctor`. Source: docs/wire.md, "Levels".
+ * Levels of the V1 interface (`service.v1.level`): the one table of the features that came with
+ * each, and of what the daemon does without them. A missing feature stops nothing: it is not asked
+ * for, and one line names it at the start, in `status` and in `doctor`. Source: docs/wire.md,
+ * "Levels".
  */
 import type { Config } from './schema.ts';
 
 interface Feature {
   readonly name: string;
   readonly since: string;
-  /** Consequence for the daemon where it is missing. */
+  /** Consequence for the daemon where the feature is missing. */
   readonly consequence: string;
-  /** Setting for an account of a later level that has none. */
+  /** Setting to change for an account that lacks the feature although its level has it. */
   readonly otherwise?: string;
 }
 
-/** In the order in which they came. */
+/** Features of V1 in the order in which they came. */
 const FEATURES = {
   brandsAndFreight: {
     name: 'the lists of brands and freight',
@@ -115,7 +116,7 @@ export function isCapability(name: string): name is Capability {
   return Object.hasOwn(FEATURES, name);
 }
 
-/** The one of them that came first. */
+/** Gives the oldest of these capabilities. */
 export function oldestOf(capabilities: readonly Capability[]): Capability | undefined {
   return Object.keys(FEATURES)
     .filter(isCapability)
@@ -126,17 +127,17 @@ export function hasAtLevel(level: string, capability: Capability): boolean {
   return !isBelow(level, FEATURES[capability].since);
 }
 
-/** Lists capabilities that the level (`1.4.2`) does not have yet. */
+/** Lists the features that the level (`1.4.2`) does not have yet. */
 export function missingAtLevel(level: string): readonly Feature[] {
   return Object.values(FEATURES).filter(({ since }) => isBelow(level, since));
 }
 
-/** Describes in a line what the level lacks, and what follows. */
+/** Describes in a line which feature the level lacks, and what follows. */
 export function lackLine(level: string, { name, since, consequence }: Feature): string {
   return `level ${level} has no ${name} (since ${since}): ${consequence}`;
 }
 
-/** Why something is refused that the level does not have. */
+/** Explains why the daemon refuses something that the account's level does not have. */
 export function refusalAtLevel(level: string, capability: Capability): string {
   const { name, since } = FEATURES[capability];
   return (
@@ -155,7 +156,10 @@ export function doubtOfLevel(level: string, capability: Capability) {
   return { setting: 'service.v1.level', level, looksLike, hint };
 }
 
-/** Streams of V1 that a level may lack; the stock has another address below 1.4.0. */
+/**
+ * Feature that a V1 stream needs, by the stream's name; the stock needs none, because it has
+ * another address below 1.4.0.
+ */
 export const STREAM_NEEDS: Readonly<Record<string, Capability>> = {
   brands: 'brandsAndFreight',
   freight: 'brandsAndFreight',
@@ -163,7 +167,10 @@ export const STREAM_NEEDS: Readonly<Record<string, Capability>> = {
   season: 'preOrders',
 };
 
-/** Streams that are switched on and do not exist at the account's level, each with it. */
+/**
+ * Lists streams that are switched on and do not exist at the account's level; each is mapped to
+ * that level.
+ */
 export function streamsNotAtLevel({
   streams,
   service,

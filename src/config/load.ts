@@ -1,11 +1,11 @@
 /**
- * The configuration: the shipped default, and the user's file laid over it.
+ * Loads the configuration: the shipped default, and the user's file laid over it.
  *
- * Reads: the two files, the secret files that they name, the environment. Writes nothing.
- * What can go wrong: a file that cannot be read, text that is not YAML, settings that are unknown,
- * missing, of the wrong kind or contradictory, secrets that cannot be read or stand in the file
- * itself. All of it is reported at once, each with its place; an invalid value is never taken for
- * "not set", and nothing is corrected silently.
+ * Reads: the two files, the secret files that they name, the environment. Writes nothing. What can
+ * go wrong: a file that cannot be read, text that is not YAML, settings that are unknown, missing,
+ * of the wrong kind or contradictory, secrets that cannot be read or stand in the file itself. All
+ * problems are reported at once, each with its place; an invalid value is never taken for "not
+ * set", and nothing is corrected silently.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -21,21 +21,21 @@ import { layOver, type Place, plainValue, type Tree } from './source/tree.ts';
 import { warningsOf } from './warnings.ts';
 
 export interface LoadOptions {
-  /** The user's file. */
+  /** Path of the user's configuration file. */
   readonly file: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Is told every secret, so that it never appears in a log. */
+  /** Receives every secret that is read, so that none appears in a log. */
   readonly scrubber?: Scrubber;
   /**
-   * Secrets that may be out of reach until somebody wants their value: none; credentials, which
-   * only a service manager hands out; or any. Left out: none.
+   * Secrets that may be missing until their value is used: none; credentials, which only a service
+   * manager hands out; or any. Default: none.
    */
   readonly absent?: 'none' | 'credentials' | 'any';
 }
 
 export interface LoadedConfig {
   readonly config: Config;
-  /** Settings that work, but that an operator should know of. */
+  /** Settings that are valid, but that an operator should know of. */
   readonly warnings: readonly ConfigProblem[];
 }
 
@@ -46,23 +46,23 @@ export interface WrittenConfig {
   readonly defaults: Tree;
   readonly schema: ReturnType<typeof createSchema>;
   readonly problems: readonly ConfigProblem[];
-  /** Nothing of the user's file was had: what is missing then says nothing. */
+  /** Whether the user's file could not be read at all; missing settings then say nothing. */
   readonly isLost: boolean;
 }
 
-/** Larger files are not configurations. */
+/** Maximum characters of a configuration file; a larger file is something else. */
 const FILE_CHARS_MAX = 1_048_576;
 
 const WEBHOOK_SECRET_PREFIX = 'whsec_';
 
-/** The shipped file that is the default. */
+/** Path of the shipped configuration file, which holds every default. */
 export const DEFAULT_FILE = fileURLToPath(new URL('../../config/selvedge.yaml', import.meta.url));
 
 function fileProblem(at: Place, message: string, hint: string): ConfigProblem {
   return { at, path: '', value: undefined, message, hint };
 }
 
-/** Refuses other encodings: a text decoded from them would name other files. */
+/** Reports a file that is not UTF-8: decoded as UTF-8, its text would name other files. */
 function encodingProblems(bytes: Buffer, place: Place): readonly ConfigProblem[] {
   const at = notUtf8At(bytes);
   if (!at) return [];
@@ -125,7 +125,7 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   if (value.startsWith(WEBHOOK_SECRET_PREFIX)) {
     scrubber?.register(value.slice(WEBHOOK_SECRET_PREFIX.length), secret.name);
   }
-  // Programs that connect tell of the password without the address around it.
+  // Database drivers may show the password of an address by itself, so it is registered apart.
   const url = URL.parse(value);
   const password = decodedPart(url?.password ?? '') ?? url?.password;
   for (const one of [password, url?.searchParams.get('password')]) {
@@ -133,7 +133,7 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
   }
 }
 
-/** Lays the file over the default, before anything but the YAML itself is checked. */
+/** Reads the user's file and lays it over the default; only the YAML itself is checked so far. */
 export function readConfig(options: LoadOptions): WrittenConfig {
   const schema = schemaFor(options);
   const base = readTree({ source: 'default', file: DEFAULT_FILE });
@@ -143,11 +143,11 @@ export function readConfig(options: LoadOptions): WrittenConfig {
   return { tree, defaults: base.tree, schema, problems, isLost: own.isLost };
 }
 
-/** The configuration ready for use, or everything that is wrong with it. */
+/** Loads the configuration ready for use, or lists everything that is wrong with it. */
 export function loadConfig(options: LoadOptions): LoadResult {
   const written = readConfig(options);
   const { tree, schema, problems } = written;
-  // Compiling checks for one single use would take longer than the checks.
+  // The schema is used only once, so compiling its checks would take longer than interpreting them.
   const parsed = schema.safeParse(plainValue(tree), { jitless: true });
   if (parsed.success && problems.length === 0) {
     const config = parsed.data;
@@ -159,7 +159,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
   return { problems: [...new Map(all.map((problem) => [showProblem(problem), problem])).values()] };
 }
 
-/** Like {@link loadConfig}, for callers that cannot go on without; throws a ConfigError. */
+/** Loads the configuration for callers that cannot go on without; throws a ConfigError. */
 export function requireConfig(options: LoadOptions): LoadedConfig {
   const loaded = loadConfig(options);
   if (!('problems' in loaded)) return loaded;

@@ -1,4 +1,4 @@
-/** Problems of a configuration, with the place and what to write instead. */
+/** Problems of a configuration, each with its place and what to write instead. */
 import type { z } from 'zod';
 import { nearestName } from '../lib/nearest.ts';
 import { renamedHint } from './renamed.ts';
@@ -10,28 +10,31 @@ export interface ConfigProblem {
   readonly at: Place;
   /** Dotted path of the setting; empty for the file as a whole. */
   readonly path: string;
-  /** The written value, unless it is or may be a secret. */
+  /** Written value of the setting, unless it is or may be a secret. */
   readonly value: string | undefined;
   readonly message: string;
   readonly hint: string | undefined;
 }
 
-/** The written tree, its schema, and the shipped defaults. */
+/** A configuration as it was written, with its schema and the shipped defaults. */
 interface Written {
   readonly schema: z.ZodType;
   readonly tree: Tree;
   readonly defaults: Tree;
 }
 
-/** Longer values are cut in messages. */
+/** Maximum characters of a value in a message; a longer one is cut. */
 const VALUE_CHARS_MAX = 60;
 
-/** `file:line:column`, as far as they are known. */
+/** Shows a place as `file:line:column`, as far as they are known. */
 export function showPlace({ file, line, column }: Place): string {
   return line === undefined ? file : `${file}:${line}:${column ?? 1}`;
 }
 
-/** A value on one line; the user part of an address is left out, it may hold a password. */
+/**
+ * Shows a value on one line; the user part of an address is left out, because it may hold a
+ * password.
+ */
 export function showValue(tree: Tree): string {
   if (tree.kind === 'map') return tree.members.size === 0 ? '{}' : 'a section';
   if (tree.kind === 'list') return `[${tree.items.map(showValue).join(', ')}]`;
@@ -41,7 +44,10 @@ export function showValue(tree: Tree): string {
   return safe.length > VALUE_CHARS_MAX ? `${safe.slice(0, VALUE_CHARS_MAX - 1)}…` : safe;
 }
 
-/** Like {@link showValue}; a text that looks like a number, or like yes or no, with its quotes. */
+/**
+ * Shows a value like {@link showValue}, but puts quotes around a text that looks like a number, or
+ * like true or false.
+ */
 function showFound(tree: Tree): string {
   const isText = tree.kind === 'leaf' && typeof tree.value === 'string' && !tree.isUnclear;
   return isText && /^(?:true|false|[-+]?[\d.]+)$/.test(String(tree.value))
@@ -49,7 +55,7 @@ function showFound(tree: Tree): string {
     : showValue(tree);
 }
 
-/** The place of a setting: its own, or where the user wrote the nearest section around it. */
+/** Finds the place of a setting: its own, or where the user wrote the nearest section around it. */
 function placeFor(tree: Tree, path: Path, ofName: boolean): Place {
   for (let length = path.length; length >= 0; length -= 1) {
     const found = nearestTree(tree, path.slice(0, length));
@@ -62,7 +68,7 @@ function placeFor(tree: Tree, path: Path, ofName: boolean): Place {
   return tree.at;
 }
 
-/** Explains a removed setting, or each one below a section that was removed. */
+/** Explains what became of a removed setting, or of each one below a section that was removed. */
 function renamedSetting(tree: Tree, path: Path): string | undefined {
   const own = renamedHint('settings', showPath(path));
   const { tree: at, exact } = nearestTree(tree, path);
@@ -101,7 +107,7 @@ function messageFor(issue: z.core.$ZodIssue, tree: Tree | undefined, expected?: 
   return isEmpty ? 'is not set' : `must be ${expected}`;
 }
 
-/** Gives the shipped value, if there is one; else the field's own example. */
+/** Gives an example value for a setting: the shipped one, else the field's own. */
 function exampleFor(defaults: Tree, path: Path, example: string): string {
   const { tree, exact } = nearestTree(defaults, path);
   const isValue = exact && tree.kind === 'leaf' && tree.value !== null;
@@ -122,7 +128,7 @@ function hintFor({ schema, defaults }: Written, path: Path, issue: z.core.$ZodIs
   return `for example ${String(name)}: ${exampleFor(defaults, path, meta.example)}`;
 }
 
-/** The problems of one finding of the schema. */
+/** Turns one finding of the schema into problems for people. */
 export function problemsOf(config: Written, issue: z.core.$ZodIssue): ConfigProblem[] {
   const { schema, tree } = config;
   const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)));
@@ -142,13 +148,13 @@ export function problemsOf(config: Written, issue: z.core.$ZodIssue): ConfigProb
   ];
 }
 
-/** In the order of the file, so that a person can go through it once. */
+/** Compares two problems by their place in the file, so that a person can go through it once. */
 export function byPlace(a: ConfigProblem, b: ConfigProblem): number {
   const line = (a.at.line ?? 0) - (b.at.line ?? 0);
   return line === 0 ? (a.at.column ?? 0) - (b.at.column ?? 0) : line;
 }
 
-/** Two lines for a person: what is wrong and where, then what to do. */
+/** Describes a problem in two lines: what is wrong and where, then what to do. */
 export function showProblem(problem: ConfigProblem): string {
   const found = problem.value === undefined ? '' : ` (found: ${problem.value})`;
   const subject = problem.path === '' ? '' : `${problem.path} `;

@@ -13,7 +13,10 @@ const tables = z.object({
 
 type RenamedTables = z.output<typeof tables>;
 
-/** Read only for an error message, which is no worse without it where the file is missing. */
+/**
+ * Reads the renamed names, for an error message only; where the file is missing, the message goes
+ * without them.
+ */
 function readRenamed(): RenamedTables {
   try {
     return tables.parse(parse(readFileSync(FILE, 'utf8')));
@@ -22,7 +25,7 @@ function readRenamed(): RenamedTables {
   }
 }
 
-/** Explains what became of a name; undefined if it never was one. */
+/** Explains what became of a setting or command; undefined if no version had that name. */
 export function renamedHint(of: keyof RenamedTables, name: string): string | undefined {
   const table = readRenamed()[of];
   if (!Object.hasOwn(table, name)) return undefined;

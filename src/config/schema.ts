@@ -35,7 +35,8 @@ function storeSection(fields: ContextFields) {
     }),
     ballast: size('0B', '1GiB'),
     retention: z.strictObject({
-      // Accepted deliveries claim stock and credit by it (decisions/facts/reserved.ts).
+      // Decisions use the history of changes: accepted deliveries claim stock and credit by it
+      // (decisions/facts/reserved.ts).
       changes: duration('30d', '36500d'),
       events: duration('90d', '36500d'),
       stockDays: duration('30d', '36500d'),
@@ -47,7 +48,7 @@ function storeSection(fields: ContextFields) {
   });
 }
 
-/** Kinds of pushes. */
+/** Kinds of documents and status changes that the outbox sends. */
 export const OUTBOX_KINDS = [
   'delivery_status',
   'order',
@@ -55,6 +56,8 @@ export const OUTBOX_KINDS = [
   'refund_status',
   'style',
 ] as const;
+
+export type PushKind = (typeof OUTBOX_KINDS)[number];
 
 function outboxSection() {
   const section = z.strictObject({
@@ -72,7 +75,7 @@ function outboxSection() {
   return section.superRefine(delaysInOrder, onceSound('delayMin', 'delayMax'));
 }
 
-/** The schema of the whole file, bound to the paths and secrets of this start. */
+/** Builds the schema of the whole file, bound to the paths and secrets of this start. */
 export function createSchema(context: SchemaContext) {
   const fields = contextFields(context);
   const file = z.strictObject({

@@ -1,20 +1,21 @@
-/** Every setting with its default and the words of the default file above it. */
+/** Lists every setting with its default and the comment above it in the default file. */
 import { readFileSync } from 'node:fs';
 import { isMap, isScalar, type Pair, parseDocument } from 'yaml';
 import { invariant } from '../lib/errors.ts';
 import { DEFAULT_FILE } from './load.ts';
 
 export interface Setting {
-  /** `service.v1.baseUrl`. */
+  /** Dotted path of the setting: `service.v1.baseUrl`. */
   readonly path: string;
   readonly about: string;
-  /** The default as the file has it; undefined for a section. */
+  /** Default value as the file writes it; undefined for a section. */
   readonly preset: string | undefined;
 }
 
 function words(comment: string | null | undefined): string {
   const lines = (comment ?? '').split('\n').map((line) => line.trim());
-  // A blank line ends what was said before: the head of the file, a section's own words.
+  // Only the part after the last blank line belongs to the setting; before it come the head of the
+  // file and a section's own comment.
   return lines.slice(lines.lastIndexOf('') + 1).join(' ');
 }
 
@@ -31,7 +32,7 @@ function settingsOf(pairs: readonly Pair[], before: string, first: string): Sett
   });
 }
 
-/** In the order of the file; a section comes before what is in it. */
+/** Lists settings in the order of the file; a section comes before the settings in it. */
 export function readSettings(): Setting[] {
   const { contents } = parseDocument(readFileSync(DEFAULT_FILE, 'utf8'));
   invariant(isMap(contents), 'the default file is a map');

@@ -1,4 +1,6 @@
-/** The statuses that the service's contract lists, by what has them (docs/wire.md, "V1 shapes"). */
+/**
+ * Statuses that the service's contract lists for each kind of record (docs/wire.md, "V1 shapes").
+ */
 export const STATUSES = {
   order: ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'],
   delivery: ['pending', 'accepted', 'rejected', 'canceled'],

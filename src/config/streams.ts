@@ -1,10 +1,10 @@
-/** Streams that the daemon pulls. */
+/** Lists the streams that the daemon pulls. */
 import { streamsNotAtLevel } from './level.ts';
 import type { Config } from './schema.ts';
 
 type Streams = Config['streams'];
 
-/** Streams of V2. */
+/** Names of the streams that are read from V2. */
 export const PDM_STREAMS = [
   'styles',
   'styleColors',
@@ -15,7 +15,10 @@ export const PDM_STREAMS = [
   'countries',
 ] as const;
 
-/** The settings of each, without those that are switched off, or are not at the account's level. */
+/**
+ * Settings of each stream by name, without streams that are switched off or that the account's
+ * level does not have.
+ */
 export function pulledStreams({
   streams,
   service,

@@ -1,4 +1,4 @@
-/** Settings that are accepted, but that an operator should hear about. */
+/** Warns of settings that are accepted, but that an operator should hear about. */
 import { readdirSync } from 'node:fs';
 import { errorCode } from '../lib/errors.ts';
 import { AbsentSecret } from '../lib/secret.ts';
@@ -50,7 +50,7 @@ function listenerWithoutSecret(tree: Tree): ConfigProblem[] {
 }
 
 /**
- * Warns of a `reviewAfter` that ends before `quietTime`: the proof of an absence begins only then.
+ * Warns of a `reviewAfter` that ends before `quietTime`: only after that is "not found" a proof.
  */
 function reviewBeforeProof(tree: Tree): ConfigProblem[] {
   const settingAt = (name: string) => {
@@ -66,13 +66,16 @@ function reviewBeforeProof(tree: Tree): ConfigProblem[] {
   return [{ at, path, value: undefined, message, hint }];
 }
 
-/** "::" stands for those of both families. */
+/** Whether two addresses overlap; "::" stands for all addresses, also those of IPv4. */
 function doMeet(one: string, other: string): boolean {
   const isAny = [one, other].includes('0.0.0.0') && ![one, other].some((host) => /:/.test(host));
   return one === other || isAny || [one, other].includes('::');
 }
 
-/** No mistake where the service manager opens the listener's socket: then that is elsewhere. */
+/**
+ * Warns of one port for two listeners. No error, because a service manager may open the listener's
+ * socket elsewhere.
+ */
 function onePortForBoth(tree: Tree): ConfigProblem[] {
   const settingAt = (section: string, name: string) => {
     const { tree: written } = nearestTree(tree, [section, name]);
@@ -102,7 +105,9 @@ function rulesUnreadable(tree: Tree, directory: string): ConfigProblem[] {
   }
 }
 
-/** The copy stops nothing else, so that neither is a mistake. */
+/**
+ * Warns of a plane that is out of reach or unprotected. No error, because nothing else needs it.
+ */
 function planeOutOfReach(tree: Tree, { url }: Config['plane']): ConfigProblem[] {
   const { tree: written } = nearestTree(tree, ['plane', 'url']);
   const warning = (message: string, hint: string): ConfigProblem[] => [
@@ -118,7 +123,10 @@ function planeOutOfReach(tree: Tree, { url }: Config['plane']): ConfigProblem[] 
   return warning(message, 'add ?sslmode=verify-full to it (docs/operating/plane.md)');
 }
 
-/** The warnings of a configuration that is right; `hasCredentials`: whether they can be read. */
+/**
+ * Collects the warnings of a valid configuration; `hasCredentials`: whether the service manager's
+ * credentials can be read.
+ */
 export function warningsOf(
   tree: Tree,
   { rules, plane }: Pick<Config, 'rules' | 'plane'>,

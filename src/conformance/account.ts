@@ -1,4 +1,4 @@
-/** The account as the configuration has it. */
+/** Turns the configuration into the account that the conformance cases try. */
 import type { Config } from '../config/schema.ts';
 import { ConfigError } from '../lib/errors.ts';
 import { Secret } from '../lib/secret.ts';

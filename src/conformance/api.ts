@@ -1,4 +1,6 @@
-/** Helpers of the cases: requests to V1 and V2 with a token, waiting, checks of shapes. */
+/**
+ * Helpers of the conformance cases: requests to V1 and V2 with a token, waiting, checks of shapes.
+ */
 import type { z } from 'zod';
 import { headerText } from '../client/http/exchange.ts';
 import type { PlainRequest, ProbeClient } from '../client/probe-client.ts';
@@ -7,11 +9,11 @@ import type { TokenWay } from '../probe/access.ts';
 import { V1_ANSWERS } from '../reference/openapi/v1-answers.ts';
 import { Differs, demand } from './findings.ts';
 
-/** How one of the two interfaces is reached, as the configuration has it. */
+/** Access to one of the two interfaces, V1 or V2, as the configuration has it. */
 export interface Side {
-  /** Without a slash at the end. */
+  /** Root of the interface, without a trailing slash. */
   readonly baseUrl: string;
-  /** A static key in place of a log-in. */
+  /** Static key that is used in place of a log-in; undefined: there is a log-in. */
   readonly key: string | undefined;
   readonly clientId: string;
   readonly clientSecret: string;
@@ -26,7 +28,7 @@ export interface Account {
   readonly v2?: Side | undefined;
   readonly readToken?: string | undefined;
   readonly readTokenHeader: string;
-  /** The key is of kind b2b and has detailed pricing. */
+  /** Whether the key is of kind b2b and has detailed pricing. */
   readonly priced?: boolean;
 }
 
@@ -43,16 +45,18 @@ export interface Answer {
 interface Asked {
   readonly method?: PlainRequest['method'];
   readonly body?: unknown;
-  /** In place of the token. */
+  /** Headers that are sent in place of the token's. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** A 429 is what is looked for: it is not waited for. */
+  /** Whether the case looks for a 429, so that the request is not repeated after one. */
   readonly isFast?: boolean;
 }
 
-/** How this account lets in. */
+/** An open session at one interface, with the way in which it carries its token. */
 interface Session {
   readonly token: string;
-  /** Place of the token in the answer to the log-in; undefined: there is none. */
+  /**
+   * JSON pointer to the token in the answer to the log-in; undefined: a static key needs no log-in.
+   */
   readonly pointer: string | undefined;
   readonly header: string;
   readonly scheme: 'plain' | 'bearer';
@@ -63,25 +67,27 @@ export interface Api {
   readonly account: Account;
   v1(path: string, asked?: Asked): Promise<Answer>;
   v2(path: string, asked?: Asked): Promise<Answer>;
-  /** Any address, with the token of V2. */
+  /** Reads any address, with the token of V2. */
   follow(url: string): Promise<Answer>;
   burst(path: string, count: number): Promise<readonly Answer[]>;
   session(version: 'v1' | 'v2'): Promise<Session>;
   wait(ms: number): Promise<void>;
-  /** Epoch ms, and a number that no other call of this run gets. */
+  /** Current time in epoch ms. `serial`: a number that no other call of this run gets. */
   now(): number;
   serial(): number;
-  /** Asks again every three seconds until there is an answer, for two minutes. */
+  /** Repeats a question every three seconds until it has a result, for two minutes at most. */
   until<T>(ask: () => Promise<T | undefined>): Promise<T | undefined>;
-  /** The data of a V1 answer with status 200, checked; `name` is method and path of its route. */
+  /**
+   * Checks a V1 answer with status 200 and gives its data; `name` is method and path of its route.
+   */
   data(answer: Answer, name: string): Row;
-  /** The data of a GET of V1. */
+  /** Reads the data of a V1 address by GET; `name` as for `data`. */
   read(path: string, name: string): Promise<Row>;
-  /** Members that the contract does not name, found on the way. */
+  /** Members that answers have and the contract does not name. */
   readonly extras: Set<string>;
 }
 
-/** Stays below 20 requests a second. */
+/** Milliseconds between two requests, which keeps them below 20 a second. */
 const PACE_MS = 60;
 const ASK_AGAIN_MS = 3_000;
 const ASK_TIMES = 40;
@@ -97,7 +103,7 @@ const WAYS: readonly TokenWay[] = [
   { header: 'X-Token', scheme: 'plain' },
 ];
 
-/** JSON pointer of the first text that looks like a token. */
+/** Finds the first text that looks like a token, with its JSON pointer. */
 function findToken(value: unknown, at = ''): { pointer: string; token: string } | undefined {
   if (!isJsonObject(value)) return undefined;
   for (const [name, member] of Object.entries(value)) {
@@ -112,7 +118,10 @@ function findToken(value: unknown, at = ''): { pointer: string; token: string } 
 
 type Ask = (url: string, asked: Asked) => Promise<Answer>;
 
-/** Once; what comes too fast is waited for, unless that is what is looked for. */
+/**
+ * Builds the function that sends a request, and repeats it after a 429 unless the case looks for
+ * one.
+ */
 function createAsk({ asker, wait }: Passing): Ask {
   return async (url, asked) => {
     const { method = 'GET', body: json, headers } = asked;
@@ -130,7 +139,10 @@ function createAsk({ asker, wait }: Passing): Ask {
   };
 }
 
-/** Strict schemas tell unknown members too; those are no difference, only news. */
+/**
+ * Checks a value against a strict schema. Unknown members are collected, because they are news and
+ * no difference.
+ */
 export function checkShape(schema: z.ZodType, value: unknown, extras: Set<string>): void {
   const parsed = schema.safeParse(value);
   if (parsed.success) return;
@@ -146,7 +158,7 @@ export function checkShape(schema: z.ZodType, value: unknown, extras: Set<string
 
 export interface Passing {
   readonly asker: Pick<ProbeClient, 'askOnce'>;
-  /** Least time between two log-ins. */
+  /** Minimum milliseconds between two log-ins. */
   readonly loginSpacingMs: number;
   now(): number;
   /** Lets time pass: really, or on the clock of a service in the same process. */
@@ -159,7 +171,9 @@ function headersFor({ header, scheme }: TokenWay, token: string): Readonly<Recor
 
 function createSessions(account: Account, { wait, loginSpacingMs }: Passing, ask: Ask) {
   let lastLogin = false;
-  /** The way that is configured, else one that is known elsewhere. */
+  /**
+   * Finds a header that carries the token: the configured one, else one that other accounts use.
+   */
   const enter = async (side: Side, probe: string, token: string): Promise<TokenWay> => {
     for (const way of [{ header: side.header, scheme: side.scheme }, ...WAYS]) {
       await wait(PACE_MS);
@@ -208,7 +222,7 @@ export function createApi(account: Account, passing: Passing): Api {
     const schema = V1_ANSWERS[name];
     if (!schema) throw new RangeError(`no answer of ${name}`);
     demand(answer.status === 200, `status ${answer.status}: ${answer.text.slice(0, 200)}`);
-    // An account may answer with the data alone: v1-envelope tells that, once.
+    // An answer may be the data alone; the case v1-envelope reports that, once.
     const { body } = answer;
     const found = isJsonObject(body) && 'data' in body ? body.data : body;
     checkShape(schema, found, extras);

@@ -1,7 +1,10 @@
-/** A statement of the wire contract as something that can be tried over HTTP. */
+/** A conformance case is a statement of the wire contract that can be tried over HTTP. */
 import type { Api } from './api.ts';
 
-/** Stated by the interface document, published description, seen in clients, chosen. */
+/**
+ * Origin of a statement: interface document (S), published description (P), seen in clients (W),
+ * chosen (C).
+ */
 export type Mark = 'S' | 'P' | 'W' | 'C';
 
 /** Permission that a case needs beyond a key: to write, to run into limits, a read token, V2. */
@@ -12,7 +15,10 @@ export interface Case {
   readonly mark: Mark;
   readonly statement: string;
   readonly needs: readonly Need[];
-  /** Throws {@link Differs} or {@link NotTried}; anything else thrown is a difference as well. */
+  /**
+   * Tries the statement. Throws {@link Differs} or {@link NotTried}; any other error counts as a
+   * difference as well.
+   */
   readonly run: (api: Api) => Promise<void>;
 }
 

@@ -1,14 +1,14 @@
-/** What a case found about an account: it does something else, or the case was not tried. */
+/** Findings of a conformance case about an account: it differs, or the case was not tried. */
 
-/** What to write into a configuration so that it fits this account. */
+/** Settings that make a program fit the account. */
 export interface Remedy {
-  /** Of the daemon: path and value. */
+  /** Settings of the daemon's configuration, by path. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** Of the reference service, to behave like this account. */
+  /** Knobs of the reference service that make it behave like this account. */
   readonly knobs?: Readonly<Record<string, unknown>>;
 }
 
-/** The account does something else. */
+/** Error for an account that does something else than the contract states. */
 export class Differs extends Error {
   override readonly name = 'Differs';
   readonly remedy: Remedy;
@@ -19,7 +19,7 @@ export class Differs extends Error {
   }
 }
 
-/** The account has nothing to try this on. */
+/** Error for an account that has nothing on which a case could be tried. */
 export class NotTried extends Error {
   override readonly name = 'NotTried';
 }
@@ -28,7 +28,7 @@ export function demand(condition: boolean, observed: string, remedy?: Remedy): v
   if (!condition) throw new Differs(observed, remedy);
 }
 
-/** The value, or the case is not tried. */
+/** Gives a value; without one, the case counts as not tried. */
 export function given<T>(value: T | undefined, what: string): T {
   if (value === undefined) throw new NotTried(`the account has ${what}`);
   return value;

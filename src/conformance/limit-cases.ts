@@ -1,10 +1,10 @@
-/** Section 1 of the wire contract: limits, which these cases run into on purpose. */
+/** Cases for section 1 of the wire contract: limits, which these cases run into on purpose. */
 
 import type { Answer, Api } from './api.ts';
 import { type Case, define } from './case.ts';
 import { demand, NotTried } from './findings.ts';
 
-/** More than a second's worth of requests at once. */
+/** Number of requests sent at once: more than the limit of a second. */
 const BURST = 40;
 
 async function logIn({ account, v1 }: Api): Promise<Answer> {

@@ -1,10 +1,10 @@
-/** Prints a run for people: differences first, then the settings for each file. */
+/** Prints a conformance run for people: differences first, then the settings for each file. */
 import { stringify } from 'yaml';
 import type { Result, Run } from './suite.ts';
 
 const MARKS = { S: 'stated', P: 'published', W: 'seen in clients', C: 'chosen' } as const;
 
-/** `a.b: 1` as nested members. */
+/** Turns dotted paths (`a.b: 1`) into nested members. */
 function nested(flat: Readonly<Record<string, unknown>>): object {
   const out: Record<string, unknown> = {};
   for (const [path, value] of Object.entries(flat)) {
@@ -31,7 +31,10 @@ function snippet(title: string, flat: Record<string, unknown>): string[] {
   return Object.keys(flat).length === 0 ? [] : ['', title, '', stringify(nested(flat)).trimEnd()];
 }
 
-/** True when everything that is not merely chosen here is as stated. */
+/**
+ * Whether the account keeps the contract: all cases are as stated, except those whose statement was
+ * only chosen here.
+ */
 export function conforms({ results }: Run): boolean {
   return results.every(({ outcome, mark }) => outcome !== 'differs' || mark === 'C');
 }

@@ -1,4 +1,4 @@
-/** Runs cases against an account and says what came of each. */
+/** Runs conformance cases against an account and gives the result of each. */
 
 import { type Account, createApi, type Passing } from './api.ts';
 import type { Case, Need } from './case.ts';
@@ -23,18 +23,18 @@ export interface Result {
 
 export interface Run {
   readonly results: readonly Result[];
-  /** Members that the contract does not name. */
+  /** Members that answers have and the contract does not name. */
   readonly extras: readonly string[];
 }
 
 export interface RunOptions {
   readonly account: Account;
   readonly passing: Passing;
-  /** Without it nothing is created or changed. */
+  /** Whether cases may create and change data. */
   readonly writes: boolean;
-  /** Without it no limit is run into on purpose. */
+  /** Whether cases may run into limits on purpose. */
   readonly limits: boolean;
-  /** Told which case is tried. */
+  /** Called with the id of each case before it is tried. */
   readonly onCase?: ((id: string) => void) | undefined;
 }
 

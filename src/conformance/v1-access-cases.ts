@@ -1,4 +1,7 @@
-/** Sections 1 and 2 of the wire contract: log-in, headers, keys, envelope and errors of V1. */
+/**
+ * Cases for sections 1 and 2 of the wire contract: log-in, headers, keys, envelope and errors of
+ * V1.
+ */
 
 import { v1Invalid } from '../reference/openapi/v1-answers.ts';
 import { type Api, checkShape, TOKEN_HEADER } from './api.ts';
@@ -6,7 +9,7 @@ import { type Case, define } from './case.ts';
 import { demand, given } from './findings.ts';
 
 const CATALOG_PATHS = ['/brands', '/freight', '/seasons', '/variants/stock?page=1&limit=1'];
-/** Numbers that no account has given yet. */
+/** Id that no account has given to a record yet. */
 const NO_ID = 999_999_999;
 const MISSING_PATHS = [
   `/orders/${NO_ID}`,
@@ -115,7 +118,7 @@ const envelopeCases: readonly Case[] = [
     for (const path of ['/brands', '/orders/0']) {
       const { status, body } = await api.v1(path);
       const seen = JSON.stringify(body?.status);
-      // Without an envelope, v1-envelope names the knob.
+      // An account without an envelope gets its knob from the case v1-envelope.
       const remedy =
         typeof body?.status === 'string' ? { knobs: { 'dialect.envelope': 'text' } } : {};
       demand(body?.status === status, `${path}: ${seen} with HTTP status ${status}`, remedy);

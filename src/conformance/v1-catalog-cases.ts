@@ -1,4 +1,4 @@
-/** Section 3 and 4 of the wire contract: brands, freight, seasons and variants of V1. */
+/** Cases for sections 3 and 4 of the wire contract: brands, freight, seasons and variants of V1. */
 
 import type { Answer, Api, Row } from './api.ts';
 import { type Case, define } from './case.ts';

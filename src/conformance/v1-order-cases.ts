@@ -1,10 +1,10 @@
-/** Sections 3 and 4 of the wire contract: reading orders and what belongs to them. */
+/** Cases for sections 3 and 4 of the wire contract: reading orders and what belongs to them. */
 
 import type { Api, Row } from './api.ts';
 import { type Case, define } from './case.ts';
 import { demand, given } from './findings.ts';
 
-/** Orders that are looked at for one that has deliveries or refunds. */
+/** Maximum of orders that are searched for one with deliveries or refunds. */
 const ORDERS_MAX = 25;
 const PAGE_ORDERS = 50;
 
@@ -12,7 +12,7 @@ async function orders(api: Api, query = ''): Promise<Row[]> {
   return (await api.read(`/orders${query}`, 'GET /orders')).orders;
 }
 
-/** The first record of its kind in the newest orders. */
+/** Finds the first delivery, or refund, in the newest orders. */
 async function firstOf(api: Api, kind: 'deliveries' | 'refunds'): Promise<Row> {
   for (const { orderId } of (await orders(api)).slice(0, ORDERS_MAX)) {
     const path = `/orders/${orderId}/${kind}`;

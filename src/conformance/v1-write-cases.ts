@@ -1,4 +1,7 @@
-/** Sections 3 and 4 of the wire contract: creating orders, deciding deliveries and refunds. */
+/**
+ * Cases for sections 3 and 4 of the wire contract: creating orders, deciding deliveries and
+ * refunds.
+ */
 
 import type { Answer, Api, Row } from './api.ts';
 import { type Case, define } from './case.ts';
@@ -11,7 +14,7 @@ interface Line {
   readonly DeliveryName?: string;
 }
 
-/** References that no earlier run has used. */
+/** Makes an order reference that no earlier run has used. */
 function reference(api: Api): string {
   return `conformance-${api.now()}-${api.serial()}`;
 }
@@ -32,7 +35,7 @@ async function create(api: Api, more: object = {}): Promise<Row> {
   return api.data(await post(api, '/orders', body), 'POST /orders');
 }
 
-/** A delivery of an order, as soon as one is packed that `wanted` lets through. */
+/** Waits for a packed delivery of the order that `wanted` accepts. */
 async function packed(
   api: Api,
   orderId: number,
@@ -247,7 +250,7 @@ const deliveryCases: readonly Case[] = [
   ),
 ];
 
-/** A refund that came from a pending one. */
+/** Creates an order with a pending refund and waits for the refund that the service makes of it. */
 async function confirmed(api: Api): Promise<{ asked: Row; refund: Row }> {
   const { orderId, salesOrder } = await create(api);
   const path = `/orders/${orderId}/pending-refunds`;

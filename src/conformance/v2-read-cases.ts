@@ -1,4 +1,4 @@
-/** Section 5 of the wire contract: reading V2. */
+/** Cases for section 5 of the wire contract: reading V2. */
 
 import { collectionSchema, errorsSchema, singleSchema } from '../reference/v2/schemas.ts';
 import { type Answer, type Api, checkShape, type Row, TOKEN_HEADER } from './api.ts';
@@ -170,7 +170,7 @@ const documentCases: readonly Case[] = [
   }),
 ];
 
-/** A collection of at least three pages of this limit. */
+/** Reads the first page of styles; with fewer than `limit` of them the case is not tried. */
 async function paged(api: Api, limit: number): Promise<Row> {
   const list = await get(api, `/pdm/styles?page[limit]=${limit}`);
   given(list.data[limit - 1], 'too few styles to page');

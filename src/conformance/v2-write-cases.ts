@@ -1,4 +1,4 @@
-/** Section 5 of the wire contract: writing through V2. */
+/** Cases for section 5 of the wire contract: writing through V2. */
 
 import { errorsSchema, portalAnswer, singleSchema } from '../reference/v2/schemas.ts';
 import { type Answer, type Api, checkShape, type Row } from './api.ts';
@@ -30,7 +30,7 @@ async function newStyle(api: Api): Promise<Row> {
   return body.data;
 }
 
-/** Brands and types may be added, renamed and removed. */
+/** Case for brands or types: they may be added, renamed and removed. */
 function nameCase(type: 'brand' | 'type'): Case {
   const path = `/pdm/${type}s`;
   const run = async (api: Api): Promise<void> => {

@@ -1,6 +1,7 @@
 /**
- * Requests of the pages to the daemon, as messages between the console's thread and the daemon's
- * loop. Only the daemon writes; the actor is always the session, never a member of the request.
+ * Messages from the console's thread to the daemon's loop, with the requests of pages and programs.
+ * Only the daemon writes the database; the actor is always the session, never a member of the
+ * request.
  */
 
 import { z } from 'zod';
@@ -15,17 +16,17 @@ const reason = z.string().trim().min(1, 'say why').max(1_000);
 const id = z.coerce.number().int().min(1);
 const amount = optionalOr(z.coerce.number().min(0));
 
-/** A delivery as the page showed it to the person; 0: no decision yet. */
+/** State of a delivery that the page showed to the person; decisionId 0: no decision yet. */
 const seen = z.object({
   decisionId: z.coerce.number().int().min(0),
   contentHash: z.string().max(200),
 });
 
-/** Rows of a page, and of a whole list for a spreadsheet. */
+/** Rows of a page; LIST_MAX: of a whole list for a spreadsheet. */
 const PAGE_ROWS = 100;
 export const LIST_MAX = 10_000;
 
-/** The filter of the review list as it stands in an address. */
+/** Filter of the review list, as a page's address has it. */
 export const reviewQuery = z.object({
   shown: z
     .enum(['', ...SHOWN])
@@ -39,7 +40,7 @@ export const reviewQuery = z.object({
   currency: optionalText,
   min: amount,
   max: amount,
-  /** Hours since it was packed, at the least. */
+  /** Least number of hours since the delivery was packed. */
   older: amount,
   overdue: z
     .enum(['', '1'])
@@ -57,7 +58,10 @@ export const reviewListQuery = reviewQuery.extend({
     .enum(['', '0', '1'])
     .optional()
     .transform((flag) => flag === '1'),
-  /** Has a customer's name in it, as the order of the list wants it. */
+  /**
+   * Place in the list after which the page begins. May hold a customer's name, because the list can
+   * be sorted by it.
+   */
   after: z
     .string()
     .max(2_000)
@@ -68,34 +72,34 @@ export const reviewListQuery = reviewQuery.extend({
 
 export type ReviewQuery = z.output<typeof reviewQuery>;
 
-/** Choices of single actions, as the command line has them; pages leave them out. */
+/** Options of single actions, for programs as for the command line; pages leave them out. */
 const choices = {
   why: z.enum(RELEASE_REASONS).optional(),
-  /** For a release: the rules decide again. */
+  /** Whether the rules decide a released delivery again. */
   toRules: z.boolean().default(true),
-  /** For a hold: only where a reject waits. */
+  /** Whether a hold is wanted only if a reject waits for its grace to end. */
   ifRejectWaits: z.boolean().optional(),
 };
 
 export const reviewAct = seen.extend({
   ...choices,
   reason,
-  /** For a reject: the delivery number, typed. */
+  /** Delivery number that a person typed to confirm a reject. */
   confirmed: optionalText,
 });
 const BULK_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
 
-/** Acts on all that fit the filter, if they are still those that the person saw. */
+/** An act on all deliveries that fit the filter, if they are still those that the person saw. */
 export const bulkAct = z.object({
   action: z.enum(BULK_ACTIONS),
   ...choices,
   reason,
   expect: expectedSet,
-  /** For a reject: the delivery numbers, typed, with blanks between. */
+  /** Delivery numbers that a person typed to confirm a reject, separated by blanks. */
   confirmed: optionalText,
 });
 
-/** The same as a program sends it: the filter beside what is expected of it. */
+/** An act on many deliveries by a program; `select` has the filter and what it expects. */
 export const bulkRequest = bulkAct.omit({ expect: true }).extend({
   select: z.object({ filter: reviewQuery, expect: bulkAct.shape.expect }),
 });
@@ -103,7 +107,7 @@ export const noteAct = z.object({ text: z.string().trim().max(1_000) });
 export const undoAct = z.object({ decisionId: id });
 export const outboxAct = z.object({ reason });
 export const confirmAct = outboxAct.extend({
-  /** Id of the thing that the push made at the service; null where it makes none. */
+  /** Id of the document that the push created at the service; null: its kind creates none. */
   id: z.string().min(1).max(100).nullable(),
 });
 export const pauseAct = z.object({
@@ -125,7 +129,7 @@ export type Wish =
   | {
       readonly do: 'bulk';
       readonly act: BulkAct;
-      /** Deliveries that fit the filter, which are the ones that the person saw. */
+      /** Deliveries that fit the filter, and are those that the person saw. */
       readonly deliveries: readonly SelectedDelivery[];
     }
   | { readonly do: 'note'; readonly delivery: number; readonly text: string }
@@ -145,7 +149,7 @@ export type Wish =
   | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>)
   | OperationWish;
 
-/** Somebody who is signed in, with the address that the request came from. */
+/** Signed-in person or program that asks, with the address that the request came from. */
 export interface Asker {
   readonly sessionId: number;
   readonly address: string | null;
@@ -160,7 +164,7 @@ export type Question =
       readonly password: string;
       readonly address: string | null;
     }
-  /** Somebody whom the authenticating proxy names. */
+  /** Sign-in of a person whom the authenticating proxy names. */
   | { readonly ask: 'proxied'; readonly name: string; readonly address: string | null }
   | { readonly ask: 'ways' }
   | { readonly ask: 'touch'; readonly sessionId: number }
@@ -168,7 +172,7 @@ export type Question =
   | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish }
   | Lookup;
 
-/** A refusal in words, with the status that a program gets. */
+/** A refusal in words, with the HTTP status that a program gets. */
 export interface Refusal {
   readonly status: number;
   readonly code: string;

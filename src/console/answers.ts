@@ -1,7 +1,7 @@
 /**
- * The daemon's side of the console: takes what the pages ask, checks who asks, and acts through the
- * same functions as the local API. Runs on the daemon's loop and does nothing but single
- * transactions there.
+ * The daemon's side of the console: takes the requests of pages, checks the session's rights, and
+ * acts through the same functions as the local API. Runs on the daemon's event loop and does
+ * nothing but single transactions there.
  */
 import { actOnSelected } from '../decisions/review/bulk.ts';
 import { deliveryIdOf } from '../decisions/review/deliveries.ts';
@@ -45,7 +45,7 @@ const UNDONE = 'undone at the console';
 const WRITES_MAX = 120;
 const WRITES_MS = 60_000;
 
-/** Counts the writes of a session; a bulk act is one. */
+/** Limits the changes of a session per minute; an act on many deliveries counts once. */
 function createWriteLimit(clock: Clock) {
   let windows = new Map<number, { readonly since: number; count: number }>();
   return (sessionId: number): void => {
@@ -63,7 +63,7 @@ function createWriteLimit(clock: Clock) {
   };
 }
 
-/** The open session that asks; one that was ended meanwhile may do nothing more. */
+/** Open session that asks; throws when it was ended meanwhile. */
 async function sessionOf(
   { store, clock, sessionIdleMs }: AnswerDeps,
   { sessionId }: Asker,
@@ -86,7 +86,7 @@ function seenOf({
   return { decisionId: decisionId === 0 ? null : decisionId, contentHash };
 }
 
-/** The request of an act, but for the delivery. */
+/** Request for a review act, still without its delivery. */
 function requestOf(
   action: ReviewRequest['action'],
   { why, toRules, ifRejectWaits }: Pick<BulkAct, 'why' | 'toRules' | 'ifRejectWaits'>,
@@ -143,7 +143,7 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
     case 'bulk':
       return reviewMany(deps, wish, actor(wish.act.reason));
     case 'undo':
-      // Undoing may revoke an accept, which is a hold.
+      // Undoing needs the right to hold, because it may revoke an accept.
       return undoLatest(deps, wish, actor(UNDONE));
     case 'note':
       await store.transaction(async (tx) => {

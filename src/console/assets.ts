@@ -1,4 +1,4 @@
-/** Style sheet and scripts of the pages; htmx as its package ships it. */
+/** Style sheet, scripts and icon of the pages; htmx is taken from its npm package. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -34,7 +34,7 @@ for (const [name, [path, type]] of Object.entries(FILES)) {
   assets.set(name, { type, content, tag, zipped: gzipSync(content) });
 }
 
-/** Address of an asset, which changes with its content: browsers keep it for good. */
+/** Address of an asset. It changes with the content, so that browsers may cache it for ever. */
 export function assetPath(name: AssetName): string {
   return `/assets/${assets.get(name)?.tag}/${name}`;
 }

@@ -1,7 +1,7 @@
-/** Command lines that show the same as a page, with the filter of its address. */
+/** Command lines that show the same rows as a page of the console with its filter. */
 import { shellWord } from '../lib/strings.ts';
 
-/** Members of the address that are options with a value. */
+/** Command-line options for those query parameters of a page that have one. */
 function optionsOf(query: URLSearchParams, names: Readonly<Record<string, string>>): string[] {
   return Object.entries(names).flatMap(([name, option]) => {
     const value = query.get(name);
@@ -11,7 +11,7 @@ function optionsOf(query: URLSearchParams, names: Readonly<Record<string, string
 
 const SHOWN_FLAGS: Readonly<Record<string, readonly string[]>> = {
   all: [],
-  // The command knows no undecided ones: they are among the pending.
+  // The command cannot list undecided deliveries alone: they are among the pending.
   undecided: ['--pending'],
 };
 

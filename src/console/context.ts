@@ -1,4 +1,4 @@
-/** Parts that the console's routes share: reading, the way to the daemon, who is signed in. */
+/** Dependencies that the console's routes share: database, settings, the daemon, the session. */
 import type { FastifyRequest } from 'fastify';
 import type { SettingRow } from '../config/describe.ts';
 import type { Config } from '../config/schema.ts';
@@ -10,46 +10,46 @@ import type { ProxySettings } from './access/proxy.ts';
 import type { Session } from './access/sessions.ts';
 import type { Question, Refusal, Reply } from './acts.ts';
 
-/** Settings of the console that pages need. */
+/** Settings that the console's pages need. */
 export interface ConsoleSettings {
   readonly instance: string;
   readonly version: string;
   readonly publicUrl: string | null;
-  /** Zone of the times on pages; null: that of the rules. */
+  /** Time zone of the times on pages; null: the rules' time zone. */
   readonly timeZone: string | null;
   readonly sessionIdleMs: number;
-  /** Null: no proxy signs people in. */
+  /** Settings of the authenticating proxy; null: no proxy signs people in. */
   readonly proxy: ProxySettings | null;
   readonly freshnessMs: Readonly<Record<string, number>>;
-  /** Streams that are pulled: their schedule (cron, UTC) and how old their data may get (ms). */
+  /** Streams that are pulled: schedule (cron, UTC) and maximum age of their data in ms. */
   readonly pulled: Readonly<
     Record<string, { readonly schedule: string; readonly freshness: number }>
   >;
-  /** Streams that are wanted and do not exist at the account's level, each with it. */
+  /** Streams that are switched on and do not exist at the account's level, each with that level. */
   readonly notAtLevel: Readonly<Record<string, string>>;
   readonly machine: Machine;
   readonly reports: ReportSettings;
-  /** The most that a rule may do. */
+  /** Most that any rule may do, by the setting `rules.mode`. */
   readonly rulesMode: Config['rules']['mode'];
 }
 
-/** Reports as the configuration describes them, without the places that they go to. */
+/** Settings of reports without the targets of schedules, which may hold secrets. */
 export interface ReportSettings extends Pick<Config['reports'], 'directory' | 'locale'> {
   readonly schedules: readonly Pick<
     Config['reports']['schedules'][number],
     'name' | 'report' | 'every' | 'format'
   >[];
-  /** The mirror that they read. */
+  /** Database file of the mirror, which reports read. */
   readonly store: Pick<StoreOptions, 'path' | 'busyTimeoutMs'>;
 }
 
-/** The host as the configuration describes it. */
+/** Folders and files of the host, by the configuration. */
 export interface Machine extends Pick<Config, 'dataDir' | 'store'> {
-  /** Path of exchange.db. */
+  /** Path of the file exchange.db. */
   readonly exchange: string;
-  /** Settings with their origins as the daemon read them at its start; null: it got none. */
+  /** Settings with their origins as the daemon read them at its start; null: it was given none. */
   readonly written: WrittenSettings | null;
-  /** The copy in PostgreSQL; null: there is none. */
+  /** Settings of the copy in PostgreSQL; null: there is no copy. */
   readonly plane: PlaneSettings | null;
 }
 
@@ -64,15 +64,15 @@ export interface ConsoleDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: ConsoleSettings;
-  /** Asks the daemon. */
+  /** Sends a request to the daemon and waits for its reply. */
   readonly ask: (question: Question) => Promise<Reply>;
-  /** When the daemon last answered; epoch milliseconds. */
+  /** Epoch ms when the daemon last answered. */
   readonly daemonSeenAt: () => number;
-  /** How long the daemon's loop took to answer the last beats, ms; the latest last. */
+  /** Milliseconds that the daemon's event loop took to answer recent beats, the latest last. */
   readonly beats: () => readonly number[];
 }
 
-/** A refusal as an error, so that one handler answers it. */
+/** A refusal as an error, so that the error handler answers it. */
 export class RefusedHere extends Error {
   readonly refusal: Refusal;
 
@@ -82,7 +82,7 @@ export class RefusedHere extends Error {
   }
 }
 
-/** The value of an answer; throws its refusal. */
+/** Sends a request to the daemon and returns the value of its reply; throws its refusal. */
 export async function askFor(
   { ask }: Pick<ConsoleDeps, 'ask'>,
   question: Question,
@@ -94,12 +94,12 @@ export async function askFor(
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The signed-in person; every route but those of signing in has it. */
+    /** Session of the person or program; set on every route but those of signing in. */
     console?: Session;
   }
 }
 
-/** Open pages ask for it by themselves. */
+/** Address that open pages poll for changes. */
 export const LIVE_PATH = '/changes.json';
 
 export function signedIn(request: FastifyRequest): Session {

@@ -1,9 +1,9 @@
-/** The act that was just done, told on the page that the browser comes back to. */
+/** Confirmation of the act that was just done, on the page to which the browser returns. */
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Html, html } from '../lib/html.ts';
 
-/** Travels in the address: the page after an act must say what became of it. */
+/** Query parameters that carry the confirmation from the act to the next page. */
 const doneQuery = z.object({
   done: z.string().max(300).optional(),
   undo: z
@@ -12,7 +12,10 @@ const doneQuery = z.object({
     .optional(),
 });
 
-/** `back` with what was done; `undo` names the delivery and its decision. */
+/**
+ * Address to return to, with the confirmation; `undo` names the delivery and the decision that an
+ * undo button would undo.
+ */
 export function backTo(back: string, text: string, undo?: readonly [number, number]): string {
   const url = new URL(back.startsWith('/') && !back.startsWith('//') ? back : '/', 'http://here');
   url.searchParams.set('done', text);

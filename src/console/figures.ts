@@ -1,4 +1,4 @@
-/** Figures of the rules, counted beside the pages and kept for a minute. */
+/** Figures of the rules for pages, counted in the background and kept for a minute. */
 import type { RuleFigures } from '../decisions/simulation/rule-figures.ts';
 import { countRuleFigures } from '../decisions/simulation/trial.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -6,27 +6,27 @@ import { toError } from '../lib/errors.ts';
 import type { StoreOptions } from '../store/store.ts';
 
 export interface Figures {
-  /** Undefined: they are being counted for the first time. */
+  /** Figures of each rule; undefined: they are being counted for the first time. */
   readonly rules: readonly RuleFigures[] | undefined;
-  /** When they were counted; epoch ms. */
+  /** Epoch ms when the figures were counted. */
   readonly at: number | null;
-  /** Why they cannot be counted. */
+  /** Error because of which the figures cannot be counted. */
   readonly problem: string | undefined;
 }
 
 export interface FigureCounter {
-  /** Waits a moment at the most, and then gives what is known. */
+  /** Returns the figures that are known, after waiting a moment for the first ones at most. */
   soon(): Promise<Figures>;
-  /** Waits until they are counted; throws why they cannot be. */
+  /** Waits until the figures are counted; throws the error when they cannot be. */
   now(): Promise<readonly RuleFigures[]>;
   close(): void;
 }
 
 const FRESH_MS = 60_000;
-/** A small journal is counted by then, and a page has its figures at once. */
+/** Milliseconds that a page waits for the first figures; a small database is counted by then. */
 const SOON_MS = 1_500;
 
-/** Counts at most once at a time, however many pages ask. */
+/** Creates the counter, which counts once at a time, however many pages ask. */
 export function createFigureCounter(store: StoreOptions, clock: Clock): FigureCounter {
   const closing = new AbortController();
   let known: Figures = { rules: undefined, at: null, problem: undefined };
@@ -53,7 +53,7 @@ export function createFigureCounter(store: StoreOptions, clock: Clock): FigureCo
       if (isFresh()) return known;
       const over = new AbortController();
       const counted = begin().catch(() => undefined);
-      // Figures of a minute ago are shown until the next ones are there.
+      // Figures older than a minute are shown until the new ones are there.
       if (known.at === null) {
         const waited = clock.sleep(SOON_MS, over.signal).catch(() => undefined);
         await Promise.race([counted, waited]);

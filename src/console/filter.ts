@@ -1,9 +1,9 @@
-/** The filter of a page's address as the review list understands it. */
+/** Translates the filter of a page's address into that of the review list. */
 import type { ReviewFilter } from '../decisions/review/listing.ts';
 import type { Session } from './access/sessions.ts';
 import type { ReviewQuery } from './acts.ts';
 
-/** Ids of the rules that each owner has. */
+/** Ids of rules by their owner. */
 export type OwnersOfRules = ReadonlyMap<string, readonly string[]>;
 
 const HOUR_MS = 3_600_000;

@@ -1,23 +1,24 @@
 /**
- * Masks what tells who a customer is: names, addresses, e-mails, telephone numbers and comments.
- * Reads whole values as pages and programs would get them, so that nothing new is shown by
- * mistake: members are masked by their name, and texts lose what those members hold.
+ * Masks all that identifies a customer: names, addresses, e-mails, telephone numbers and comments.
+ * Works on whole values as pages and programs would get them, so that a new member cannot show them
+ * by mistake: private members are blanked by their name, and their texts are masked wherever else
+ * they occur.
  */
 import { isJsonObject } from '../lib/json.ts';
 
 export const MASK = '•••';
 
-/** Members that are private with all below them; names without case and signs. */
+/** Names of private members, masked with all that is below them; without case and underscores. */
 const PRIVATE = new Set(
   ['shippingAddress', 'billingAddress', 'company', 'comment', 'firstName', 'lastName']
     .concat(['email', 'phone', 'mobile', 'address', 'address2', 'zip', 'city', 'provinceCode'])
     .map((name) => name.toLowerCase()),
 );
 
-/** Members of an address that people may see: what rules and reports go by. */
+/** Members of an address that everybody may see, because rules and reports go by them. */
 const OPEN = new Set(['countrycode', 'accountno', 'country']);
 
-/** Members that name things or states: what is in them must stay as it is, to be acted on. */
+/** Members that identify things or states, and stay unmasked because people act on them. */
 const KEPT_NAMES = new Set(
   ['id', 'at', 'since', 'barcode', 'reference', 'href', 'digest', 'kind', 'state', 'status']
     .concat(['outcome', 'code', 'rule', 'rules', 'style', 'color', 'size', 'season', 'currency'])
@@ -26,21 +27,21 @@ const KEPT_NAMES = new Set(
 );
 const KEPT_END = /(?:Id|No|At|Hash|Key|Name)$/;
 
-/** Facts of rules that hold what is private. */
+/** Names in the facts of rules that hold private values. */
 const PRIVATE_FACT = /\b(?:zip|city|comment|company)\b/;
 
 const E_MAIL = /[^\s@<>"'(),;:]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g;
 const TELEPHONE = /(?<![\w.])(?:\+|00)\d[\d ()/-]{6,20}\d/g;
-/** Shorter ones would blank out innocent words. */
+/** Shortest private text that is masked elsewhere; shorter ones would blank out innocent words. */
 const TEXT_CHARS_MIN = 3;
 
 function isPrivate(name: string, member: unknown): boolean {
-  // The customer of a row is a name, that of a card has an account number and a country too.
+  // A row's `customer` is a name; a card's is an object with account number and country.
   if (name === 'customer') return typeof member === 'string';
   return PRIVATE.has(name.replaceAll('_', '').toLowerCase());
 }
 
-/** An operand of a condition on a private fact. */
+/** Whether an object is an operand of a rule's condition with a private fact's value. */
 function isPrivateFact(value: object): boolean {
   return 'text' in value && typeof value.text === 'string' && PRIVATE_FACT.test(value.text);
 }
@@ -72,7 +73,7 @@ function literal(text: string): string {
   return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
 }
 
-/** Finds these texts as whole words; undefined: there are none. */
+/** Regular expression that finds these texts as whole words; undefined: there are no texts. */
 function finderOf(texts: ReadonlySet<string>): RegExp | undefined {
   if (texts.size === 0) return undefined;
   const longestFirst = [...texts].sort((a, b) => b.length - a.length);
@@ -85,7 +86,7 @@ function maskedText(text: string, finder: RegExp | undefined): string {
   return known.replaceAll(E_MAIL, MASK).replaceAll(TELEPHONE, MASK);
 }
 
-/** All of it, with its structure. */
+/** The value with its structure, and a mask for each text and number. */
 function blanked(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(blanked);
   if (isJsonObject(value)) {
@@ -121,13 +122,13 @@ function masked(value: unknown, finder: RegExp | undefined): unknown {
 }
 
 /**
- * The value without what is private; of the same shape, with {@link MASK} for each text taken out.
- * `others` has more of the same people, whose texts are masked too.
+ * The value without its private texts: of the same shape, with {@link MASK} in their place. The
+ * private texts of `others`, which are of the same people, are masked too.
  */
 export function maskPrivate<T>(value: T, others: readonly unknown[] = []): T {
   const texts = new Set<string>();
   privateIn(value, texts);
   for (const other of others) privateIn(other, texts);
-  // Its texts are masked and nothing else: it has the shape that it had.
+  // Members and lists stay; only private texts and numbers become the mask.
   return masked(value, finderOf(texts)) as T;
 }

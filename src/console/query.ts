@@ -1,4 +1,4 @@
-/** Members of an address as forms send them: what a person left empty is not asked for. */
+/** Schemas for query parameters of forms, in which an empty field counts as left out. */
 import { z } from 'zod';
 
 const TEXT_CHARS_MAX = 200;

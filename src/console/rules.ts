@@ -1,4 +1,4 @@
-/** The rules in force, for pages: who owns which rule, what it is called, and the time zone. */
+/** The rules in force for pages: owners and titles of rules, their tests, the time zone. */
 
 import { RULES_IN_FORCE } from '../decisions/rule-keeper.ts';
 import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
@@ -13,11 +13,11 @@ export interface RulesShown {
   readonly owners: OwnersOfRules;
   readonly titles: ReadonlyMap<string, string>;
   readonly timeZone: string;
-  /** Undefined: there are none yet, or this version cannot read them. */
+  /** Rule set in force; undefined: none yet, or unreadable for this version. */
   readonly inForce: StoredRuleSet | undefined;
-  /** Why it cannot read them. */
+  /** Error because of which the rule set cannot be read; undefined: none. */
   readonly unreadable: string | undefined;
-  /** Runs their tests, once. */
+  /** Runs the tests of the rules on the first call, and remembers the report. */
   readonly tests: () => TestReport | undefined;
 }
 
@@ -36,7 +36,7 @@ function testsOnce({ ruleSet }: StoredRuleSet): () => TestReport {
   };
 }
 
-/** Reads them once for each rule set. */
+/** Creates the reader of the rules in force, which reads each rule set once. */
 export function createRulesShown(db: Db): ReadRules {
   let known: RulesShown = { hash: undefined, ...NOTHING };
   return async () => {
@@ -57,7 +57,8 @@ export function createRulesShown(db: Db): ReadRules {
         tests: testsOnce(inForce),
       };
     } catch (thrown) {
-      // Rules of another version: the pages do without their names.
+      // Rules that another version of the program stored may be unreadable; pages then show ids in
+      // place of titles.
       if (!(thrown instanceof ConfigError)) throw thrown;
       known = { hash, ...NOTHING, unreadable: thrown.message };
     }

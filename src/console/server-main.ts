@@ -1,6 +1,6 @@
 /**
- * The console's thread: serves pages from a read-only connection, so that the daemon's loop never
- * waits for one, and asks the daemon by messages.
+ * Main program of the console's thread: serves pages from a read-only connection, so that the
+ * daemon's event loop never waits for one, and asks the daemon by messages.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../lib/clock.ts';
@@ -42,7 +42,7 @@ port.on('message', (message: ToThread) => {
   waiting.delete(message.id);
 });
 
-/** Five minutes of them. */
+/** Beats that are remembered: those of five minutes. */
 const BEATS_MAX = 60;
 const beats: number[] = [];
 

@@ -1,5 +1,5 @@
 /**
- * The console's web server: pages, their `.json` and `.csv` twins, and the acts of people. It runs
+ * Web server of the console: pages, their `.json` and `.csv` twins, and the acts of people. It runs
  * in the console's thread, reads through a connection of its own that cannot write, and asks the
  * daemon for every change.
  */
@@ -29,7 +29,7 @@ import { isForPeople, sendPage } from './show.ts';
 
 const TOUCH_MS = 60_000;
 
-/** The session of a request by its cookie, or by its token. */
+/** Session of a request, by its cookie or its token; undefined: none is open. */
 async function keySessionOf(
   { db, clock, settings }: ConsoleDeps,
   request: FastifyRequest,
@@ -38,7 +38,7 @@ async function keySessionOf(
   if (given === undefined) return undefined;
   const idle = { now: clock.now(), idleMs: settings.sessionIdleMs };
   const session = await findSession(db, given, idle);
-  // A stolen cookie must not be used as a token, which no browser guard looks at.
+  // A stolen cookie must not work as a token, which skips the checks of browsers.
   const isProgram = given.key.startsWith(TOKEN_PREFIX);
   return session && (session.way === 'token') === isProgram && given.isBearer === isProgram
     ? session
@@ -54,7 +54,7 @@ const proxySession = z.object({
   seenAt: z.number(),
 });
 
-/** The session of the person whom the proxy names; refuses a name without the proxy's secret. */
+/** Session of the person whom the proxy names; refuses a name without the proxy's secret. */
 async function proxySessionOf(
   deps: ConsoleDeps,
   request: FastifyRequest,
@@ -78,7 +78,7 @@ async function proxySessionOf(
   return proxySession.parse(await askFor(deps, { ask: 'proxied', name, address }));
 }
 
-/** A token or a cookie goes before the proxy: both were given on purpose. */
+/** Session of a request; token and cookie go before the proxy, as given on purpose. */
 async function sessionOf(deps: ConsoleDeps, request: FastifyRequest): Promise<Session | undefined> {
   const session = await keySessionOf(deps, request);
   if (session || request.headers.authorization !== undefined) return session;
@@ -90,7 +90,7 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
     const session = await sessionOf(deps, request);
     if (session) {
       request.console = session;
-      // A page that is only left open must not keep its session.
+      // Polling by an open page does not count as use, so that the session can time out.
       const isUsed = request.routeOptions.url !== LIVE_PATH;
       if (isUsed && deps.clock.now() - session.seenAt > TOUCH_MS) {
         void deps.ask({ ask: 'touch', sessionId: session.sessionId });

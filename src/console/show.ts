@@ -1,4 +1,4 @@
-/** Sending pages and tables: as HTML for people, JSON and CSV for programs. */
+/** Sends pages and tables: HTML for people, JSON and CSV for programs. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type CsvCell, csvLine, csvMannerOf } from '../lib/csv.ts';
@@ -6,7 +6,7 @@ import { type Html, renderHtml } from '../lib/html.ts';
 
 const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/;
 
-/** Whether a person with a browser asks; a program names a twin, sends no form or has a token. */
+/** Whether a browser asks; a program names a twin, has a token, or sends no form. */
 export function isForPeople({ headers, url, method }: FastifyRequest): boolean {
   if (/^[^?]*\.(?:json|csv)(?:\?|$)/.test(url)) return false;
   if (headers.authorization !== undefined) return false;
@@ -17,13 +17,16 @@ export function sendPage(reply: FastifyReply, page: Html): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(renderHtml(page));
 }
 
-/** A list as a spreadsheet takes it. */
+/** A list as columns and rows, for CSV. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly CsvCell[])[];
 }
 
-/** Pages name the place of their reader in their links to CSV; programs get RFC 4180. */
+/**
+ * Query parameter of CSV twins. Links on pages name the reader's language, for a spreadsheet;
+ * without it, programs get RFC 4180.
+ */
 export const csvQuery = z.object({
   locale: z
     .string()
@@ -32,14 +35,14 @@ export const csvQuery = z.object({
     .optional(),
 });
 
-/** The language that a browser asks for first; empty: none that is known. */
+/** Language that the browser asks for first; empty: none that is known. */
 export function localeOf({ headers }: FastifyRequest): string {
   const [first = ''] = (headers['accept-language'] ?? '').split(/[,;]/);
   const locale = first.trim();
   return csvMannerOf(locale) === undefined ? '' : locale;
 }
 
-/** Spreadsheets take UTF-8 without it for something else. */
+/** Byte order mark, without which spreadsheets read UTF-8 in another encoding. */
 const UTF_8_MARK = '\uFEFF';
 
 export function sendCsv(
@@ -57,14 +60,14 @@ export function sendCsv(
     .send(`${manner === undefined ? '' : UTF_8_MARK}${lines.join('')}`);
 }
 
-/** Epoch milliseconds as programs read them: ISO 8601, UTC. */
+/** Epoch ms as programs read them: ISO 8601, UTC; null stays null. */
 export function isoTime(at: number | null): string | null {
   return at === null ? null : new Date(at).toISOString();
 }
 
 const TIME_MEMBER = /^(?:at|since)$|(?:At|Since)$/;
 
-/** Members that have the words of others, in which nothing is ours to write otherwise. */
+/** Members whose content comes from others, and in which times are left as they are. */
 const FOREIGN = new Set(['document', 'detail', 'shippingAddress', 'evaluation']);
 
 function withTimes(value: unknown, timeOf: (member: unknown) => unknown): unknown {
@@ -79,12 +82,12 @@ function withTimes(value: unknown, timeOf: (member: unknown) => unknown): unknow
   );
 }
 
-/** Members that are points in time as {@link isoTime} writes them, in all of a value. */
+/** The value with all members that are times turned from epoch ms into ISO 8601. */
 export function isoTimes(value: unknown): unknown {
   return withTimes(value, (member) => (typeof member === 'number' ? isoTime(member) : member));
 }
 
-/** The same backwards: epoch milliseconds, as commands have them. */
+/** Turns all times in a value from ISO 8601 into epoch ms, as commands have them. */
 export function epochTimes(value: unknown): unknown {
   return withTimes(value, (member) => (typeof member === 'string' ? Date.parse(member) : member));
 }

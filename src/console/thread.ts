@@ -1,4 +1,4 @@
-/** Runs the console's thread beside the daemon: starts it, answers it, and ends it. */
+/** Runs the console's thread beside the daemon: starts it, answers its messages, and ends it. */
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -25,9 +25,9 @@ const HEAP_MIB_MAX = 256;
 const STOP_MS_MAX = 7_000;
 
 export interface ConsoleThread {
-  /** Address of the pages, while they are served. */
+  /** Address of the console's pages; undefined while none are served. */
   readonly url: () => string | undefined;
-  /** The first time that they are. */
+  /** Resolves with the address when pages are served for the first time. */
   readonly listening: Promise<string>;
   run(signal: AbortSignal): Promise<void>;
 }
@@ -63,7 +63,7 @@ export function createConsoleThread(
       const over = new AbortController();
       const stop = (): void => {
         send({ stop: true });
-        // A thread that is busy with a page ends at the latest then.
+        // Ends a thread that is too busy with a page to stop by itself.
         clock.sleep(STOP_MS_MAX, over.signal).then(
           () => void worker.terminate(),
           () => undefined,

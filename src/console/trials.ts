@@ -1,6 +1,6 @@
 /**
- * Rules on trial: each runs in a process of its own, and its result stays in this thread's memory
- * for its session alone. Nothing of it is written anywhere or put in force.
+ * Runs trials of rules, each in a process of its own. The result stays in this thread's memory, for
+ * its session alone; nothing is written to the database or put in force.
  */
 import {
   runTrial,
@@ -20,26 +20,26 @@ export interface TrialRun {
   readonly wish: TrialWish;
   readonly startedAt: number;
   readonly state: 'running' | 'done' | 'failed';
-  /** Undefined: not known yet. */
+  /** Progress of the trial; undefined: not known yet. */
   readonly progress: TrialProgress | undefined;
   readonly end: TrialEnd | undefined;
-  /** Why it failed. */
+  /** Error because of which the trial failed. */
   readonly problem: string | undefined;
 }
 
 export interface Trials {
-  /** Ends what this session tries already. Throws RetryLaterError where others try too much. */
+  /** Starts a trial in place of the session's last; throws where too many others run. */
   start(sessionId: number, wish: TrialWish): TrialRun;
-  /** Undefined: there is none of this session, or not any more. */
+  /** Finds a trial of the session; undefined: there is none, or its result is no longer kept. */
   find(sessionId: number, id: string): TrialRun | undefined;
-  /** Waits for its end, a moment at the most. */
+  /** Finds a trial and waits for its end, but only for a moment. */
   soon(sessionId: number, id: string): Promise<TrialRun | undefined>;
   close(): void;
 }
 
-/** Processes at the same time. */
+/** Most trials that run at the same time. */
 const RUNNING_MAX = 2;
-/** Results in memory. */
+/** Most trials whose results are kept in memory. */
 const KEPT_MAX = 20;
 const SOON_MS = 1_500;
 

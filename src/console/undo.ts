@@ -1,6 +1,7 @@
 /**
- * Undoes the latest act of a person about a delivery, where that is true: an accept that was not
- * sent is called back, one that was sent is revoked; a hold and a release go back to the rules.
+ * Undoes a person's latest decision about a delivery. An accept is canceled, or revoked once it was
+ * sent, and the delivery is held; after a release it is held, too; a hold is given back to the
+ * rules.
  */
 import type { Review } from '../decisions/review/review.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
@@ -15,9 +16,9 @@ export interface UndoDeps {
 }
 
 export interface UndoWish {
-  /** Id of the delivery. */
+  /** Id of the delivery whose decision is undone. */
   readonly delivery: number;
-  /** The decision that is to be undone; left out: the latest. */
+  /** Decision that is to be undone; another latest one is refused. Left out: the latest. */
   readonly decisionId?: number | undefined;
 }
 
@@ -32,8 +33,9 @@ function latestDecision(db: Db, delivery: number) {
 }
 
 /**
+ * Undoes the latest decision about a delivery.
  * @throws RefusedError where the latest decision is not this actor's, or a reject
- * @throws RetryLaterError while the push of it is on its way
+ * @throws RetryLaterError while its push is on its way
  */
 export async function undoLatest(
   { store, review, outbox }: UndoDeps,

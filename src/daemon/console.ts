@@ -1,4 +1,4 @@
-/** The console as the configuration describes it: its thread, its answer, its ways in. */
+/** Builds the console from the configuration: its thread, its answers, its ways in. */
 import type { SettingRow } from '../config/describe.ts';
 import { streamsNotAtLevel } from '../config/level.ts';
 import type { ConfigProblem } from '../config/problems.ts';
@@ -47,11 +47,11 @@ export interface ConsoleParts {
   readonly ruleOperations: RuleOperations;
   readonly sync: Pick<Sync, 'operations'>;
   readonly inbox: Pick<Inbox, 'operations' | 'openPortal' | 'meter'>;
-  /** The configuration as it is written; undefined: nobody knows. */
+  /** Written form of the configuration; undefined: nobody handed it over. */
   readonly written: Written | undefined;
 }
 
-/** The configuration as it is written: for those who ask where a value comes from. */
+/** Written form of the configuration, which shows where each value comes from. */
 export interface Written {
   readonly file: string;
   readonly settings: readonly SettingRow[];
@@ -59,12 +59,12 @@ export interface Written {
 }
 
 export interface Console {
-  /** None where it is switched off. */
+  /** Workers of the console; none where it is switched off. */
   readonly workers: readonly Worker[];
   readonly routes: readonly RouteGroup[];
-  /** A link that signs in once, as soon as pages are served. */
+  /** Makes a link that signs in once; resolves as soon as pages are served. */
   link(name: string, role: Role): Promise<string>;
-  /** Takes what a reload changes at once: who may come in, and as what. */
+  /** Takes over the settings of a reload that act at once: who may sign in, with which role. */
   takeConfig(fresh: Config): Promise<void>;
 }
 
@@ -72,7 +72,7 @@ function peopleOf({ console: { operators, proxy } }: Config): People {
   return { operators, proxyRole: proxy.role };
 }
 
-/** Sources of the console's pages about pulls, events and the system. */
+/** Functions that answer the console's pages about pulls, events and the system. */
 function operationsOf(
   config: Config,
   { sync, inbox, ruleOperations, written, clock }: ConsoleParts,
@@ -103,14 +103,17 @@ function reportsOf(config: Config): ReportSettings {
   const { directory, locale, schedules } = config.reports;
   return {
     ...{ directory, locale, store: storeOptions(config) },
-    // Targets stay out: no page shows them, and passwords of mail servers are in them.
+    // Leaves out the schedules' targets, because passwords of mail servers are in them.
     schedules: schedules.map(({ name, report, every, format }) => ({
       ...{ name, report, every, format },
     })),
   };
 }
 
-/** Without the secret itself: the console's thread only compares it. */
+/**
+ * Settings of the authenticating proxy, with a digest in place of the secret: the console's thread
+ * only compares it. Null: there is no such proxy.
+ */
 function proxyOf({ console: { proxy } }: Config): ProxySettings | null {
   const { userHeader, secretHeader, secret } = proxy;
   if (userHeader === null || secret === null) return null;

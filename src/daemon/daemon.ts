@@ -61,7 +61,7 @@ import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
 import { createStatusNote } from './watch/status-note.ts';
 
-/** Told as things happen; the live view of the demo hangs on it. */
+/** Callbacks on events in the daemon, which the live view of the demo uses. */
 export interface DaemonEvents {
   runEnded(result: RunResult): void;
   decided(decided: Decided): void;
@@ -74,35 +74,38 @@ export interface DaemonDeps {
   readonly log: Logger;
   readonly scrubber: Scrubber;
   readonly events?: Partial<DaemonEvents>;
-  /** Reads the configuration again, for a reload; without it only the rules are read. */
+  /** Reads the configuration again for a reload; left out: a reload reads only the rules. */
   readonly readConfig?: (() => Config) | undefined;
-  /** Left out: nobody listens, and no socket is kept for us. */
+  /** Service manager to report to, with the sockets that it opened; left out: there is none. */
   readonly manager?: ServiceManager;
-  /** The configuration as it is written, for the console. */
+  /** Written form of the configuration, for the console. */
   readonly written?: Written | undefined;
 }
 
 export interface Daemon {
   readonly store: SqliteStore;
-  /** Address of the listener for events, once it has started. */
+  /** Address of the event listener, once it listens; undefined when it cannot. */
   readonly listenerUrl: Promise<string | undefined>;
   health: Supervisor['health'];
-  /** A link that signs in to the console once; never resolves where the console is off. */
+  /** Makes a link that signs in to the console once; never resolves where the console is off. */
   readonly consoleLink: Console['link'];
-  /** Loads the rules and the configuration again; throws what is wrong with them. */
+  /** Reloads the rules and the configuration; throws the mistakes in them. */
   readonly reload: Decisions['reload'];
-  /** Works until the signal aborts; closes everything before it resolves. */
+  /** Runs the daemon until the signal aborts; closes everything before it resolves. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 const STOP_MS_MAX = 20_000;
 
-/** How long a killed daemon may still be shown as running to those who cannot see its lock. */
+/** Milliseconds for which a killed daemon may seem to run where its lock cannot be seen. */
 const LEASE_MS = 30_000;
 
 const SPACE_CHECK_MS = 5_000;
 
-/** Ends the daemon when another one has taken the database over, or when it is damaged. */
+/**
+ * Worker that renews the daemon's lease. It ends the daemon when another one has taken the database
+ * over, or when the database is damaged.
+ */
 function leaseKeeper(
   lease: Lease,
   { damaged }: Pick<SqliteStore, 'damaged'>,
@@ -139,7 +142,7 @@ interface Workers {
   readonly reload: Decisions['reload'];
   readonly consoleLink: Console['link'];
   readonly listenerUrl: Promise<string | undefined>;
-  /** Resolves when both listeners accept, with false or never when one cannot. */
+  /** Whether both listeners (events, local API) accept; may never resolve if one cannot. */
   readonly listening: Promise<boolean>;
 }
 
@@ -159,7 +162,7 @@ interface WorkerParts {
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
 }
 
-/** Creates the workers that watch the others: housekeeping, status, messages to people. */
+/** Creates the workers that watch over the others: upkeep, status, messages to people. */
 function createCare(
   config: Config,
   { clock, log, scrubber }: DaemonDeps,
@@ -186,7 +189,7 @@ function createCare(
     renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
     tellers: [...notifications.workers, createReports(config, forPeople)],
     routes: [healthRoutes(health), notifications.routes],
-    // A level without events loses none.
+    // An account whose level has no events cannot miss any.
     meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
 }
@@ -196,7 +199,7 @@ function mayPull({ space, guard, pauses }: WorkerParts, stream: string): boolean
   return pauses.reason('stream', stream) === undefined;
 }
 
-/** Reads orders and deliveries for all that want them. */
+/** Creates the readers of orders and deliveries, which all parts share. */
 function createReading(config: Config, { store, service, traits }: WorkerParts, clock: Clock) {
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
@@ -219,7 +222,7 @@ function all(...steps: readonly (() => void)[]): () => void {
   };
 }
 
-/** Parts that others of the fronts have in them. */
+/** Members of ConsoleParts that FrontParts has in another form, or inside of another part. */
 type Inner = 'review' | 'outbox' | 'store' | 'sync' | 'inbox' | 'ruleOperations';
 
 interface FrontParts extends Omit<ConsoleParts, Inner> {
@@ -234,7 +237,7 @@ interface FrontParts extends Omit<ConsoleParts, Inner> {
   readonly onListening: () => void;
 }
 
-/** Creates what answers people and programs: the local API and the console. */
+/** Creates the fronts to people and programs: the local API and the console. */
 function createFronts(config: Config, parts: FrontParts) {
   const { log, random, decisions, outbox, groups, onListening } = parts;
   const pages = createConsole(config, {
@@ -334,7 +337,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   };
 }
 
-/** Puts settings that views go by into the database. */
+/** Writes settings into the database that its views depend on. */
 async function keepSettings(
   { service, reports }: Config,
   to: { readonly store: SqliteStore; readonly clock: Clock },
@@ -343,7 +346,10 @@ async function keepSettings(
   await setQuantities(to, reports);
 }
 
-/** The daemon works without the triggers; what they forbid may have been done. */
+/**
+ * Logs how the database was opened. Missing triggers are only logged: the daemon works without
+ * them, but what they forbid may have been done.
+ */
 function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger): void {
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
   const triggers = store.missingTriggers();
@@ -351,7 +357,7 @@ function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger):
   log.error({ triggers, hint: TRIGGER_ADVICE }, 'triggers were dropped from the database');
 }
 
-/** Logs the facts that an operator needs from the first line on. */
+/** Logs what an operator must know from the start: the rules, and what the level lacks. */
 function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
   const { ruleSet, files } = rules.current();
   const { hash } = ruleSet;
@@ -370,7 +376,7 @@ function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
 }
 
 /**
- * Proves that both listeners will get their addresses before anything else starts. A daemon that
+ * Proves that all listeners will get their addresses before anything else starts. A daemon that
  * cannot listen is restarted every few seconds, and would each time log in, send something, and
  * leave its outcome unknown.
  */
@@ -385,7 +391,7 @@ async function checkAddresses(config: Config, { sockets }: ServiceManager): Prom
   if (enabled) held.use(await holdAddress(host, port, 'console.port'));
 }
 
-/** A failure to close must not hide why the daemon stopped. */
+/** Closes everything. A failure is only logged, so that it does not hide why the daemon stopped. */
 async function close(running: AsyncDisposableStack, log: Logger): Promise<void> {
   await running.disposeAsync().catch((thrown: unknown) => {
     log.error({ err: toError(thrown) }, 'cannot close');
@@ -416,7 +422,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   await keepSettings(config, { store, clock });
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
   const stopping = new AbortController();
-  // Its own calls go past what it holds.
+  // The guard itself needs a client that is not held.
   const guard: AccountGuard = await openAccountGuard(
     { store, clock, log, account: accountOf(config.service) },
     () => service.unheld,
@@ -467,7 +473,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
       try {
         await supervisor.run(signal);
       } finally {
-        // Not before the workers have ended: a stop must not look to them like a failed log-in.
+        // Aborts waiting log-ins last: to a worker it would look like a failed log-in.
         stopping.abort(new Error('stopped'));
         await close(running, log);
       }

@@ -1,4 +1,4 @@
-/** The decisions as the configuration describes them. */
+/** Builds the decisions from the configuration: decider, rejects, review, rules. */
 import type { Config } from '../config/schema.ts';
 import type { RuleOperations } from '../console/operations/rules.ts';
 import { createDecider } from '../decisions/decider.ts';
@@ -32,13 +32,13 @@ export interface DecisionsDeps {
 export interface Decisions {
   readonly workers: readonly Worker[];
   readonly review: Review;
-  /** The same operations as those of the routes, for the console. */
+  /** Operations on rules for the console, the same as the local API has. */
   readonly ruleOperations: RuleOperations;
   /** Routes of the local API for rules. */
   readonly routes: readonly RouteGroup[];
-  /** Something was mirrored, or a push came to its end. */
+  /** Makes decider and rejects look at once, because something was mirrored or a push has ended. */
   wakeUp(): void;
-  /** Loads the rules and the configuration again. */
+  /** Reloads the rules and the configuration, and takes unsent decisions back. */
   readonly reload: RulesInForce['reload'];
 }
 
@@ -77,8 +77,8 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const review = createReview({ store, clock, rules, onPush, onReviewed: wakeUp });
   const reload: RulesInForce['reload'] = async (who, agreed) => {
     const reloaded = await deps.rules.reload(who, agreed);
-    // Cancels unsent decisions first: a person who is told that rules only observe by now must not
-    // see one leave afterwards.
+    // Unsent decisions are canceled before the reload is answered: a person who reads that rules
+    // only observe from now on must not see one leave afterwards.
     await decider.recall();
     await rejects.recall();
     wakeUp();

@@ -1,4 +1,4 @@
-/** The inbox as the configuration describes it: listener and refetcher. */
+/** Builds the inbox from the configuration: event listener and order refetcher. */
 import { isNotFound } from '../client/http/answer.ts';
 import type { PortalLink } from '../client/portal-link.ts';
 import type { Config } from '../config/schema.ts';
@@ -49,12 +49,12 @@ export interface Inbox {
   readonly refetcher: OrderRefetcher;
   readonly meter: Meter;
   readonly coverage: CoverageWatch;
-  /** Route of the local API for events. */
+  /** Routes of the local API for events. */
   readonly routes: RouteGroup;
   readonly operations: EventOperations;
-  /** A fresh link into the portal of the relay, kept out of every log line. */
+  /** Makes a link into the relay's portal, which is kept out of every log line. */
   openPortal(who: Actor): Promise<PortalLink>;
-  /** The address that events are received at, once the listener has started. */
+  /** Address at which events are received; resolves once the listener has started. */
   readonly url: Promise<string | undefined>;
 }
 
@@ -70,32 +70,38 @@ export interface InboxDeps {
   readonly recentReads: Pick<RecentReads, 'outdate'>;
   readonly space: SpaceWatch;
   readonly systemKeys: SystemKeys;
-  /** For the refetcher's own loop. */
+  /** Clock of the refetcher's loop, whose use shows that the loop makes progress. */
   readonly refetcherClock: Clock;
-  /** A socket that the service manager keeps open for us. */
+  /** Number of a socket that the service manager opened for the listener; undefined: none. */
   readonly socket: number | undefined;
-  /** An order was read again: its deliveries may be due. */
+  /** Called when an order was read again, because its deliveries may be due for a decision. */
   readonly onRead: (orderId: number) => void;
 }
 
-/** How far the time of a message may be from ours, both ways: that of Standard Webhooks. */
+/**
+ * Milliseconds by which an event's time stamp may differ from our clock, in both directions, as in
+ * Standard Webhooks.
+ */
 const TOLERANCE_MS = 300_000;
 
-/** Carries the secret that the endpoint may send along. */
+/** Header with the secret that the relay's endpoint may be set to send. */
 const TOKEN_HEADER = 'x-selvedge-token';
 
-/** How long the listener may take to answer what is on its way. */
+/** Milliseconds that the listener has at a stop to answer the requests in progress. */
 const DRAIN_MS = 5_000;
 
 interface RefreshParts {
   readonly deps: InboxDeps;
   readonly log: Logger;
   readonly unknown: UnknownOrders;
-  /** Refunds are read with an order. */
+  /** Whether refunds are read with each order. */
   readonly withRefunds: boolean;
 }
 
-/** An order that the service does not have (any more): nothing to read, somebody should know. */
+/**
+ * Records an order that the service refuses to show: with the unknown orders when the mirror does
+ * not have it either, else by an incident of its own.
+ */
 async function recordRefused(
   { deps: { store, clock, systemKeys }, unknown }: RefreshParts,
   { orderId, cause }: { readonly orderId: number; readonly cause: string },
@@ -114,7 +120,10 @@ async function recordRefused(
   await openIncident(store.db, incident, clock.now());
 }
 
-/** An event of an order that we could read, under the reference that the event has, is ours. */
+/**
+ * Learns that a system key is this account's, from an event whose order could be read and has the
+ * event's reference.
+ */
 async function learnKey(
   { store, systemKeys }: InboxDeps,
   cause: string,
@@ -126,7 +135,7 @@ async function learnKey(
   await systemKeys.note(event.parsed.systemKey, true);
 }
 
-/** Reads the one delivery that an event tells of, where that is enough; false: it is not. */
+/** Reads only an event's delivery where that is enough; false: the whole order is needed. */
 async function readOneDelivery(
   { store, readDelivery }: InboxDeps,
   orderId: number,
@@ -140,13 +149,16 @@ async function readOneDelivery(
     await readDelivery(orderId, id, request);
     return true;
   } catch (error) {
-    // An account that shows no single deliveries shows them with their order.
+    // Some accounts cannot read a single delivery, but show it with its order.
     if (error instanceof RefusedError) return false;
     throw error;
   }
 }
 
-/** Reads the order; throws RetryLaterError while it does not show what an event has announced. */
+/**
+ * Reads an order after an event; throws RetryLaterError while the service does not show what the
+ * event has announced.
+ */
 async function readAnnounced(
   { deps, log, unknown, withRefunds }: RefreshParts,
   orderId: number,
@@ -179,7 +191,7 @@ async function readAnnounced(
   throw new RetryLaterError('inbox.not_shown', text);
 }
 
-/** Looks at what an older program could only store before it reads orders. */
+/** Replays events that an older program could only store, before the first read. */
 function afterUpgrade(refetcher: OrderRefetcher, { store, clock, log }: InboxDeps): OrderRefetcher {
   return {
     ...refetcher,
@@ -191,7 +203,7 @@ function afterUpgrade(refetcher: OrderRefetcher, { store, clock, log }: InboxDep
   };
 }
 
-/** The listener as a worker, and where it listens once it has started. */
+/** Worker of the event listener, and its address once it has started. */
 function listenerWorker(
   config: Config['listener'],
   deps: InboxDeps & { readonly eventStore: EventStore; readonly meter: Meter },
@@ -228,7 +240,7 @@ function listenerWorker(
         started.resolve(undefined);
         throw error;
       });
-      // Without the token that may follow: the path is a secret then.
+      // Logs the path without its token, with which it would be a secret.
       const base = url ?? 'unix socket ';
       const inherited = deps.socket !== undefined;
       log.info({ url: `${base}${config.path}`, inherited }, 'listening for events');

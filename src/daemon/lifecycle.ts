@@ -1,7 +1,7 @@
 /**
- * From the outside: signals. The first SIGTERM or SIGINT asks for an orderly stop, a second one
- * forces it; SIGHUP asks for a reload where there is one, else for a stop too. The normal end is
- * that nothing is left to do; `process.exit` is the forced way only.
+ * Runs a process until a signal ends it. The first SIGTERM or SIGINT asks for an orderly stop, a
+ * second one forces it; SIGHUP asks for a reload where there is one, else for a stop, too. The
+ * process normally ends because nothing is left to do; `process.exit` is the forced way only.
  */
 import { setFlagsFromString } from 'node:v8';
 import { type Clock, systemClock } from '../lib/clock.ts';
@@ -13,27 +13,27 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 export interface SignalOptions {
   readonly clock?: Pick<Clock, 'monotonic'>;
   /**
-   * Called at SIGHUP, instead of a stop. Left out when a terminal may hang up on the process,
-   * because then nobody is left who could stop it.
+   * Function to call at SIGHUP in place of a stop. Left out for a process in a terminal: when that
+   * closes, nobody is left who could stop the process.
    */
   readonly onHangUp?: (() => Promise<unknown>) | undefined;
 }
 
 /**
- * Time in which several interrupts count as one: npm and the launcher pass Ctrl-C on as well, and
- * nobody presses it twice this fast.
+ * Milliseconds within which several interrupts count as one: npm and the launcher pass Ctrl-C on as
+ * well, and nobody presses it twice this fast.
  */
 const SAME_PRESS_MS = 300;
 
 /**
- * For a process that stays for months, once it is loaded: a while after a burst of work V8 collects
- * what is left of it, code that is not used any more included. Otherwise it takes the burst for
- * the rule and keeps its garbage for hours.
+ * Makes V8 free memory soon after a burst of work, code that is no longer used included; for a
+ * process that stays for months, called once it is loaded. By default V8 takes the burst for the
+ * usual load and keeps its garbage for hours.
  */
 export function preferMemory(): void {
   setFlagsFromString('--optimize-for-size');
-  // With that alone it collects everything whenever the heap has grown by a tenth, which is three
-  // MiB: several times a second during a pull, for a third of what an unchanged one costs.
+  // With the flag above alone, V8 collects the whole heap whenever it has grown by a tenth (three
+  // MiB), several times a second during a pull, at a third of the cost of a pull without changes.
   setFlagsFromString('--heap-growing-percent=60');
   setFlagsFromString('--bytecode-old-age=2');
 }
@@ -53,7 +53,7 @@ export function holdHangUps(): { release(): boolean } {
   };
 }
 
-/** Runs `work` until it ends by itself or a signal has stopped it. */
+/** Runs `work` until it ends by itself, or a signal has stopped it. */
 export async function runUntilSignal(
   work: (signal: AbortSignal) => Promise<void>,
   log: Logger,
@@ -63,7 +63,7 @@ export async function runUntilSignal(
   let stoppedAt = 0;
   const onSignal = (name: NodeJS.Signals): void => {
     if (name === 'SIGHUP' && onHangUp) {
-      // A reload requested during a stop is no request for force.
+      // A reload that is requested during a stop does not force the stop.
       if (stop.signal.aborted) return;
       log.info('reloading, as SIGHUP asks');
       onHangUp().catch((thrown: unknown) => {
@@ -80,7 +80,7 @@ export async function runUntilSignal(
     log.info({ signal: name }, 'stopping; once more forces it');
     stop.abort(new Error(`stopped by ${name}`));
   };
-  // Nothing may end the process with a text that did not pass the scrubber.
+  // Logs an uncaught error here, because its text must pass the scrubber.
   const onUncaught = (error: unknown): void => {
     log.fatal({ err: toError(error) }, 'a mistake in the program; please report it');
     process.exit(EXIT.bug.code);

@@ -1,4 +1,4 @@
-/** Messages to people as the configuration describes them, and their test. */
+/** Builds the messages to people from the configuration, and their test. */
 import { createPools } from '../client/http/pools.ts';
 import { DIRECT } from '../client/http/tunnel.ts';
 import type { Config } from '../config/schema.ts';
@@ -17,7 +17,7 @@ import type { Worker } from './supervisor.ts';
 
 const CONNECT_MS = 10_000;
 
-/** Connections that share with those to the service nothing but the proxy. */
+/** Connections for messages; they share only the proxy with those to the service. */
 function dispatchers(config: Config) {
   const { proxy } = routeOf(config.service);
   const pools = createPools({ ...DIRECT, proxy, connectionsMax: 2, connectMs: CONNECT_MS });
@@ -33,7 +33,7 @@ export interface NotificationsDeps {
   readonly isWell: () => boolean;
 }
 
-/** Tries every channel, with or without a daemon. */
+/** Sends a test message through every channel, with or without a daemon. */
 export function testChannels(
   config: Config,
   { store, clock, scrubber }: Pick<NotificationsDeps, 'store' | 'clock' | 'scrubber'>,

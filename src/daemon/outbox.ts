@@ -42,15 +42,15 @@ import type { Worker } from './supervisor.ts';
 export interface OutboxDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** The dispatcher's own, by which its pulse is felt. */
+  /** Clock of the dispatcher's loop, whose use shows that the loop makes progress. */
   readonly dispatcherClock: Clock;
-  /** {@link ClockGuard.watchedSince} */
+  /** Epoch ms since when no jump of the clock was seen: {@link ClockGuard.watchedSince}. */
   readonly watchedSince: () => number;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
   readonly levels: LevelWatch;
-  /** The seasons, in the way that the account lists them. */
+  /** Reads the seasons in the way in which the account lists them. */
   readonly seasons: V1Client['seasons'];
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
@@ -58,7 +58,7 @@ export interface OutboxDeps {
   readonly recentReads: Pick<RecentReads, 'ageOf'>;
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly pauses: Pauses;
-  /** Has a stream pulled soon, unless that was just done. */
+  /** Has a stream pulled soon, unless it just was. */
   readonly requestRun: (stream: string) => Promise<void>;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
@@ -69,16 +69,16 @@ export interface Outbox {
   readonly kinds: readonly OutboxKind[];
   /** Routes of the local API for the outbox. */
   readonly routes: readonly RouteGroup[];
-  /** Something was put into it, or nothing holds it any more. */
+  /** Makes the dispatcher look at once: a push was added, or pushes are held no more. */
   wakeUp(): void;
-  /** A pull has read orders. */
+  /** Tells the outbox that a pull has read orders. */
   onOrdersRead(): void;
-  /** An event's read, or a sweep's, of this order is in the mirror. */
+  /** Tells the outbox that the mirror has a fresh read of this order, after an event or a sweep. */
   onOrderRead(orderId: number): void;
 }
 
 const IDLE_MS_MAX = 30_000;
-/** Unknown outcomes that are looked up together: one walk over the orders serves all of them. */
+/** Most unknown outcomes to look up together, in one walk over the orders. */
 const LOOKUPS = 200;
 
 function mirrored({ db }: Store, orderDeliveryId: number) {
@@ -90,8 +90,9 @@ function mirrored({ db }: Store, orderDeliveryId: number) {
 }
 
 /**
- * Reads a delivery at the service into the mirror, fresh; undefined when it has no such order, or
- * when the delivery is marked as deleted already and is missing again.
+ * Creates a reader that reads a delivery at the service into the mirror. Its result is undefined
+ * when the service has no such order, or when the delivery was marked as deleted before and is
+ * missing again.
  */
 export function createDeliveryReader(
   { store, readOrder }: Pick<OutboxDeps, 'store' | 'readOrder'>,
@@ -102,7 +103,7 @@ export function createDeliveryReader(
     if (!read) return undefined;
     const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
     const row = await mirrored(store, orderDeliveryId);
-    // A word that nobody knows may mean what was asked for, or anything else.
+    // A status that nobody knows may mean what was asked for, or anything else.
     const status = STATUSES.delivery.find((one) => one === found?.status);
     if (found && !status) throw unreadableStatus(`delivery ${orderDeliveryId}`);
     if (found && status) return { ...found, status, contentHash: row?.content_hash };
@@ -128,7 +129,7 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
         if (!known) throw unreadableStatus(`delivery ${orderDeliveryId}`);
         return { orderDeliveryId, status: known, contentHash: undefined };
       } catch (error) {
-        // An account that shows no single deliveries shows them with their order.
+        // Some accounts cannot read a single delivery, but show it with its order.
         if (!(error instanceof RefusedError)) throw error;
         return readDelivery(orderId, orderDeliveryId, signal);
       }
@@ -207,10 +208,10 @@ function createKinds(
   ];
 }
 
-/** A push that has waited this long opens an incident, and goes on waiting. */
+/** Milliseconds after which a waiting push opens an incident; it goes on waiting. */
 const ALERT_AFTER_MS = 3_600_000;
 
-/** A pending refund that is unconfirmed for this long opens an incident. */
+/** Milliseconds after which an unconfirmed pending refund opens an incident. */
 const REFUND_ALERT_AFTER_MS = 2 * 86_400_000;
 
 export function createOutbox(config: Config, deps: OutboxDeps): Outbox {

@@ -1,4 +1,4 @@
-/** The pauses of this configuration, for the daemon and for commands while none runs. */
+/** Opens the pauses, for the daemon, and for commands while none runs. */
 import type { Config } from '../config/schema.ts';
 import { cancelUnsent } from '../decisions/unsent.ts';
 import { openPauses, type Pauses, type PausesDeps } from '../store/pauses.ts';

@@ -1,6 +1,6 @@
 /**
- * The way to the copy in PostgreSQL as the configuration describes it, and the process that keeps
- * it: the sink, under the service manager. The daemon itself loads none of this.
+ * Connects to the copy in PostgreSQL as the configuration describes it, and runs the process that
+ * keeps the copy under the service manager. The daemon itself loads none of this.
  */
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -12,6 +12,8 @@ import {
   planeSettingsOf,
   readPlaneCopy,
 } from '../ops/plane-copy.ts';
+import { freshnessOf } from '../ops/status.ts';
+import { type Cell, cellOf } from '../plane/cursor.ts';
 import { connectPostgres, type PlaneClient } from '../plane/postgres.ts';
 import { createSink } from '../plane/sink.ts';
 import { createSource, type MirrorReader } from '../plane/source.ts';
@@ -20,17 +22,18 @@ import { createSupervisor } from './supervisor.ts';
 import { announce, type ServiceManager } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 
-type Configured = Pick<Config, 'dataDir' | 'instance' | 'plane' | 'store'>;
+type Configured = Pick<Config, 'dataDir' | 'instance' | 'plane' | 'service' | 'store' | 'streams'>;
 
 const STOP_MS_MAX = 20_000;
 
-/** Throws where the configuration has no plane, or its address cannot be read. */
+/** Access to the plane; throws where none is configured, or its address is unreadable. */
 function accessOf(config: Configured) {
   const { schema, content } = config.plane;
   const url = planeAddress(config);
   const { path, busyTimeoutMs } = storeOptions(config);
   return {
     account: planeAccount(config),
+    cell: cellOf(config.dataDir, freshnessOf(config)),
     schema,
     source: createSource({ path, busyTimeoutMs, content }),
     connect: connectPostgres({ url, schema }),
@@ -40,12 +43,13 @@ function accessOf(config: Configured) {
 export interface PlaneParts {
   readonly client: PlaneClient;
   readonly account: string;
+  readonly cell: Cell;
   readonly schema: string;
-  /** Opens the mirror when it is wanted: PostgreSQL alone may be asked from elsewhere. */
+  /** Opens the mirror on demand: elsewhere, only PostgreSQL may be within reach. */
   readonly reader: () => MirrorReader;
 }
 
-/** Opens a session with the plane for a command, and ends it. */
+/** Runs a command's work with a session of the plane, and ends the session. */
 export async function withPlane<T>(
   config: Configured,
   work: (parts: PlaneParts) => Promise<T>,
@@ -66,21 +70,21 @@ export interface PlaneRunDeps {
   readonly manager: ServiceManager;
 }
 
-/** Keeps the copy until the signal aborts. */
+/** Keeps the copy current until the signal aborts. */
 export async function runPlane(
   config: Configured,
   { clock, log, manager }: PlaneRunDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { source, connect, account, schema } = accessOf(config);
+  const { source, connect, account, cell, schema } = accessOf(config);
   const { dataDir, plane } = config;
-  const settings = { account, schema, dataDir, everyMs: plane.every };
+  const settings = { account, schema, dataDir, cell, everyMs: plane.every };
   const sink = createSink({ source, connect, settings, clock, log });
   const describe = async (): Promise<string> => {
     const copy = readPlaneCopy(planeSettingsOf(config), clock.now());
     return copy ? describeCopy(copy) : 'nothing yet';
   };
-  // Statements have an end of their own: what the watchdog looks at is the loop alone.
+  // The watchdog watches only the event loop, as SQL statements have time limits.
   const watchdog = createWatchdog({
     ...{ clock, log, notifier: manager.notifier, describe },
     stuck: () => [],

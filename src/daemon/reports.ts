@@ -1,4 +1,4 @@
-/** Reports by the clock, as the configuration describes them. */
+/** Builds the worker of scheduled reports from the configuration. */
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';

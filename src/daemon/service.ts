@@ -1,4 +1,4 @@
-/** The way to the service as the configuration describes it: transport, session, V1. */
+/** Builds the client of the service from the configuration: transport, sessions, V1, V2. */
 import { readFileSync } from 'node:fs';
 import type { Route } from '../client/http/tunnel.ts';
 import type { RawTarget } from '../client/raw-call.ts';
@@ -38,7 +38,7 @@ interface BrandDeps {
   readonly clock: Clock;
 }
 
-/** Reads the known brand needs; those of another address or level do not count. */
+/** Kinds of reads known to need a brand; those of another address or level do not count. */
 async function knownOf(
   { baseUrl, level }: Config['service']['v1'],
   { store }: BrandDeps,
@@ -50,7 +50,7 @@ async function knownOf(
   return Array.isArray(stored.reads) ? stored.reads.map(String) : [];
 }
 
-/** The brand of the mirrored row, then all the others. */
+/** Brands that a barcode may belong to: that of its mirrored row first, then all others. */
 async function candidatesIn({ store: { db } }: BrandDeps, barcode: string) {
   const own = await db
     .selectFrom('stock_variant')
@@ -84,10 +84,13 @@ async function createBrands(v1: Config['service']['v1'], deps: BrandDeps): Promi
 
 const LOGIN_KEY = 'last_login_at';
 
-/** Rows that are written in one transaction; while it lasts, other writers wait. */
+/** Rows of a list that are written in one transaction; other writers wait while it lasts. */
 const BATCH_ROWS = 512;
 
-/** Keeps the time of the last log-in in the database: it outlives a crash loop. */
+/**
+ * Keeps the time of the last log-in in the database, so that the pause between log-ins also holds
+ * while the daemon crashes again and again.
+ */
 async function loginSpacing(store: Store, clock: Clock): Promise<LoginSpacing> {
   let last = Number((await readState(store.db, LOGIN_KEY)) ?? Number.NaN);
   return {
@@ -107,7 +110,7 @@ export function accountOf({ v1 }: Pick<Config['service'], 'v1'>): Account {
   };
 }
 
-/** Lets nothing pass while the account is not known to be that of the mirror. */
+/** Wraps a sender: nothing is sent while the account may not be that of the mirror. */
 function held(sender: Sender, hold: () => string | undefined): Sender {
   const check = (): void => {
     const why = hold();
@@ -155,7 +158,7 @@ function v1Credential(v1: Config['service']['v1']): Credential {
   };
 }
 
-/** Doubling waits from `delayMin` up to `delayMax`, one for each repetition. */
+/** Milliseconds before each repetition of a request: doubled, `delayMin` to `delayMax`. */
 function retryWaits({ attempts, delayMin, delayMax }: Config['service']['retry']): number[] {
   return Array.from({ length: attempts - 1 }, (_, index) =>
     Math.min(delayMax, delayMin * 2 ** index),
@@ -165,17 +168,17 @@ function retryWaits({ attempts, delayMin, delayMax }: Config['service']['retry']
 export interface Service {
   readonly transport: Transport;
   readonly v1: V1Client;
-  /** The same while everything else is held, to find out whose account it is. */
+  /** Client of V1 that works while all else is held, to find out whose account it is. */
   readonly unheld: V1Client;
-  /** Undefined while V2 is not enabled. */
+  /** Client of V2; undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
-  /** Whether V1's lists want a brand named. */
+  /** Learned knowledge of which reads of V1 need a brand named. */
   readonly brands: Brands;
-  /** For calls that only a person makes; undefined while V2 is not enabled. */
+  /** Targets of raw calls that a person composes; `v2` is undefined while V2 is not enabled. */
   readonly raw: { readonly v1: RawTarget; readonly v2: RawTarget | undefined };
-  /** Waits until a log-in may be sent, and remembers it. The sessions ask for themselves. */
+  /** Waits until a log-in may be sent, and notes its time; sessions do so themselves. */
   mayLogIn(): Promise<void>;
-  /** Log-ins since the start, by how they ended. */
+  /** Number of log-ins since the start, by how they ended. */
   logins(): Readonly<Record<LoginResult, number>>;
 }
 
@@ -184,11 +187,11 @@ export interface ServiceDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
-  /** The daemon's; a command logs nothing. */
+  /** Log of the daemon; left out: a command logs nothing. */
   readonly log?: Logger;
-  /** Ends the wait for a log-in that nobody needs any more. */
+  /** Aborts the waits for log-ins that nobody needs any more. */
   readonly stop: AbortSignal;
-  /** Why nothing may be asked of the service; undefined: everything may. */
+  /** Reason why nothing may be sent to the service; undefined: everything may. */
   readonly hold?: () => string | undefined;
 }
 
@@ -217,7 +220,7 @@ function createV2(
   return { client, raw: { baseUrl, sender, mediaType } };
 }
 
-/** How everything that belongs to the service is reached, the relay's API as well. */
+/** Route to the service and to the relay's API: certificates and proxy. */
 export function routeOf({ caFile, proxy, clientCertificate }: Config['service']): Route {
   const caText = caFile === null ? undefined : readFileSync(caFile, 'utf8');
   const client = clientCertificate && {
@@ -232,7 +235,10 @@ export function routeOf({ caFile, proxy, clientCertificate }: Config['service'])
   return { ...way, proxy: { url, credentials: { user: name, password } } };
 }
 
-/** Logs each dialect once, and the pace when it leaves the configured one or is back there. */
+/**
+ * Callbacks that log each dialect once, and the pace of requests when it falls below the configured
+ * one or is back there.
+ */
 function tellers(log: Logger | undefined): Pick<TransportDeps, 'onDialect' | 'onPace'> {
   let isSlowed = false;
   return {
@@ -315,7 +321,7 @@ export async function createService(
     catalogSender: catalogSender && held(catalogSender, hold),
   });
   const unheld = createV1Client(v1Options, { sender, catalogSender });
-  // A person's own call is looked at by that person.
+  // Raw calls are not held, because the person who makes them looks at the answer.
   const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
   const { pass: mayLogIn } = gate;
   const clients = { v1, unheld, v2: v2?.client, brands };

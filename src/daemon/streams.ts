@@ -1,8 +1,13 @@
 /**
  * Streams that the configuration asks for, with their schedules.
  *
- * A new stream is an entry here, its settings in `config/schema/streams.ts`, its call in `client/`,
- * and its table in `mirror/catalog/`; a list that needs more is a file in `sync/streams/`.
+ * A new stream is an entry here, its settings in `config/schema/streams.ts` and
+ * `config/selvedge.yaml`, its call in `client/`, its table in a migration and `store/tables/`, and
+ * the entity in `mirror/catalog/` that writes it; a list that needs more is a file in
+ * `sync/streams/`. Streams of V2 are named in `PDM_STREAMS` and `sync/streams/pdm.ts`. What a
+ * service level may not offer is in `STREAM_NEEDS`. Rows that cannot be read, unknown members and
+ * the copy in PostgreSQL have a line for each entity: `sync/quarantine.ts`, `sync/drift.ts`,
+ * `ops/metrics/known.ts`, `plane/tables.ts`.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
@@ -31,12 +36,12 @@ export interface StreamSources {
   readonly store: Store;
   readonly clock: Clock;
   readonly v1: V1Client;
-  /** Undefined while V2 is not enabled. */
+  /** Client of V2; undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   readonly onRefetchRequested: () => void;
   /** Learned traits of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
-  /** Milliseconds between two sweeps while events are missed; undefined: as scheduled. */
+  /** Milliseconds between two sweeps while events are missed; undefined: the schedule applies. */
   readonly sweepPace?: (() => number | undefined) | undefined;
 }
 
@@ -51,9 +56,7 @@ function planned(
   return enabled ? [{ stream, schedule, jitterMs: jitter, ...more }] : [];
 }
 
-/**
- * Lists the parts to read with each order: wanted by the configuration and offered by the level.
- */
+/** Parts to read with each order, which the configuration wants and the level has. */
 export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service'>): ReadAlso {
   const { refunds, pendingRefunds } = streams.orders;
   const { level } = service.v1;
@@ -79,7 +82,7 @@ function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   ];
 }
 
-/** Keeps the streams that the account's level offers. */
+/** The stream, if the account's level has it; else none. */
 function atItsLevel(
   { service }: Pick<Config, 'service'>,
   { v1, traits }: StreamSources,
@@ -138,7 +141,7 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
   ].flatMap((one) => atItsLevel(config, sources, one));
 }
 
-/** Fingerprint of all that makes another row of the same answer: program, level, member names. */
+/** Fingerprint of what changes how an answer is read: program, level, member names. */
 function readingOf({ service }: Config): string {
   const { level, members } = service.v1;
   return JSON.stringify([version(), level, members]);

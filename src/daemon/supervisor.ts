@@ -1,9 +1,9 @@
 /**
- * Runs the workers. A worker is `{ name, run(signal) }`: it works until the signal aborts. They
- * start in the written order and stop last-in-first-out inside one deadline. One that fails, or
+ * Runs the workers. A worker is `{ name, run(signal) }` and works until the signal aborts. Workers
+ * start in the written order and stop last-in-first-out within one deadline. One that fails, or
  * ends before it is asked to, is started again after a growing pause, and its last error stays
- * visible; a failure that only a person can mend (the database, the lease, the configuration)
- * stops the whole daemon with its own exit code.
+ * visible; a failure that only a person can mend (the database, the lease, the configuration) stops
+ * the whole daemon with its own exit code.
  */
 import { type Clock, untilAborted } from '../lib/clock.ts';
 import { BugError, ConfigError, isStoreUnusable, toError } from '../lib/errors.ts';
@@ -18,29 +18,35 @@ export interface WorkerHealth {
   readonly name: string;
   readonly state: 'running' | 'waiting' | 'stopped';
   readonly restarts: number;
-  /** In a row, until it has run well for a while; or those of a day, each after such a while. */
+  /**
+   * Failures in a row since the worker last ran well; or, if more, failures within a day that each
+   * ended a time of running well.
+   */
   readonly failures: number;
   readonly lastError: string | undefined;
-  /** Milliseconds since it was last started. */
+  /** Milliseconds since the worker was last started. */
   readonly sinceStartMs: number;
 }
 
 export interface Supervisor {
-  /** Resolves when all workers have stopped; rejects with what only a person can mend. */
+  /** Runs all workers until they have stopped; rejects with what only a person can mend. */
   run(signal: AbortSignal): Promise<void>;
   health(): readonly WorkerHealth[];
 }
 
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 60_000;
-/** A worker that ran this long without failing starts over with the short pause. */
+/** Milliseconds after which a worker has run well, and restarts with the short pause. */
 const HEALTHY_MS = 60_000;
-/** How long a failure after that counts: a worker may fail hours after each of its starts. */
+/**
+ * Milliseconds for which a failure after running well counts, because a worker may fail hours after
+ * each of its starts.
+ */
 const RELAPSES_MS = 86_400_000;
 
 const ENDED = 'it ended without being asked to';
 
-/** Time to stop that each worker gets, even when the others have used up the deadline. */
+/** Milliseconds to stop that each worker gets, even when the others have used up the deadline. */
 const STOP_MS_MIN = 250;
 
 interface Entry {
@@ -49,7 +55,7 @@ interface Entry {
   state: WorkerHealth['state'];
   restarts: number;
   failures: number;
-  /** When it failed after having run well. */
+  /** Monotonic times at which the worker failed after having run well. */
   relapses: readonly number[];
   lastError: string | undefined;
   startedAt: number;

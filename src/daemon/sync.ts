@@ -1,4 +1,4 @@
-/** The pulls as the configuration describes them: planner, threads, and what a person may do. */
+/** Builds the pulls from the configuration: planner, threads, and operations for people. */
 import { streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -22,35 +22,38 @@ import type { Worker } from './supervisor.ts';
 export interface SyncDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
-  /** Not the planner's, at which its pulse is felt: the threads go idle while it sleeps. */
+  /**
+   * Clock of the pulls' threads. Not the planner's, whose use shows the planner's progress: the
+   * threads go idle while the planner sleeps.
+   */
   readonly threadsClock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly service: Service;
   readonly traits: Traits;
   readonly sequence: ReadSequence;
-  /** False while the stream is paused, or all must wait because the disk is nearly full. */
+  /** Whether the stream may be pulled: no pause, disk with room, account not held. */
   readonly mayPull: (stream: string) => boolean;
   readonly sweepPace: () => number | undefined;
   readonly onRefetchRequested: () => void;
   readonly onRunEnded: (result: RunResult) => void;
-  /** A person has accepted what decisions waited for. */
+  /** Called when a person has accepted a run's data that decisions waited for. */
   readonly onAccepted: () => void;
 }
 
 export interface Sync {
   readonly planner: Worker;
-  /** Something may be pulled again. */
+  /** Makes the planner look at once, because something may be pulled again. */
   wakeUp(): void;
-  /** Route of the local API for pulls. */
+  /** Routes of the local API for pulls. */
   readonly routes: RouteGroup;
-  /** Acts of people. */
+  /** Operations of people on pulls. */
   readonly operations: SyncOperations;
-  /** Has a stream pulled soon, for what waits for it. */
+  /** Has a stream pulled soon, because something waits for its data. */
   requestRun(stream: string): Promise<void>;
 }
 
-/** Runs the planner with the threads that work for it, which end with it. */
+/** Planner that ends the threads that work for it when it ends. */
 function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
   return {
     name: planner.name,
@@ -95,7 +98,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   };
 }
 
-/** For the command line while no daemon runs. */
+/** Operations on pulls for the command line while no daemon runs. */
 export function offlineOperations({ config, clock, store, service }: OfflineParts): SyncOperations {
   const sources = { store, clock, ...service, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);

@@ -1,4 +1,4 @@
-/** The rooms' own steps for a moved clock, old rows and a restore, in one list each. */
+/** Steps of all rooms for a clock that was set, for old rows, and for a restore. */
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
@@ -22,10 +22,10 @@ import type { Worker } from './supervisor.ts';
 
 const DAY_MS = 86_400_000;
 const RUNS_KEPT_MS = 90 * DAY_MS;
-/** After they are resolved. */
+/** Milliseconds for which resolved incidents are kept. */
 const INCIDENTS_KEPT_MS = 365 * DAY_MS;
 
-/** How long rows are kept, in milliseconds. */
+/** Milliseconds for which rows are kept, by what they are. */
 type Retention = Readonly<
   Record<'changes' | 'events' | 'stockDays' | 'runs' | 'incidents', number>
 >;
@@ -41,8 +41,9 @@ export const CLOCK_STEPS: readonly ClockStepHandler[] = [
 export const RESTORE_STEPS: RestoreSteps = { markPushesUnknown, disarmAll, requestFullPulls };
 
 /**
- * Only these rows ever go: decisions, their facts, pushes with their references, and the audit stay
- * for ever, because they prove what was done and keep a reference from being sent twice.
+ * Steps that delete old rows. Only these rows are ever deleted: decisions, their facts, pushes with
+ * their references, and the audit stay for ever, because they prove what was done and keep a
+ * reference from being sent twice.
  */
 export function retentionSteps(keep: Retention): readonly RetentionStep[] {
   return [

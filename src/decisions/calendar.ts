@@ -1,7 +1,7 @@
 /**
- * The calendar of the business: the clock facts, opening hours on working days, and spans of
- * business time, all in its own zone. A hold of two business days from
- * Friday 15:00 ends on Tuesday at 15:00 local time, also across a change of the clocks.
+ * The calendar of the business: facts about the clock, opening hours on working days, and spans of
+ * business time, all in the time zone of the settings. A hold of two business days from Friday
+ * 15:00 ends on Tuesday at 15:00 local time, also when daylight saving begins or ends between.
  */
 import { type LocalClock, localClockOf } from '../lib/local-time.ts';
 import type { Facts } from '../rules/facts/plain.ts';
@@ -18,12 +18,12 @@ function weekdayOf(date: string): ClockFacts['weekday'] {
 }
 
 interface Hours {
-  /** Local time, `08:00`. */
+  /** Opening time as local time, `08:00`. */
   readonly from: string;
   readonly to: string;
 }
 
-/** Opening hours of a local date, in order: none on a holiday, several with a break between. */
+/** Opening hours of a local date, in order: none on a holiday, several if there is a break. */
 function hoursOn(date: string, { calendar }: Settings): readonly Hours[] {
   const weekday = weekdayOf(date);
   if (!calendar.days.includes(weekday) || calendar.holidays.includes(date)) return [];
@@ -52,9 +52,9 @@ export function clockFacts(
 }
 
 interface Period {
-  /** Local date, `2026-11-21`. */
+  /** Working day as a local date, `2026-11-21`. */
   readonly date: string;
-  /** Epoch milliseconds. */
+  /** Time at which the business opens, in epoch milliseconds. */
   readonly opens: number;
   readonly closes: number;
 }
@@ -62,21 +62,23 @@ interface Period {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** A calendar that has no working day within this many days has none. */
+/** Days ahead that are searched for opening hours; a calendar without any in them never opens. */
 const DAYS_MAX = 400;
 
-/** How far local time is ahead of UTC, in milliseconds. */
+/** Milliseconds by which local time is ahead of UTC. */
 function offsetAt(at: number, localTime: LocalClock): number {
   const { date, time } = localTime(at);
   return Date.parse(`${date}T${time}:00Z`) - Math.floor(at / MINUTE_MS) * MINUTE_MS;
 }
 
-/** The moment of a local time; a time that daylight saving skips is the moment after the gap. */
+/**
+ * Epoch milliseconds of a local time; one that daylight saving skips is the moment after the gap.
+ */
 function utcOf(date: string, time: string, localTime: LocalClock): number {
   const shown = Date.parse(`${date}T${time}:00Z`);
   const guess = shown - offsetAt(shown, localTime);
   const at = shown - offsetAt(guess, localTime);
-  // West of Greenwich a time that is skipped comes out before the gap.
+  // West of Greenwich the guess for a skipped time lies before the gap of daylight saving.
   return localTime(at).time === time ? at : Math.max(at, guess);
 }
 
@@ -84,7 +86,7 @@ function dayAfter(date: string): string {
   return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
-/** The beginning of the first day, and the midnight after the last. */
+/** Bounds of a span of local dates: the start of its first day and the midnight after its last. */
 export function daysBetween(
   { from, to }: { readonly from: string; readonly to: string },
   { timezone }: Settings,
@@ -96,7 +98,7 @@ export function daysBetween(
   };
 }
 
-/** The opening hours of working days, from the one of `from`'s own date on. */
+/** Yields the opening hours of working days, beginning with the local date of `from`. */
 function* periods(from: number, settings: Settings, localTime: LocalClock): Generator<Period> {
   let { date } = localTime(from);
   for (let day = 0; day < DAYS_MAX; day += 1) {
@@ -109,7 +111,7 @@ function* periods(from: number, settings: Settings, localTime: LocalClock): Gene
   }
 }
 
-/** The next moment at which the business opens; undefined when it never does. */
+/** Time at which the business opens next; undefined when it never does. */
 export function nextOpening(
   now: number,
   settings: Settings,
@@ -119,7 +121,7 @@ export function nextOpening(
   return undefined;
 }
 
-/** The next moment at which a fact of the calendar may change: opening, closing, midnight. */
+/** Time at which a fact of the calendar may change next: opening, closing or midnight. */
 export function nextCalendarChange(now: number, settings: Settings): number {
   const localTime = localClockOf(settings.timezone);
   const midnight = utcOf(dayAfter(localTime(now).date), '00:00', localTime);
@@ -130,7 +132,7 @@ export function nextCalendarChange(now: number, settings: Settings): number {
   return midnight;
 }
 
-/** From when business time runs: now while somebody is at work, else the next opening. */
+/** Time from which business time runs: `from` while the business is open, else the next opening. */
 function businessStart(from: number, settings: Settings, localTime: LocalClock): number {
   if (clockFacts(from, settings, localTime).business_hours) return from;
   return nextOpening(from, settings, localTime) ?? from;
@@ -146,7 +148,8 @@ function afterBusinessDays(from: number, days: number, settings: Settings): numb
     if (date === last) continue;
     last = date;
     left -= 1;
-    // The localTime shows whole minutes, and a hold must not end before its time.
+    // Local times have whole minutes; the rest of the minute is added, so that no hold ends too
+    // early.
     if (left === 0) return utcOf(date, time, localTime) + (start % MINUTE_MS);
   }
   return from + days * DAY_MS;
@@ -163,7 +166,7 @@ function afterBusinessHours(from: number, hours: number, settings: Settings): nu
   return from + hours * HOUR_MS;
 }
 
-/** When a span that begins at `from` is over. */
+/** Time at which a span of hours or business days that begins at `from` is over. */
 export function endOfSpan(from: number, span: Span, settings: Settings): number {
   if (span.kind === 'duration') return from + span.ms;
   return span.kind === 'business-days'

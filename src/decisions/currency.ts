@@ -1,6 +1,7 @@
 /**
- * The currency that the configuration gives to orders which name none (service.v1.currency). It
- * stands in the database, where facts and views find it alike (the view `order_currency`).
+ * The currency that the configuration gives to orders which name none (setting
+ * `service.v1.currency`). It is stored in the database, so that facts and the view `order_currency`
+ * use the same one.
  */
 import type { Clock } from '../lib/clock.ts';
 import { readState, writeState } from '../store/state.ts';
@@ -8,7 +9,10 @@ import type { Store } from '../store/store.ts';
 
 const KEY = 'service_currency';
 
-/** Takes it over when the daemon starts, before every open delivery is evaluated again. */
+/**
+ * Stores the configured currency when the daemon starts, before open deliveries are evaluated
+ * again.
+ */
 export async function setCurrency(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   currency: string | null,

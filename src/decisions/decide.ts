@@ -55,8 +55,9 @@ const DAY_MS = 86_400_000;
 type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
 /**
- * The latest decision, if it still holds. An accept that was not sent, because it waited too long
- * or the lines changed, is decided again; after a change only when the lines have changed back.
+ * Finds the latest decision about the delivery, if it is still valid. An accept that was never sent
+ * is made again: at once if it waited too long, and if the lines had changed, only when they have
+ * changed back.
  */
 async function currentDecision(
   tx: Tx,
@@ -69,7 +70,7 @@ async function currentDecision(
   return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
 }
 
-/** The hold in the place of an accept that would exceed a limit. */
+/** Gives the hold that replaces an accept which would exceed a limit. */
 async function heldByCap(tx: Tx, judged: Judged): Promise<Judged | undefined> {
   const { subject, rules, outcome, at } = judged;
   const over = await acceptCapExceeded(tx, subject, rules.ruleSet.settings, at);
@@ -79,7 +80,7 @@ async function heldByCap(tx: Tx, judged: Judged): Promise<Judged | undefined> {
   return { ...judged, outcome: { ...held, missing: outcome.missing }, dueAt: over.lookAt };
 }
 
-/** Replaces an accept by a hold while accepting pauses, and one that would exceed a limit. */
+/** Replaces an accept by a hold while accepting pauses, or if the accept would exceed a limit. */
 async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   const { outcome, mode, rules, at } = judged;
   if (outcome.kind !== 'accept' || mode !== 'live') return judged;
@@ -93,7 +94,7 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
   return paused ? { ...judged, outcome: paused.outcome, dueAt: paused.until } : judged;
 }
 
-/** Reasons to hold an accept or a reject, in the order in which they are checked. */
+/** Checks that may replace an accept or a reject by a hold, in their order. */
 const PRECAUTIONS = [
   holdOfSafeguard,
   holdForChanges,
@@ -102,7 +103,10 @@ const PRECAUTIONS = [
   holdForOwnOrder,
 ];
 
-/** Evaluates a pending delivery; writes nothing. `operands` false: not to be journaled. */
+/**
+ * Evaluates a pending delivery and writes nothing. `operands` false leaves out the values that only
+ * the journal needs.
+ */
 async function judge(
   tx: Tx,
   context: PendingContext,
@@ -120,18 +124,22 @@ async function judge(
     outcome = held?.outcome ?? outcome;
     lookAt = held?.lookAt ?? lookAt;
   }
-  // A day at most, so that a fault in the passes cannot leave a delivery forgotten.
+  // A delivery is due after a day at most, so that no fault of the re-evaluation leaves it
+  // forgotten.
   const dueAt = Math.min(lookAt ?? Infinity, now + DAY_MS);
   return { rules, mode, subject, ...asked, plan, outcome, at: now, dueAt };
 }
 
-/** Minimum time to leave; with less an accept could expire unsent and be decided again for ever. */
+/**
+ * Minimum milliseconds in which an accept may be sent; with less, an accept could expire unsent and
+ * be made again for ever.
+ */
 const TO_LEAVE_MS = 60_000;
 
 async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
-  // An accept expires: behind a pause or an outage the facts that it rests on grow old.
+  // An accept expires, because the facts that it rests on age behind a pause or an outage.
   const until = Math.max(sendBefore(rules.ruleSet.settings, at), at + TO_LEAVE_MS);
   await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
 }
@@ -142,8 +150,8 @@ function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number
 }
 
 /**
- * Whether {@link decide} would change anything about a delivery whose own row and order are as they
- * were. Writes nothing.
+ * Whether {@link decide} would change anything about a delivery whose delivery and order rows are
+ * unchanged. Writes nothing.
  */
 export async function wouldDecide(
   tx: Tx,
@@ -173,7 +181,10 @@ export async function wouldDecide(
   return (await unchangedDecision(tx, { ...judged, outcome: held.outcome })) === undefined;
 }
 
-/** Gives undefined when nothing changed. Calls `onPush` before the commit. */
+/**
+ * Decides the delivery and gives the decision; undefined when nothing changed. `onPush` is called
+ * before the commit.
+ */
 export async function decide(
   tx: Tx,
   context: DecisionContext,

@@ -32,34 +32,40 @@ export interface DeciderDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
-  /** How old the data of each pulled stream may be. */
+  /** Milliseconds that the data of each pulled stream may be old. */
   readonly freshness: FreshnessMs;
   readonly settleMs: number;
-  /** Every open delivery is evaluated again at least this often: ages move. */
+  /**
+   * Milliseconds after which every open delivery is evaluated again, because ages in the facts
+   * grow.
+   */
   readonly reconsiderMs: number;
   readonly onDecided: (decided: Decided) => void;
-  /** A push was put into the outbox. */
+  /** Called after a push was put into the outbox. */
   readonly onPush: () => void;
 }
 
 export interface Decider {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** Looks for due deliveries at once. */
+  /** Makes the decider look for due deliveries at once. */
   wake(): void;
-  /** Cancels unsent pushes of rules that are no longer live. */
+  /** Cancels unsent pushes that were decided by rules which are no longer live. */
   recall(): Promise<void>;
 }
 
-/** Deliveries decided between two searches for what is due. */
+/** Number of deliveries that are decided between two searches for due ones. */
 const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
-/** Every complete pull wakes the decider, too. */
+/**
+ * Milliseconds between two looks for the first complete pulls; a complete pull wakes the decider,
+ * too.
+ */
 const FIRST_PULL_LOOK_MS = 5_000;
-/** How long a delivery is skipped after an evaluation error. */
+/** Milliseconds for which a delivery is skipped after an evaluation error. */
 const ASIDE_MS = 60_000;
 
-/** Mode, rules and time at this moment. */
+/** Gives mode, rules, freshness limits and time as they are at this moment. */
 function contextOf({ rules, mode, freshness, clock }: DeciderDeps) {
   return { rules: rules(), mode: mode(), freshness, now: clock.now() };
 }
@@ -91,14 +97,14 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
 const NOT_ACTING = 'its rules do not act any more';
 
 /**
- * Cancels accepts whose rules are no longer live: once a person has switched a rule off or removed
- * it, nothing it decided may leave. A push that was sent is not sent again; all of them are decided
- * again. Gives how many were canceled.
+ * Cancels unsent accepts whose rules are no longer live: once a person has switched a rule off or
+ * removed it, nothing it decided may be sent. An accept that is being sent is not sent a second
+ * time. The deliveries of all of them are decided again. Gives how many were canceled.
  */
 async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): Promise<number> {
   const acting = settings.mode === 'live' ? rules.filter(({ mode }) => mode === 'live') : [];
   const ids = JSON.stringify(acting.map(({ id }) => id));
-  // An accept by several rules stays while one of them is live.
+  // An accept that several rules decided stays valid while one of them is live.
   const which = sql<boolean>`n.outcome = 'accept' and not exists (
     select 1 from json_each(n.rules) r where r.value in (select value from json_each(${ids})))`;
   return cancelUnsent(tx, NOT_ACTING, at, pushesOfRules(which));
@@ -116,7 +122,10 @@ async function recallUnsent(deps: DeciderDeps): Promise<void> {
   if (canceled > 0) deps.log.warn({ canceled }, `canceled what was not sent yet: ${why}`);
 }
 
-/** Does so between two rounds; for live rules only when they have changed. */
+/**
+ * Makes a function that cancels unsent accepts between two rounds of decisions; in the mode live it
+ * acts only after the rules or the mode have changed.
+ */
 function createRecall(deps: DeciderDeps): () => Promise<void> {
   let recalledFor: string | undefined;
   return async () => {
@@ -129,11 +138,13 @@ function createRecall(deps: DeciderDeps): () => Promise<void> {
 }
 
 interface Attempts {
-  /** Deliveries that cannot be decided for now. */
+  /** Ids of deliveries that are skipped for now, because their evaluation failed. */
   readonly aside: ReadonlySet<number>;
-  /** Does the work; a delivery whose work fails is skipped for a while, with an incident. */
+  /**
+   * Runs `work` for a delivery; if it fails, the delivery is skipped for a while, with an incident.
+   */
   attempt(orderDeliveryId: number, work: () => Promise<void>): Promise<void>;
-  /** Lets deliveries be tried again that have waited long enough. */
+  /** Ends the skipping of deliveries whose waiting time is over. */
   retryExpired(): void;
 }
 
@@ -154,7 +165,8 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
         await reportEvaluationError(store.db, id, error, clock.now());
         log.error({ delivery: id, err: error }, 'cannot decide');
       }
-      // The driver is synchronous: without this a backlog would block the listener.
+      // The SQLite driver is synchronous: without this pause a backlog would block the event
+      // listener.
       await nextTurn();
     },
     retryExpired() {
@@ -164,8 +176,8 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
 }
 
 /**
- * Until every pulled stream that the rules read was complete once, nothing is decided: what the
- * rules would say rests on data that is not there yet. One line says what is waited for.
+ * Lets nothing be decided until every pulled stream that the rules read was complete once: before
+ * that the rules' facts are not there. One line of the log names the missing streams.
  */
 function createFirstPullWait(deps: DeciderDeps) {
   const { store, freshness, clock, log } = deps;

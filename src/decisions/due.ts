@@ -1,9 +1,9 @@
 /**
- * Finds pending deliveries that are due by their own rows: never evaluated; the content of the
- * delivery or its order changed; its push failed; its time has come; its evaluation failed.
+ * Finds pending deliveries that are due by their own rows: they were never evaluated; their content
+ * or their order changed; their push failed; a planned time has come; their evaluation failed.
  * Everything else that can change a decision is found by the passes (reevaluation.ts).
  *
- * Due deliveries follow from the database alone, so it is safe to ask at any moment.
+ * The search reads the database alone, so it may be repeated at any moment.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
@@ -16,7 +16,10 @@ import { hasFailedPush, hasOpenPush } from './push.ts';
 
 export interface DueQuery {
   readonly now: number;
-  /** A delivery that changed less than this ago may still be growing. */
+  /**
+   * Milliseconds without a change after which a delivery counts as settled: before, it may still
+   * grow.
+   */
   readonly settleMs: number;
 }
 
@@ -26,26 +29,32 @@ export interface DueDelivery {
 }
 
 export interface Due {
-  /** New, changed, or with a push that failed; the oldest first. */
+  /** Deliveries that are new, changed, or whose push failed; the oldest first. */
   readonly first: readonly DueDelivery[];
-  /** Their time has come again; the oldest first. */
+  /** Deliveries whose planned time of evaluation has come; the oldest first. */
   readonly later: readonly DueDelivery[];
-  /** When the next one is due, if none is left out; epoch milliseconds. */
+  /**
+   * Time at which the next delivery is due, in epoch milliseconds, if this list leaves none out.
+   */
   readonly nextAt: number;
 }
 
-/** Pending deliveries searched at a time, before other work gets its turn. */
+/** Number of pending deliveries that one query searches, before other work gets its turn. */
 const LOOK_ROWS = 2_000;
-/** Deliveries evaluated again beside new ones, so that neither keeps the other waiting. */
+/**
+ * Number of planned evaluations in one round with new deliveries, so that neither kind waits long.
+ */
 const AGAIN_BESIDE_NEW = 10;
 
-/** Ids of deliveries above `after`, up to and including `upTo`. */
+/** Range of delivery ids: above `after`, up to and including `upTo`. */
 interface Span {
   readonly after: number;
   readonly upTo: number;
 }
 
-/** Spans of pending deliveries, the oldest first; tens of thousands may be held. */
+/**
+ * Yields the ids of pending deliveries in ranges, the oldest first: tens of thousands may be held.
+ */
 async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const end = await db
@@ -64,7 +73,10 @@ async function* pendingSpans(db: Db): AsyncGenerator<Span> {
   }
 }
 
-/** Ignores future timestamps: they were written before the clock was set back. */
+/**
+ * SQL: the delivery or its order changed since it was evaluated. Future timestamps are ignored:
+ * they were written before the clock was set back.
+ */
 function hasChanged(now: number): RawBuilder<boolean> {
   return sql<boolean>`(e.delivery_hash <> d.content_hash or e.order_hash <> ${orderHash('o')}
     or (d.changed_at > e.evaluated_at and d.changed_at <= ${now}))`;
@@ -103,7 +115,7 @@ function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): 
   return has_failed === 1 ? 'push' : (due_why ?? 'hold');
 }
 
-/** When the next evaluation is due; Infinity when none is planned. */
+/** Time of the next planned evaluation of a pending delivery; Infinity when none is planned. */
 async function nextDueAt(db: Db, now: number): Promise<number> {
   const row = await db
     .selectFrom('evaluation')
@@ -126,7 +138,7 @@ export async function dueDeliveries(
   for await (const span of pendingSpans(db)) {
     for (const row of await dueIn(db, span, now, failed)) {
       const settledAt = row.changed_at + settleMs;
-      // After the clock was set back no delivery waits longer than its own delay.
+      // After the clock was set back no delivery waits longer than its own settling time.
       const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
       const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
       if (aside.has(row.id)) continue;

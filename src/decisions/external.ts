@@ -1,11 +1,11 @@
 /**
- * Status changes in the service that somebody else made. Each one that was not our push is
- * journaled as a decision of `external`, and from then on the rules leave the delivery alone until
- * its lines change. A reject of it that waits is stopped.
+ * Finds status changes of deliveries that somebody else made in the service. A change that no push
+ * of the outbox made is journaled as a decision of `external`, and from then on the rules leave the
+ * delivery alone until its lines change. A reject of the delivery that waits is stopped.
  *
- * A change is ours when a push to that status had been sent and had not ended before the change
- * was seen. A push that found its status there before it was sent has confirmed somebody else's
- * decision.
+ * A change is ours when a push to that status had been sent and had not ended before the change was
+ * seen. A push that found the delivery in its status before it was sent did not make the change: it
+ * only confirmed somebody else's decision.
  */
 import { sql } from 'kysely';
 import { STATUSES } from '../config/statuses.ts';
@@ -22,14 +22,14 @@ import { endEntry } from './reject/queue.ts';
 import { writeReview } from './review/manual-decision.ts';
 
 interface StatusChange {
-  /** Place in the change feed. */
+  /** Sequence number of the change in the change feed. */
   readonly seq: number;
   readonly at: number;
   readonly from: string;
   readonly to: string;
 }
 
-/** The latest change of the status whose author is not known yet. */
+/** Finds the latest change of a delivery's status whose author is not known yet. */
 async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange | undefined> {
   const known = await tx
     .selectFrom('evaluation')
@@ -69,8 +69,9 @@ async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange)
 }
 
 /**
- * Whether it shows the status of before a push that was answered and is still read back: that may
- * be a copy that lags. It stays news until the push has ended.
+ * Whether the change shows the status that the delivery had before a push that was answered and is
+ * still read back: it may come from a lagging replica. Such a change stays unprocessed until the
+ * push has ended.
  */
 async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Promise<boolean> {
   const row = await tx
@@ -87,8 +88,8 @@ async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Pr
 const UNDERSTOOD: readonly string[] = STATUSES.delivery;
 
 /**
- * Whether it became pending because its word for that is understood from now on
- * (`service.v1.statuses`): nobody put back what nothing here ever saw as anything else.
+ * Whether a delivery became pending only because the setting `service.v1.statuses` now translates
+ * the service's word for it: then nobody put the delivery back.
  */
 async function isFirstUnderstood(
   tx: Tx,
@@ -128,7 +129,10 @@ function isDone(status: string): status is keyof typeof WHAT {
   return Object.hasOwn(WHAT, status);
 }
 
-/** Journals what somebody did, and leaves the delivery to people; false: its order is not here. */
+/**
+ * Journals what somebody did in the service, and leaves the delivery to people; false: its order is
+ * not mirrored yet.
+ */
 async function record(
   tx: Tx,
   { rules, mode, now }: RulesContext,
@@ -149,7 +153,7 @@ async function record(
   return true;
 }
 
-/** Finds out who changed the delivery, if somebody did. Safe to ask at any moment. */
+/** Finds out whether somebody else changed the delivery's status. Safe to call at any moment. */
 export async function noteExternal(
   tx: Tx,
   context: RulesContext,
@@ -174,17 +178,21 @@ export async function noteExternal(
       .execute();
     return;
   }
-  // Somebody put it back before our push was read back: the mirror never showed another status.
+  // Somebody put the delivery back before our push was read back: the mirror never showed the new
+  // status.
   if (await undonePush(tx, orderDeliveryId)) await record(tx, context, orderDeliveryId, 'pending');
 }
 
 const CURSOR_KEY = 'decisions_feed_seq';
-/** Changes handled in one transaction. */
+/** Number of status changes that are handled in one transaction. */
 const CHANGES_MAX = 20;
 
-/** Deliveries whose status changed behind an entry of the change feed, and those gone or back. */
+/**
+ * Finds deliveries whose status changed after entry `after` of the change feed, and those that were
+ * deleted or came back.
+ */
 async function statusChanges(db: Db, after: number) {
-  // In the words of the index, which passes over millions of entries of the stock.
+  // The condition repeats that of the partial index, which skips millions of stock entries.
   const { rows } = await sql<{ readonly seq: number; readonly id: number }>`
     select seq, cast(key as integer) as id from change indexed by change_delivery_status
     where entity = 'delivery' and (op <> 'update' or diff->>'$.status[1]' is not null)
@@ -193,7 +201,9 @@ async function statusChanges(db: Db, after: number) {
   return rows;
 }
 
-/** Deliveries that the rules do not decide any more are held by nobody, and wait for nothing. */
+/**
+ * Ends the holds and the planned evaluations of deliveries that the rules no longer decide about.
+ */
 async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   const rows = await tx
     .selectFrom('delivery')
@@ -205,7 +215,7 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
   if (done.length === 0) return;
   await endHolds(tx, done, now);
   await resolveEvaluationErrors(tx, done, now);
-  // An accepted delivery stays due: its accept may still be revoked (accept/revocation.ts).
+  // An accepted delivery stays due, because its accept may still be revoked (accept/revocation.ts).
   const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
   const overIds = over.map((row) => row.order_delivery_id);
   await resolveRevokedTooOften(tx, overIds, now);
@@ -217,7 +227,7 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
     .execute();
 }
 
-/** Handles some of the status changes that are new; false when there are more. */
+/** Handles the next few new status changes; gives false when there are more. */
 export async function noteStatusChanges(
   store: Store,
   contextNow: () => RulesContext,

@@ -1,4 +1,6 @@
-/** Facts by the pulled stream whose rows they come from. */
+/**
+ * Names the pulled stream whose rows each fact comes from, for checks of freshness and of changes.
+ */
 
 const lines = (...names: readonly string[]) => names.map((name) => `delivery.lines.${name}`);
 
@@ -10,7 +12,7 @@ const PRODUCT = [
 ];
 const STYLE = lines('style_active', 'noos', 'color_active');
 const COLOR = lines('noos', 'color_active');
-/** Come from the variants of the lines when an order names no currency. */
+/** Facts that come from the product variants of the lines when an order names no currency. */
 const CURRENCY = ['currency', 'amount', 'amount_base'].flatMap((name) => [
   `delivery.${name}`,
   `order.${name}`,
@@ -19,17 +21,19 @@ const VARIANT = [...PRICES, ...PRODUCT, ...STYLE, ...CURRENCY];
 
 type FactStreams = Readonly<Record<string, readonly string[]>>;
 
-/** Facts that a stream moves from hour to hour. */
+/** Facts that a stream changes from hour to hour: accepts wait until the stream is fresh. */
 export const MOVED_BY: FactStreams = { stock: [...PIECES, ...PRICES], season: PRICES };
 
-/** Facts that are not known before the first complete pull of a stream. */
+/** Facts that are unknown before the first complete pull of a stream: decisions wait for it. */
 export const FIRST_FROM: FactStreams = {
   stock: [...PIECES, ...PRICES, ...PRODUCT],
   styles: STYLE,
   seasons: ['season.name', 'season.listed', 'season.delivery_names'],
 };
 
-/** Facts that most rows of a stream can move at once. */
+/**
+ * Facts that a faulty run of a stream can change for most deliveries at once (holds/changes.ts).
+ */
 export const READ_FROM: FactStreams = {
   stock: [...PIECES, ...VARIANT, ...lines('season')],
   season: VARIANT,
@@ -42,7 +46,7 @@ export function isPrice(path: string): boolean {
   return PRICES.includes(path);
 }
 
-/** The streams of a table that one of these paths comes from. */
+/** Names the streams of the table from which at least one of these facts comes. */
 export function streamsOf(table: FactStreams, paths: readonly string[]): readonly string[] {
   return Object.entries(table).flatMap(([stream, facts]) =>
     facts.some((path) => paths.includes(path)) ? [stream] : [],

@@ -31,27 +31,30 @@ export interface Subject {
     readonly content_hash: string;
     readonly status: string;
     readonly changed_at: number;
-    /** A JSON list. */
+    /** JSON text of the list of tracking numbers. */
     readonly tracking_numbers: string;
   };
   readonly orderHash: string;
-  /** The service no longer has the order. */
+  /** Whether the service no longer has the order. */
   readonly orderIsGone: boolean;
   readonly facts: Facts;
-  /** Fields of the ERP's customer that are not of their declared kind. */
+  /** Sentences on the ERP's fields of the customer whose values are not of their declared kind. */
   readonly invalidFields: readonly string[];
 }
 
-/** Sums are unknown where the lines could not be read. */
+/** Sums over a delivery's lines are unknown (null) if the lines could not be read. */
 const NO_SUMS = { quantity: null, size_quantity: null, amount: null };
 
-/** Inputs of the facts besides the database. */
+/** Inputs that the facts of a delivery need besides the database. */
 export interface FactsContext {
-  /** Epoch milliseconds. */
+  /** Time at which the facts hold, in epoch milliseconds. */
   readonly now: number;
   /** Settings of the rule set: calendar, windows, rates, fields that the ERP adds to customers. */
   readonly settings: RuleSet['settings'];
-  /** Costly facts are computed only where one of these reads them; undefined: all of them. */
+  /**
+   * Rules that will read the facts: costly facts are computed only if one of these rules reads
+   * them; undefined: all are computed.
+   */
   readonly rules?: readonly Rule[] | undefined;
 }
 
@@ -64,7 +67,7 @@ function isReadBy(rules: readonly Rule[] | undefined): IsRead {
   return (path) => reads.has(path);
 }
 
-/** Facts of the account: what the ERP says of it, and what the mirror has. */
+/** Facts of the customer account: what the ERP says of it, and what the mirror has. */
 async function customerOf(
   tx: Tx,
   order: Facts['order'],
@@ -115,7 +118,7 @@ async function moreOfOrder(
   };
 }
 
-/** Facts of a delivery, or undefined while its order is not mirrored yet. */
+/** Reads a delivery with its facts; undefined while its order is not mirrored yet. */
 export async function readSubject(
   tx: Tx,
   orderDeliveryId: number,

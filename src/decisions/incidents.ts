@@ -1,6 +1,6 @@
 /**
- * Incidents of deliveries that cannot be decided, and of customer data that is invalid: one for
- * each cause, with those that it concerns.
+ * Incidents of deliveries that cannot be decided, and of customer data that is invalid: one
+ * incident for each cause, which lists the deliveries or customers concerned.
  */
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import {
@@ -17,7 +17,10 @@ const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'cause' } as const;
 const REVOKED_TOO_OFTEN = { kind: 'revoked_too_often', entity: 'delivery' } as const;
 const INVALID_DATA = { kind: 'invalid_customer_data', entity: 'customer_field' } as const;
 
-/** Those that an incident lists; beyond them it only says that there are more. */
+/**
+ * Number of deliveries or customers that an incident lists; beyond it the incident only says that
+ * there are more.
+ */
 const LISTED_MAX = 200;
 
 type Kind = typeof EVALUATION_ERROR | typeof INVALID_DATA;
@@ -49,7 +52,10 @@ function detailOf(detail: object, concerns: readonly string[]) {
   return { ...detail, count: concerns.length, example, concerns };
 }
 
-/** Makes these the only causes of a thing; opens and ends incidents accordingly. */
+/**
+ * Makes `causes` the only causes of this delivery or customer; opens and ends incidents
+ * accordingly.
+ */
 async function setCauses(
   db: Db | Tx,
   kind: Kind,
@@ -76,7 +82,7 @@ async function setCauses(
   }
 }
 
-/** Errors that differ in numbers alone have one cause. */
+/** Groups errors by their message without its numbers, so that one cause makes one incident. */
 function causeOf({ message }: Error): string {
   return message.replaceAll(/\d+/g, '#').slice(0, 200);
 }
@@ -94,12 +100,15 @@ export async function resolveEvaluationErrors(
   for (const id of ids) await setCauses(db, EVALUATION_ERROR, String(id), new Map(), at);
 }
 
-/** The rules would revoke an accept once more, and may not: a person must look. */
+/**
+ * Opens the incident of an accept that the rules would revoke once more, although they have revoked
+ * too often: a person must look.
+ */
 export function reportRevokedTooOften(tx: Tx, orderDeliveryId: number, detail: object, at: number) {
   return openIncident(tx, { ...REVOKED_TOO_OFTEN, key: String(orderDeliveryId), detail }, at);
 }
 
-/** The accept need not be revoked any more, or was. */
+/** Ends the incidents of these deliveries about too many revocations. */
 export function resolveRevokedTooOften(
   tx: Tx,
   ids: readonly number[],
@@ -113,13 +122,18 @@ export async function isRevokedTooOften(tx: Tx, orderDeliveryId: number): Promis
   return open !== undefined;
 }
 
-/** Deliveries that could not be decided when they were tried last; the first ones of each cause. */
+/**
+ * Ids of deliveries whose latest evaluation failed; for each cause only those that its incident
+ * lists.
+ */
 export async function evaluationErrorIds(db: Db): Promise<readonly number[]> {
   const causes = await openCauses(db, EVALUATION_ERROR);
   return causes.flatMap(({ concerns }) => concerns.map(Number));
 }
 
-/** The field and its kind, without the value that it has: the same for every customer. */
+/**
+ * The field and its declared kind, without the customer's value: so all customers share one cause.
+ */
 function fieldCause(text: string): string {
   return text.replace(/, it is .*$/s, '');
 }
@@ -141,7 +155,10 @@ export async function invalidFieldsChange(
   return isNew || told.difference(wanted).size > 0;
 }
 
-/** Fields of the ERP's customer that are not of their declared kind count as not known. */
+/**
+ * Opens and ends the incidents about the ERP's fields of this customer that are not of their
+ * declared kind; rules treat such fields as unknown.
+ */
 export async function reportInvalidFields(
   tx: Tx,
   { facts, invalidFields }: Subject,

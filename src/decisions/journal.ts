@@ -1,7 +1,8 @@
 /**
- * The decision journal: append-only and chained by hash, so that a missing or altered entry
- * shows. A decision, its facts and, when it has one, its push are one transaction. Facts and texts
- * of a forgotten order go; the chain has their digests (journal/forget.ts).
+ * The decision journal: append-only and chained by hash, so that a missing or altered entry shows.
+ * A decision, its facts and, when it has one, its push are written in one transaction. Facts and
+ * texts of a forgotten order are removed; the chain contains only their digests
+ * (journal/forget.ts).
  */
 import { deflateSync, inflateSync } from 'node:zlib';
 import { canonicalJson, sha256 } from '../lib/json.ts';
@@ -28,14 +29,14 @@ export interface DecisionEntry {
   readonly mode: string;
   readonly outcome: DecisionOutcome;
   readonly reason: string;
-  /** Ids of the rules that made the outcome. */
+  /** Ids of the rules that led to the outcome. */
   readonly rules: readonly string[];
-  /** The outcome with shadow rules counted as live. */
+  /** Outcome that the rules would have if shadow rules were live. */
   readonly shadow: unknown;
   readonly evaluation: Evaluation;
 }
 
-/** The hash that the first entry is chained to. */
+/** Stands for the hash of the entry before the first one. */
 const GENESIS = '0'.repeat(64);
 
 async function storeFacts(tx: Tx, facts: Facts, at: number): Promise<string> {
@@ -53,12 +54,12 @@ function textOf(facts: Uint8Array): string {
   return inflateSync(facts).toString();
 }
 
-/** The facts of a row of `fact_snapshot`. */
+/** Reads the facts from a row of `fact_snapshot`. */
 export function storedFacts(facts: Uint8Array): Facts {
   return JSON.parse(textOf(facts));
 }
 
-/** Columns by which an evaluation is searched for. */
+/** Columns by which evaluations are searched: outcome, matching reject rules, lapsed rules. */
 function signsOf({ live, rules }: Evaluation) {
   const matched = rules.filter(({ action, value }) => action === 'reject' && value === true);
   const lapsed = rules.filter((rule) => rule.lapsed !== undefined);
@@ -66,19 +67,22 @@ function signsOf({ live, rules }: Evaluation) {
   return { said: live.kind, matched: hashes(matched), lapsed: hashes(lapsed) };
 }
 
-/** The hash of an entry covers no more of the texts that may tell of people. */
+/**
+ * Digests of the texts that may tell of people. The hash of an entry contains only these digests,
+ * so the texts can be forgotten without breaking the chain.
+ */
 export function digestsOf({ reason, shadow, evaluation }: TextDigests): TextDigests {
   return { reason: sha256(reason), shadow: sha256(shadow), evaluation: sha256(evaluation) };
 }
 
-/** Hash of an entry, of its texts by their digests. */
+/** Hash of an entry, in which its texts are replaced by their digests. */
 function hashOf<Values extends TextDigests>(values: Values): string {
   return sha256(
     canonicalJson({ ...values, ...(keptDigests(values.evaluation) ?? digestsOf(values)) }),
   );
 }
 
-/** Appends an entry and gives its id. */
+/** Appends an entry to the journal and gives its id. */
 export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
   const last = await tx
     .selectFrom('decision')
@@ -117,15 +121,15 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
 
 export interface ChainReport {
   readonly entries: number;
-  /** Entries whose facts and texts were forgotten; their digests are in the chain. */
+  /** Number of entries whose facts and texts were forgotten; the chain contains their digests. */
   readonly forgotten: number;
-  /** The first entry whose hash, link, evaluation or facts are wrong, if any. */
+  /** Id of the first entry whose hash, link, evaluation or facts are wrong; undefined: none is. */
   readonly brokenAt: number | undefined;
 }
 
 const PAGE_ROWS = 200;
 
-/** Recomputes the whole chain, and the digest of the facts that each decision was made on. */
+/** Recomputes the hashes of the whole chain, and the digest of the facts behind each decision. */
 export async function verifyChain(db: Db): Promise<ChainReport> {
   let previous = GENESIS;
   let entries = 0;
@@ -157,7 +161,7 @@ export async function verifyChain(db: Db): Promise<ChainReport> {
   }
 }
 
-/** Undefined: it is not what was stored. */
+/** Text of a stored evaluation; undefined when its bytes are damaged. */
 function textIn(stored: StoredEvaluation): string | undefined {
   try {
     return unpackEvaluation(stored);
@@ -174,7 +178,7 @@ function digestOf(facts: Uint8Array | null): string | undefined {
   }
 }
 
-/** The facts that a decision saw. */
+/** Reads the facts that a decision was made on; undefined when they are not stored. */
 export async function readFacts(db: Db, digest: string): Promise<Facts | undefined> {
   const row = await db
     .selectFrom('fact_snapshot')

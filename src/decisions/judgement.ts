@@ -1,5 +1,6 @@
 /**
- * A delivery under the rules: its facts, the evaluation, and a digest of what the outcome rests on.
+ * The judgement about a delivery: its facts, the evaluation of the rules, and a digest of what the
+ * outcome rests on.
  */
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Operand } from '../rules/cel/operands.ts';
@@ -14,36 +15,39 @@ import { armedRuleIds } from './reject/arming.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 /**
- * How far decisions may go: `observe` and `paused` (while decisions are paused) push nothing,
- * `shadow` makes no rule live.
+ * How far decisions may go: `observe` and `paused` (while decisions are paused) push nothing, and
+ * in `shadow` no rule acts.
  */
 export type DecisionMode = 'observe' | 'shadow' | 'live' | 'paused';
 
-/** Inputs of a decision besides the database. */
+/** Inputs that a decision needs besides the database. */
 export interface RulesContext {
   readonly rules: LoadedRuleSet;
   readonly mode: DecisionMode;
-  /** Epoch milliseconds. */
+  /** Time of the decision, in epoch milliseconds. */
   readonly now: number;
 }
 
-/** Milliseconds that the data of a pulled stream may be old, by stream; others are not pulled. */
+/**
+ * Milliseconds that the data of a pulled stream may be old, by stream; streams without a value are
+ * not pulled.
+ */
 export type FreshnessMs = Readonly<Record<string, number | undefined>>;
 
-/** The same, for deliveries that may be accepted. */
+/** Inputs of a decision about a delivery that may be accepted, so with the limits of freshness. */
 export interface PendingContext extends RulesContext {
-  /** How old the data of each pulled stream may be. */
+  /** Milliseconds that the data of each pulled stream may be old. */
   readonly freshness: FreshnessMs;
 }
 
-/** The cause that made the delivery due, for the journal. */
+/** Cause that made the delivery due; the journal stores it. */
 export type Trigger =
   | 'new'
   | 'changed'
   | 'push'
   | 'hold'
   | 'manual'
-  // By a pass: other rules hold, or facts or the time have moved.
+  // The last two come from a pass (reevaluation.ts): the rules, or facts or the time, have changed.
   | 'rules'
   | 'facts';
 
@@ -55,15 +59,15 @@ export interface Decided {
   readonly decisionId: number;
   readonly orderDeliveryId: number;
   readonly outcome: Outcome;
-  /** When the grace of a reject that begins to wait is over. */
+  /** Time at which the grace of a reject that begins to wait is over, in epoch milliseconds. */
   readonly rejectAt?: number | undefined;
 }
 
 export interface Asked {
   readonly evaluation: Evaluation;
-  /** The values behind these rules. */
+  /** Gives the facts' values that decided the clauses of these rules. */
   readonly valuesOf: (ruleIds: readonly string[]) => readonly Operand[];
-  /** The holds when the rules were asked. */
+  /** Holds of the delivery at the time when the rules were asked. */
   readonly holds: readonly HoldRow[];
 }
 
@@ -72,37 +76,40 @@ export interface Judgement extends Asked {
   readonly mode: DecisionMode;
   readonly subject: Subject;
   readonly outcome: Pick<Outcome, 'reason' | 'rules'> & { readonly kind: DecisionOutcome };
-  /** Epoch milliseconds. */
+  /** Time of the decision, in epoch milliseconds. */
   readonly at: number;
-  /** When it is to be evaluated again at the latest; null: not before something changes. */
+  /**
+   * Time at which the delivery is evaluated again at the latest, in epoch milliseconds; null: not
+   * before something changes.
+   */
   readonly dueAt: number | null;
 }
 
-/** A pending delivery with the outcome so far. */
+/** A pending delivery with the outcome that the checks so far have left. */
 export interface Candidate {
   readonly subject: Subject;
   readonly ruleSet: RuleSet;
   readonly outcome: Outcome;
   readonly freshness: FreshnessMs;
-  /** Epoch milliseconds. */
+  /** Time of the decision, in epoch milliseconds. */
   readonly now: number;
 }
 
-/** A hold in the place of an accept or a reject. */
+/** A hold that a check puts in the place of an accept or a reject. */
 export interface Precaution {
   readonly outcome: Outcome;
-  /** When to check again, in epoch milliseconds; undefined: once something changes. */
+  /** Time of the next check, in epoch milliseconds; undefined: once something changes. */
   readonly lookAt?: number;
 }
 
-/** Identifies the mode and the rules of an evaluation. */
+/** Key of the mode and the rule set by which a delivery was evaluated. */
 export function rulesKey(mode: DecisionMode, { ruleSet }: LoadedRuleSet): string {
   return `${mode}:${ruleSet.hash}`;
 }
 
 /**
- * Evaluates the rules for a delivery, with the armed reject rules and the holds that have lapsed.
- * `operands` false leaves the values behind the clauses out of the evaluation.
+ * Evaluates the rules for a delivery, with the armed reject rules and the lapsed holds. `operands`
+ * false leaves the values behind the clauses out of the evaluation.
  */
 export async function askRules(
   tx: Tx,
@@ -124,8 +131,8 @@ export async function askRules(
 
 /**
  * Digest of what a decision rests on: while it is unchanged, nothing new is journaled. It contains
- * the mode for accepts and rejects, which act, the content for accepts, and the hashes of matching
- * reject rules, because arming counts their matches.
+ * the mode for accepts and rejects, because they act on the service; the delivery's content for
+ * accepts; and the hashes of matching reject rules, because arming counts their matches.
  */
 export function basisOf({ mode, subject, outcome, evaluation, valuesOf }: Judgement): string {
   const { kind, rules, reason } = outcome;

@@ -1,6 +1,6 @@
 /**
- * Questions about a delivery's pushes, answered by the outbox's tables; only the outbox writes
- * them.
+ * Questions about the pushes of a delivery, answered from the outbox's tables, which only the
+ * outbox writes.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { parseDuration } from '../lib/units.ts';
@@ -8,7 +8,10 @@ import type { DeliveryStatus } from '../outbox/enqueue.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 
-/** SQL: a push of the delivery whose id is in this column is on its way, or one to `status`. */
+/**
+ * SQL: whether a push, or one to `status`, of the delivery whose id is in this column is on its
+ * way.
+ */
 export function hasOpenPush(idColumn: string, status?: DeliveryStatus): RawBuilder<boolean> {
   const to = status === undefined ? sql`` : sql`and body->>'$.status' = ${status}`;
   return sql<boolean>`exists (
@@ -16,7 +19,7 @@ export function hasOpenPush(idColumn: string, status?: DeliveryStatus): RawBuild
     where outbox.order_delivery_id = ${sql.ref(idColumn)} and ended_at is null ${to})`;
 }
 
-/** The push of this delivery that is on its way, if one is. */
+/** Finds the push of this delivery that is on its way, if there is one. */
 export async function openPush(tx: Tx, orderDeliveryId: number) {
   return tx
     .selectFrom('outbox')
@@ -27,8 +30,9 @@ export async function openPush(tx: Tx, orderDeliveryId: number) {
 }
 
 /**
- * SQL: the push of the evaluation's decision ended after it, without success. One that ended in a
- * time to come did so before the clock was set back: no look at it would come after that.
+ * SQL: whether the push of the evaluation's decision ended after the evaluation, without success.
+ * An end in the future was written before the clock was set back and does not count: no evaluation
+ * would come after it.
  */
 export function hasFailedPush(now: number): RawBuilder<boolean> {
   return sql<boolean>`exists (select 1 from outbox
@@ -36,18 +40,24 @@ export function hasFailedPush(now: number): RawBuilder<boolean> {
     and ended_at > e.evaluated_at and ended_at <= ${now} and state <> 'confirmed')`;
 }
 
-/** SQL: the service had the push of this row of the outbox, and did not do what it says. */
+/** SQL: whether the service received the push of this outbox row and refused it. */
 export const REFUSED_BY_SERVICE = sql<boolean>`(outbox.state = 'dead'
   or outbox.state = 'refused' and (outbox.result is not null or exists (
     select 1 from outbox_attempt a
     where a.outbox_id = outbox.outbox_id and a.class in ('refused', 'conflict'))))`;
 
-/** SQL: a try of this row of the outbox may have reached the service; others changed nothing. */
+/**
+ * SQL: whether an attempt to send this outbox row may have reached the service; other attempts
+ * changed nothing.
+ */
 export const MAY_HAVE_ARRIVED = sql<boolean>`outbox.attempts > (
   select count(*) from outbox_attempt a
   where a.outbox_id = outbox.outbox_id and a.class = 'not_processed')`;
 
-/** Why the decision's push was refused here, because it was overtaken: never by the service. */
+/**
+ * Why Selvedge refused the decision's push itself: it waited too long (`time`) or the delivery
+ * changed before it was sent (`change`). Undefined if the service refused it, or nobody did.
+ */
 export async function overtakenBy(
   tx: Tx,
   decisionId: number,
@@ -63,7 +73,7 @@ export async function overtakenBy(
   return row.is_late === 1 ? 'time' : 'change';
 }
 
-/** Whether the latest decision of the delivery is an accept that waited for too long. */
+/** Whether the latest decision of the delivery is an accept whose push waited too long. */
 export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<boolean> {
   const last = await tx
     .selectFrom('evaluation as e')
@@ -76,7 +86,7 @@ export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<bo
   return (await overtakenBy(tx, last.decision_id)) === 'time';
 }
 
-/** Whether the last accept by the rules since then was canceled before it was sent. */
+/** Whether the last accept by the rules since `since` was canceled before it was sent. */
 export async function acceptCanceledSince(
   tx: Tx,
   orderDeliveryId: number,
@@ -95,14 +105,17 @@ export async function acceptCanceledSince(
   return last?.state === 'canceled';
 }
 
-/** Latest time to send a push: it may wait no longer than its facts may age. Epoch milliseconds. */
+/**
+ * Time, in epoch milliseconds, until which a push may be sent: it waits no longer than its facts
+ * may age.
+ */
 export function sendBefore({ safeguards }: RuleSet['settings'], at: number): number {
   return at + (parseDuration(safeguards.freshness.mirror) ?? 0);
 }
 
 /**
  * Whether a push was answered and the delivery is pending all the same, without ever having been
- * seen otherwise: somebody put it back, and nobody has been made out since.
+ * seen in another status: somebody put it back, and no later decision explains it.
  */
 export async function undonePush(tx: Tx, orderDeliveryId: number): Promise<boolean> {
   const row = await tx

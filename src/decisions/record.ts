@@ -1,7 +1,7 @@
 /**
- * Records a decision: the journal entry, and the latest evaluation of the delivery, which tells
- * when it must be decided again. The rules, the safeguards of a reject and people all record
- * through here, inside their own transaction.
+ * Records a decision: the journal entry, and the delivery's row of the latest evaluation, which
+ * tells when it must be evaluated again. The rules, the safeguards of a reject and people all
+ * record their decisions through here, inside their own transaction.
  */
 import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';
@@ -9,7 +9,7 @@ import { appendDecision } from './journal.ts';
 import { basisOf, type Judgement, rulesKey } from './judgement.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
-/** Stores the texts of the rules, so that every decision can show them. */
+/** Stores the texts of the rule set, so that every decision by it can be explained later. */
 export async function storeRuleSet(
   tx: Tx,
   { ruleSet, files }: LoadedRuleSet,
@@ -44,7 +44,7 @@ function evaluated({ subject, mode, rules, at, dueAt }: Judgement) {
   };
 }
 
-/** Updates the evaluation of a delivery whose latest decision is unchanged. */
+/** Updates the evaluation of a delivery whose latest decision stays the same. */
 export async function rememberEvaluation(
   tx: Tx,
   judgement: Judgement,
@@ -57,7 +57,7 @@ export async function rememberEvaluation(
     .execute();
 }
 
-/** Journals the decision, makes it the delivery's latest, and gives its id. */
+/** Journals the decision, makes it the delivery's latest one, and gives its id. */
 export async function recordDecision(
   tx: Tx,
   judgement: Judgement,
@@ -86,7 +86,7 @@ export async function recordDecision(
     .values({ order_delivery_id: id, ...row })
     .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
     .execute();
-  // A decision by people ends the holds of the rules.
+  // A person's decision ends the holds of the rules.
   if (by.actor !== 'daemon') await endHolds(tx, [id], at);
   return decisionId;
 }

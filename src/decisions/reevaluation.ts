@@ -1,18 +1,18 @@
 /**
- * Re-evaluation: whatever can change a decision is found by evaluating every open delivery again,
- * the oldest first, in passes. Nobody works out which change concerns which delivery.
+ * Re-evaluation finds whatever can change a decision by evaluating every open delivery again, the
+ * oldest first, in passes. No code works out which change concerns which delivery.
  *
- * A pass begins at once when other rules, another mode or other armings hold; after a pause when
- * the mirror has changed, or a push failed; every `reconsider`; and when the calendar or
+ * A pass begins at once when the rule set, the mode or the armings change; after a pause when the
+ * mirror has changed or a push failed; after every `reconsider` interval; and when the calendar or
  * the time of a rule says so. The pause is three times as long as the last pass took: passes never
  * take more than a quarter of a core, however many deliveries are held.
  *
- * A delivery is evaluated in a snapshot, which keeps nobody from writing. Only where its decision,
- * or who holds it, would be another one is it decided, in a transaction of its own. New deliveries
- * and whatever else is due by its own rows (due.ts) come first: a pass stops for them between two
- * deliveries.
+ * A delivery is evaluated in a snapshot, which keeps nobody from writing. Only if its decision or
+ * its holds would change is it decided, in a transaction of its own. New deliveries and others that
+ * are due by their own rows (due.ts) come first: a pass stops for them between two deliveries.
  *
- * All of it is in memory. After a start the first pass begins at once, so a kill loses nothing.
+ * The state of a pass is in memory only. After a start the first pass begins at once, so a kill
+ * loses nothing.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
@@ -25,33 +25,39 @@ import { type PendingContext, type RulesContext, rulesKey, type Trigger } from '
 import { armedRuleIds } from './reject/arming.ts';
 
 const PAUSE = 3;
-/** Deliveries change each other's facts: a hundred accepts in a row make one pass. */
+/**
+ * Minimum milliseconds between passes: one accept changes other deliveries' facts, so a hundred
+ * accepts in a row make one pass.
+ */
 const PAUSE_MS_MIN = 2_000;
 
 export interface ReevaluationDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly contextNow: () => PendingContext;
-  /** At the latest after this long a pass begins, because ages have moved. */
+  /** Milliseconds after which a pass begins at the latest, because ages in the facts have grown. */
   readonly reconsiderMs: number;
 }
 
 export interface Reevaluation {
-  /** Begins a pass if it is time for one. Gives in how many milliseconds it will be; 0: now. */
+  /**
+   * Begins a pass if it is time for one. Gives the milliseconds until the next one; 0: one is under
+   * way.
+   */
   prepare(): Promise<number>;
-  /** Takes the next delivery of the pass. */
+  /** Takes the next delivery of the pass; undefined at its end. */
   next(): number | undefined;
-  /** The delivery, when it must be decided. */
+  /** Evaluates the delivery, and gives it back when it must be decided. */
   evaluate(orderDeliveryId: number): Promise<DueDelivery | undefined>;
 }
 
-/** Changes when the rules, the mode or the armings do. */
+/** A text that changes when the rule set, the mode or the armings change. */
 async function rulesVersion(store: Store, { rules, mode, now }: RulesContext): Promise<string> {
   const armed = await store.snapshot((tx) => armedRuleIds(tx, rules.ruleSet, now));
   return [rulesKey(mode, rules), ...armed].join(' ');
 }
 
-/** Differs once anything was written that facts rest on. */
+/** A text that changes when anything that facts rest on was written. */
 async function factsVersion(db: Db): Promise<string> {
   const runs = (await changedRuns(db)).map((run) => run.run_id);
   const ended = (state: string) => sql`(select max(ended_at) from outbox
@@ -64,7 +70,7 @@ async function factsVersion(db: Db): Promise<string> {
   return `${rows[0]?.version} ${runs.join()}`;
 }
 
-/** Every delivery that waits for something: its evaluation has a time at which it is due. */
+/** Ids of deliveries that wait for something: their evaluation has a time at which it is due. */
 async function openDeliveries(db: Db): Promise<readonly number[]> {
   const rows = await db
     .selectFrom('evaluation')
@@ -75,7 +81,7 @@ async function openDeliveries(db: Db): Promise<readonly number[]> {
   return rows.map(({ id }) => id);
 }
 
-/** When time alone begins the next pass; epoch milliseconds. */
+/** Time, in epoch milliseconds, at which the next pass begins even if nothing changes. */
 function nextByTime({ rules: { ruleSet }, now }: RulesContext, reconsiderMs: number): number {
   const { rules, settings } = ruleSet;
   const times = rules.flatMap((rule) => [rule.effectiveFrom ?? 0, rule.effectiveUntil ?? 0]);
@@ -88,10 +94,10 @@ interface Pass {
   readonly rules: string;
   readonly facts: string;
   readonly deliveries: readonly number[];
-  /** By the wall, and by the clock that only goes forward. */
+  /** Beginning of the pass by wall time, and below by the monotonic clock. */
   readonly begunAt: number;
   readonly begun: number;
-  /** When time alone begins the next pass. */
+  /** Time at which the next pass begins even if nothing changes, in epoch milliseconds. */
   readonly nextAt: number;
 }
 

@@ -1,4 +1,4 @@
-/** The rules directory: its texts, and the loaded set of them. */
+/** The rules directory: reads the texts of its files, and loads the rule set from them. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError, toError } from '../lib/errors.ts';
@@ -14,27 +14,29 @@ interface RuleFile {
 
 export interface LoadedRuleSet {
   readonly ruleSet: RuleSet;
-  /** The exact texts, for the journal. */
+  /** Exact texts of the files; the journal keeps them. */
   readonly files: readonly RuleFile[];
 }
 
-/** Names that begin with a dot are those of tools, as `.gitlab-ci.yml`. */
+/** Tells names of tools' files, such as `.gitlab-ci.yml`, by their leading dot. */
 function isOfTools(name: string): boolean {
   return name.startsWith('.');
 }
 
-/** Lock files of editors have the same ending, and are not rule files. */
+/** Tells rule files from lock files of editors, which have the same ending. */
 function isRuleFile(name: string): boolean {
   const isRead = name.endsWith('.yaml') || name.endsWith('.csv');
   return isRead && !name.startsWith('.#') && !name.startsWith('._');
 }
 
-/** Spreadsheets write UTF-8 or, by the plain "CSV" of Excel, windows-1252. */
+/** Decodes a CSV table: spreadsheets write UTF-8 or, by the plain "CSV" of Excel, windows-1252. */
 function decodeTable(bytes: Buffer): string {
   return new TextDecoder(notUtf8At(bytes) ? 'windows-1252' : 'utf-8').decode(bytes);
 }
 
-/** A rule in a file that is not read would look enforced and enforce nothing. */
+/**
+ * Refuses YAML files with another ending: a rule in a file that is not read would look enforced.
+ */
 function refuseOtherEnding(names: readonly string[]): void {
   const ending = /\.ya?ml\s*$/i;
   const isOther = (name: string) => ending.test(name) && !name.endsWith('.yaml');
@@ -45,21 +47,21 @@ function refuseOtherEnding(names: readonly string[]): void {
   });
 }
 
-/** Folders in folders that are looked into for what somebody may take for rules. */
+/** Levels of subfolders that are searched for files which somebody may take for rules. */
 const FOLDERS_DEEP = 3;
 
 function namesIn(path: string): readonly string[] {
   try {
     return readdirSync(path).sort();
   } catch {
-    // No folder, or one that is closed to us.
+    // The folder does not exist, or its permissions keep Selvedge out.
     return [];
   }
 }
 
 function unreadIn(directory: string, below: string, deep: number): readonly string[] {
   const names = namesIn(join(directory, below));
-  // A folder with settings is a rule set of its own, such as the cookbook.
+  // A folder with a settings.yaml is a rule set of its own, such as the cookbook.
   if (deep > 0 && names.includes('settings.yaml')) return [];
   return names.flatMap((name) => {
     if (isOfTools(name) || name === 'node_modules') return [];
@@ -69,12 +71,17 @@ function unreadIn(directory: string, below: string, deep: number): readonly stri
   });
 }
 
-/** Files that look like rules but are not read: in a subfolder, or with `.txt` at their end. */
+/**
+ * Finds files that look like rules but are not read: in a subfolder, or with `.txt` at their end.
+ */
 export function unreadRuleFiles(directory: string): readonly string[] {
   return unreadIn(directory, '', 0);
 }
 
-/** A text decoded from bytes of another encoding is never what a fact says: no rule would match. */
+/**
+ * Refuses rule files in another encoding than UTF-8: wrongly decoded texts never equal a fact's, so
+ * the rule would never match.
+ */
 function refuseOtherEncoding(files: readonly { path: string; bytes: Buffer }[]) {
   const places = files.flatMap(({ path, bytes }) => {
     const at = notUtf8At(bytes);
@@ -98,7 +105,7 @@ function readRuleFile(directory: string, path: string): Buffer {
   }
 }
 
-/** The texts of the directory's rule files, by name. */
+/** Reads the texts of the directory's rule files, in the order of their names. */
 export function readRuleFiles(directory: string): RuleFile[] {
   try {
     const names = readdirSync(directory).sort();
@@ -122,7 +129,10 @@ export function readRuleFiles(directory: string): RuleFile[] {
   }
 }
 
-/** Loads the set, or throws a ConfigError that lists every problem with its place. */
+/**
+ * Loads the rule set of the directory, or throws a ConfigError that lists every mistake with its
+ * place.
+ */
 export function loadRuleSet(directory: string): LoadedRuleSet {
   const files = readRuleFiles(directory);
   const loaded = loadRules(files);

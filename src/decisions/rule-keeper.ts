@@ -1,11 +1,11 @@
 /**
- * The rules in force. They are loaded at the start and whenever somebody asks for it: all of the
- * new set is checked first, and only a set without a mistake takes the place of the old one, in
- * one step. A set with mistakes changes nothing; the log and an incident name them, and the
- * incident stays open until a load succeeds.
+ * Keeps the rules in force. They are loaded at the start and on request: the whole new set is
+ * checked first, and only a set without a mistake takes the place of the old one, in one step. A
+ * set with mistakes changes nothing; the log and an incident name them, and the incident stays open
+ * until a load succeeds.
  *
- * A start without a good set observes only, with the last set that was good: nothing is pushed,
- * and everybody can see why.
+ * If the set has mistakes at the start, the daemon uses the last good one in the mode observe:
+ * nothing is pushed, and everybody can see why.
  */
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
@@ -23,7 +23,7 @@ import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './rule-lists.ts';
 import { diffRuleSets, type RuleSetDiff } from './simulation/diff.ts';
 
-/** The key of the hash of the set in force. */
+/** Key of the database row that has the hash of the rule set in force. */
 export const RULES_IN_FORCE = 'rules_in_force';
 const LIST_INCIDENT = 'rules_list';
 const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const;
@@ -31,36 +31,48 @@ const INCIDENT = { kind: 'rules_invalid', entity: 'rules', key: 'set' } as const
 type RuleCounts = Partial<Readonly<Record<Action, number>>>;
 
 export interface Reloaded {
-  /** Changes in effect; the hashes are equal when there are none. */
+  /** Differences between the two rule sets in effect; both hashes are equal when there are none. */
   readonly diff: RuleSetDiff;
-  /** How many rules of each action go and come. */
+  /** Numbers of rules that are removed and added, by action. */
   readonly counts: { readonly go: RuleCounts; readonly come: RuleCounts };
-  /** Reject rules that were armed in another text than this one: they only watch now. */
+  /**
+   * Ids of reject rules that were armed in another text than the new one and are disarmed by it.
+   */
   readonly disarmed: readonly string[];
 }
 
 export interface RuleKeeper {
   current(): LoadedRuleSet;
-  /** True while no set has been loaded: the last good one is only observed with. */
+  /**
+   * True until a rule set was loaded without mistakes: until then the last good one only observes.
+   */
   isProvisional(): boolean;
   /**
-   * Reads the lists of the set in force again, if it has any that come from the database; gives
-   * whether that made it another set. One that cannot be read stays as it was, and alarms.
+   * Reads the rule set's lists that come from the database again; gives whether their contents made
+   * it another set. A list that cannot be read stays as it was, and opens an incident.
    */
   refreshLists(): Promise<boolean>;
-  /** Gives what a reload would change, and changes nothing; throws the ConfigError of a mistake. */
+  /**
+   * Tells what a reload would change, without changing anything; throws a ConfigError that names
+   * every mistake.
+   */
   preview(directory: string): Promise<Reloaded>;
-  /** Throws the ConfigError that names every mistake, and keeps what is in force. */
+  /**
+   * Puts the rules of the directory in force; throws a ConfigError that names every mistake, and
+   * then keeps the old rules.
+   */
   reload(who: Actor, from: From): Promise<Reloaded>;
 }
 
 interface From {
   readonly directory: string;
-  /** Further details for the audit, computed when the set is put in force. */
+  /** Gives further details for the audit, computed when the rule set is put in force. */
   readonly detail?: () => object;
-  /** Called in the step that puts the set in force: what goes with it must not act without it. */
+  /**
+   * Called in the step that puts the rule set in force, for changes that must take effect with it.
+   */
   readonly onInForce?: () => void;
-  /** Hash of the set that somebody agreed to; another one is refused. */
+  /** Hash of the rule set that a person agreed to; another set is refused. */
   readonly agreed?: string | undefined;
 }
 
@@ -68,7 +80,7 @@ export interface RuleKeeperDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The directory of the rules at the start. */
+  /** Directory that the rules are read from at the start. */
   readonly directory: string;
 }
 
@@ -78,7 +90,10 @@ async function reportInvalid({ store, clock, log }: RuleKeeperDeps, error: Confi
   await openIncident(store.db, { ...INCIDENT, detail }, clock.now());
 }
 
-/** Writes the windows of the set for reports (view `v_season`); a name given twice has the last. */
+/**
+ * Writes the rule set's delivery windows for reports (view `v_season`); of two windows with the
+ * same name the last counts.
+ */
 async function writeWindows(tx: Tx, { settings }: LoadedRuleSet['ruleSet']): Promise<void> {
   await tx.deleteFrom('season_window').execute();
   for (const { season, delivery, from, to } of settings.season_windows) {
@@ -92,7 +107,7 @@ async function writeWindows(tx: Tx, { settings }: LoadedRuleSet['ruleSet']): Pro
   }
 }
 
-/** Stores the set, and notes that it is in force; gives the rules that are disarmed by it. */
+/** Stores the rule set as the one in force; gives the ids of the rules that it disarms. */
 async function putInForce(
   tx: Tx,
   { ruleSet, files }: LoadedRuleSet,
@@ -106,10 +121,13 @@ async function putInForce(
   return disarmChanged(tx, ruleSet, { reason, at });
 }
 
-/** Reasons why a rule read from files can have another hash. */
+/** Reasons why a rule read from files can have another hash than before. */
 const CHANGED = 'the rule was changed or removed, or a list, table or setting that it reads was';
 
-/** The same for what was just read without mistakes from the directory. */
+/**
+ * Puts a rule set in force that was just read without mistakes from the directory, and ends the
+ * incident of mistakes.
+ */
 async function putFilesInForce(
   tx: Tx,
   loaded: LoadedRuleSet,
@@ -120,7 +138,9 @@ async function putFilesInForce(
   return putInForce(tx, loaded, deps, `${when}: ${CHANGED}`);
 }
 
-/** The set that was in force last, if this version can still read it; else a set of no rules. */
+/**
+ * Reads the rule set that was last in force, if this version can still read it; else an empty set.
+ */
 async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
   const hash = await readState(store.db, RULES_IN_FORCE);
   const row = await store.db
@@ -140,7 +160,7 @@ function readsLists({ ruleSet }: LoadedRuleSet): boolean {
   return Object.keys(ruleSet.settings.list_sources).length > 0;
 }
 
-/** Opens and ends the incidents of lists that cannot be read. */
+/** Opens and ends the incidents of lists that cannot be filled. */
 async function reportLists(
   { store, clock, log }: RuleKeeperDeps,
   failed: readonly ListFailure[],
@@ -187,7 +207,7 @@ function logReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]
   log.info(what, from === to ? 'the rules are as they were' : 'other rules are in force');
 }
 
-/** Runs pieces of work one after the other, in the order in which they were asked for. */
+/** Makes a queue that runs pieces of work one after the other, in the order of the calls. */
 function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
@@ -197,7 +217,10 @@ function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
   };
 }
 
-/** Opens with the set of the directory, or, when that has mistakes, with the last good one. */
+/**
+ * Opens the keeper with the rule set of the directory or, if it has mistakes, with the last good
+ * one.
+ */
 export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> {
   const { store, clock, log } = deps;
   const fill = async (loaded: LoadedRuleSet, before: LoadedRuleSet): Promise<LoadedRuleSet> => {
@@ -207,7 +230,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   };
   let inForce: LoadedRuleSet;
   let provisional = false;
-  // Loads run in turn: else the slower of two could put back what the other replaced.
+  // Loads run one after the other: else the slower of two could put back what the other replaced.
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);

@@ -1,7 +1,7 @@
 /**
- * Lists that are read from the ERP's customers. A source is a column and at most one true/false
- * column that chooses the rows, so no text can become SQL. The contents are part of the rule set:
- * other contents give another hash.
+ * Fills lists of the rules from the ERP's customers. A source names one column for the values and
+ * at most one true/false column that chooses the rows, so no text can become SQL. The contents are
+ * part of the rule set: other contents give another hash.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../lib/errors.ts';
@@ -12,7 +12,7 @@ import type { ListSource } from '../rules/text/settings-schema.ts';
 import type { Db } from '../store/store.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 
-/** A list that is longer is a table, not a list. */
+/** Maximum of rows in a list; more rows belong in a table. */
 const ROWS_MAX = 50_000;
 
 const OWN_COLUMNS = ['account_no', 'currency'] as const;
@@ -25,14 +25,16 @@ function isOwn(column: string): column is (typeof OWN_COLUMNS)[number] {
   return OWN_COLUMNS.some((name) => name === column);
 }
 
-/** SQL: the value of the column; fields that the ERP adds stand in `extra`, if they are texts. */
+/**
+ * SQL: value of the column; columns that the ERP adds are members of `extra`, and only texts count.
+ */
 function columnValue(column: string) {
   if (isOwn(column)) return sql<string | null>`${sql.ref(column)}`;
   const path = pathOf(column);
   return sql<string | null>`iif(json_type(extra, ${path}) = 'text', extra->>${path}, null)`;
 }
 
-/** SQL: whether the row is chosen. */
+/** SQL: whether the true/false column chooses the row; without a column all rows are chosen. */
 function chosenBy(column: string | undefined) {
   if (column === undefined) return sql<boolean>`true`;
   if (column === 'blocked') return sql<boolean>`blocked = 1`;
@@ -40,7 +42,7 @@ function chosenBy(column: string | undefined) {
   return sql<boolean>`extra->>${pathOf(column)} = 1`;
 }
 
-/** A row of which this is true, with what it has there, where a row is left out because of it. */
+/** Finds a customer for whom the condition `isOdd` is true, with the odd value of that customer. */
 async function invalidRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
   return db
     .selectFrom('erp_customer')
@@ -51,7 +53,7 @@ async function invalidRow(db: Db, path: string, isOdd: RawBuilder<boolean>) {
     .executeTakeFirst();
 }
 
-/** Says which row is left out because its value is not a text; undefined when none is. */
+/** Names a customer that the list leaves out because the value is not a text; undefined: none. */
 async function leftOut(db: Db, column: string, where: string | undefined) {
   if (isOwn(column)) return undefined;
   const path = pathOf(column);
@@ -63,7 +65,7 @@ async function leftOut(db: Db, column: string, where: string | undefined) {
   return `${what}: left out, as all such are; ${next}`;
 }
 
-/** Says which row is left out because its true/false column holds something else, or undefined. */
+/** Names a customer whose true/false column has another value; undefined: none. */
 async function notChosen(db: Db, where: string | undefined) {
   if (where === undefined || where === 'blocked' || where === 'overdue') return undefined;
   const path = pathOf(where);
@@ -76,14 +78,17 @@ async function notChosen(db: Db, where: string | undefined) {
   return `${what}: left out, as all such are; ${next}`;
 }
 
-/** The ERP has sent no customers yet, so an empty list says nothing about who is blocked. */
+/**
+ * Error code for an ERP that has sent no customers yet: an empty list would say nothing about who
+ * is blocked.
+ */
 const NO_CUSTOMERS = 'rules.list_empty';
 
 function columnOf({ from }: ListSource): string {
   return from.slice('erp_customer.'.length);
 }
 
-/** In alphabetical order, each value once. */
+/** Reads the values of a list in alphabetical order, each value once. */
 async function readList(db: Db, list: string, source: ListSource): Promise<readonly string[]> {
   const [column, { where }] = [columnOf(source), source];
   const any = await db
@@ -92,7 +97,7 @@ async function readList(db: Db, list: string, source: ListSource): Promise<reado
     .where('deleted_at', 'is', null)
     .limit(1)
     .executeTakeFirst();
-  // An empty list would quietly mean that nobody is blocked.
+  // Without customers the list would be empty, and an empty list quietly blocks nobody.
   if (!any) throw new SelvedgeError(NO_CUSTOMERS, 'the ERP has sent no customers yet');
   const rows = await db
     .selectFrom('erp_customer')
@@ -117,8 +122,8 @@ export interface ListFailure {
 interface Read {
   readonly lists: ListsRead;
   /**
-   * Lists that could not be filled; they have what they had before, or nothing. And those that
-   * lack what is not of its kind.
+   * Lists that could not be filled, which keep their former contents or are empty, and lists that
+   * leave out values of the wrong kind.
    */
   readonly failed: readonly ListFailure[];
 }
@@ -140,7 +145,8 @@ async function readLists(
     } catch (thrown) {
       if (isStoreUnusable(thrown)) throw thrown;
       const had = before[list];
-      // A read that failed says nothing of who is in it; empty, it would let all of them through.
+      // A list may stay empty only if the ERP has sent no customers: after a failed read an empty
+      // list would let all customers through.
       const isEmpty = thrown instanceof SelvedgeError && thrown.code === NO_CUSTOMERS;
       if (had === undefined && !isEmpty) throw thrown;
       lists[list] = had ?? [];
@@ -154,14 +160,14 @@ export interface FilledRuleSet extends LoadedRuleSet {
   readonly failed: readonly ListFailure[];
 }
 
-/** Contents of the lists that were read from the database. */
+/** Contents of the rule set's lists that were read from the database. */
 export function listsOf({ ruleSet }: LoadedRuleSet): ListsRead {
   const names = Object.keys(ruleSet.settings.list_sources);
   const { lists } = ruleSet.settings;
   return Object.fromEntries(names.map((name) => [name, (lists[name] ?? []).map(String)]));
 }
 
-/** Row count and digest of each list that was read, for logs and records. */
+/** Number of values and digest of each list that was read, for logs and records. */
 export function listDigests(lists: ListsRead) {
   return Object.fromEntries(
     Object.entries(lists).map(([name, values]) => [
@@ -171,7 +177,10 @@ export function listDigests(lists: ListsRead) {
   );
 }
 
-/** The same rules with their lists read now. `before`: what lists keep that cannot be read. */
+/**
+ * Loads the same rules with the present contents of their lists. `before`: contents that a list
+ * keeps if it cannot be read.
+ */
 export async function fillLists(
   db: Db,
   loaded: LoadedRuleSet,
@@ -182,13 +191,14 @@ export async function fillLists(
   const { lists, failed } = await readLists(db, sources, before);
   const written = loaded.files.filter(({ path }) => path !== LISTS_FILE);
   const files = [...written, { path: LISTS_FILE, text: canonicalJson(lists) }];
-  // They were loaded before, without what was read.
+  // These rules were checked when they were loaded before, only without the contents of their
+  // lists.
   const filled = loadRules(files, true);
   if ('ruleSet' in filled) return { ruleSet: filled.ruleSet, files, failed };
   throw new SelvedgeError('rules.lists', 'the rules cannot be loaded with what was read');
 }
 
-/** The rules of a directory with their lists read from this database. */
+/** Loads the rules of a directory and fills their lists from this database. */
 export async function loadFilledRuleSet(db: Db, directory: string): Promise<FilledRuleSet> {
   return fillLists(db, loadRuleSet(directory), {});
 }

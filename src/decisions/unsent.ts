@@ -1,6 +1,6 @@
 /**
- * Cancels what the rules decided and the service has not taken yet: when decisions are paused, in a
- * mode in which the rules do not act, and where those that decided it do not act any more.
+ * Cancels pushes of the rules' decisions that were not sent yet: when decisions are paused, when
+ * the mode keeps rules from acting, and when the rules that decided are no longer live.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { cancelPushes, hasCancelablePush } from '../outbox/cancel-pushes.ts';
@@ -8,7 +8,10 @@ import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 
-/** Open pushes of decisions `n` by the rules of which this is true. */
+/**
+ * SQL: whether an outbox row is an open push of a decision `n` by the rules that fulfils the
+ * condition.
+ */
 export function pushesOfRules(which: RawBuilder<boolean>): RawBuilder<boolean> {
   return sql<boolean>`(outbox.kind = ${DELIVERY_STATUS_KIND} and outbox.ended_at is null
     and exists (select 1 from decision n where n.actor = 'daemon'
@@ -18,17 +21,18 @@ export function pushesOfRules(which: RawBuilder<boolean>): RawBuilder<boolean> {
 
 const OF_RULES = pushesOfRules(sql<boolean>`true`);
 
-/** Whether {@link cancelUnsent} would cancel anything. */
+/** Whether {@link cancelUnsent} would cancel any push. */
 export function hasUnsent(db: Db): Promise<boolean> {
   return hasCancelablePush(db, OF_RULES);
 }
 
 /**
- * Cancels pushes by the rules that were not sent yet, and has their deliveries decided again. A
- * push that is being sent may have arrived: it is confirmed, but not sent a second time.
+ * Cancels pushes of the rules' decisions that were not sent yet, and has their deliveries decided
+ * again. A push that is being sent may have arrived: its outcome is looked up, but it is not sent
+ * again.
  *
- * @param which pushes, of those that the rules decided on; all of them when left out.
- * @returns how many were canceled.
+ * @param which condition on the pushes; all pushes of the rules' decisions when left out.
+ * @returns how many pushes were canceled.
  */
 export async function cancelUnsent(
   tx: Tx,
@@ -38,13 +42,14 @@ export async function cancelUnsent(
 ): Promise<number> {
   const { canceled, marked } = await cancelPushes(tx, { which, reason, at });
   const decisionsOf = (rows: typeof marked) => rows.map((row) => row.decision_id);
-  // An empty key makes them due even where the pause is over before anybody looked.
+  // The empty key makes the deliveries due, even if a pause is over before anybody looked.
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
     .where(inKeys('decision_id', decisionsOf([...canceled, ...marked])))
     .execute();
-  // A delivery whose revocation is canceled is as it was accepted; the rules are asked about it.
+  // A delivery whose revocation is canceled has its accept as the latest decision again, and is
+  // evaluated.
   const revocations = canceled.filter((row) => row.expected_from === 'accepted');
   await tx
     .updateTable('evaluation as e')

@@ -1,4 +1,7 @@
-/** Upkeep of the decisions' tables: times follow the clock, and a restore disarms every rule. */
+/**
+ * Upkeep of the decisions' tables: stored times follow jumps of the clock, and a restore disarms
+ * every rule.
+ */
 import { sql } from 'kysely';
 import { writeAudits } from '../store/audit.ts';
 import type { Tx } from '../store/store.ts';
@@ -12,8 +15,8 @@ import {
 import { endEntries } from './reject/queue.ts';
 
 /**
- * Moves the ends of graces along: they pass only while a daemon runs, and are never longer than
- * they were. A reject that waits after its grace is evaluated again.
+ * Moves the ends of grace periods when the clock jumps forward: grace passes only while a daemon
+ * runs, and never gets longer. A reject that a safeguard postponed keeps its time.
  */
 async function moveGraces(tx: Tx, { step, now }: ClockStep): Promise<void> {
   const by = sql<number>`max(0, min(${step}, ${now} - queued_at))`;
@@ -29,10 +32,10 @@ async function moveGraces(tx: Tx, { step, now }: ClockStep): Promise<void> {
 export const decisionsClockStep: ClockStepHandler = {
   async back(tx, step) {
     const { step: by, now } = step;
-    // Evaluations by the clock that was ahead are repeated.
+    // Evaluations from the time when the clock was ahead are repeated.
     await sql`update evaluation set evaluated_at = min(evaluated_at + ${by}, ${now}),
       due_at = iif(due_at is null, null, ${now}) where evaluated_at > ${now}`.execute(tx);
-    // A hold that was there before keeps its end; only that it was over is not true any more.
+    // A hold from before the clock was ahead keeps its end, but is no longer marked as expired.
     await sql`update hold set until_at = until_at + ${by}, expires_at = expires_at + ${by},
       since = min(since + ${by}, ${now}) where since > ${now}`.execute(tx);
     await sql`update hold set lapsed_at = null where lapsed_at > ${now}`.execute(tx);
@@ -42,7 +45,7 @@ export const decisionsClockStep: ClockStepHandler = {
   forth: moveGraces,
 };
 
-/** Ends every arming, with an audit row each, and withdraws every reject that waits. */
+/** Ends every arming, with an audit row for each, and withdraws every reject that waits. */
 export const disarmAll: RestoreSteps['disarmAll'] = async (tx, who, now) => {
   const ended = await tx
     .updateTable('arming')

@@ -12,27 +12,27 @@ import { sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 
 export interface AccessRules {
-  /** The exact path, e.g. `/events`. */
+  /** Path that events are posted to, e.g. `/events`. */
   readonly path: string;
-  /** When set, the path continues with a slash and this. */
+  /** Secret last segment of the listener's path; null or left out: the path has none. */
   readonly pathToken?: Secret | null;
-  /** When set, requests must carry this value in `header` (lower case). */
+  /** Secret that requests must carry in `header` (lower case); null or left out: none is wanted. */
   readonly headerToken?: Secret | null;
   readonly header?: string;
-  /** `10.0.0.0/8` or single addresses; empty: every address may send. */
+  /** Addresses that may send, single or as `10.0.0.0/8`; empty: every address may. */
   readonly addresses?: readonly string[];
-  /** Proxies whose `proxyHeader` (lower case) is trusted. */
+  /** Reverse proxies whose `proxyHeader` (lower case) is trusted to name the sender. */
   readonly proxies?: readonly string[];
   readonly proxyHeader?: string;
 }
 
 export interface Access {
-  /** Path with its token: a secret when there is one. */
+  /** Path of the listener with its token; a secret when there is one. */
   readonly path: string;
   isPath(url: string | undefined): boolean;
   /** Sender's address as far as it can be trusted; empty: unknown. */
   senderOf(request: IncomingMessage): string;
-  /** Missing factor besides the path. */
+  /** Factor besides the path that a request does not have; undefined: it has all of them. */
   lacks(request: IncomingMessage): 'address' | 'header token' | undefined;
 }
 
@@ -42,7 +42,7 @@ function plainAddress(address: string): string {
   return MAPPED.exec(address)?.[1] ?? address;
 }
 
-/** Parses `[::1]:443`, `10.0.0.1:443` or a bare address; empty when invalid. */
+/** Reads the IP address out of `[::1]:443`, `10.0.0.1:443` or a bare one; empty when invalid. */
 function addressIn(text: string): string {
   const bare =
     /^\[([^\]]+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
@@ -75,7 +75,8 @@ export function createAccess(rules: AccessRules): Access {
     let sender = plainAddress(request.socket.remoteAddress ?? '');
     const named = request.headers[proxyHeader];
     const chain = typeof named === 'string' ? named.split(',') : [];
-    // From the nearest proxy on: each vouches for the one before it, up to the first stranger.
+    // Walks back from the nearest proxy: each vouches for the address before it, up to the first
+    // that is no trusted proxy.
     while (isProxy(sender) && chain.length > 0) sender = addressIn((chain.pop() ?? '').trim());
     return sender;
   };

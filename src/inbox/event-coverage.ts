@@ -15,9 +15,9 @@ import type { Db, Store } from '../store/store.ts';
 import type { Meter } from './meter.ts';
 
 export interface EventCoverage {
-  /** Deliveries that count, 20 at most. */
+  /** Number of recent deliveries that the figures are about, 20 at most. */
   readonly deliveries: number;
-  /** Found by a sweep, and announced by no event in time. */
+  /** Deliveries that a sweep found and no event announced in time. */
   readonly missed: number;
 }
 
@@ -30,7 +30,7 @@ interface CoverageDeps {
 
 export interface CoverageWatch {
   readonly name: 'event-coverage';
-  /** Updates figures and incidents. */
+  /** Reads the figures once, stores them, and opens or ends the incidents. */
   look(): Promise<void>;
   run(signal: AbortSignal): Promise<void>;
   /** Milliseconds between sweeps while events are missed; undefined: the schedule applies. */
@@ -41,14 +41,17 @@ const COVERAGE_STATE = 'event_coverage';
 const LOOK_MS = 15_000;
 const QUICK_SWEEP_MS = 2 * 60_000;
 const WINDOW_MS = 86_400_000;
-/** Maximum delay of an event after the sweep that came first; the view uses the same figure. */
+/**
+ * Milliseconds after a sweep within which an event still counts as in time; the view
+ * `event_coverage` uses the same figure.
+ */
 const EVENT_DELAY_MS = 5 * 60_000;
 const DELIVERIES_MAX = 20;
 const MISSED_MIN = 3;
 const MISSED_SHARE_MIN = 0.25;
-/** Newest rows examined, because not all of them count. */
+/** Newest deliveries examined; more than 20, because not all of them count. */
 const ROWS_MAX = 200;
-/** Warning level; signatures fail at 300 s. */
+/** Clock difference in ms above which `relay_clock` opens; signatures fail at 300 s. */
 const CLOCK_OFFSET_MS_MAX = 60_000;
 
 const MISSED_HINT =
@@ -59,7 +62,8 @@ const CLOCK_HINT =
   "our clock and the relay's differ, from five minutes on events are refused: timedatectl; else ";
 
 /**
- * Counts deliveries whose previous sweep began at `since` or later, when the listener was running.
+ * Counts announced and missed deliveries. A delivery that a sweep found counts only if the sweep
+ * before it began at `since` or later, when the listener was running.
  */
 export async function readCoverage(db: Db, since: number, now: number): Promise<EventCoverage> {
   const { rows } = await sql<{ readonly announced: number }>`
@@ -77,12 +81,12 @@ export async function readCoverage(db: Db, since: number, now: number): Promise<
 export interface MissedDelivery {
   readonly orderDeliveryId: number;
   readonly orderId: number;
-  /** When a sweep found it, and when the service says that it was packed; epoch ms. */
+  /** Epoch ms when a sweep found the delivery; `createdAt`: when the service says it was packed. */
   readonly foundAt: number;
   readonly createdAt: number | null;
 }
 
-/** Newest deliveries that a sweep found and no event announced in time. */
+/** Newest deliveries that a sweep found and that no event announced in time. */
 export async function listMissed(
   db: Db,
   now: number,
@@ -129,13 +133,13 @@ export function createCoverageWatch(deps: CoverageDeps): CoverageWatch {
 
   const look = async (): Promise<void> => {
     const now = clock.now();
-    // A clock that was ahead at the start would postpone this until real time caught up.
+    // A clock that was ahead at the start would delay the counting of deliveries.
     listeningSince = Math.min(listeningSince, now);
     const { clockOffsetMs } = meter.stats();
     const isClockOff = Math.abs(clockOffsetMs ?? 0) > CLOCK_OFFSET_MS_MAX;
     if (clockOffsetMs !== undefined) await setAlarm('relay_clock', isClockOff, { clockOffsetMs });
     const found = await readCoverage(store.db, listeningSince, now);
-    // Without deliveries nothing new is known, so the alarm stays, also over a restart.
+    // Without deliveries nothing new is known, so the incident stays, also over a restart.
     if (found.deliveries > 0) {
       const hint = isClockOff ? CLOCK_HINT + MISSED_HINT : MISSED_HINT;
       await setAlarm('events_missed', isLosing(found), { ...found, hint });

@@ -17,11 +17,11 @@ import { type ParsedEvent, parseEvent } from './event.ts';
 import type { Meter } from './meter.ts';
 
 export interface EventStoreLimits {
-  /** Events that wait for a commit. */
+  /** Most events that may wait for a commit; further ones are refused. */
   readonly queueEventsMax: number;
-  /** Events per commit. */
+  /** Most events that share one commit. */
   readonly groupEventsMax: number;
-  /** From arrival to commit; the relay gives up after 15 s. */
+  /** Milliseconds that an event may take from arrival to commit; the relay gives up after 15 s. */
   readonly deadlineMs: number;
 }
 
@@ -31,13 +31,16 @@ export const EVENT_STORE_LIMITS: EventStoreLimits = {
   deadlineMs: 5_000,
 };
 
-/** Lead of a packed delivery over other reads; bounded, so that nothing waits forever. */
+/**
+ * Milliseconds by which the read for a packed delivery goes before other reads; bounded, so that
+ * nothing waits forever.
+ */
 const HEAD_START_MS = 30_000;
 
-/** Bounds the number of different statements of the loop below. */
+/** Event ids looked up per SQL statement: a fixed size bounds the number of prepared statements. */
 const EVENTS_PER_STATEMENT = 16;
 
-/** A request with a valid signature. Times are epoch ms. */
+/** An event whose signature is valid; `sentAt` is in epoch ms. */
 interface SignedEvent {
   readonly eventId: string;
   readonly sentAt: number;
@@ -47,8 +50,8 @@ interface SignedEvent {
 
 export interface EventStore {
   /**
-   * Resolves when the event is durable: a new row, or a counted duplicate, and in both cases a
-   * request to read the order again. Rejects with a RetryLaterError.
+   * Stores the event and a request to read its order again. Resolves once both are durable, also
+   * for a counted duplicate; rejects with a RetryLaterError.
    */
   accept(event: SignedEvent): Promise<ParsedEvent>;
 }
@@ -57,7 +60,7 @@ export interface EventStoreDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly meter: Meter;
-  /** Skips reads for events of other accounts; default: none is known. */
+  /** System keys of accounts: no order is read for events of other ones. Default: none is known. */
   readonly systemKeys?: Pick<SystemKeys, 'isForeign' | 'skipped'>;
   /** Called after each commit that requested order reads. */
   readonly onAccepted: (orderIds: readonly number[]) => void;
@@ -70,7 +73,7 @@ interface Waiting {
   readonly settle: (error?: Error) => void;
 }
 
-/** Requests with the same id in one group become one row and its duplicates. */
+/** Groups events by id: several requests with the same id become one row and its duplicates. */
 function rowsOf(group: readonly Waiting[]) {
   const byId = new Map<string, { first: Waiting; times: number }>();
   for (const waiting of group) {
@@ -92,7 +95,7 @@ function rowsOf(group: readonly Waiting[]) {
   }));
 }
 
-/** Announcements of the group, the latest of each. */
+/** Deliveries and refunds that the group's events announce, each with its latest state. */
 function announcedBy(group: readonly Waiting[]): readonly Announced[] {
   const latest = new Map<string, Announced>();
   for (const { event, parsed } of group) {
@@ -104,7 +107,7 @@ function announcedBy(group: readonly Waiting[]): readonly Announced[] {
   return [...latest.values()];
 }
 
-/** Ids among the duplicates whose kept body is another one. */
+/** Ids of events that came again with another body than the stored one. */
 async function changedBodies(
   tx: Tx,
   group: readonly Waiting[],
@@ -131,7 +134,7 @@ async function changedBodies(
 
 interface Written {
   readonly duplicates: number;
-  /** Ids that came again with another body. */
+  /** Ids of events that came again with another body. */
   readonly changed: readonly string[];
 }
 
@@ -205,7 +208,7 @@ export function createEventStore(
   const writeGroups = async (): Promise<void> => {
     writing = true;
     while (queue.length > 0) {
-      // Yields once, so that requests readable by now join the group.
+      // Yields to the event loop once, so that requests that have arrived by now join the group.
       await nextTurn();
       await commit(queue.splice(0, limits.groupEventsMax));
     }

@@ -7,24 +7,24 @@ import { isUtf8 } from 'node:buffer';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 
 export interface ParsedEvent {
-  /** False: a signed body that is not JSON. */
+  /** Whether the signed body is JSON. */
   readonly json: boolean;
   readonly type: string | null;
-  /** Whether this program knows the type. */
+  /** Whether this version of the program knows the event's type. */
   readonly known: boolean;
-  /** Order to read again; null: a ping, an unknown type, or none named. */
+  /** Order to read again; null: the event is a ping, of an unknown type, or names no order. */
   readonly orderId: number | null;
-  /** About a refund, so that refunds are read with the order. */
+  /** Whether the event is about a refund, so that refunds are read with the order. */
   readonly refunds: boolean;
-  /** A packed delivery waits for its decision. */
+  /** Whether the event announces a packed delivery, which waits for its decision. */
   readonly urgent: boolean;
-  /** Content that a read of the order must show. */
+  /** Delivery or refund that the event announces: a read of the order must show it. */
   readonly announces: Announcement | null;
-  /** System key of the account, if given. */
+  /** System key of the account that the event is of; null: the event has none. */
   readonly systemKey: string | null;
-  /** Reference of the order, if given. */
+  /** Reference of the order; null: the event has none. */
   readonly reference: string | null;
-  /** Unvalidated delivery of the event; null: the event is about none. */
+  /** Delivery as the event shows it, unvalidated; null: the event is about no delivery. */
   readonly delivery: Subject | null;
 }
 
@@ -33,11 +33,11 @@ type Subject = Readonly<Record<string, unknown>>;
 interface Announcement {
   readonly thing: 'delivery' | 'refund';
   readonly id: number;
-  /** A known status; undefined: another word, or none. */
+  /** Announced status; undefined: the event has none, or one that this program does not know. */
   readonly status: string | undefined;
 }
 
-/** A longer type is kept in the body only. */
+/** Form of an event type; anything else, such as a longer one, is kept in the body only. */
 const TYPE = /^[a-zA-Z0-9\-_.]{1,256}$/;
 
 export const KNOWN_TYPES: ReadonlySet<string> = new Set([
@@ -56,13 +56,13 @@ const REFUND_EVENTS = 'sales_order.refund_';
 
 const NAME_CHARS_MAX = 256;
 
-/** Type that should be decided within a second; others may take longer. */
+/** Event type of a packed delivery, to be decided within a second; others may take longer. */
 const URGENT_TYPE = 'sales_order.delivery_created';
 
-/** Members of `data` that name an order by its `orderId`. */
+/** Members of an event's `data` that name an order by its `orderId`. */
 const SUBJECTS = ['salesOrder', 'salesOrderDelivery', 'salesOrderRefund'] as const;
 
-/** Accepts an id written as text. */
+/** Reads an id of the service, also one that is written as text. */
 function idOf(given: unknown): number | null {
   const id = typeof given === 'string' && /^\d+$/.test(given) ? Number(given) : given;
   return typeof id === 'number' && Number.isSafeInteger(id) && id > 0 ? id : null;

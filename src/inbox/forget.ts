@@ -1,9 +1,12 @@
-/** Forgetting an order in the stored events: they stay, so that one sent again is known. */
+/**
+ * Forgets an order in the stored events. Their rows stay, so that an event that the relay sends
+ * again is known as a duplicate.
+ */
 import { canonicalJson } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 
-/** Blanks the bodies of all events about the order and gives how many. */
+/** Blanks the bodies of all events about the order and returns their number. */
 export async function forgetEvents(tx: Tx, orderId: number): Promise<number> {
   const rows = await tx
     .selectFrom('webhook_event')

@@ -11,8 +11,8 @@ import type { ParsedEvent } from './event.ts';
 const readDelivery = rowReader(deliverySchema);
 
 /**
- * The delivery to read after the event; undefined: the order must be read in full. Other lines mean
- * that the order was repacked and another parcel lost its lines.
+ * Id of the delivery to read after the event; undefined: the order must be read in full, as when
+ * the lines differ from the mirror's: it was repacked, and another parcel lost them.
  */
 export async function acceptedDelivery(
   db: Db,

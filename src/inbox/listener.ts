@@ -20,14 +20,14 @@ import type { EventStore } from './event-store.ts';
 import type { Meter } from './meter.ts';
 import type { Verifier } from './signature.ts';
 
-// Stops an HTTP server without losing a request. `http.Server.close()` would also destroy accepted
-// connections without a request yet, so only the listening socket is closed first; the caller
-// answers later requests with `Connection: close`.
+// `drainServer` stops an HTTP server without losing a request. `http.Server.close()` would also
+// destroy accepted connections without a request yet, so only the listening socket is closed first;
+// the listener answers later requests with `Connection: close`.
 
-/** Time for a fresh connection to send its request. */
+/** Milliseconds that a fresh connection has to send its request while the server stops. */
 const GRACE_MS = 1_000;
 
-/** Resolves when the last connection has ended, after `deadlineMs` at the latest. */
+/** Stops a server; resolves when its last connection has ended, or at the deadline. */
 async function drainServer(server: Server, deadlineMs: number, clock: Clock): Promise<void> {
   if (!server.listening) return;
   const closed = new Promise<void>((resolve) => server.once('close', resolve));
@@ -44,14 +44,17 @@ export interface ListenerLimits {
   readonly headersMax: number;
   readonly connectionsMax: number;
   readonly requestsPerSocketMax: number;
-  /** Total body bytes of requests being received or stored. */
+  /** Most body bytes of all requests together that are being received or stored. */
   readonly inFlightBytesMax: number;
-  /** Limits from the connection to the end of the headers, and to the end of the body. */
+  /** Milliseconds until the headers must have come; `requestMs`: until the body must. */
   readonly headersMs: number;
   readonly requestMs: number;
-  /** 65 s behind a reverse proxy (it must outlive the proxy's), else short. */
+  /**
+   * Milliseconds that an idle connection stays open: 65 s behind a reverse proxy, whose own limit
+   * it must outlast, else short.
+   */
   readonly keepAliveMs: number;
-  /** `Retry-After` of a 503. */
+  /** Seconds after which the relay may try again, sent as `Retry-After` of a 503. */
   readonly retryAfterSeconds: number;
 }
 
@@ -68,14 +71,14 @@ export const LISTENER_LIMITS: ListenerLimits = {
 };
 
 export interface ListenerDeps {
-  /** Decides which requests are examined at all. */
+  /** Second factors, which decide which requests are examined at all. */
   readonly access: Access;
   readonly verifier: Verifier;
   readonly eventStore: EventStore;
   readonly meter: Meter;
   readonly clock: Clock;
   readonly log: Logger;
-  /** False when no event could be stored, e.g. because the disk is nearly full. */
+  /** Whether events can be stored; false e.g. while the disk is nearly full. */
   readonly writable: () => boolean;
 }
 
@@ -83,9 +86,9 @@ export interface ListenerDeps {
 type ListenAt = { readonly host: string; readonly port: number } | { readonly fd: number };
 
 export interface Listener {
-  /** Returns the base URL; an inherited Unix socket has none. */
+  /** Starts to listen and returns the base URL; an inherited Unix socket has none. */
   start(at: ListenAt): Promise<{ readonly url: string | undefined }>;
-  /** Answers all requests in progress, then stops; at the deadline by force. */
+  /** Answers all requests in progress, then stops; cuts connections at the deadline. */
   close(deadlineMs: number): Promise<void>;
 }
 
@@ -105,13 +108,13 @@ const ANSWERS: Readonly<Record<number, string>> = {
 interface Refusal {
   readonly status: number;
   readonly reason: string;
-  /** Name of the key, if the signature is valid. */
+  /** Name of the key that signed the request, if the signature is valid. */
   readonly secretName?: string | undefined;
 }
 
 const NO_BODY = Buffer.alloc(0);
 
-/** Refusal decided by the request's head, before its body is read. */
+/** Refusal that the request's head alone decides, before its body is read. */
 function refusalOf(
   { headers, raw }: FastifyRequest,
   access: Access,
@@ -155,7 +158,7 @@ function guardSocket(server: Server, limits: ListenerLimits, meter: Meter): void
 }
 
 interface BodyBudget {
-  /** Reserves the body's bytes until the answer, or refuses the request. */
+  /** Reserves memory for the request's body until its answer, or refuses the request. */
   take(reply: FastifyReply): Refusal | undefined;
 }
 
@@ -206,7 +209,7 @@ export function createListener(
     const from = access.senderOf(reply.request.raw);
     meter.refused(reason, { from, ...(secretName ? { secretName } : {}) });
     if (status === 405) reply.header('allow', 'POST');
-    // The rest of the body would be read as the next request, or for nothing.
+    // Ends the connection, because the unread rest of the body would be taken for the next request.
     if (status === 413) reply.header('connection', 'close');
     if (status === 503) meter.unavailable(reason);
     if (status === 503) reply.header('retry-after', String(limits.retryAfterSeconds));

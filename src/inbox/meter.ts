@@ -6,13 +6,13 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 
 const LOG_EVERY_MS = 60_000;
-/** Number of recent signed requests for the clock offset, because a single one may be wrong. */
+/** Recent signed requests that give the clock offset, because one alone may be wrong. */
 const OFFSETS_MAX = 8;
-/** Offset worth an operator's look; signatures fail at 300 s. */
+/** Clock difference in ms from which a warning is logged; signatures fail at 300 s. */
 const OFFSET_ALARM_MS = 60_000;
 
 interface InboxStats {
-  /** Durable and acknowledged, duplicates included. */
+  /** Events stored durably and acknowledged, duplicates included. */
   readonly accepted: number;
   readonly duplicates: number;
   readonly unknownType: number;
@@ -29,20 +29,20 @@ interface InboxStats {
 
 export interface Meter {
   refused(reason: string, detail?: Readonly<Record<string, unknown>>): void;
-  /** A validly signed request, in time or not. */
+  /** Notes the sending time of a validly signed request, too old or not, for the clock offset. */
   signed(sentAt: number): void;
   committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType'>): void;
   commitFailed(error: unknown, events: number): void;
-  /** An event was answered 503. */
+  /** Notes that an event was answered 503, and why. */
   unavailable(reason: string): void;
-  /** Why each of the last events was answered 503; undefined: events are kept. */
+  /** Why each of the latest events was answered 503; undefined: events are being stored. */
   refusesAll(): string | undefined;
-  /** An id came again with another body than the one that is kept. */
+  /** Logs that an event came again with another body than the stored one. */
   changedBody(eventId: string): void;
   stats(): InboxStats;
 }
 
-/** Logs the first line of each kind, then one a minute with the number suppressed. */
+/** Logs the first line of each kind, then one a minute with the number left out. */
 function createThrottledLog(
   clock: Clock,
   log: Logger,
@@ -59,15 +59,21 @@ function createThrottledLog(
   };
 }
 
-/** In a row; a single one may have met a moment of waiting. */
+/**
+ * Events in a row answered 503 from which the inbox is reported as refusing; a single one may just
+ * have met a busy moment.
+ */
 const UNAVAILABLE_MIN = 3;
-/** The relay sends again within this time; where nobody sends, nobody knows. */
+/**
+ * Milliseconds after the last 503 for which the inbox counts as refusing: the relay sends again
+ * within this time, and without new tries the state is not known.
+ */
 const UNAVAILABLE_MS = 120_000;
 
 export function createMeter(clock: Clock, log: Logger): Meter {
   const say = createThrottledLog(clock, log);
-  // Reasons of a signature exist from the start, because an increase cannot be seen on a counter
-  // that is new.
+  // Counters of refused signatures begin at 0, because monitoring sees no increase on a counter
+  // that first appears with 1.
   const refused: Record<string, number> = { forged: 0, malformed: 0, retired: 0, stale: 0 };
   const offsets: number[] = [];
   const sum = { accepted: 0, duplicates: 0, unknownType: 0 };

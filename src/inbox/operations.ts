@@ -15,7 +15,7 @@ import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
 import { KNOWN_TYPES, parseEvent } from './event.ts';
 
-/** By id; by arrival (epoch ms); all that led to no read. */
+/** Events to replay: by id, by arrival since an epoch ms, or all that led to no read. */
 export type Selection =
   | { readonly ids: readonly string[] }
   | { readonly since: number }
@@ -43,7 +43,7 @@ export interface EventOperationsDeps {
 }
 
 const EVENTS_PER_COMMIT = 200;
-/** More than per commit, because most rows do not match. */
+/** Stored events read per query; more than per commit, because most of them do not match. */
 const EVENTS_PER_LOOK = 500;
 const KNOWN_KEY = 'inbox_types';
 
@@ -56,7 +56,10 @@ function stored(db: Db) {
 
 type Row = Awaited<ReturnType<ReturnType<typeof stored>['execute']>>[number];
 
-/** Pages by the index on time and row, so that the last slice is as fast as the first. */
+/**
+ * Stored events since a time, in slices. Each continues at the index on time and row, so that the
+ * last slice is as fast as the first.
+ */
 async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[]> {
   for (let last = { received_at: since, row: 0 }; ; ) {
     const rows = await stored(db)
@@ -72,7 +75,7 @@ async function* eventsSince(db: Db, since: number): AsyncGenerator<readonly Row[
   }
 }
 
-/** Scans all stored events in slices for those with this outcome. */
+/** Stored events with an outcome: scans the whole table in slices. */
 async function* eventsWith(db: Db, outcome: 'stored'): AsyncGenerator<readonly Row[]> {
   const ends = sql<{ first: number; last: number }>`
     select (select min(rowid) from webhook_event) as first,
@@ -105,7 +108,7 @@ function eventsOf(db: Db, selection: Selection): AsyncGenerator<readonly Row[]> 
 async function* slicesOf(db: Db, selection: Selection) {
   for await (const rows of eventsOf(db, selection)) {
     if (rows.length > 0) yield rows.map((row) => ({ row, parsed: parseEvent(row.body) }));
-    // The driver is synchronous: yields, so that the listener gets its turn.
+    // Yields between slices: the driver is synchronous, and the listener needs its turn.
     await nextTurn();
   }
 }
@@ -133,7 +136,7 @@ async function requestAgain(store: Store, slice: Slice, now: number): Promise<vo
   });
 }
 
-/** Tells what a replay would do. */
+/** Counts what a replay would do, without doing it. */
 export function previewReplay(db: Db, selection: Selection): Promise<ReplayResult> {
   return replay(db, selection);
 }
@@ -142,7 +145,7 @@ function replayEvents(store: Store, selection: Selection, now: number): Promise<
   return replay(store.db, selection, (slice) => requestAgain(store, slice, now));
 }
 
-/** Counts the effect of a replay; with `write` carries it out. */
+/** Counts the effect of a replay; with `write` also carries it out. */
 async function replay(
   db: Db,
   selection: Selection,
@@ -175,7 +178,7 @@ export function createEventOperations(deps: EventOperationsDeps): EventOperation
   return {
     async replay(selection, asker) {
       const now = clock.now();
-      // Checks that all ids exist before changing anything.
+      // Checks that all ids exist before anything is changed.
       if ('ids' in selection) await previewReplay(store.db, selection);
       const result = await replayEvents(store, selection, now);
       const detail = { ...selection, ...result };
@@ -187,7 +190,7 @@ export function createEventOperations(deps: EventOperationsDeps): EventOperation
   };
 }
 
-/** Replays events without a read after an upgrade that knows other event types. */
+/** Replays events that led to no read, once after an upgrade that knows other event types. */
 export async function replayAfterUpgrade(store: Store, clock: Clock): Promise<number> {
   const known = sha256([...KNOWN_TYPES].sort().join(' '));
   const before = await readState(store.db, KNOWN_KEY);

@@ -2,7 +2,7 @@
  * The order refetcher: reads again the orders named by events and sweeps. Ten requests for one
  * order are one row and one read; a request during the read causes one more. It never gives up: a
  * failed read is postponed, longer each time, and an order that the service refuses to show leaves
- * the queue and is reported. Uses the refetch queue (table `refetch`) through the mirror; the
+ * the queue and is reported. Uses the refetch queue (table `refresh`) through the mirror; the
  * caller supplies the read itself. When the database fails, `run` rejects and the supervisor
  * restarts it.
  */
@@ -24,11 +24,11 @@ import type { Store } from '../store/store.ts';
 
 export interface ReadRequest {
   readonly cause: string;
-  /** Whether refunds and pending refunds are wanted as well. */
+  /** Whether the order's refunds and pending refunds are wanted as well. */
   readonly refunds: boolean;
-  /** Requested once, by this cause, and not tried yet. */
+  /** Whether this cause alone requested the read, once, and it was not tried yet. */
   readonly isOnly: boolean;
-  /** Rank in the client's limiter: pushes first, then reads after events, then pulls. */
+  /** Rank in the client's request limiter: pushes, then reads after events, then pulls. */
   readonly priority: 'push' | 'read' | 'pull';
   readonly signal: AbortSignal;
 }
@@ -51,15 +51,15 @@ export interface OrderRefetcherDeps {
 
 export interface OrderRefetcherLimits {
   readonly concurrency: number;
-  /** Delay after the first failure; doubles with each further one. */
+  /** Milliseconds until a failed read is tried again; doubled with each further failure. */
   readonly firstDelayMs: number;
   readonly delayMsMax: number;
-  /** Longest sleep without a wake-up, because another process may have requested a read. */
+  /** Most ms of sleep without a wake-up: another process may have requested a read. */
   readonly idleMsMax: number;
 }
 
 export const ORDER_REFETCHER_LIMITS: OrderRefetcherLimits = {
-  // Enough to use up the request limit while some reads wait for the database.
+  // Enough reads at once to use up the request limit while some wait for the database.
   concurrency: 8,
   firstDelayMs: 1_000,
   delayMsMax: POSTPONE_MS_MAX,
@@ -88,9 +88,9 @@ interface OrderRefetcherStats {
 
 export interface OrderRefetcher {
   readonly name: 'refetcher';
-  /** Works until the signal aborts; resolves when the last read has ended. */
+  /** Reads orders until the signal aborts; resolves when the last read has ended. */
   run(signal: AbortSignal): Promise<void>;
-  /** Looks for due reads at once. */
+  /** Makes the refetcher look for due reads at once. */
   wakeUp(): void;
   stats(): OrderRefetcherStats;
 }
@@ -130,12 +130,15 @@ function createWakeUp(clock: Clock): WakeUp {
   };
 }
 
-/** Sweeps yield to everything else; reads for events do not wait for pulls. */
+/** Rank of a read: sweeps yield to everything else; reads after events do not wait for pulls. */
 function priorityOf(cause: string): ReadRequest['priority'] {
   return cause.startsWith('sweep') ? 'pull' : 'read';
 }
 
-/** Milliseconds: doubled per failure up to the maximum, half of it random, at least `least`. */
+/**
+ * Milliseconds until a failed read is tried again: doubled per failure up to the maximum, half of
+ * it random, at least `least`.
+ */
 function delayAfter(
   failures: number,
   least: number,
@@ -152,7 +155,7 @@ interface Counts {
   refused: number;
 }
 
-/** Makes one read and updates the queue; rejects only when the database fails. */
+/** Creates the function that makes one read; it rejects only when the database fails. */
 function createReader(
   deps: OrderRefetcherDeps,
   limits: OrderRefetcherLimits,
@@ -186,7 +189,7 @@ function createReader(
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {
-      // An abort is no failure: the row stays, and the next run reads the order.
+      // An aborted read has not failed: its row stays for the next start.
       if (signal.aborted) return;
       if (isStoreUnusable(error)) throw error;
       if (error instanceof RefusedError) await refused(due, error);
@@ -211,7 +214,7 @@ export function createOrderRefetcher(
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
   let found: readonly DueRefetch[] = [];
-  /** Requests arrived since the last lookup and may go first. */
+  /** Whether requests arrived since the last lookup, which may have to go first. */
   let isOutdated = true;
   const readOne = createReader(deps, limits, count);
 
@@ -223,7 +226,7 @@ export function createOrderRefetcher(
     if (reading.size >= limits.concurrency) return;
     if (isOutdated || found.every(({ orderId }) => reading.has(orderId))) {
       isOutdated = false;
-      // Rows in progress are still in the queue, so the limit exceeds their number.
+      // Reads in progress are still rows of the queue, so the limit exceeds their number.
       found = await dueRefetches(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
     }
     let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;

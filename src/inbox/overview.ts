@@ -1,26 +1,26 @@
-/** Stored events for people: a list, one event with its effects, and new ones. */
+/** Reads stored events for people: a list, one event with its effects, and newly arrived ones. */
 import { sql } from 'kysely';
 import type { Db } from '../store/store.ts';
 
 export interface EventFilter {
-  /** Full name, or without its prefix: `delivery_created`. */
+  /** Type of event, in full or without its prefix: `delivery_created`. */
   readonly type?: string | undefined;
   readonly orderId?: number | undefined;
-  /** Epoch ms. */
+  /** Epoch ms from which events must have arrived. */
   readonly since?: number | undefined;
-  /** Only those that come after this one in the list. */
+  /** Last event of the page before: only events that follow it in the list are given. */
   readonly after?: Pick<EventRow, 'receivedAt' | 'eventId'> | undefined;
   readonly limit: number;
 }
 
 export interface EventRow {
   readonly eventId: string;
-  /** Epoch ms, here and below; `sentAt` is the relay's time of the first attempt. */
+  /** Epoch ms of the first arrival; `sentAt` is the relay's time of its first attempt. */
   readonly receivedAt: number;
   readonly sentAt: number;
   readonly type: string | null;
   readonly orderId: number | null;
-  /** `refresh`: its order is read again; `stored`: nothing to read. */
+  /** Effect of the event: `refresh`: its order is read again; `stored`: nothing is read. */
   readonly outcome: 'refresh' | 'stored';
   readonly duplicates: number;
   readonly lastDuplicateAt: number | null;
@@ -58,7 +58,7 @@ export function listEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
   return query.orderBy('received_at', 'desc').orderBy('event_id').limit(limit).execute();
 }
 
-/** Events that arrived since then, new or repeated; the earliest first. */
+/** Events that arrived at `from` or later, new or repeated; the earliest first. */
 export async function eventsFrom(db: Db, from: number): Promise<EventRow[]> {
   const rows = await eventRows(db)
     .where((eb) => eb.or([eb('received_at', '>=', from), eb('last_duplicate_at', '>=', from)]))
@@ -66,20 +66,20 @@ export async function eventsFrom(db: Db, from: number): Promise<EventRow[]> {
   return rows.sort((a, b) => arrivedAt(a) - arrivedAt(b));
 }
 
-/** Last arrival of the event. */
+/** Epoch ms of the event's last arrival, duplicates included. */
 export function arrivedAt({ receivedAt, lastDuplicateAt }: EventRow): number {
   return Math.max(receivedAt, lastDuplicateAt ?? 0);
 }
 
 export interface EventTrace extends EventRow {
   readonly body: Buffer;
-  /** Changes from the read triggered by this event. */
+  /** Changes of the mirror by the read that this event triggered. */
   readonly changes: readonly TraceChange[];
-  /** All changes of its order since; reads of several events are one. */
+  /** All changes of the event's order since it arrived; several events may share one read. */
   readonly orderSince: readonly TraceChange[];
-  /** Decisions about the order's deliveries since. */
+  /** Decisions about the order's deliveries since the event arrived. */
   readonly decisions: readonly TraceDecision[];
-  /** Pending read of its order, with the last error. */
+  /** Read of the event's order that is still to come, with the last error; null: none. */
   readonly waiting: { readonly dueAt: number; readonly lastError: string | null } | null;
 }
 
@@ -102,7 +102,7 @@ interface TraceDecision {
 const TRACE_MAX = 50;
 
 async function changesOfOrder(db: Db, orderId: number, since: number): Promise<TraceChange[]> {
-  // Keys are texts. `cross join` keeps SQLite from scanning all changes.
+  // Keys of the change feed are texts. `cross join` keeps SQLite from scanning all changes.
   const found = await sql<TraceChange>`
     select at, entity, key, op, cause from (
       select 'sales_order' entity, ${String(orderId)} key

@@ -28,7 +28,7 @@ const SIGNATURE = /^(v[0-9a-z]{1,7}),([A-Za-z0-9+/]+={0,2})$/;
 
 /** A trusted key: `whsec_…` (HMAC-SHA256) or `whpk_…` (Ed25519, public). */
 export interface SigningSecret {
-  /** Logged and stored with each event, so that a rotation can be followed. */
+  /** Name of the key, logged and stored with each event, so that a rotation can be followed. */
   readonly name: string;
   readonly secret: Secret;
   /** Epoch ms when the key expires; undefined: never. */
@@ -36,9 +36,10 @@ export interface SigningSecret {
 }
 
 /**
+ * Reasons why a signature is refused:
  * - `malformed`: a header is missing, doubled, of both families or against the grammar
  * - `forged`: no key of ours made any of the signatures
- * - `retired`: only a key made it whose time has ended
+ * - `retired`: a key that has expired made it
  * - `stale`: rightly signed, but too old or too far in the future
  */
 type RefusedSignature = 'malformed' | 'forged' | 'retired' | 'stale';
@@ -47,20 +48,20 @@ export type Verification =
   | {
       readonly ok: true;
       readonly eventId: string;
-      /** Epoch ms: the relay's time of this attempt. */
+      /** Epoch ms when the relay sent this attempt. */
       readonly sentAt: number;
       readonly secretName: string;
     }
   | {
       readonly ok: false;
       readonly reason: RefusedSignature;
-      /** Set when the signature was valid: the request really came from the relay. */
+      /** Epoch ms when the relay sent it; set only when the signature was valid. */
       readonly sentAt?: number;
       readonly secretName?: string;
     };
 
 export interface Verifier {
-  /** `now` in epoch ms. Never throws, whatever headers and body are. */
+  /** Checks a request at `now` (epoch ms). Never throws, whatever headers and body are. */
   verify(headers: IncomingHttpHeaders, body: Uint8Array, now: number): Verification;
 }
 
@@ -73,7 +74,7 @@ interface SignedHeaders {
 interface Key {
   readonly name: string;
   readonly notAfter: number;
-  /** Whether one of the signatures over `signed` is ours; always tries all of them. */
+  /** Whether this key made one of the signatures; always tries all of them. */
   matches(prefix: string, body: Uint8Array, signatures: SignedHeaders['signatures']): boolean;
 }
 
@@ -117,7 +118,7 @@ function ed25519Key(name: string, notAfter: number, key: KeyObject): Key {
   };
 }
 
-/** The configuration has validated the form of the secret. */
+/** Makes a key ready for use; the configuration has validated the form of its secret. */
 function prepareKey({ name, secret, notAfter = Number.POSITIVE_INFINITY }: SigningSecret): Key {
   const text = secret.reveal();
   if (!text.startsWith('whpk_')) return hmacKey(name, notAfter, hmacKeyOf(text));
@@ -126,8 +127,8 @@ function prepareKey({ name, secret, notAfter = Number.POSITIVE_INFINITY }: Signi
 }
 
 /**
- * The three headers of the only family present. A header sent twice arrives joined with a comma and
- * a space, which no grammar here allows.
+ * Reads id, timestamp and signatures from the one header family that is present. A header sent
+ * twice arrives joined with a comma and a space, which no grammar here allows.
  */
 function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
   const present = FAMILIES.filter((family) =>
@@ -154,7 +155,7 @@ function readHeaders(headers: IncomingHttpHeaders): SignedHeaders | undefined {
   return { eventId, timestamp, signatures };
 }
 
-/** The first matching key of the list wins. */
+/** Creates the verifier; the first key of the list that made a signature counts. */
 export function createVerifier(
   secrets: readonly SigningSecret[],
   toleranceMs: number = TOLERANCE_MS,

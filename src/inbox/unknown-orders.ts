@@ -1,7 +1,7 @@
 /**
  * Orders that an event names and the service does not have. A new order may not be visible yet, so
- * it is requested again for a while. The others share one incident per system key, because an
- * endpoint may receive other accounts' events.
+ * it is requested again for a while. Orders still missing then share one incident per system key,
+ * because an endpoint may receive other accounts' events.
  */
 import { z } from 'zod';
 import { isNotFound } from '../client/http/answer.ts';
@@ -13,12 +13,12 @@ import { openDetail, updateIncident } from '../store/incidents.ts';
 import type { Db, Store } from '../store/store.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
 
-/** Time after its event within which a missing order may only be late. */
+/** Milliseconds after its event in which a missing order may only be late. */
 const PATIENCE_MS = 30_000;
-/** More simultaneous missing orders than this are not merely late. */
+/** Most missing orders at once that are given time; further ones count as refused at once. */
 const PATIENT_MAX = 20;
 const SHOWN_MAX = 20;
-/** Key of events without a system key. */
+/** Incident key for events without a system key. */
 const NO_KEY = 'none';
 
 const HINT =
@@ -30,7 +30,7 @@ export interface AskingEvent {
   readonly receivedAt: number;
 }
 
-/** The event that requested a read; undefined: another cause. */
+/** Event that requested the read; undefined: something else did. */
 export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | undefined> {
   if (!cause.startsWith('event:')) return undefined;
   const row = await db
@@ -58,7 +58,7 @@ export interface UnknownOrders {
    * the refusal itself.
    */
   judge(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<Error>;
-  /** Reports it, with the others of its key. */
+  /** Records the missing order in the incident of its event's system key. */
   tell(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<void>;
 }
 

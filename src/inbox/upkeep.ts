@@ -1,4 +1,4 @@
-/** Upkeep of the stored events: old ones go, unless the relay sent one again lately. */
+/** Upkeep of the event store: old events are deleted, unless the relay sent one again lately. */
 import { sql } from 'kysely';
 import type { Tx } from '../store/store.ts';
 import { SLICE_ROWS } from '../store/upkeep.ts';

@@ -12,9 +12,9 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** Epoch ms, UTC. */
+  /** Wall time in epoch ms, UTC. */
   now(): number;
-  /** Milliseconds since an arbitrary start; never decreases. */
+  /** Milliseconds since an arbitrary start, for measuring; never decreases. */
   monotonic(): number;
   /** Runs `task` once after `ms`. The timer does not keep the process alive. */
   after(ms: number, task: () => void): Timer;
@@ -23,15 +23,20 @@ export interface Clock {
 }
 
 export interface ManualClock extends Clock {
-  /** Advances time and runs due tasks in order, letting promises settle in between. */
+  /**
+   * Advances time by these milliseconds and runs due tasks in order, letting promises settle in
+   * between.
+   */
   advance(ms: number): Promise<void>;
-  /** Steps the wall clock only, as an administrator does. */
+  /** Moves the wall clock only, as an administrator does who sets it. */
   step(ms: number): void;
   /** Number of pending timers; a test that leaves one behind has a leak. */
   pending(): number;
 }
 
-/** Node's timers overflow to "at once" above this (2^31 - 1 ms, about 24.8 days). */
+/**
+ * Maximum milliseconds of a timer; above (2^31 - 1, about 24.8 days) Node's timers fire at once.
+ */
 const TIMER_MS_MAX = 2_147_483_647;
 
 function sleepWith(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal): Promise<void> {
@@ -52,7 +57,7 @@ function sleepWith(clock: Pick<Clock, 'after'>, ms: number, signal?: AbortSignal
   });
 }
 
-/** Resolves when the signal aborts, at once if it has. */
+/** Resolves when the signal aborts; at once if it already has. */
 export function untilAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
@@ -69,8 +74,8 @@ export function systemClock(): Clock {
       handle.unref();
       return { cancel: () => clearTimeout(handle) };
     },
-    // Keeps the process alive while sleeping, because a worker waits for it. A second timer holds
-    // the process, and must not end first.
+    // Sleeping keeps the process alive, because a worker waits for the end. A second timer does
+    // that, and must not end first.
     sleep(ms, signal) {
       const keepAlive = setInterval(() => undefined, TIMER_MS_MAX);
       return sleepWith(clock, ms, signal).finally(() => clearInterval(keepAlive));
@@ -79,7 +84,7 @@ export function systemClock(): Clock {
   return clock;
 }
 
-/** A clock that runs `factor` times as fast as `base`, from now on. */
+/** Makes a clock that runs `factor` times as fast as `base`, from now on. */
 export function scaledClock(base: Clock, factor: number): Clock {
   const startsAt = base.now();
   const origin = base.monotonic();
@@ -92,7 +97,7 @@ export function scaledClock(base: Clock, factor: number): Clock {
   };
 }
 
-/** Earlier times predate this program, so the clock is not set yet. */
+/** Epoch ms before which the wall clock cannot be set right: this program did not exist yet. */
 export const CLOCK_MS_MIN = Date.UTC(2026, 0, 1);
 
 /** Refuses to run on an unset clock, by which all stored timestamps would lie in the future. */
@@ -112,7 +117,7 @@ async function settle(): Promise<void> {
   }
 }
 
-/** A clock that stands still until it is advanced. */
+/** Makes a clock for tests that stands still until it is advanced. */
 export function manualClock(startsAt = Date.UTC(2026, 0, 5, 8)): ManualClock {
   let elapsed = 0;
   let stepped = 0;

@@ -1,4 +1,4 @@
-/** CSV (RFC 4180, or as a place has it) that a spreadsheet opens without running what is in it. */
+/** Writes CSV (RFC 4180, or as a locale has it) from which a spreadsheet runs no formula. */
 
 import { hasDecimalComma, knownLocale } from './strings.ts';
 
@@ -7,14 +7,14 @@ export type CsvCell = string | number | boolean | null;
 /** Text that a spreadsheet would run as a formula, full-width forms included; numbers are safe. */
 const FORMULA = /^[=+\-@＝＋－＠\t\r](?!\d+(?:\.\d+)?$)/;
 
-/** How a spreadsheet of some locale wants it. */
+/** Form of CSV that a spreadsheet of some locale expects. */
 export interface CsvManner {
   readonly separator: ',' | ';';
-  /** Writes the number of a column. */
+  /** Writes a number; the column may decide how. */
   readonly number: (value: number, column: number) => string;
 }
 
-/** RFC 4180, for programs. */
+/** Form of CSV for programs: RFC 4180. */
 const PLAIN_CSV: CsvManner = { separator: ',', number: String };
 
 const COMMA_CSV: CsvManner = {
@@ -22,7 +22,7 @@ const COMMA_CSV: CsvManner = {
   number: (value) => String(value).replace('.', ','),
 };
 
-/** How spreadsheets of a place read CSV; undefined: the place is not known. */
+/** Form of CSV that spreadsheets of a locale expect; undefined: the locale is unknown. */
 export function csvMannerOf(locale: string): CsvManner | undefined {
   const known = knownLocale(locale);
   if (known === undefined) return undefined;
@@ -36,7 +36,7 @@ function csvCell(cell: CsvCell, column: number, { separator, number }: CsvManner
   return isPlain ? text : `"${text.replaceAll('"', '""')}"`;
 }
 
-/** Without its line break. */
+/** Writes one row, without a line break at its end. */
 export function csvLine(cells: readonly CsvCell[], manner = PLAIN_CSV): string {
   return cells.map((cell, column) => csvCell(cell, column, manner)).join(manner.separator);
 }

@@ -21,10 +21,10 @@ export class SelvedgeError extends Error {
   }
 }
 
-/** Nothing happened yet; the same request may be repeated later. */
+/** Error for a request that had no effect yet and may be repeated later. */
 export class RetryLaterError extends SelvedgeError {
   override readonly name = 'RetryLaterError';
-  /** Wait requested by the other side, in ms. */
+  /** Milliseconds that the other side asked to wait; undefined: it named none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -37,7 +37,7 @@ export class RetryLaterError extends SelvedgeError {
   }
 }
 
-/** The token was refused: log in once and retry once. */
+/** Error for a refused token: log in once and retry once. */
 export class LoginAgainError extends SelvedgeError {
   override readonly name = 'LoginAgainError';
 }
@@ -45,10 +45,10 @@ export class LoginAgainError extends SelvedgeError {
 const LINES_SHOWN = 20;
 const LINE_CHARS_SHOWN = 500;
 
-/** The other side definitely refused; repeating the same request cannot help. */
+/** Error for a request that the other side definitely refused; repeating it cannot help. */
 export class RefusedError extends SelvedgeError {
   override readonly name = 'RefusedError';
-  /** The service's own lines, e.g. `invalid_data` of a 422. */
+  /** Lines in which the service explains the refusal, e.g. `invalid_data` of a 422. */
   readonly lines: readonly string[];
 
   constructor(
@@ -60,7 +60,10 @@ export class RefusedError extends SelvedgeError {
     this.lines = detail.lines ?? [];
   }
 
-  /** Text for a list or a log line; the service may send a line for each line of a long order. */
+  /**
+   * Message for a list or a log line, shortened: a refusal may have a line for each line of an
+   * order.
+   */
   get fullMessage(): string {
     if (this.lines.length === 0) return this.message;
     const shown = this.lines.slice(0, LINES_SHOWN).map((line) => line.slice(0, LINE_CHARS_SHOWN));
@@ -69,32 +72,34 @@ export class RefusedError extends SelvedgeError {
   }
 }
 
-/** The remote state forbids it (HTTP 409): read again, compare, decide again. */
+/**
+ * Error for a write that the remote state forbids (HTTP 409): read again, compare, decide again.
+ */
 export class ConflictError extends SelvedgeError {
   override readonly name = 'ConflictError';
 }
 
-/** The request may or may not have taken effect; only a lookup can tell. */
+/** Error for a request that may or may not have taken effect; only a lookup can tell. */
 export class InDoubtError extends SelvedgeError {
   override readonly name = 'InDoubtError';
 }
 
-/** The command line makes no sense; nothing was started. */
+/** Error for a wrong command line; nothing was started. */
 export class UsageError extends SelvedgeError {
   override readonly name = 'UsageError';
 }
 
-/** The configuration is unusable; a person must change it. */
+/** Error for an unusable configuration, which a person must change. */
 export class ConfigError extends SelvedgeError {
   override readonly name = 'ConfigError';
 }
 
-/** The database is unusable; a person must look. */
+/** Error for an unusable database, which a person must look at. */
 export class StoreError extends SelvedgeError {
   override readonly name = 'StoreError';
 }
 
-/** A bug of this program. */
+/** Error for a bug of this program. */
 export class BugError extends SelvedgeError {
   override readonly name = 'BugError';
 }
@@ -105,8 +110,8 @@ export function invariant(condition: boolean, message: string): asserts conditio
 }
 
 /**
- * Whether the database is unusable, which no retry fixes. Code that postpones other errors must
- * rethrow this one, so that nothing more is written into the file.
+ * Whether an error says that the database is unusable, which no retry fixes. Code that postpones
+ * other errors must rethrow this one, so that nothing more is written into the file.
  */
 export function isStoreUnusable(error: unknown): boolean {
   return error instanceof StoreError;
@@ -122,7 +127,7 @@ export function toError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
-/** Exit codes: one table for `--help`, the documentation and the systemd unit. */
+/** Exit codes of commands: one table for `--help`, the documentation and the systemd unit. */
 export const EXIT = {
   ok: { code: 0, meaning: 'done' },
   failure: { code: 1, meaning: 'the command failed; the message says why' },
@@ -145,7 +150,10 @@ export const EXIT = {
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
 } as const;
 
-/** Codes of SQLite, the system and ours for a full disk; SHMSIZE: the WAL index could not grow. */
+/**
+ * Error codes for a full disk, of SQLite, the system and this program; SHMSIZE: the WAL index could
+ * not grow.
+ */
 const FULL: unknown[] = [
   'SQLITE_FULL',
   'SQLITE_IOERR_SHMSIZE',
@@ -154,15 +162,15 @@ const FULL: unknown[] = [
   'store.disk_full',
 ];
 
-/** Whether a full disk is the cause, or a cause of the cause. */
+/** Whether an error, or one of its causes, is due to a full disk. */
 export function isDiskFull(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return ('code' in error && FULL.includes(error.code)) || isDiskFull(error.cause);
 }
 
 /**
- * Temporary problems: resources held by another process, a clock that is set soon after boot, and
- * a console that does not answer or was asked too often.
+ * Codes of errors that pass by themselves: resources held by another process, a clock that is set
+ * soon after boot, and a console that does not answer or was asked too often.
  */
 const PASSING = [
   'store.locked',
@@ -173,7 +181,7 @@ const PASSING = [
   'console.rate',
 ];
 
-/** Exit code that tells a shell or systemd the kind of failure. */
+/** Exit code for an error, which tells a shell or systemd the kind of failure. */
 export function exitCodeOf(error: unknown): number {
   const isPassing = error instanceof SelvedgeError && PASSING.includes(error.code);
   if (isPassing || isDiskFull(error)) return EXIT.temporary.code;

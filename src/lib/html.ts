@@ -6,12 +6,12 @@
 
 const MARKUP: unique symbol = Symbol('html');
 
-/** Markup. Its key is a symbol of this file, so that parsed JSON can never pass for it. */
+/** HTML markup. Its key is a symbol of this file, so that parsed JSON can never pass for it. */
 export interface Html {
   readonly [MARKUP]: string;
 }
 
-/** Template values: text and numbers are escaped; false, null and undefined are omitted. */
+/** Values in a template: text and numbers are escaped; false, null and undefined are omitted. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[];
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Also valid inside a quoted attribute. */
+/** Escapes a text for HTML, also inside a quoted attribute. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
@@ -43,7 +43,7 @@ export function html(parts: TemplateStringsArray, ...values: HtmlValue[]): Html 
   return { [MARKUP]: markup };
 }
 
-/** The text to send, with content type `text/html; charset=utf-8`. */
+/** Gives the HTML text to send, with content type `text/html; charset=utf-8`. */
 export function renderHtml(page: Html): string {
   return page[MARKUP];
 }

@@ -14,9 +14,9 @@ import type { Logger } from './log.ts';
 export interface HttpServerLimits {
   readonly bodyBytesMax: number;
   readonly connectionsMax: number;
-  /** From the connection to the end of the headers. */
+  /** Milliseconds from the connection to the end of the request's headers. */
   readonly headersMs: number;
-  /** From the connection to the end of the body. */
+  /** Milliseconds from the connection to the end of the request's body. */
   readonly requestMs: number;
   readonly keepAliveMs: number;
 }
@@ -29,17 +29,20 @@ const HTTP_SERVER_LIMITS: HttpServerLimits = {
   keepAliveMs: 65_000,
 };
 
-/** Node itself answers larger header blocks with 431. */
+/** Maximum bytes of a request's headers; Node itself answers larger ones with 431. */
 const HEADER_BYTES_MAX = 8_192;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
-/** Maximum wait of a closing server for its clients. */
+/** Maximum milliseconds that a closing server waits for its clients. */
 const CLOSE_MS_MAX = 5_000;
-/** Node's default of 30 s would let a slow sender exceed the limits above by that much. */
+/**
+ * Milliseconds between Node's checks of the limits above; its default of 30 s would let a slow
+ * sender exceed them by that much.
+ */
 const CONNECTIONS_CHECK_MS = 1_000;
 
 /**
- * A fastify instance with bounded bodies, headers, times and connections. The caller adds routes
- * and its own error shape (`setErrorHandler`), then calls {@link listenOn}.
+ * Makes a fastify instance with bounded bodies, headers, times and connections. The caller adds
+ * routes and its own error shape (`setErrorHandler`), then calls {@link listenOn}.
  */
 export function createHttpServer(
   log: Logger,
@@ -47,13 +50,13 @@ export function createHttpServer(
 ): FastifyInstance {
   const app = Fastify({
     bodyLimit: limits.bodyBytesMax,
-    // Fastify sets these two on the server itself, overriding `http` below.
+    // Fastify sets this limit and the next on the server itself, overriding `http` below.
     requestTimeout: limits.requestMs,
-    // 0 would keep idle connections open forever.
+    // A keep-alive time of 0 would keep idle connections open forever.
     keepAliveTimeout: Math.max(limits.keepAliveMs, 1),
     forceCloseConnections: false,
     return503OnClosing: false,
-    // Replaces fastify's answer to an undecodable URL, which would repeat it.
+    // Fastify's own answer to an undecodable URL would repeat the URL.
     frameworkErrors(_error, _request, reply) {
       reply.raw.writeHead(400, { 'cache-control': 'no-store' }).end();
     },
@@ -65,17 +68,19 @@ export function createHttpServer(
   });
   limitConnections(app.server, limits.connectionsMax);
   app.server.maxRequestsPerSocket = REQUESTS_PER_SOCKET_MAX;
-  // An incomplete request or a slow answer would keep the server open forever.
+  // A closing server cuts connections after a while, because an incomplete request or a slow answer
+  // would keep it open forever.
   app.addHook('preClose', async () => {
     const force = systemClock().after(CLOSE_MS_MAX, () => app.server.closeAllConnections());
     app.server.once('close', () => force.cancel());
   });
-  // Logged after the caller's handler, because the answer's status tells whose fault it was.
+  // Failures are logged after the caller's handler, because the answer's status tells whose fault
+  // one was.
   const failures = new WeakMap<FastifyRequest, Error>();
   app.addHook('onError', async (request, _reply, error) => {
     failures.set(request, error);
   });
-  // Not in a later hook, because a client that has hung up gets no answer.
+  // A later hook would not run for a client that has hung up and gets no answer.
   app.addHook('onSend', async (request, { statusCode }) => {
     const err = failures.get(request);
     if (err === undefined || statusCode < 500) return;
@@ -89,7 +94,7 @@ interface AddressError {
   readonly hint: (setting: string) => string;
 }
 
-/** Reasons why an address cannot be listened on; an immediate retry would not help. */
+/** Reasons why an address cannot be listened on, by Node's error code. */
 const ADDRESS_ERRORS: Readonly<Record<string, AddressError>> = {
   EADDRINUSE: {
     why: 'another program listens there',
@@ -110,7 +115,8 @@ function cannotListen(host: string, port: number, setting: string, thrown: unkno
   const known = ADDRESS_ERRORS[code];
   if (known === undefined) return toError(thrown);
   const message = `cannot listen on ${host} port ${port}: ${known.why} (${code})`;
-  // The other two pass by themselves: a program ends, or a network comes up late at boot.
+  // Another program may end, and a network may come up late at boot, so both codes but EACCES pass
+  // by themselves.
   const name = code === 'EACCES' ? 'http.address' : 'http.address_taken';
   return new ConfigError(name, message, { hint: known.hint(setting), cause: thrown });
 }
@@ -138,8 +144,8 @@ export async function listenOn(
 }
 
 /**
- * Holds a free address until disposed of; else throws like `listenOn`. Rejects connections
- * meanwhile, because the disposal would wait for them.
+ * Holds a free address until disposed of; throws like `listenOn` when it is taken. Connections are
+ * rejected meanwhile, because the disposal would wait for them.
  */
 export async function holdAddress(host: string, port: number, setting: string): Promise<Server> {
   const server = createServer((socket) => socket.destroy()).listen({ host, port });
@@ -151,12 +157,12 @@ export async function holdAddress(host: string, port: number, setting: string): 
   }
 }
 
-/** Base URL of a server on this address. */
+/** Base URL of a server that listens on this address. */
 export function urlOf({ family, address, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** Describes an invalid request; the framework's message lacks the limit. */
+/** Describes an invalid request; the framework's own message lacks the limit. */
 export function requestProblem(error: Error, { routeOptions }: FastifyRequest): string {
   const isTooLarge = 'code' in error && error.code === 'FST_ERR_CTP_BODY_TOO_LARGE';
   return isTooLarge ? `the body is larger than ${routeOptions.bodyLimit} bytes` : error.message;

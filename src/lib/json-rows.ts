@@ -27,56 +27,59 @@ import {
 import { ValueScanner } from './json-rows/value-scanner.ts';
 
 export interface RowChunk {
-  /** Index of its first row in the whole array, from 0. */
+  /** Index of the chunk's first row in the whole array, from 0. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** From the first byte of the first row to the last byte of the last. */
+  /** Bytes from the start of the chunk's first row to the end of its last. */
   readonly bytes: Buffer;
-  /** Unchanged by its digest, and not scanned. */
+  /** Whether the chunk's digest equals the stored one, so that it was not scanned. */
   readonly isKnown: boolean;
 }
 
 export interface RowScanOptions {
-  /** Member names from the root to the array; empty: the document itself is the array. */
+  /** Names of the members from the root to the array; empty: the document itself is the array. */
   readonly path: readonly string[];
   /**
-   * Other paths of the array. If given, it may also be an object by number (`{"0": …, "1": …}`).
-   * The first match counts.
+   * Other paths at which the array may be. If given, it may also be an object by number (`{"0": …,
+   * "1": …}`). The first match counts.
    */
   readonly others?: readonly (readonly string[])[] | undefined;
-  /** Chunks end where the row index is a multiple of this. */
+  /** Rows per chunk: a chunk ends where the row index is a multiple of this. */
   readonly rowsPerChunk: number;
-  /** Longer rows are shortened. */
+  /** Maximum bytes of a row; a longer row is shortened. */
   readonly rowBytesMax: number;
-  /** Limit for everything around the array. */
+  /** Maximum bytes of everything around the array. */
   readonly restBytesMax: number;
-  /** Rows before this one are checked but not returned. */
+  /** Number of rows at the beginning that are checked but not returned. */
   readonly skipRows?: number | undefined;
-  /** Stored chunk that begins with this row of the array. */
+  /** Gives the stored chunk that begins with this row of the array. */
   readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
 }
 
 export interface RowScanEnd {
-  /** Chunks held back because they might have matched a stored one. */
+  /** Chunks that were held back because they might have matched a stored one. */
   readonly chunks: readonly RowChunk[];
-  /** The document with the array empty. */
+  /** Parsed document around the array, with the array empty. */
   readonly rest: unknown;
-  /** Whether the array exists. */
+  /** Whether the document has the array. */
   readonly found: boolean;
-  /** Path of the array. */
+  /** Path at which the array was found. */
   readonly at: readonly string[] | undefined;
-  /** Whether it was an object by number; its first row is then null in the rest. */
+  /** Whether the array is an object by number; its first row is then null in the rest. */
   readonly isKeyed: boolean;
-  /** Rows of the array, including skipped ones. */
+  /** Number of rows of the array, including skipped ones. */
   readonly rows: number;
 }
 
 export interface RowScanner {
-  /** Rows completed so far. */
+  /** Number of rows completed so far. */
   readonly rows: number;
-  /** Returns the chunks completed by this input. Throws {@link JsonRowsError}. */
+  /** Returns the chunks that this input completes. Throws {@link JsonRowsError}. */
   push(input: Buffer): RowChunk[];
-  /** After the last input: remaining chunks and the rest. Throws {@link JsonRowsError}. */
+  /**
+   * Ends the document after its last input; returns the remaining chunks and the rest. Throws
+   * {@link JsonRowsError}.
+   */
   end(): RowScanEnd;
 }
 
@@ -90,7 +93,7 @@ type Place =
   | 'in_scalar'
   | 'in_known'
   | 'after_row'
-  // States within an object by number.
+  // The remaining states are within an object by number.
   | 'in_name'
   | 'after_name'
   | 'row_value';
@@ -104,7 +107,10 @@ class StreamedRows implements RowScanner {
   #found = false;
   #markBytes = 0;
   #rows = 0;
-  /** Open chunk: its earlier buffers, and its start in this one (-1: none open). */
+  /**
+   * The chunk that is still open: its earlier buffers, and its start in the present one (-1: no
+   * chunk is open).
+   */
   #parts: Buffer[] = [];
   #partsBytes = 0;
   #chunkAt = -1;
@@ -112,9 +118,9 @@ class StreamedRows implements RowScanner {
   /** Offsets in the open chunk: start of the current row, and end of the last complete one. */
   #rowAt = 0;
   #lastEnd = 0;
-  /** Set when the current row is too long: its bytes are not kept. */
+  /** Summary of the current row when it is too long, so that its bytes are not kept. */
   #long: LongRow | undefined;
-  /** Stored chunk to compare, and bytes of earlier buffers that may belong to it. */
+  /** Stored chunk to compare with, and bytes of earlier buffers that may belong to it. */
   #expected: KnownChunk | undefined;
   #held: Buffer[] = [];
   #heldBytes = 0;
@@ -176,7 +182,10 @@ class StreamedRows implements RowScanner {
     return at;
   }
 
-  /** Advances from `at` to the next state; returns its index, or -1 at the end of the buffer. */
+  /**
+   * Advances the scan from `at` to the next state; returns its index, or -1 at the end of the
+   * buffer.
+   */
   #step(input: Buffer, at: number): number {
     switch (this.#place) {
       case 'rest':
@@ -254,7 +263,7 @@ class StreamedRows implements RowScanner {
     return at + 1;
   }
 
-  /** Returns the index to continue from. */
+  /** Begins a row, or the comparison with a stored chunk; returns the index to continue from. */
   #beginRow(first: number, at: number): number {
     const mayBeKnown = this.#chunkAt < 0 && !this.#rest.isKeyed;
     this.#expected = mayBeKnown ? this.#known.expectedAt(this.#rows) : undefined;
@@ -277,8 +286,8 @@ class StreamedRows implements RowScanner {
   }
 
   /**
-   * Compares a stored chunk; returns like {@link #step}. The byte after the chunk is part of the
-   * check.
+   * Compares the bytes with a stored chunk; returns like {@link #step}. The byte after the chunk is
+   * part of the check.
    */
   #prove(input: Buffer, at: number): number {
     const known = this.#expected;
@@ -305,10 +314,10 @@ class StreamedRows implements RowScanner {
     return end;
   }
 
-  /** Scans the held bytes, because they do not match the stored chunk. */
+  /** Scans the bytes that were held for a stored chunk, because they do not match it. */
   #scanHeld(): void {
     const held = this.#dropHeld();
-    // A later row starts in the same way as the first.
+    // The state `next_row` starts a row in the same way as `first_row`.
     this.#place = 'next_row';
     for (const part of held) this.#scan(part, 0);
   }
@@ -329,10 +338,10 @@ class StreamedRows implements RowScanner {
     this.#partsBytes += part.length;
   }
 
-  /** Checks the size of the current row, which ends with the kept bytes. */
+  /** Checks the size of the current row, of which all bytes so far are kept. */
   #checkRow(): void {
     const { rowBytesMax } = this.#options;
-    // The record of open brackets would grow with it.
+    // The record of open brackets would grow with the row.
     if (this.#value.depth > rowBytesMax) {
       throw new JsonRowsError('row_too_large', `at row ${this.#rows}`);
     }
@@ -344,7 +353,7 @@ class StreamedRows implements RowScanner {
     this.#partsBytes = this.#rowAt;
   }
 
-  /** Replaces the row ending at `at` by a short one, if it was too long. */
+  /** Replaces the row that ends at `at` by a short one, if it is too long. */
   #shorten(input: Buffer, at: number): void {
     const size = this.#partsBytes + at - this.#chunkAt - this.#rowAt;
     if (!this.#long && size <= this.#options.rowBytesMax) return;

@@ -1,4 +1,7 @@
-/** Canonical JSON: hashes and comparisons must not depend on the order of members. */
+/**
+ * Reads and writes JSON. Its canonical form is for hashes and comparisons, which must not depend on
+ * the order of members.
+ */
 import { hash } from 'node:crypto';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
@@ -16,12 +19,15 @@ function sorted(value: unknown): unknown {
   return out;
 }
 
-/** Members in code-unit order, `undefined` omitted, no white space. */
+/**
+ * Writes a value as canonical JSON: members in code-unit order, `undefined` omitted, no white
+ * space.
+ */
 export function canonicalJson(value: unknown): string {
   return JSON.stringify(sorted(value));
 }
 
-/** Lower-case hex SHA-256 of a text or of bytes. */
+/** Hashes a text or bytes with SHA-256, as lower-case hex. */
 export function sha256(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex');
 }
@@ -31,14 +37,15 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Parses our own JSON as an object; any other value gives an empty one. Throws for invalid JSON.
+ * Parses JSON of our own as an object; any other value gives an empty object. Throws for invalid
+ * JSON.
  */
 export function parseJsonObject(text: string): JsonObject {
   const value: JsonObject = JSON.parse(text);
   return isJsonObject(value) ? value : {};
 }
 
-/** The parsed value, or undefined when the text is not JSON. */
+/** Parses JSON; undefined when the text is not JSON. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -48,9 +55,9 @@ export function tryParseJson(text: string): unknown {
 }
 
 interface Open {
-  /** Member names so far; undefined in a list. */
+  /** Names of the object's members so far; undefined in a list. */
   names: Set<string> | undefined;
-  /** Member or item being scanned. */
+  /** Member name or item index that is being scanned. */
   step: string | number;
 }
 
@@ -59,7 +66,7 @@ function showSteps(open: readonly Open[]): string {
   return steps.join('').replace(/^\./, '');
 }
 
-/** Index after the string that starts at `start`. */
+/** Index after the end of the JSON string that starts at `start`. */
 function endOfText(json: string, start: number): number {
   let quote = json.indexOf('"', start + 1);
   while (quote !== -1) {
@@ -73,13 +80,13 @@ function endOfText(json: string, start: number): number {
 
 function nameIn(json: string, [start, end]: readonly [number, number]): string {
   const name = json.slice(start + 1, end - 1);
-  // Escapes are rare.
+  // A name with escapes must be decoded; most names have none.
   return name.includes('\\') ? String(tryParseJson(`"${name}"`)) : name;
 }
 
 /**
- * Path of a duplicate member, such as `lines[0].quantity`; undefined: none. Parsers disagree about
- * which of the two counts. The text must be JSON.
+ * Path of the first duplicate member, such as `lines[0].quantity`; undefined: none. Parsers
+ * disagree about which of the two counts. The text must be JSON.
  */
 export function memberTwice(json: string): string | undefined {
   const open: Open[] = [];
@@ -119,8 +126,8 @@ export function memberTwice(json: string): string | undefined {
 }
 
 /**
- * Maximum nesting: SQLite reads no JSON deeper than 1,000, and recursion over some thousand levels
- * overflows the stack.
+ * Maximum levels of nesting: SQLite reads no JSON deeper than 1,000, and recursion over some
+ * thousand levels overflows the stack.
  */
 export const DEPTH_MAX = 256;
 
@@ -129,7 +136,7 @@ function bracketsIn(value: unknown): readonly object[] {
   return all.filter((one) => one instanceof Object);
 }
 
-/** Whether the nesting exceeds the maximum, so that the value is no usable data. */
+/** Whether a value is nested deeper than the maximum, so that it is no usable data. */
 export function isTooDeep(value: unknown): boolean {
   let level = bracketsIn([value]);
   for (let depth = 1; level.length > 0; depth += 1) {
@@ -139,7 +146,7 @@ export function isTooDeep(value: unknown): boolean {
   return false;
 }
 
-/** A copy with null for what is nested too deep. */
+/** Copies a value, with null for what is nested too deep. */
 export function cutDeep(value: unknown, depth = 1): unknown {
   if (value === null || typeof value !== 'object') return value;
   if (depth > DEPTH_MAX) return null;

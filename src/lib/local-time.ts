@@ -1,9 +1,9 @@
-/** Date and time of day in a zone, for calendars and for people. */
+/** Converts moments to the date and time of day in a zone, for calendars and for people. */
 
 interface LocalTime {
-  /** `2026-11-21` */
+  /** Local date, such as `2026-11-21`. */
   readonly date: string;
-  /** `08:05` */
+  /** Local time of day, such as `08:05`. */
   readonly time: string;
 }
 
@@ -12,7 +12,7 @@ export type LocalClock = (at: number) => LocalTime;
 
 const localClocks = new Map<string, LocalClock>();
 
-/** Local clock of an IANA zone, kept because it is costly to make. */
+/** Gives the local clock of an IANA zone; each is kept, because making one is costly. */
 export function localClockOf(timeZone: string): LocalClock {
   const localTime = localClocks.get(timeZone) ?? createLocalClock(timeZone);
   localClocks.set(timeZone, localTime);
@@ -39,7 +39,8 @@ function createLocalClock(timeZone: string): LocalClock {
       time: `${parts.get('hour')}:${parts.get('minute')}`,
     };
   };
-  // Formatting is slow, and thousands of deliveries are evaluated in one minute.
+  // The last result is kept, because formatting is slow and thousands of deliveries are evaluated
+  // in one minute.
   return (at) => {
     const minute = Math.floor(at / MINUTE_MS);
     if (last?.minute !== minute) last = { minute, time: read(at) };

@@ -18,11 +18,11 @@ export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
   readonly scrubber: Scrubber;
-  /** Receives whole lines, each ending in a line feed. */
+  /** Receives whole log lines, each ending in a line feed. */
   readonly write: (line: string) => void;
 }
 
-/** Maps pino's levels to syslog priorities (systemd reads a leading `<N>`). */
+/** Syslog priority for each of pino's levels; systemd reads it as a leading `<N>`. */
 const JOURNAL_PRIORITY: Record<string, number> = { 10: 7, 20: 7, 30: 6, 40: 4, 50: 3, 60: 2 };
 const LEVEL_NAME: Record<string, string> = {
   10: 'trace',
@@ -34,7 +34,7 @@ const LEVEL_NAME: Record<string, string> = {
 };
 const HIDDEN_FROM_HUMANS = new Set(['level', 'time', 'msg', 'room']);
 
-/** `08:15:02 info  sync  stock: complete  rows=20000`. */
+/** Formats a log record for people: `08:15:02 info  sync  stock: complete  rows=20000`. */
 function humanLine(line: string): string {
   const record: Record<string, unknown> = JSON.parse(line);
   const time = new Date(Number(record.time)).toISOString().slice(11, 19);
@@ -57,14 +57,14 @@ function formatLine(format: LogFormat, line: string): string {
 export function createLogger(options: LogOptions): Logger {
   const sink: DestinationStream = {
     write(line) {
-      // Scrubbed last, because replacing digits inside a number would break the JSON.
+      // Secrets are removed last, because replacing digits inside a number would break the JSON.
       options.write(options.scrubber.scrub(formatLine(options.format, line)));
     },
   };
   return pino({ level: options.level, base: null }, sink);
 }
 
-/** A logger without output. */
+/** Makes a logger without output. */
 export function silentLogger(): Logger {
   return pino({ level: 'silent' });
 }

@@ -1,6 +1,8 @@
-/** "Did you mean": the closest known name, if close enough to be a typo. */
+/** Finds the known name that a mistyped word means, for "did you mean". */
 
-/** Swapped letters are the most common slip, so they count less than other edits. */
+/**
+ * Edits that two swapped letters count as: less than one, because they are the most common slip.
+ */
 const SWAP = 0.5;
 
 function distance(a: string, b: string): number {
@@ -22,12 +24,14 @@ function distance(a: string, b: string): number {
   return last[b.length] ?? Infinity;
 }
 
-/** The known name within a third of the word's length (at least 1, at most 3 edits). */
+/**
+ * Finds the closest known name within a third of the word's length (at least 1, at most 3 edits).
+ */
 export function nearestName(word: string, known: Iterable<string>): string | undefined {
   const limit = Math.min(3, Math.max(1, Math.ceil(word.length / 3)));
   let best: { name: string; edits: number } | undefined;
   for (const name of known) {
-    // A length difference is a lower bound; a word from outside may have a million letters.
+    // A difference in length needs as many edits; a word from outside may have a million letters.
     if (Math.abs(word.length - name.length) > limit) continue;
     const edits = distance(word.toLowerCase(), name.toLowerCase());
     if (edits <= limit && (!best || edits < best.edits)) best = { name, edits };

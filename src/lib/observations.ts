@@ -1,11 +1,14 @@
-/** Observations that wait until somebody fetches them: where nobody does, the newest are kept. */
+/** Keeps observations until somebody fetches them; where nobody does, only the newest are kept. */
 export interface Observations<T> {
   note(observed: T): void;
-  /** Gives them and keeps none. */
+  /** Gives all observations and keeps none. */
   take(): readonly T[];
 }
 
-/** More than happens between two looks of a program that looks at all. */
+/**
+ * Number of observations kept: more than happen between two fetches of a program that fetches at
+ * all.
+ */
 const KEPT_MAX = 5_000;
 
 export function createObservations<T>(): Observations<T> {

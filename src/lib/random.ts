@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto';
 
 export interface Random {
-  /** Uniform in [0, 1). */
+  /** Gives a uniform number in [0, 1). */
   next(): number;
-  /** Uniform integer in [min, max], both included. */
+  /** Gives a uniform integer in [min, max], both included. */
   int(min: number, max: number): number;
-  /** A random element; the list must not be empty. */
+  /** Gives a random element; the list must not be empty. */
   pick<T>(list: readonly T[]): T;
-  /** True with probability `p`. */
+  /** Gives true with probability `p`. */
   chance(p: number): boolean;
   bytes(length: number): Buffer;
 }
@@ -29,7 +29,7 @@ function fromNext(next: () => number, bytes: (length: number) => Buffer): Random
 }
 
 export function systemRandom(): Random {
-  // 48 bits, because more would round up to 1.
+  // A random number has 48 bits, because more could round up to 1.
   return fromNext(
     () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
     (length) => randomBytes(length),
@@ -55,8 +55,8 @@ export function seededRandom(seed: number): Random {
 const BASE32 = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
 /**
- * A ULID: 10 characters of time, 16 random ones. Sorts by creation time and reads well in a log.
- * Source: github.com/ulid/spec.
+ * Makes a ULID: 10 characters of time, 16 random ones. Such an id sorts by creation time and reads
+ * well in a log. Source: github.com/ulid/spec.
  */
 export function createId(nowMs: number, random: Random): string {
   let time = '';

@@ -15,7 +15,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself: only for sending or verifying. */
+  /** Gives the secret's value, only for sending or verifying. */
   reveal(): string {
     return this.#value;
   }
@@ -33,7 +33,7 @@ export class Secret {
   }
 }
 
-/** Stands for a secret that could not be read, for code that may never need its value. */
+/** A secret that could not be read, for code that may never need its value. */
 export class AbsentSecret extends Secret {
   readonly problem: string;
   readonly #error: ConfigError;
@@ -50,16 +50,16 @@ export class AbsentSecret extends Secret {
 }
 
 export interface Scrubber {
-  /** Replaces this value (and its usual encodings) from now on. */
+  /** Removes this value, and its usual encodings, from every text from now on. */
   register(value: string, name: string): void;
   scrub(text: string): string;
 }
 
-/** Shorter values would blank out innocent words. */
+/** Minimum characters of a value to remove; shorter ones would blank out innocent words. */
 const SECRET_CHARS_MIN = 6;
 
 /**
- * Values remembered per name: a new token displaces an old one, never a secret of the
+ * Number of values remembered per name: a new token displaces an old one, never a secret of the
  * configuration, which is registered once.
  */
 const VALUES_PER_NAME_MAX = 64;
@@ -71,7 +71,7 @@ function formsOf(value: string): ReadonlySet<string> {
   return new Set([
     value,
     once,
-    // JSON nested as text within JSON, up to three times.
+    // These forms are for JSON nested as text within JSON, up to three times.
     escaped(once),
     escaped(escaped(once)),
     encodeURIComponent(value),
@@ -81,9 +81,9 @@ function formsOf(value: string): ReadonlySet<string> {
 }
 
 export function createScrubber(): Scrubber {
-  /** Name → value → searched forms; oldest value first. */
+  /** Forms to search for, by the secret's name and value; the oldest value comes first. */
   const known = new Map<string, Map<string, ReadonlySet<string>>>();
-  /** Longest first, because a value within another would leave the rest visible. */
+  /** All forms, the longest first, because a value within another would leave the rest visible. */
   let forms: readonly (readonly [form: string, name: string])[] = [];
   return {
     register(value, name) {

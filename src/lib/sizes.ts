@@ -1,7 +1,7 @@
 /**
- * The order of sizes as people lay them out: XS, S, M, L; 34, 36; 27/32, 28/30; 98/104; ages; one
- * size; other words; assortments last. Letters' case makes no difference, except as the last
- * resort: no two texts that differ are equal, so that every list has one order only.
+ * Sorts sizes as people lay them out: XS, S, M, L; 34, 36; 27/32, 28/30; 98/104; ages; one size;
+ * other words; assortments last. Letters' case makes no difference, except as the last resort: no
+ * two texts that differ are equal, so that every list has one order only.
  */
 
 const LETTERS = [
@@ -13,9 +13,9 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 const ONE_SIZE = /^(?:one[ -]?size|os|o\/s|1[ -]?size|uni(?:size|que)?|tu|free[ -]?size)$/i;
 const ASSORTMENT = /\b(?:ass(?:t|ort\w*)?|sort(?:ed|iment)?|(?:pre)?packs?|mix(?:ed)?)\b/i;
-/** Months or years of a child: 6M, 12-18 months, 2Y, 3/4 yrs. */
+/** Matches a child's age in months or years: 6M, 12-18 months, 2Y, 3/4 yrs. */
 const AGE = /^(\d+)(?:[-/](\d+))? ?(M(?:TH|ONTH)?S?|Y(?:R|EAR)?S?)$/;
-/** EU 38, W32 L34, 32/34, 75B, 36,5, 36 1/2. */
+/** Matches a size by number: EU 38, W32 L34, 32/34, 75B, 36,5, 36 1/2. */
 const NUMBER = /^(?:[A-Z]{1,3}[ .]?)?(\d+)([.,]\d+|½| 1\/2)?(?:[/ xX-]+[A-Z]?(\d+))?/;
 
 type Place = readonly [group: number, first: number, second: number];
@@ -28,7 +28,7 @@ const OTHER_GROUP = 4;
 const ASSORTMENT_GROUP = 5;
 const MONTHS_OF_YEAR = 12;
 
-/** Index of `M`, `3XL`, `Large`; -1: no letters of a size. */
+/** Rank of a size by letters (`M`, `3XL`, `Large`); -1: it is no such size. */
 function letterPlace(size: string): number {
   const [, count, letter] = /^(\d)X([SL])$/.exec(size) ?? [];
   const letters = count === undefined ? size : `${'X'.repeat(Number(count))}${letter}`;
@@ -80,8 +80,8 @@ export function compareSizes(a: string, b: string): number {
 }
 
 /**
- * Sizes in their order, each once. Those of `own` come first, in its order, letters' case and
- * spaces around them aside.
+ * Sorts sizes, each once. Sizes in `own` come first, in its order; letters' case and spaces around
+ * them make no difference there.
  */
 export function sortSizes(sizes: readonly string[], own: readonly string[] = []): string[] {
   const key = (size: string): string => size.trim().toUpperCase();

@@ -1,19 +1,22 @@
-/** Strings: absent and equal texts, codes, encodings, locales, display, words of a shell. */
+/**
+ * Helpers for strings: absent and equal texts, codes, encodings, locales, display, words of a
+ * shell.
+ */
 import { isUtf8 } from 'node:buffer';
 
-/** Null for an empty text, which says no more than an absent one. */
+/** Turns an empty text into null, because it says no more than an absent one. */
 export function emptyToNull(text: string | null | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }
 
-/** Normalized name, for comparison in rules. */
+/** Normalizes a name for comparison in rules; null: none. */
 export function nameOf(text: string | null | undefined): string | null {
   return emptyToNull(nameKey(text ?? ''));
 }
 
 /**
- * Upper-cases a country or currency code, as rules and the ERP write them. Other text stays
- * unchanged: odd, but not absent.
+ * Upper-cases a country or currency code, as rules and the ERP write them. Any other text stays
+ * unchanged: it is odd, but not absent.
  */
 function codeOf(text: string | null | undefined, letters: number): string | null {
   const code = text?.trim() ?? '';
@@ -31,14 +34,14 @@ export function currencyOf(text: string | null | undefined): string | null {
 }
 
 /**
- * Key of a name regardless of surrounding spaces and Unicode form. The service treats such names as
+ * Normalizes surrounding spaces and Unicode form of a name. The service treats such names as
  * different, people do not: lookups treat them as equal, and requests use the service's spelling.
  */
 export function nameKey(name: string): string {
   return name.normalize('NFC').trim();
 }
 
-/** Spelling of the name among these: exact, else the only equivalent one. */
+/** Finds the spelling of a name among these: the exact one, else the only equivalent one. */
 export function spellingIn(name: string, names: readonly string[]): string | undefined {
   if (names.includes(name)) return name;
   const key = nameKey(name);
@@ -50,7 +53,9 @@ export function spellingIn(name: string, names: readonly string[]): string | und
 const BEFORE = ['', ' '];
 const BEHIND = ['', ' ', '  ', '\t', '\u00a0'];
 
-/** Likely spellings for a database lookup, including the spaces that accounts use. */
+/**
+ * Lists likely spellings of a name for a database lookup, with the extra spaces that accounts use.
+ */
 export function spellingsOf(name: string): readonly string[] {
   const key = nameKey(name);
   const forms = new Set([key, key.normalize('NFD')]);
@@ -60,9 +65,9 @@ export function spellingsOf(name: string): readonly string[] {
   return [...new Set([name, ...spelt])];
 }
 
-// Files that people write must be UTF-8, because another encoding changes their words.
+// A file that a person writes must be UTF-8, because another encoding changes its words.
 
-/** Position of the first bytes that are not UTF-8, from 1; undefined: all valid. */
+/** Line and column, from 1, of the first bytes that are not UTF-8; undefined: all are valid. */
 export function notUtf8At(
   bytes: Buffer,
 ): { readonly line: number; readonly column: number } | undefined {
@@ -72,11 +77,11 @@ export function notUtf8At(
   return { line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
 }
 
-/** Control characters, and those that reverse the writing direction. */
+/** Matches control characters, and those that reverse the writing direction. */
 const STEERING = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 const ESCAPES: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
-/** The character as a JSON escape. */
+/** Writes a character as a JSON escape. */
 function escapeOf(character: string): string {
   return ESCAPES[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
@@ -88,12 +93,12 @@ export function visible(text: string, kept = ''): string {
   return text.replace(STEERING, (one) => (kept.includes(one) ? one : escapeOf(one)));
 }
 
-/** The canonical form of a tag such as `de-DE`; undefined: it is none that is known. */
+/** Gives the canonical form of a locale such as `de-DE`; undefined: the locale is unknown. */
 export function knownLocale(text: string): string | undefined {
   try {
     return Intl.NumberFormat.supportedLocalesOf(text)[0];
   } catch {
-    // No well-formed tag.
+    // The text is no well-formed locale.
     return undefined;
   }
 }
@@ -104,17 +109,17 @@ export function hasDecimalComma(locale: string): boolean {
   return parts.some(({ type, value }) => type === 'decimal' && value === ',');
 }
 
-/** A word that a POSIX shell gives on to a program as it is. */
+/** Quotes a word so that a POSIX shell passes it to a program as it is. */
 export function quotedForShell(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** Quoted only where a shell would read something into it. */
+/** Quotes a word only where a shell would change it. */
 export function shellWord(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : quotedForShell(text);
 }
 
-/** A part of an address without its percent-encoding; undefined: a % in it stands for nothing. */
+/** Decodes the percent-encoding in part of an address; undefined: a % in it stands for nothing. */
 export function decodedPart(part: string): string | undefined {
   try {
     return decodeURIComponent(part);

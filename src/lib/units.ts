@@ -1,4 +1,7 @@
-/** Durations, sizes and times as people write them: `15m`, `1h30m`, `64MiB`, `2026-03-31`. */
+/**
+ * Reads and writes durations, sizes and times as people write them: `15m`, `1h30m`, `64MiB`,
+ * `2026-03-31`.
+ */
 
 const DURATION_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 const SIZE_BYTES = {
@@ -16,12 +19,12 @@ function unitOf<T extends Record<string, number>>(table: T, name: string): numbe
 }
 
 /**
- * A million days. Longer durations count as this: "never" is written as a row of nines, and a time
- * beyond the calendar cannot be stored or compared.
+ * Longest duration: a million days. Longer ones count as this: people write "never" as a row of
+ * nines, and a time beyond the calendar cannot be stored or compared.
  */
 export const DURATION_MS_MAX = 1_000_000 * DURATION_MS.d;
 
-/** Milliseconds, or undefined when the text is no duration. A number needs a unit. */
+/** Reads a duration as milliseconds; undefined: the text is none. Every number needs a unit. */
 export function parseDuration(text: string): number | undefined {
   if (!/^(\d+(\.\d+)?(ms|s|m|h|d))+$/.test(text)) return undefined;
   let total = 0;
@@ -34,24 +37,24 @@ export function parseDuration(text: string): number | undefined {
 const MOMENT = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(Z|[+-]\d\d:?\d\d)?)?$/;
 
 /**
- * Epoch ms of a day or a moment, in UTC unless it says otherwise; undefined: invalid. JavaScript
- * itself takes `7` for a year, and a moment without a zone as local.
+ * Reads a day or a moment as epoch ms, in UTC unless it names a zone; undefined: invalid.
+ * JavaScript itself takes `7` for a year, and a moment without a zone as local.
  */
 export function parseTime(text: string): number | undefined {
   const [, day = '', time = '00:00', zone = 'Z'] = MOMENT.exec(text) ?? [];
   const start = Date.parse(`${day}T00:00Z`);
-  // JavaScript would turn February 31 into a day in March.
+  // February 31 is invalid; JavaScript would turn it into a day in March.
   if (Number.isNaN(start) || !new Date(start).toISOString().startsWith(day)) return undefined;
   const at = Date.parse(`${day}T${time}${zone}`);
   return Number.isNaN(at) ? undefined : at;
 }
 
-/** Strict form for decisions: a time of day needs its zone. */
+/** Reads a time strictly, for decisions: a time of day needs its zone. */
 export function parseExactTime(text: string): number | undefined {
   return /^[\d-]+$|T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? parseTime(text) : undefined;
 }
 
-/** Bytes, or undefined when the text is no size. */
+/** Reads a size as bytes; undefined: the text is no size. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)$/.exec(text);
   if (!match) return undefined;
@@ -59,7 +62,7 @@ export function parseSize(text: string): number | undefined {
   return Number.isFinite(bytes) ? Math.round(bytes) : undefined;
 }
 
-/** A duration in its one or two largest units: `2d 3h`, `15m`, `40s`, `250ms`. */
+/** Writes a duration in its one or two largest units: `2d 3h`, `15m`, `40s`, `250ms`. */
 export function formatDuration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}ms`;
   const parts: string[] = [];
@@ -73,7 +76,7 @@ export function formatDuration(ms: number): string {
   return parts.join(' ');
 }
 
-/** A size in the largest unit that keeps it at 1 or more: `12.3 MiB`. */
+/** Writes a size in the largest unit that keeps it at 1 or more: `12.3 MiB`. */
 export function formatSize(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let [size, unit] = [bytes, 0];

@@ -1,20 +1,23 @@
 /**
- * Standard Webhooks 1.0.0, the part that both sides share: what is signed, and by which key. The
- * inbox checks what comes with it, notifications are sent with it.
+ * Signatures of Standard Webhooks 1.0.0: the signed text and the key. The inbox verifies events
+ * with them, notifications are signed with them.
  */
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 
-/** Bytes of a secret as relays hand it out (`whsec_…` or `whpk_…`). */
+/** Decodes a signing secret as relays hand it out (`whsec_…` or `whpk_…`) into the key's bytes. */
 export function keyBytes(secret: string): Buffer {
   return Buffer.from(secret.replace(/^(?:whsec_|whpk_)/, ''), 'base64');
 }
 
-/** A prepared key; raw bytes make each HMAC five times as expensive (measured). */
+/**
+ * Prepares a key for many signatures; with raw bytes each HMAC is five times as expensive
+ * (measured).
+ */
 export function hmacKeyOf(secret: string): KeyObject {
   return createSecretKey(keyBytes(secret));
 }
 
-/** Signed text before the body; `timestamp` in seconds, as it stands in the header. */
+/** Gives the part of the signed text before the body; `timestamp` in seconds, as in the header. */
 export function signedPrefix(id: string, timestamp: string): string {
   return `${id}.${timestamp}.`;
 }
@@ -23,7 +26,9 @@ export function hmacOf(key: KeyObject, prefix: string, body: Uint8Array | string
   return createHmac('sha256', key).update(prefix).update(body).digest();
 }
 
-/** Headers of a message of ours; the same id again is the same message again. */
+/**
+ * Signs a message of ours and gives its headers; the same id again means the same message again.
+ */
 export function signatureHeaders(
   secret: string,
   { id, at, body }: { readonly id: string; readonly at: number; readonly body: string },

@@ -1,12 +1,12 @@
 /**
- * One way to parse YAML that people write: version 1.2, no merge keys, no duplicate keys, and the
+ * Parses YAML that people write, in one way: version 1.2, no merge keys, no duplicate keys, and the
  * place of every offset. Configuration and rules build on it.
  */
 import { type Document, LineCounter, parseDocument } from 'yaml';
 
 export interface ParsedYaml {
   readonly document: Document.Parsed;
-  /** Line and column of an offset, both from 1. */
+  /** Gives line and column of an offset in the text, both from 1. */
   placeAt(offset: number): { readonly line: number; readonly column: number };
 }
 
@@ -19,7 +19,7 @@ export function parseYaml(text: string): ParsedYaml {
     uniqueKeys: true,
     merge: false,
     prettyErrors: false,
-    // The parser's own warnings about keys would go past the log.
+    // The parser must not print warnings about keys itself, because they would go past the log.
     logLevel: 'error',
     lineCounter: lines,
   });

@@ -1,7 +1,7 @@
-/** How requests say who asks for a change, and why. */
+/** Body members by which a request names the person who asks for a change, and the reason. */
 import { z } from 'zod';
 
-/** The user of the machine who has the token, as the command line claims: nobody proved it. */
+/** Name of the machine's user who has the token, as the command line claims: nothing proves it. */
 const actor = z
   .string()
   .min(1)
@@ -10,7 +10,7 @@ const actor = z
 
 export const actorFields = { actor, reason: z.string().max(1_000) };
 
-/** The same of what nobody may do without saying why. */
+/** Members of a request for an act that nobody may do without a reason. */
 export const actorWithReason = {
   ...actorFields,
   reason: z.string().trim().min(1, 'a reason is needed').max(1_000),

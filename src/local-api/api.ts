@@ -19,9 +19,12 @@ import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { localFile } from './ask.ts';
 
-/** Routes that belong together, and who may ask for them. */
+/** Routes that belong together, with the access that they need. */
 export interface RouteGroup {
-  /** `operator`: who has the token of `local.json`. `open`: anybody, or the group checks itself. */
+  /**
+   * Access to the routes: `operator`: with the token of `local.json`; `open`: without, or the group
+   * checks access itself.
+   */
   readonly access: 'open' | 'operator';
   /** Routes that are also answered under a name of `local.hostNames`; left out: none. */
   readonly underOtherNames?: readonly string[];
@@ -39,7 +42,7 @@ export interface LocalApiOptions {
   readonly host: string;
   readonly port: number;
   readonly dataDir: string;
-  /** Further names for health and metrics. */
+  /** Host names beyond those of this machine under which health and metrics are answered, too. */
   readonly hostNames: readonly string[];
 }
 
@@ -62,7 +65,10 @@ function installGroup(app: FastifyInstance, group: RouteGroup, token: string): v
   });
 }
 
-/** Fastify's refusal of a body: no JSON, too large, or of another type; told without the body. */
+/**
+ * Answer to a body that Fastify refuses (no JSON, too large, or of another type), without a word of
+ * the body; undefined: another error.
+ */
 function bodyRefusal(
   error: unknown,
   request: FastifyRequest,
@@ -81,7 +87,7 @@ function createApp(
   const app = createHttpServer(log);
   const routes = groups.flatMap(({ underOtherNames = [] }) => underOtherNames);
   guardBrowser(app, { hasCookies: false, others: { names, routes } });
-  // The usual answer repeats what was asked for.
+  // Fastify's own answer would repeat the path that was asked for.
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ code: 'local.not_found', message: 'there is no such path' }),
   );
@@ -105,7 +111,7 @@ function createApp(
   return app;
 }
 
-/** A worker: listens until the signal aborts. */
+/** Creates the worker of the local API, which listens until the signal aborts. */
 export function createLocalApi(deps: LocalApiDeps, options: LocalApiOptions) {
   const { host, port, dataDir, hostNames } = options;
   return {

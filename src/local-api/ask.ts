@@ -1,6 +1,6 @@
 /**
- * Asks a program directly, and never through a proxy: Node makes one of the dispatcher that all
- * share where `NODE_USE_ENV_PROXY` is set, and the token of the local API would travel to it.
+ * Sends HTTP requests directly, never through a proxy. With `NODE_USE_ENV_PROXY` Node turns its
+ * global dispatcher into a proxy's, and the token of the local API would travel to it.
  */
 import { join } from 'node:path';
 import { Agent, request } from 'undici';

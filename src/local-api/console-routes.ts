@@ -15,7 +15,7 @@ export interface ConsoleRouteDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly entrance: Entrance;
-  /** Address of the pages, while they are served. */
+  /** Address of the console's pages; undefined while none are served. */
   readonly url: () => string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Routes for a person's decisions about deliveries: accept and the others, undo, note. */
+/** Routes for a person's acts on deliveries: accept, hold, reject, release, undo and note. */
 import { z } from 'zod';
 import { bulkAct, noteAct, reviewQuery } from '../console/acts.ts';
 import { filterOf } from '../console/filter.ts';
@@ -12,7 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { actorFields, actorWithReason } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
-/** Deliveries of one request; more than that nobody has looked at one by one. */
+/** Most deliveries of one request; nobody has looked at more of them one by one. */
 const DELIVERIES_MAX = 500;
 
 const delivery = z.string().min(1).max(100);

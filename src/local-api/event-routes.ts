@@ -6,7 +6,7 @@ import type { Actor } from '../store/audit.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
-/** Ids of one request; more are replayed by time. */
+/** Most event ids of one request; more events are replayed by time. */
 const IDS_MAX = 10_000;
 
 const replayBody = z
@@ -22,7 +22,7 @@ const plainBody = z.strictObject(actorFields);
 
 export interface EventRouteDeps {
   readonly events: EventOperations;
-  /** A fresh link; it works once and opens everything. */
+  /** Makes a link into the relay's portal, which works once and opens all of it. */
   readonly openPortal: (actor: Actor) => Promise<PortalLink>;
 }
 

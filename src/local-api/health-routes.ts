@@ -1,19 +1,21 @@
 /**
- * How the daemon is, for programs that watch it; no token, because it tells no business.
+ * Health of the daemon, for programs that monitor it; no token, because it reveals nothing of the
+ * business.
  *
- * `/healthz` 200 while the process works and no worker is stuck. `/readyz` 200 while events can be
- * received and kept; whether the service is up does not matter for that. `/metrics` for Prometheus.
+ * `/healthz`: 200 while the process works and no worker is stuck. `/readyz`: 200 while events can
+ * be received and kept; whether the service is up does not matter for that. `/metrics`: for
+ * Prometheus.
  */
 import type { FastifyInstance } from 'fastify';
 import type { Metrics } from '../ops/metrics/metrics.ts';
 import type { RouteGroup } from './api.ts';
 
 export interface Health {
-  /** Why the process should be restarted; none: it works. */
+  /** Reasons to restart the process; none: it works. */
   readonly ill: () => readonly string[];
-  /** Why events cannot be taken; none: they can. */
+  /** Reasons why events cannot be received; none: they can. */
   readonly unready: () => readonly string[];
-  /** Made when somebody asks for the first time. */
+  /** Metrics, created at the first request. */
   readonly metrics: () => Promise<Metrics>;
 }
 

@@ -1,13 +1,13 @@
 /**
- * The HTTP door for programs of the ERP: `/api/orders`, `/api/pending-refunds`, `/api/documents`,
- * and `/api/outcomes` of deliveries.
- * Each program has a token of its own from the configuration, which opens nothing else here. The
- * answer to a hand-in is its receipt, whatever came of it:
+ * Routes of the HTTP intake channel, for programs of the ERP: `/api/orders`,
+ * `/api/pending-refunds`, `/api/documents`, and `/api/outcomes` of deliveries.
+ * Each program has a token of its own from the configuration, which gives access to nothing else
+ * here. A submitted document is answered with its receipt:
  *
- *   202 taken   200 handed in before   409 reference or key of another document   422 mistakes
+ *   202 taken   200 submitted before   409 reference or key of another document   422 mistakes
  *
- * Whatever is wrong with the request itself is `{code, message, nextStep}`: 400 (no JSON, a wrong
- * header), 401, 404, 413 (too large), 415 (not application/json).
+ * A request that is wrong itself is answered with `{code, message, nextStep}`: 400 (no JSON, a
+ * wrong header), 401, 404, 413 (too large), 415 (not application/json).
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -48,7 +48,7 @@ const KINDS: Readonly<Record<string, string>> = {
 const REFUSED_WITH = { invalid: 422, conflict: 409, key_reused: 409 } as const;
 
 function clientOf({ clients }: IntakeRouteDeps, { headers }: FastifyRequest): string | undefined {
-  // The name of the scheme is the same in small letters.
+  // HTTP ignores the case of an authentication scheme's name.
   const written = (headers.authorization ?? '').replace(/^bearer +/i, 'Bearer ');
   const given = Buffer.from(sha256(written));
   const known = clients.filter(({ token }) =>
@@ -120,7 +120,7 @@ async function submit(
   try {
     [handed] = await deps.intake.submit([delivered]);
   } catch (error) {
-    // Not thrown on: the log tells once that the disk is short, and not at each request.
+    // A full disk is not an error to log here: the log reports it once, and not at each request.
     if (!(error instanceof RetryLaterError)) throw error;
     return refuse(reply, 503, 'no_room', error.message);
   }
@@ -131,7 +131,10 @@ async function submit(
 
 const OUTCOMES_MAX = 500;
 
-/** Outcomes of deliveries, by the numbers that a program has read up to. */
+/**
+ * Installs the route for outcomes of deliveries. A program names the last outcome id that it has,
+ * and gets those that follow.
+ */
 function installOutcomes(app: FastifyInstance, { store }: IntakeRouteDeps): void {
   app.get('/api/outcomes', async (request, reply) => {
     const query = outcomesQuery.safeParse(request.query);
@@ -171,7 +174,7 @@ function jsonOf(text: string): unknown {
   throw Object.assign(new Error(message.join('; ')), { statusCode: 400 });
 }
 
-/** Errors of the request itself; what is not the client's fault goes to the log. */
+/** Answers an error of the request with 4xx and its text, any other with 503. */
 function onError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const status = isJsonObject(error) ? Number(error.statusCode) : 500;
   const isOurs = error instanceof SelvedgeError || !(status >= 400 && status < 500);
@@ -189,7 +192,8 @@ export function intakeRoutes(deps: IntakeRouteDeps): RouteGroup {
     access: 'open',
     install(app) {
       app.setErrorHandler(onError);
-      // None for text/plain; and the framework's own does not say where a body is no JSON.
+      // Removes Fastify's parsers: that for text/plain would take such bodies, and that for JSON
+      // does not say where a body is no JSON.
       app.removeAllContentTypeParsers();
       app.addContentTypeParser<string>(
         'application/json',

@@ -1,4 +1,4 @@
-/** Route that sends a test through each channel: `/api/notify/test`. */
+/** Route that sends a test message through each channel: `/api/notify/test`. */
 import { z } from 'zod';
 import type { TriedChannel } from '../ops/notify/try-channels.ts';
 import type { Actor } from '../store/audit.ts';

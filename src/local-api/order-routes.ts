@@ -1,4 +1,4 @@
-/** Route that forgets what is stored of the people in an order. */
+/** Route that forgets stored names and addresses of the people in an order: `/api/forget`. */
 import { z } from 'zod';
 import type { Actor } from '../store/audit.ts';
 import { actorWithReason } from './actor.ts';

@@ -6,7 +6,7 @@ import type { RouteGroup } from './api.ts';
 const body = z.strictObject({
   ...actorWithReason,
   target: z.enum(PAUSE_TARGETS),
-  /** A kind of push, or a stream; empty: all of the target. */
+  /** Kind of push, or stream, to pause or resume; empty: everything that the target has. */
   name: z.string().max(100).default(''),
 });
 

@@ -1,4 +1,4 @@
-/** Routes that begin and end the feed for a copy in PostgreSQL: `/api/plane/init`, `…/remove`. */
+/** Routes that start and end the feed for the copy in PostgreSQL: `/api/plane/init`, `…/remove`. */
 import { z } from 'zod';
 import type { Actor } from '../store/audit.ts';
 import { actorFields } from './actor.ts';

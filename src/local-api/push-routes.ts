@@ -19,7 +19,7 @@ export interface PushRouteDeps {
 const BODY_BYTES_MAX = 4_194_304;
 const DOCUMENTS_MAX = 200;
 const IDS_MAX = 1_000;
-/** Receipts read between two turns of the event loop. */
+/** Receipts read before the event loop gets its turn. */
 const SLICE = 20;
 
 const payloads = {

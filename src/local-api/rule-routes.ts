@@ -7,11 +7,11 @@ import type { RouteGroup } from './api.ts';
 
 const DAY_MS = 86_400_000;
 export const ARMED_MS_MIN = 60_000;
-/** A rule that nobody has looked at for longer than a year is not armed any more. */
+/** Most ms for which a rule can be armed: after a year, somebody must look again. */
 export const ARMED_MS_MAX = 366 * DAY_MS;
 const DECISIONS_MAX = 500;
 
-/** An act that only prepares an arming needs no reason. */
+/** Members of a request that only prepares an arming, which needs no reason. */
 const actorMaySay = { ...actorFields, reason: actorFields.reason.default('') };
 
 const ruleId = z.string().min(1).max(100);
@@ -40,7 +40,7 @@ const reportBody = z.strictObject({
 const reloadBody = z.strictObject({
   ...actorFields,
   dryRun: z.boolean().optional(),
-  /** A preview that a person agreed to. */
+  /** Preview that a person agreed to; a reload that would do something else is refused. */
   agreed: z.strictObject({ rules: z.string(), mode: z.string() }).optional(),
 });
 const breakerBody = z.strictObject(actorWithReason);

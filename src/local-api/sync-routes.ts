@@ -5,7 +5,7 @@ import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
 const runBody = z.strictObject({ ...actorFields, stream: z.string(), full: z.boolean() });
-/** `which`: the name of a stream, or the number of a run. */
+/** Body of a release; `which` is the name of a stream, or the number of a run. */
 const releaseBody = z.strictObject({ ...actorFields, which: z.string().min(1) });
 const previewBody = z.strictObject({ ...actorFields, which: z.string().min(1) });
 const plainBody = z.strictObject(actorFields);

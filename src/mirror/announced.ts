@@ -10,15 +10,21 @@ export interface Announced {
   readonly thing: 'delivery' | 'refund';
   readonly id: number;
   readonly orderId: number;
-  /** Undefined: only its existence was announced. */
+  /** Announced status; undefined: the event announced only that the delivery or refund exists. */
   readonly status?: string | undefined;
-  /** Epoch ms, by the relay's clock. */
+  /** Time at which the event was sent: epoch ms by the relay's clock. */
   readonly sentAt: number;
 }
 
-/** Maximum wait for an announced delivery or refund; a sweep finds it later anyway. */
+/**
+ * Milliseconds for which a read waits for an announced delivery or refund; a sweep finds it later
+ * anyway.
+ */
 export const UNSEEN_MS_MAX = 7_200_000;
-/** Maximum wait for its status, because somebody may have changed it again before our read. */
+/**
+ * Milliseconds of waiting for an announced status: somebody may have changed it again before our
+ * read.
+ */
 const STATUS_MS_MAX = 120_000;
 
 const THINGS = {
@@ -26,7 +32,10 @@ const THINGS = {
   refund: { table: 'refund', key: 'order_refund_id', member: 'orderRefundId' },
 } as const;
 
-/** Keeps the latest announcement of each; an older one that arrives later is ignored. */
+/**
+ * Keeps the latest announcement of each delivery and refund, and ignores older ones that arrive
+ * later.
+ */
 export async function noteAnnounced(
   tx: Tx,
   announced: readonly Announced[],
@@ -60,7 +69,7 @@ async function isSeen(db: Db, orderId: number, waiting: Waiting, now: number): P
     where ${sql.ref(key)} = ${waiting.thing_id} and order_id = ${orderId}`.execute(db);
   const [row] = rows;
   const id = String(waiting.thing_id);
-  // A quarantined row proves that it exists.
+  // A quarantined row proves that the delivery or refund exists.
   if (!row) return (await quarantinedAmong(db, [waiting.thing], member, [id])).has(id);
   const isOver = now - waiting.since > STATUS_MS_MAX;
   return waiting.status === null || waiting.status === row.status || isOver;
@@ -69,11 +78,17 @@ async function isSeen(db: Db, orderId: number, waiting: Waiting, now: number): P
 export interface Unseen {
   readonly thing: string;
   readonly id: number;
-  /** Waited for longer than {@link UNSEEN_MS_MAX}; the wait ends. */
+  /**
+   * Whether the delivery or refund was waited for longer than {@link UNSEEN_MS_MAX}, so that
+   * waiting ends.
+   */
   readonly isGivenUp: boolean;
 }
 
-/** Compares an order's announcements with a read, and removes those that were seen. */
+/**
+ * Compares the announcements of an order with what a read of it showed, and removes those that were
+ * seen.
+ */
 export async function unseenOf(
   db: Db,
   orderId: number,

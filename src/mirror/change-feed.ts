@@ -1,21 +1,23 @@
 /**
- * Appends to the change feed. Reads the end of the feed, writes `change` and `change_hour` in the
- * caller's transaction, so that both say the same after a stop.
+ * Appends to the change feed: reads the feed's last number, and writes `change` and `change_hour`
+ * in the caller's transaction, so that both say the same after a stop.
  */
 import { insertKeys, insertRows, lastChange, type SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Members that all entries of one append share. */
+/** Members that all entries of one append to the change feed share. */
 export interface FeedCause {
-  /** Epoch milliseconds. */
+  /** Time of the change, epoch ms. */
   readonly at: number;
   readonly entity: string;
   readonly cause: string;
 }
 
-/** Notes the first entry of the hour, unless one is noted; `count` entries were just appended. */
+/**
+ * Notes the first feed entry of an hour, unless one is noted; `count` entries were just appended.
+ */
 async function noteHour(tx: Tx, at: number, count: number): Promise<void> {
   if (count === 0) return;
   const hour = Math.floor(at / HOUR_MS);
@@ -29,7 +31,7 @@ async function noteHour(tx: Tx, at: number, count: number): Promise<void> {
   await tx.insertInto('change_hour').values({ hour, first_seq }).execute();
 }
 
-/** Appends one entry a key, all with the same operation and nothing to compare. */
+/** Appends one feed entry per key, all with the same operation and without old and new values. */
 export async function appendKeys(
   tx: Tx,
   op: 'insert' | 'delete',
@@ -40,7 +42,7 @@ export async function appendKeys(
   await noteHour(tx, cause.at, keys.length);
 }
 
-/** Appends entries of rows that changed: `diff` is the JSON text of old and new values. */
+/** Appends feed entries of rows that changed: `diff` is the JSON text of old and new values. */
 export async function appendChanges(
   tx: Tx,
   entries: readonly (SqlRow & { readonly op: 'update' | 'restore' })[],

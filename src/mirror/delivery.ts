@@ -25,7 +25,7 @@ interface DeliveryRecord extends OpenRecord {
 
 const FINAL = new Set<unknown>(['rejected', 'canceled']);
 
-/** Explains why `after` cannot follow `before`; undefined: it can. */
+/** Explains why the status of row `after` cannot follow that of `before`; undefined: it can. */
 export function contradicts(what: string, before: SqlRow, after: SqlRow): string | undefined {
   if (!FINAL.has(before.status) || before.status === after.status) return undefined;
   return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
@@ -61,7 +61,8 @@ export const DELIVERY: EntityDefinition = {
     ],
   },
   isOfOrder: true,
-  // A link may hold the post code; the number of a parcel says nothing here.
+  // Tracking links are personal data, because a link may hold the post code; a parcel's number is
+  // not.
   personal: { tracking_links: '[]' },
   contradiction: (before, after) => contradicts('delivery', before, after),
 };
@@ -107,8 +108,8 @@ export function writeDeliveries(
 }
 
 /**
- * Tells whether the record equals the mirrored delivery except for its status: order, lines and
- * parcels. Then nothing else can have changed with it.
+ * Tells whether the record equals the mirrored delivery in all but its status: in order, lines and
+ * parcels. Only the status is then written, because nothing else changed.
  */
 export async function isMirroredContent(db: Db, record: DeliveryRecord): Promise<boolean> {
   const { values, lines = [] } = toRow(record);

@@ -1,5 +1,5 @@
 /**
- * The only way to write a mirrored table. Unchanged rows cost no write; a changed one writes its
+ * Writes mirrored rows; no other code does. Unchanged rows cost no write; a changed one writes its
  * row, its lines and one change feed entry in the caller's transaction. A read that *started*
  * earlier never overwrites one that started later, whatever the order in which they arrive.
  * Unmodelled members are kept in `extra` and count as content.
@@ -41,14 +41,12 @@ import {
 } from './rows/prepared.ts';
 import { noteShared } from './shared-number.ts';
 
-// Converts rows to the parameters of bulk statements.
+// The sizes of one colour have the same unmodelled members, and repeating these made up three
+// quarters of a variant's size. Neighbouring rows that agree refer to one entry of `variant_extra`;
+// views give every row its own. An entry counts its rows, and a trigger deletes it with the last of
+// them. Older rows keep their own copy until they change.
 
-// Unmodelled members of variants: the sizes of one colour share them, and repeating them made up
-// three quarters of a variant's size. Neighbouring rows that agree refer to one entry of
-// `variant_extra`; views give every row its own. An entry counts its rows and is deleted with the
-// last one (by a trigger). Older rows keep their own copy until they change.
-
-/** Compares JSON regardless of member order, which carries no meaning. */
+/** Compares two JSON texts regardless of member order, which carries no meaning. */
 function isSameExtra(old: SqlValue, now: SqlValue): boolean {
   const text = (value: SqlValue): string => canonicalJson(tryParseJson(String(value)));
   return old === now || text(old) === text(now);
@@ -63,7 +61,8 @@ async function nextId(tx: Tx): Promise<number> {
 }
 
 /**
- * Adds entries, a JSON array of `[extra, number of rows]`; returns the first id, the others follow.
+ * Adds entries to `variant_extra`, given as a JSON array of `[extra, number of rows]`. Returns the
+ * id of the first entry; the others follow.
  */
 async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
   const from = await nextId(tx);
@@ -77,7 +76,10 @@ async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
   return from;
 }
 
-/** Entry id of each row: its previous one if the content is the same, else a new one. */
+/**
+ * Id in `variant_extra` for each row: the row's previous one if the content is the same, else a new
+ * one.
+ */
 async function extraIdsOf(
   tx: Tx,
   rows: readonly PreparedRow[],
@@ -98,7 +100,7 @@ async function extraIdsOf(
   return rows.map(({ extra }, at) => kept[at] ?? ids.get(extra) ?? null);
 }
 
-/** Rows of a variants table by key, with their shared members filled in. */
+/** Stored rows of a variants table by key, with their shared unmodelled members filled in. */
 async function selectWithExtra(
   tx: Tx,
   { table, key }: ListTable,
@@ -110,22 +112,24 @@ async function selectWithExtra(
   return found.rows.map(({ shared, ...row }) => ({ ...row, extra: shared ?? row.extra ?? null }));
 }
 
-/** Columns equal in all rows of one write. */
+/** Columns that are equal in all rows of one write. */
 function constantsOf({ at, readSeq, source }: Provenance): SqlRow {
   const times = { first_seen_at: at, changed_at: at, deleted_at: null };
   return { ...times, read_seq: readSeq, source };
 }
 
-/** For rows whose unmodelled members are stored in `variant_extra`. */
+/** Empty `extra` of rows whose unmodelled members are in `variant_extra`. */
 const NO_EXTRA = { extra: '' };
 
-/** Values of {@link bulkOfRows} as a JSON array. */
+/** Values of one row for {@link bulkOfRows}, as a JSON array. */
 function textOf({ values, own, hash }: PreparedRow, extra: SqlValue): string {
   const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
   return `${values},${extra}${ownValues},"${hash}"]`;
 }
 
-/** `before`: stored versions of known rows. */
+/**
+ * Parameters of the statement that writes the rows; `before` has the stored versions of known rows.
+ */
 async function bulkOfRows(
   tx: Tx,
   { table, columns, ownColumns }: EntityDefinition,
@@ -162,7 +166,7 @@ async function bulkOfGroups(
 
 const NONE_BEFORE: ReadonlyMap<SqlValue, SqlRow> = new Map();
 
-/** For rows none of which is known. */
+/** Parameters of the statement that writes rows of which the mirror has none yet. */
 function bulkOf(
   tx: Tx,
   definition: EntityDefinition,
@@ -178,14 +182,14 @@ export interface WriteCounts {
   readonly inserted: number;
   readonly changed: number;
   readonly unchanged: number;
-  /** Rows older than the mirror's. */
+  /** Rows that were not written because the mirror has them from a later read. */
   readonly stale: number;
   readonly drastic: Drastic;
 }
 
 const NO_LINES: readonly SqlRow[] = [];
 
-/** Columns of a row by name, `extra` as JSON text. */
+/** Columns of a prepared row by name, with `extra` as JSON text. */
 function valuesOf(definition: EntityDefinition, { values, own, extra }: PreparedRow): SqlRow {
   const { columns, ownColumns = [] } = definition;
   const texts = [`${values}]`, `${own ?? '['}]`];
@@ -194,7 +198,7 @@ function valuesOf(definition: EntityDefinition, { values, own, extra }: Prepared
   return { ...Object.fromEntries(named), extra };
 }
 
-/** Last row of each key; a later duplicate wins. */
+/** The last row of each key, because a later duplicate replaces an earlier one. */
 function lastOfEach(rows: readonly PreparedRow[]): readonly PreparedRow[] {
   const byKey = new Map(rows.map((row) => [row.key, row]));
   return byKey.size === rows.length ? rows : [...byKey.values()];
@@ -232,7 +236,7 @@ async function readBefore(
 
 type Diff = Readonly<Record<string, readonly [unknown, unknown]>>;
 
-/** Changed members by name: old → new. */
+/** Changed columns of a row by name, each with its old and new value. */
 function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before): Diff {
   const old = before.rows.get(item.key) ?? {};
   const now = valuesOf(definition, item);
@@ -249,7 +253,7 @@ function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before)
   return diff;
 }
 
-/** Adds one change feed entry per row; a row without a diff is new. */
+/** Adds one change feed entry per written row; a row without a diff is new. */
 async function writeChanges(
   tx: Tx,
   definition: EntityDefinition,
@@ -293,7 +297,10 @@ async function writeLines(
   await insertRows(tx, table, [definition.key, ...columns], lines);
 }
 
-/** Removes rows whose number another order's row has, which stays (shared-number.ts). */
+/**
+ * Leaves out rows whose number a row of another order has already; that row stays
+ * (shared-number.ts).
+ */
 async function withoutShared(
   tx: Tx,
   definition: EntityDefinition,
@@ -317,7 +324,8 @@ const ORDER = 'order_id';
 const CONTRADICTION = 'contradiction';
 
 /**
- * Removes rows that contradict a final status; their incident stays open until an answer agrees.
+ * Leaves out rows that contradict a final status in the mirror, and opens an incident for each,
+ * which stays open until an answer agrees.
  */
 async function splitContradictions(
   tx: Tx,
@@ -344,7 +352,7 @@ async function splitContradictions(
   return kept;
 }
 
-/** Writes the rows of one answer. */
+/** Writes the rows of one answer to the mirror. */
 export async function upsertRows(
   tx: Tx,
   definition: EntityDefinition,
@@ -357,16 +365,19 @@ export async function upsertRows(
 }
 
 interface Comparison extends Before {
-  /** By key, for known rows. */
+  /** Differences between new and stored version by key, for rows that the mirror knows. */
   readonly diffs: ReadonlyMap<SqlValue, Diff>;
   readonly changed: readonly PreparedRow[];
   readonly unchanged: readonly PreparedRow[];
-  /** Unchanged rows whose hash an earlier release computed differently. */
+  /** Unchanged rows whose content hash an earlier release computed differently. */
   readonly rehashed: readonly PreparedRow[];
   readonly stale: number;
 }
 
-/** Compares rows with the mirror. */
+/**
+ * Compares prepared rows with the mirror: which are changed, unchanged or older than the stored
+ * ones.
+ */
 async function compareRows(
   tx: Tx,
   definition: EntityDefinition,
@@ -395,7 +406,7 @@ async function compareRows(
   return { ...before, diffs, changed, unchanged, rehashed, stale: items.length - fresh.length };
 }
 
-/** Counts drastic changes of rows that existed. */
+/** Counts the drastic changes among written rows that existed before. */
 function drasticIn(
   definition: EntityDefinition,
   written: readonly PreparedRow[],
@@ -406,7 +417,7 @@ function drasticIn(
   for (const item of written) {
     const old = rows.get(item.key);
     const diff = diffs.get(item.key);
-    // Restored rows are not compared, because they may have been gone for long.
+    // A restored row is not compared, because it may have been gone for long.
     if (!old || !diff || old.deleted_at !== null) continue;
     counter.note(old, (column) => {
       const change = diff[column];
@@ -418,7 +429,7 @@ function drasticIn(
   return counter.take();
 }
 
-/** Writes rows that were encoded before the transaction began. */
+/** Writes prepared rows, which were encoded before the transaction began. */
 export async function upsertPrepared(
   tx: Tx,
   definition: EntityDefinition,
@@ -436,14 +447,15 @@ export async function upsertPrepared(
   }
   await writeLines(tx, definition, written);
   await writeChanges(tx, definition, written, compared, provenance);
-  // Keeps the marks of documents exact. Bulk streams prove rows by their run instead, so that an
-  // unchanged row costs no write.
+  // Unchanged documents, too, get this read's number, by which a walk over the orders tells what it
+  // saw. Rows of bulk lists are proved by their run instead, so that an unchanged row costs no
+  // write.
   if (definition.lines) {
     const unchanged = compared.unchanged.map((item) => item.key);
     await raiseReadSeq(tx, definition.table, definition.key, unchanged, provenance.readSeq);
   }
-  // Updates outdated hashes, so that the next pull need not compare columns again. Hashes of
-  // documents stay, because decisions refer to them.
+  // Outdated hashes of list rows are replaced, so that the next pull need not compare columns
+  // again. Hashes of documents stay, because decisions refer to them.
   if (definition.ownColumns) {
     await setContentHashes(tx, definition.table, definition.key, compared.rehashed);
   }
@@ -459,7 +471,7 @@ export async function upsertPrepared(
 
 /**
  * Inserts rows without lines that are most likely all new, without looking them up first. Returns
- * undefined and writes nothing when one of them exists.
+ * undefined and writes nothing when one of the rows exists.
  */
 export async function insertAll(
   tx: Tx,

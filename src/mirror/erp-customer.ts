@@ -12,17 +12,20 @@ import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts
 
 export interface ErpCustomerRow {
   readonly accountNo: string;
-  /** In units (lib/money.ts) of `currency`; null: not given. */
+  /** Credit limit in units (lib/money.ts) of `currency`; null: the ERP gave none. */
   readonly creditLimit: number | null;
-  /** Amount owed, in units. */
+  /** Amount that the customer owes, in units (lib/money.ts); null: the ERP gave none. */
   readonly balance: number | null;
-  /** ISO code such as DKK. */
+  /** ISO code of the customer's currency, such as DKK; null: the ERP gave none. */
   readonly currency: string | null;
   readonly overdueDays: number | null;
   readonly blocked: boolean | null;
-  /** Time of the ERP's figures, epoch ms. */
+  /** Time of the ERP's figures, epoch ms; null: the ERP gave none. */
   readonly asOf: number | null;
-  /** Other fields of the ERP; those declared under `customer_fields` become facts. */
+  /**
+   * Other fields of the ERP about the customer; those declared under `customer_fields` become
+   * facts.
+   */
   readonly extra: JsonObject;
 }
 
@@ -54,14 +57,17 @@ function toRow(row: ErpCustomerRow): MirrorRow {
   return { values, extra: row.extra };
 }
 
-/** Constant, because one importer writes in the order in which it reads. */
+/**
+ * The read number is constant, because one importer writes customers in the order in which it
+ * reads.
+ */
 const READ_SEQ = 0;
 
 function provenanceAt(at: number): Provenance {
   return { source: 'exchange', readSeq: READ_SEQ, at };
 }
 
-/** Writes the customers of one import. */
+/** Writes the customers of one import to the mirror. */
 export function writeErpCustomers(
   tx: Tx,
   rows: readonly ErpCustomerRow[],
@@ -71,7 +77,7 @@ export function writeErpCustomers(
 }
 
 /**
- * Removes customers that the ERP no longer has. Returns how many existed; `writeErpCustomers`
+ * Removes customers that the ERP no longer has, and returns how many existed. `writeErpCustomers`
  * restores one that returns.
  */
 export function removeErpCustomers(

@@ -1,6 +1,7 @@
 /**
- * Forgetting an order in the mirror, its change feed and the quarantine. The rows stay with their
- * numbers, so that nothing is missing to those who count; hashes stay, because decisions name them.
+ * Removes personal data of an order from the mirror, its change feed and the quarantine. The rows
+ * stay with their numbers, so that nothing is missing to those who count; hashes stay, because
+ * decisions name them.
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -18,11 +19,11 @@ export interface MirroredOrder {
   readonly orderId: number;
   readonly reference: string | null;
   readonly orderNo: string | null;
-  /** When it was forgotten before. */
+  /** Time at which the order was forgotten before, epoch ms; null: never. */
   readonly forgottenAt: number | null;
 }
 
-/** Orders of this reference, whatever its letters; `id:7` names one by its id. */
+/** Orders with this reference, compared without regard to case; `id:7` names one by its id. */
 export async function ordersNamed(db: Db, name: string): Promise<MirroredOrder[]> {
   const id = /^id:(\d{1,15})$/.exec(name)?.[1];
   const rows = await db
@@ -43,7 +44,7 @@ export async function ordersNamed(db: Db, name: string): Promise<MirroredOrder[]
   }));
 }
 
-/** Numbers of what belongs to an order, by the name of the entity. */
+/** Keys of the rows that belong to an order, by the name of the entity. */
 export type OrderKeys = ReadonlyMap<string, readonly number[]>;
 
 /** Keys of the order and of its deliveries, refunds and pending refunds. */
@@ -62,7 +63,10 @@ export async function keysOfOrder(db: Db | Tx, orderId: number): Promise<OrderKe
   return keys;
 }
 
-/** Names what the service has not finished with, in words; empty: the order is over. */
+/**
+ * Describes in words each part of an order that the service has not finished; empty: the order is
+ * over.
+ */
 export async function unfinishedParts(db: Db | Tx, orderId: number): Promise<string[]> {
   const { rows } = await sql<{ readonly what: string }>`
     select 'order ' || order_id || ' is ' || status as what from sales_order
@@ -86,7 +90,10 @@ export async function unfinishedParts(db: Db | Tx, orderId: number): Promise<str
   return rows.map(({ what }) => what);
 }
 
-/** Leaves out what a change says of people: whole members, and the unmodelled ones of lines. */
+/**
+ * Removes personal data from the diff of a feed entry: whole columns, and the unmodelled members of
+ * lines.
+ */
 function blankedDiff({ personal = {} }: EntityDefinition, text: string): string {
   const diff = tryParseJson(text);
   if (!isJsonObject(diff)) return '{}';
@@ -132,7 +139,7 @@ async function forgetRows(
   );
 }
 
-/** Blanks what the mirror says of people in an order and all that belongs to it. */
+/** Blanks the personal data that the mirror has of an order and of all that belongs to it. */
 export async function forgetMirrored(
   tx: Tx,
   orderId: number,

@@ -1,6 +1,6 @@
 /**
- * Forgotten orders: what they say of people (addresses, comments, members without a column) is
- * blanked, and left out of whatever is read of them later. Numbers, states, lines and amounts stay.
+ * Forgotten orders: their personal data (addresses, comments, members without a column) is blanked,
+ * and left out of whatever is read of them later. Numbers, states, lines and amounts stay.
  */
 import { inKeys, type SqlRow, type SqlValue } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
@@ -8,7 +8,7 @@ import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 const NONE: ReadonlySet<SqlValue> = new Set();
 
-/** Filters the orders to those that were forgotten. */
+/** Gives those of the orders that were forgotten. */
 export async function forgottenAmong(
   tx: Tx,
   orderIds: readonly SqlValue[],
@@ -28,7 +28,7 @@ function blanked({ personal }: EntityDefinition, { values, lines }: MirrorRow): 
   return { values: { ...values, ...personal }, extra: {}, ...(bare && { lines: bare }) };
 }
 
-/** Blanks what the rows of forgotten orders say of people. */
+/** Blanks the personal data in rows of forgotten orders, before they are written. */
 export async function withoutForgotten(
   tx: Tx,
   definition: EntityDefinition,

@@ -34,16 +34,19 @@ import {
 } from './rows/prepared.ts';
 
 export interface ListEntity extends EntityDefinition {
-  /** Key member of a record. */
+  /** Name of the member that identifies a record in the service's answer. */
   readonly wireKey: string;
-  /** Maps the member's value to the table's key, when they differ. */
+  /** Turns the identifying member's value into the table's key, where they differ. */
   readonly keyOf?: (value: SqlValue) => SqlValue;
   readonly toRow: (record: unknown) => MirrorRow;
-  /** Merges records of one key within a single answer; absent: the first counts. */
+  /** Merges records that have one key within a single answer; absent: the first record counts. */
   readonly unite?: (records: readonly unknown[]) => unknown;
 }
 
-/** Merges records by key. A single answer cannot have moved, so repeated keys belong together. */
+/**
+ * Merges records of a list by key. A list cannot move within a single answer, so repeated keys
+ * belong together.
+ */
 export function unitedByKey(
   { wireKey, unite = ([first]) => first }: ListEntity,
   records: readonly unknown[],
@@ -55,7 +58,7 @@ export function unitedByKey(
 
 export interface ListPlace {
   readonly stream: string;
-  /** '' for an undivided list, else the part's name. */
+  /** Name of the part of the list; '' for an undivided list. */
   readonly part: string;
 }
 
@@ -64,29 +67,29 @@ interface ListRows {
   readonly rejects: readonly RejectedRow[];
 }
 
-/** A few neighbouring rows of a list. */
+/** A chunk: a few neighbouring rows of a list. */
 export interface Chunk {
-  /** Index in the whole list, from 0; the same in every run. */
+  /** Index of the chunk's first row in the whole list, from 0; the same in every run. */
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Digest of its bytes (see `digestOf`). */
+  /** Digest of the chunk's bytes (see `digestOf`). */
   readonly digest: string;
-  /** Size in bytes; absent: it does not arrive as bytes. */
+  /** Size of the chunk in bytes; absent: the list does not arrive as bytes. */
   readonly size?: number;
 }
 
 export interface ListChunk extends Chunk {
-  /** Called only when the digest changed. */
+  /** Parses the rows of the chunk; called only when its digest changed. */
   readonly read: () => ListRows;
 }
 
-/** A chunk that must be read. */
+/** A chunk whose digest changed, so that its rows must be read. */
 interface ChangedChunk extends Chunk {
-  /** Stored keys as JSON text; undefined: the chunk is new. */
+  /** Keys that were stored with the chunk, as JSON text; undefined: the chunk is new. */
   readonly keysBefore: string | undefined;
 }
 
-/** A page reduced to its changed chunks. */
+/** A page of a list reduced to its changed chunks. */
 export interface ChangedPage<T extends Chunk = Chunk> {
   readonly rows: number;
   readonly unchangedRows: number;
@@ -94,32 +97,34 @@ export interface ChangedPage<T extends Chunk = Chunk> {
 }
 
 interface ReadChunk extends ChangedChunk {
-  /** Keys of the valid rows. */
+  /** Keys of the chunk's valid rows. */
   readonly keys: readonly SqlValue[];
   readonly rejects: readonly RejectedRow[];
 }
 
 export interface ReadPage extends Omit<ChangedPage, 'changedChunks'> {
   readonly chunks: readonly ReadChunk[];
-  /** Valid rows of all chunks. */
+  /** Valid rows of all chunks of the page, ready to be written. */
   readonly prepared: PreparedRows;
 }
 
 export interface ListCounts {
   readonly rows: number;
   readonly changed: number;
-  /** Changed rows that did not exist before. */
+  /** Rows among the changed ones that did not exist before. */
   readonly inserted: number;
   readonly unchanged: number;
   readonly drastic: Drastic;
   readonly quarantined: number;
-  /** Rows whose key cannot be read; with any of them, nothing counts as gone. */
+  /** Rows whose key cannot be read; if there are any, no other row counts as gone. */
   readonly unreadableKeys: number;
   /** Rows of chunks whose keys changed since the last run. */
   readonly changedKeys: number;
 }
 
-/** Stored chunks of a list of bytes that begin with a row in [from, to). */
+/**
+ * Stored chunks, with digest and size in bytes, that begin with a row in [from, to) of the list.
+ */
 export async function knownChunks(
   db: Db,
   { stream, part }: ListPlace,
@@ -161,7 +166,7 @@ async function knownKeys(
   return new Map(known.rows.map(({ first_row, keys }) => [first_row, keys]));
 }
 
-/** Removes the chunks whose digest is unchanged. */
+/** Gives the chunks of a page whose digest is new or changed. */
 export async function findChangedChunks<T extends Chunk>(
   db: Db,
   place: ListPlace,
@@ -177,7 +182,7 @@ export async function findChangedChunks<T extends Chunk>(
   return { rows, unchangedRows: rows - openRows, changedChunks };
 }
 
-/** Finds the chunks that must be read, and reads them; outside of any transaction. */
+/** Finds the chunks of a page that must be read, and reads them; outside of any transaction. */
 export async function compareChunks(
   db: Db,
   entity: ListEntity,
@@ -215,7 +220,8 @@ async function replaceChunks(
   chunks: readonly ChunkRow[],
   hasPlaces: boolean,
 ): Promise<void> {
-  // Deletes by range, because a list that is split differently must leave no old chunk behind.
+  // Old chunks are deleted by range, because a list that is split differently must leave none
+  // behind.
   let from = -1;
   let to = -1;
   const clear = async (): Promise<void> => {
@@ -244,13 +250,13 @@ async function replaceChunks(
     from jsonb_each(${JSON.stringify(data)})`.execute(tx);
 }
 
-/** Counts of a page without changes. */
+/** Counts of a page none of whose rows changed. */
 export function unchangedCounts({ rows }: Pick<ChangedPage, 'rows'>): ListCounts {
   const none = { changed: 0, inserted: 0, quarantined: 0, unreadableKeys: 0, changedKeys: 0 };
   return { rows, unchanged: rows, drastic: NOT_DRASTIC, ...none };
 }
 
-/** Rows of a page, with duplicates split off. */
+/** Rows of a page, with the rows of duplicate keys split off. */
 interface Parted {
   readonly prepared: PreparedRows;
   readonly placed: readonly Placed[];
@@ -271,7 +277,7 @@ async function partPlaces(tx: Tx, { stream }: ListPlace, page: ReadPage): Promis
   return { prepared: { rows: others }, placed };
 }
 
-/** Writes a page that was read. */
+/** Writes the changed rows and chunks of a page that was read. */
 export async function writePage(
   tx: Tx,
   entity: ListEntity,
@@ -279,7 +285,7 @@ export async function writePage(
   page: ReadPage,
   provenance: Provenance,
 ): Promise<ListCounts> {
-  // Rows of an unknown chunk are most likely new.
+  // Rows of chunks that the mirror does not know are most likely new.
   const isNew = !entity.lines && page.chunks.every(({ keysBefore }) => keysBefore === undefined);
   const hasPlaces = entity.isSummed === true && (await hasDuplicates(tx, place.stream));
   const { prepared, placed } = hasPlaces
@@ -294,7 +300,8 @@ export async function writePage(
   const chunks = page.chunks.map((chunk) => ({
     firstRow: chunk.firstRow,
     rowCount: chunk.rowCount,
-    // Chunks with rejected or stale rows get no digest, so that the next run reads them again.
+    // A chunk with rejected or stale rows gets no digest, so that the next run reads its rows
+    // again.
     digest: chunk.rejects.length > 0 || counts.stale > 0 ? null : chunk.digest,
     size: chunk.size ?? null,
     keysBefore: chunk.keysBefore,
@@ -318,7 +325,10 @@ export async function writePage(
   };
 }
 
-/** Removes chunks beyond the end of each part, and parts that no longer exist. */
+/**
+ * Removes stored chunks beyond the end of each part of a list, and those of parts that no longer
+ * exist.
+ */
 export async function endList(
   tx: Tx,
   stream: string,
@@ -331,7 +341,7 @@ export async function endList(
     await sql`delete from ${ofStream} and part = ${part} and first_row >= ${rows}`.execute(tx);
     if (hasPlaces) await forgetPlaces(tx, { stream, part }, rows);
   }
-  // Walks from part to part; otherwise SQLite would read all keys of the list.
+  // The query walks from part to part; otherwise SQLite would read all keys of the list.
   await sql`delete from ${ofStream} and part in (
     with recursive p(part) as (
       select min(part) from ${ofStream} union all
@@ -341,20 +351,21 @@ export async function endList(
 }
 
 /**
- * Adds a space to the stored JSON so that the next run sees a difference and runs the full diff.
+ * SQL: a chunk's stored keys with a space added. The next run finds them changed, and therefore
+ * compares all keys of the list with the mirror.
  */
 export const KEYS_MARKED_CHANGED = sql`'[ ' || ltrim(substr(keys, 2))`;
 
 /**
- * Invalidates the digests after an out-of-band write. The next run compares every row, and diffs
- * all keys with the mirror.
+ * Clears the digests of a list after an out-of-band write. The next run compares every row, and all
+ * keys with the mirror.
  */
 export async function invalidateList(tx: Tx, stream: string): Promise<void> {
   await sql`update chunk set digest = null, keys = ${KEYS_MARKED_CHANGED}
     where stream = ${stream}`.execute(tx);
 }
 
-/** Marks rows as deleted (softly; a row that returns is restored). Returns how many it marked. */
+/** Marks rows as deleted, and returns how many it marked. A row that returns is restored. */
 export async function markDeleted(
   tx: Tx,
   entity: EntityDefinition,
@@ -372,7 +383,7 @@ export async function markDeleted(
   return gone.length;
 }
 
-/** Makes the next run compare every row of the stream. */
+/** Clears the digests of one list or of all, so that the next run compares every row. */
 export async function invalidateDigests(tx: Tx, stream?: string): Promise<void> {
   const query = tx.updateTable('chunk').set({ digest: null });
   await (stream === undefined ? query : query.where('stream', '=', stream)).execute();

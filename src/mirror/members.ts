@@ -1,51 +1,51 @@
-/** Reads members of an open record into columns, and keeps the rest. */
+/** Takes the members of a record that become columns, and keeps all other members as they came. */
 import { isJsonObject } from '../lib/json.ts';
 import { amountUnits } from '../lib/money.ts';
 import { asItCame } from '../lib/reading/as-it-came.ts';
 import { timeOfText } from '../lib/reading/wire-time.ts';
 
 /**
- * A record of the service. Results of the client fit such structural types, unknown members
- * included, so that the mirror knows only the names of members. Null: the client could not read it.
+ * A record of the service as the mirror sees it: only the names of members are known, so that
+ * results of the client fit, unknown members included. Null: the client could not read the record.
  */
 export interface OpenRecord {
   readonly [member: string]: unknown;
 }
 
 export interface Members {
-  /** Whether a member of this name is still left: present, but not of the requested type. */
+  /** Tells whether a member of this name is still left: it is present and was not taken. */
   has(name: string): boolean;
   text(name: string): string | null;
-  /** A name; some accounts write an empty string for none. */
+  /** Takes a name as text; an empty string, which some accounts write for none, is null. */
   name(name: string): string | null;
-  /** An integer; anything else is null. */
+  /** Takes an integer; anything else is null. */
   integer(name: string): number | null;
-  /** A decimal amount in units; more than four decimals are null. */
+  /** Takes a decimal amount, in units (lib/money.ts); one with more than four decimals is null. */
   money(name: string): number | null;
-  /** A boolean as 1 or 0. */
+  /** Takes a boolean as 1 or 0. */
   flag(name: string): number | null;
-  /** A time as epoch ms, in UTC unless it says otherwise; an invalid date is null. */
+  /** Takes a time as epoch ms, in UTC unless the text says otherwise; an invalid date is null. */
   time(name: string): number | null;
-  /** Members of an object; empty when it is missing or no object. */
+  /** Gives access to the members of an object; there are none when it is missing or no object. */
   object(name: string): Members;
-  /** An array; empty when missing. */
+  /** Takes an array; a missing one is empty. */
   list(name: string): readonly unknown[];
-  /** A member as JSON text, or the given text when missing. */
+  /** Takes a member as JSON text; `missing` stands for a member that is absent. */
   json(name: string, missing: string): string;
-  /** Remaining members, nested objects included, so that nothing unknown is lost. */
+  /** Gives the remaining members, nested objects included, so that nothing unknown is lost. */
   rest(): object;
 }
 
 type Open = Record<string, unknown>;
 
-/** Restores the received form of members that were normalized or unreadable. */
+/** Puts members that were normalized or unreadable back into the form in which they arrived. */
 function withWhatCame(value: unknown): unknown {
   return isJsonObject(value) ? { ...value, ...asItCame(value) } : value;
 }
 
 /**
- * Sets taken members to undefined, because deleting would make the whole object slow. A class, so
- * that its methods exist once and not with each of a million rows.
+ * Takes members of a record by setting them to undefined, because deleting them would make the
+ * whole object slow. A class, so that its methods exist once and not with each of a million rows.
  */
 class OpenMembers implements Members {
   readonly #left: Open;
@@ -147,14 +147,14 @@ class OpenMembers implements Members {
     return value;
   }
 
-  /** A null member counts as taken; an odd one stays for `rest`. */
+  /** Gives null. A member that is null counts as taken; one of another type stays for `rest`. */
   #absent(name: string): null {
     if (this.#left[name] === null) this.#left[name] = undefined;
     return null;
   }
 }
 
-/** Deep copy for {@link membersOfOwn}, with the record's hidden notes. */
+/** Deep copy of a record for {@link membersOfOwn}, with the notes about how its members arrived. */
 export function copied<T>(value: T): T {
   if (!isJsonObject(value)) return value;
   const copy = { ...value };
@@ -162,14 +162,14 @@ export function copied<T>(value: T): T {
   return copy;
 }
 
-/** Takes members out of a record one by one; the record itself stays unchanged. */
+/** Takes members out of a copy of a record one by one; the record itself stays unchanged. */
 export function membersOf(record: unknown): Members {
   return new OpenMembers(record, true);
 }
 
 /**
- * Like {@link membersOf}, but consumes the record: copying a million rows costs more than writing
- * them.
+ * Takes members out of the record itself, like {@link membersOf} otherwise: copying a million rows
+ * costs more than writing them.
  */
 export function membersOfOwn(record: unknown): Members {
   return new OpenMembers(record, false);

@@ -1,6 +1,6 @@
 /**
- * Reconstructs a mirrored row as of some time, by undoing its later changes from the feed, the
- * latest first.
+ * Reconstructs a mirrored row as of a time in the past, by undoing its later changes from the
+ * change feed, the latest first.
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -10,7 +10,7 @@ import type { Db } from '../store/store.ts';
 export interface RowChange {
   readonly at: number;
   readonly op: 'insert' | 'update' | 'delete' | 'restore';
-  /** JSON text: `{"column": [old, new]}`. */
+  /** Old and new values of the changed columns as JSON text: `{"column": [old, new]}`. */
   readonly diff: string;
 }
 
@@ -18,7 +18,7 @@ function scalarOf(value: unknown): SqlValue {
   return typeof value === 'string' || typeof value === 'number' ? value : null;
 }
 
-/** Changed columns of one change: name, old and new value. */
+/** Columns that one feed entry changed: name, old and new value. */
 export function changedColumns(
   change: RowChange,
 ): readonly { readonly column: string; readonly before: SqlValue; readonly after: SqlValue }[] {
@@ -29,7 +29,10 @@ export function changedColumns(
   );
 }
 
-/** The row at the time `at` (epoch ms); undefined: it did not exist. `changes` are in order. */
+/**
+ * A mirrored row as it was at the time `at` (epoch ms); undefined: it did not exist. `changes` are
+ * in the order of the feed.
+ */
 export function rowAsOf(
   row: SqlRow,
   changes: readonly RowChange[],
@@ -47,8 +50,8 @@ export function rowAsOf(
 const WORDS = { insert: 'first seen', update: 'changed', delete: 'not listed', restore: 'listed' };
 
 /**
- * Describes each change of a variant for its stock. Ordered variants may be listed without stock,
- * so the quantity decides; it may be negative.
+ * Describes in a word what each change of a variant did to its stock. Ordered variants may be
+ * listed without stock, so the quantity decides; it may be negative.
  */
 export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly string[] {
   let quantity = Number(row.quantity);
@@ -66,8 +69,8 @@ export function stockWords(row: SqlRow, changes: readonly RowChange[]): readonly
 }
 
 /**
- * Barcodes that left the style after `at`. One query for all, because SQLite would scan all stock
- * changes per barcode instead of using the index.
+ * Barcodes of variants that left the style after `at`. One query finds them all, because a query
+ * per barcode would scan all stock changes instead of using the index.
  */
 export async function leftStyleSince(db: Db, style: string, at: number): Promise<string[]> {
   const { rows } = await sql<{ readonly key: string }>`
@@ -77,13 +80,13 @@ export async function leftStyleSince(db: Db, style: string, at: number): Promise
   return [...new Set(rows.map(({ key }) => key))];
 }
 
-/** Time since which the stock's history is known; undefined: nothing ever changed. */
+/** Time since which the stock's changes are known, epoch ms; undefined: nothing ever changed. */
 export async function stockKnownSince(db: Db): Promise<number | undefined> {
   const { rows } = await sql<{ readonly at: number }>`
     select at from change not indexed
     where entity = 'stock_variant' order by seq limit 1`.execute(db);
   if (rows[0]) return rows[0].at;
-  // Without stock changes left, the oldest change tells since when all are kept.
+  // Without stock changes left, the oldest entry of the feed tells since when all are kept.
   const first = db.selectFrom('change').select('at').orderBy('seq').limit(1);
   return (await first.executeTakeFirst())?.at;
 }

@@ -1,4 +1,7 @@
-/** Quarantine: rows that could not be read are kept with the reason, and block nothing. */
+/**
+ * Quarantine: rows that could not be read are kept with the reason, and keep no other row from
+ * being written.
+ */
 import { type RawBuilder, sql } from 'kysely';
 import { isJsonObject, sha256 } from '../lib/json.ts';
 import { deleteByKeys } from '../store/bulk.ts';
@@ -7,9 +10,9 @@ import { forgottenAmong } from './forgotten.ts';
 import type { Provenance } from './rows/prepared.ts';
 
 export interface RejectedRow {
-  /** The received row: parsed, or text when it was not JSON. */
+  /** The row as it was received: parsed, or text when it was not JSON. */
   readonly raw: unknown;
-  /** Path of the wrong member, e.g. `details.price`. */
+  /** Path of the member that could not be read, e.g. `details.price`. */
   readonly path: string;
   readonly reason: string;
 }
@@ -18,7 +21,7 @@ function orderOf({ raw }: RejectedRow): number | null {
   return isJsonObject(raw) && typeof raw.orderId === 'number' ? raw.orderId : null;
 }
 
-/** Stores each row once, with the number of times it arrived. */
+/** Stores each unreadable row once, with the number of times it arrived. */
 export async function quarantineRows(
   tx: Tx,
   entity: string,
@@ -55,7 +58,7 @@ export async function quarantineRows(
   }
 }
 
-/** SQL: a member of the stored row, as text. */
+/** SQL: a member of the quarantined row, as text. */
 function memberOf(member: string) {
   return sql<string>`cast(case when json_valid(raw) then raw ->> ${member} end as text)`;
 }
@@ -64,7 +67,10 @@ function isOneOf(value: RawBuilder<string>, values: readonly string[]): RawBuild
   return sql<boolean>`${value} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
-/** Removes quarantined rows by one of their members once the row could be read. */
+/**
+ * Removes the quarantined rows that have one of these values in a member, once the row could be
+ * read.
+ */
 export async function releaseRows(
   tx: Tx,
   entity: string,
@@ -78,12 +84,12 @@ export async function releaseRows(
     .execute();
 }
 
-/** Drops rows that can be understood by now. */
+/** Removes quarantined rows that can be read by now. */
 export async function dropQuarantined(tx: Tx, ids: readonly number[]): Promise<void> {
   await deleteByKeys(tx, 'quarantine', 'id', ids);
 }
 
-/** Filters the values to those that occur in quarantined rows, as text. */
+/** Gives those of the values that occur in a member of quarantined rows, as text. */
 export async function quarantinedAmong(
   db: Db | Tx,
   entities: readonly string[],
@@ -101,9 +107,9 @@ export async function quarantinedAmong(
   return new Set(rows.map((row) => row.value));
 }
 
-/** A read that saw everything of an entity, or everything of it that belongs to one order. */
+/** A read that saw all rows of an entity, or all those that belong to one order. */
 interface WholeRead extends Pick<Provenance, 'source'> {
-  /** Epoch ms; rows it could not read were quarantined then or later. */
+  /** Start of the read, epoch ms; rows that it could not read were quarantined then or later. */
   readonly startedAt: number;
   readonly orderId?: number;
 }
@@ -116,7 +122,7 @@ export async function clearResolvedQuarantine(
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
-  // Written exactly as in the index.
+  // This expression is written exactly as in the index, so that SQLite uses the index.
   const ofOrder = sql<boolean>`
     case when json_valid(raw) then raw->>'orderId' end = ${orderId ?? 0}`;
   const resolved = tx

@@ -1,7 +1,8 @@
 /**
  * The refetch queue: orders to read again. An event or a sweep only says "look at this order"; ten
- * requests make one row and one read. `generation` counts requests, so that a finishing reader
- * knows whether another arrived meanwhile and the order must be read again.
+ * requests for an order make one row and one read. `generation` counts the requests, so that a
+ * reader that finishes knows whether another one arrived meanwhile and the order must be read
+ * again.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
@@ -14,35 +15,38 @@ export interface DueRefetch {
   readonly attempts: number;
   readonly requestedAt: number;
   readonly cause: string;
-  /** Whether refunds and pending refunds are wanted as well. */
+  /** Whether the refunds and pending refunds of the order are read as well. */
   readonly refunds: boolean;
 }
 
 export interface RefetchRequest {
   readonly orderId: number;
-  /** Reason: `event:<id>`, `replay:<id>` or `sweep:…`; becomes part of the provenance. */
+  /** Reason of the read: `event:<id>`, `replay:<id>` or `sweep:…`. The rows' source names it. */
   readonly cause: string;
-  /** Whether refunds and pending refunds are wanted as well; default: yes. */
+  /** Whether the refunds and pending refunds of the order are read as well; default: yes. */
   readonly refunds?: boolean;
-  /** Dates the request back, so that urgent ones overtake recent others. */
+  /**
+   * Milliseconds by which the request is dated back, so that an urgent one overtakes other recent
+   * ones.
+   */
   readonly headStartMs?: number;
 }
 
 /**
- * Incident of an order that the service refuses to show; ends with a read of it, or with a full
- * list without it ({@link endUnlisted}).
+ * Incident of an order that the service refuses to show. A read of the order ends it, or a full
+ * list without the order ({@link endUnlisted}).
  */
 export const ORDER_UNREADABLE = { kind: 'order_unreadable', entity: 'sales_order' } as const;
 
 /**
- * Incident of unknown orders named by events, one per system key, because an endpoint that also
- * receives other accounts' events would open one per order.
+ * Incident of events that name unknown orders. There is one per system key, because an endpoint
+ * that also receives other accounts' events would open one per order.
  */
 export const ORDERS_UNKNOWN = { kind: 'orders_unknown', entity: 'system_key' } as const;
 
 /**
- * Ends incidents of orders that a full list, requested at `listedAt`, does not have, because no
- * read will ever show them. The mirror keeps its rows.
+ * Ends incidents of unreadable orders that a full list, requested at `listedAt`, does not have,
+ * because no read will ever show these orders. The mirror keeps their rows.
  */
 export async function endUnlisted(db: Db, listedAt: number, now: number): Promise<void> {
   const over = await db
@@ -71,18 +75,22 @@ export async function endUnlisted(db: Db, listedAt: number, now: number): Promis
   await endIncidentRows(db, over, now);
 }
 
-/** Causes of reads that can wait, because thousands of them arrive at once. */
+/**
+ * Pattern of the causes whose reads can wait, because sweeps ask for thousands of orders at once.
+ */
 const SWEEP = 'sweep%';
 
-/** Maximum delay of a read. */
+/** Milliseconds by which a read is delayed at most. */
 export const POSTPONE_MS_MAX = 300_000;
 
-/** Bounds the number of different statements of the loop below. */
+/**
+ * Requests that one statement writes, which bounds the number of statements of different length.
+ */
 const REQUESTS_PER_STATEMENT = 16;
 
 /**
- * Requests a read of each order, due now; also brings forward a row waiting after a failure. The
- * last request's cause wins, unless it is a sweep.
+ * Requests a read of each order, due now; a row that waits after a failure is due at once, too. The
+ * last request's cause replaces the earlier one, unless it is a sweep.
  */
 export async function requestRefetches(
   tx: Tx,
@@ -115,7 +123,8 @@ export async function requestRefetches(
           generation: eb('refresh.generation', '+', eb.ref('excluded.generation')),
           due_at: eb.ref('excluded.due_at'),
           requested_at: eb.fn<number>('min', ['refresh.requested_at', 'excluded.requested_at']),
-          // Resets the attempts, because a sweep waits until everything was tried once more.
+          // A request by an event resets the attempts, because a sweep waits until everything was
+          // tried once more.
           attempts: eb
             .case()
             .when('excluded.cause', 'like', SWEEP)
@@ -123,7 +132,8 @@ export async function requestRefetches(
             .else(eb.ref('refresh.attempts'))
             .end(),
           refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
-          // Keeps an event's cause, so that a later sweep does not lower its priority.
+          // The cause of an event is kept, so that a later sweep does not lower the priority of the
+          // read.
           cause: eb
             .case()
             .when(
@@ -138,7 +148,9 @@ export async function requestRefetches(
   }
 }
 
-/** Due reads: events before sweeps, untried before failed, then the oldest request first. */
+/**
+ * Reads that are due: events before sweeps, untried before failed, then the oldest request first.
+ */
 export async function dueRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
   const rows = await db
     .selectFrom('refresh')
@@ -162,12 +174,12 @@ export async function dueRefetches(db: Db, now: number, limit: number): Promise<
 
 export interface RefetchBacklog {
   readonly untried: number;
-  /** Reads that failed and wait for their next attempt. */
+  /** Number of reads that failed and wait for their next attempt. */
   readonly failed: number;
   readonly lastError: string | null;
 }
 
-/** Remaining reads of those requested at `requestedUpTo` (epoch ms) or before. */
+/** Reads that are still to do of those requested at `requestedUpTo` (epoch ms) or before. */
 export async function refetchBacklog(db: Db, requestedUpTo: number): Promise<RefetchBacklog> {
   const row = await db
     .selectFrom('refresh')
@@ -181,7 +193,7 @@ export async function refetchBacklog(db: Db, requestedUpTo: number): Promise<Ref
   return { untried: row.untried, failed: row.failed, lastError: row.last_error };
 }
 
-/** Time of the next due read after `after`. */
+/** Time at which the next read after `after` is due, epoch ms. */
 export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefined> {
   const row = await db
     .selectFrom('refresh')
@@ -191,7 +203,7 @@ export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefin
   return row?.due_at ?? undefined;
 }
 
-/** Removes a read order from the queue, unless another request arrived during the read. */
+/** Removes an order from the queue after its read, unless another request arrived meanwhile. */
 export async function completeRefetch(tx: Tx, done: DueRefetch): Promise<void> {
   await tx
     .deleteFrom('refresh')
@@ -215,7 +227,7 @@ export async function postponeRefetch(
     .execute();
 }
 
-/** Pending request to read the order, with its attempts. */
+/** The pending request to read the order, with its attempts. */
 export async function pendingRefetch(
   db: Db,
   orderId: number,
@@ -227,24 +239,29 @@ export async function pendingRefetch(
     .executeTakeFirst();
 }
 
-/** Longer than any caller's maximum age of a read. */
+/** Milliseconds for which a read is remembered: longer than any caller's maximum age of a read. */
 const REMEMBERED_MS = 10_000;
 
-/** Begin of a read (monotonic), and its rank among reads and requests. */
+/** Time at which a read began (monotonic), and its rank among reads and requests. */
 interface ReadStart {
   readonly at: number;
   readonly turn: number;
 }
 
-/** Recent complete reads of orders, in memory only. */
+/**
+ * Recent complete reads of orders, in memory only, so that an order just read is not read again.
+ */
 export interface RecentReads {
-  /** Call it before the first request waits for its slot. */
+  /** Begins a read; to be called before its first request waits for its slot. */
   begin(): ReadStart;
   /** Notes a read whose result, as of its first request, is in the mirror. */
   note(orderId: number, start: ReadStart): void;
-  /** Outdates earlier reads, because something requested these orders. */
+  /**
+   * Makes earlier reads of these orders count as outdated, because something requested the orders
+   * since.
+   */
   outdate(orderIds: Iterable<number>): void;
-  /** Time since the last read began; Infinity: none since the last request. */
+  /** Milliseconds since the order's last read began; Infinity: none since the last request. */
   ageOf(orderId: number): number;
 }
 

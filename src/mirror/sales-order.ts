@@ -92,7 +92,8 @@ function toRow(record: OrderRecord): MirrorRow {
     season_name: order.name('SeasonName'),
     country_code: address.text('countryCode'),
     company: address.text('company'),
-    // Trimmed, here and in the ERP's customers, because spaces make no other account.
+    // Account numbers are trimmed, here and in the ERP's customers, because spaces make no other
+    // account.
     account_no: address.text('accountNo')?.trim() ?? null,
     shipping_address: order.json('shippingAddress', '{}'),
     freight_type: freight.text('freightType'),
@@ -110,7 +111,9 @@ export function writeOrders(
   return upsertRows(tx, SALES_ORDER, records.map(toRow), provenance);
 }
 
-/** Notes that a read which started at `at` covered the order with all its parts. */
+/**
+ * Notes that a read, which started at `at`, covered the order with all its deliveries and refunds.
+ */
 export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Promise<void> {
   await tx
     .updateTable('sales_order')
@@ -119,19 +122,19 @@ export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Prom
     .execute();
 }
 
-/** Orders per turn of the event loop. */
+/** Number of orders that are handled in one turn of the event loop. */
 const SLICE_ROWS = 2_000;
 
-/** Range of order numbers. */
+/** A range of order numbers. */
 export interface OrderSlice {
   readonly from: number;
-  /** First number after the range. */
+  /** First order number after the range. */
   readonly before: number;
 }
 
 /**
- * Iterates over the orders from `from` on in slices, the newest first, and yields to the event loop
- * between two.
+ * Iterates over the orders with numbers from `from` up in slices, the newest first, and yields to
+ * the event loop between two slices.
  */
 export async function* orderSlices(db: Db, from = 0): AsyncGenerator<OrderSlice> {
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
@@ -153,7 +156,7 @@ interface Walk {
   readonly startedAt: number;
 }
 
-/** Numbers of orders that a walk saw and could not read. */
+/** Numbers of orders that a walk over all orders met and could not read. */
 async function notUnderstood(db: Db, { startedAt }: Walk): Promise<ReadonlySet<number>> {
   const { rows } = await sql<{ readonly key: number }>`
     select raw->>'orderId' + 0 key from quarantine
@@ -166,7 +169,7 @@ interface OrdersDiff extends ListDiff {
 }
 
 /**
- * Diffs a walk over all orders with the mirror. Orders seen by the walk, or later, have its
+ * Compares a walk over all orders with the mirror. Orders seen by the walk, or later, have its
  * `readSeq` or a higher one; quarantined orders count as seen. Orders below `from` are left out.
  */
 export async function diffAgainstWalk(db: Db, walk: Walk, from = 0): Promise<OrdersDiff> {

@@ -9,7 +9,7 @@ import { inKeys, type SqlValue } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import type { EntityDefinition, Provenance } from './rows/prepared.ts';
 
-/** Notes orders whose row has the number of another order's row. */
+/** Notes orders with a delivery or refund whose number another order's row has already. */
 export async function noteShared(
   tx: Tx,
   { entity }: EntityDefinition,
@@ -23,7 +23,7 @@ export async function noteShared(
     on conflict do update set seen_at = excluded.seen_at`.execute(tx);
 }
 
-/** Removes notes that a list of the order no longer confirms. */
+/** Removes notes of an order's shared numbers that its latest list no longer confirms. */
 export async function forgetShared(
   tx: Tx,
   { entity, table, key }: EntityDefinition,
@@ -39,7 +39,7 @@ export async function forgetShared(
     .execute();
 }
 
-/** Other orders with a row of this number. */
+/** Ids of other orders that have a delivery or refund with this number. */
 export async function othersWith(tx: Tx, entity: string, number: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('shared_number')

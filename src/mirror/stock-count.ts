@@ -12,21 +12,21 @@ import { readState, writeState } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 
 const DAY_MS = 86_400_000;
-/** A quarter of an hour, because a count of a million rows takes a second or two of the CPU. */
+/** Milliseconds between two counts: a count of a million rows takes a second or two of the CPU. */
 const EVERY_MS = 900_000;
-/** Rows that are read at once: a few milliseconds. */
+/** Number of rows that one query reads, which takes a few milliseconds. */
 const ROWS_MAX = 2_000;
-/** Between two pieces, so that others get their turn. */
+/** Milliseconds of pause between two pieces of a count, so that others get their turn. */
 const PAUSE_MS = 20;
 
 export interface StockCountDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Sizes in an order of their own (reports.sizeOrder). */
+  /** Sizes whose order the setting `reports.sizeOrder` gives; the others have their usual order. */
   readonly sizeOrder: readonly string[];
 }
 
-/** Key of a sum. */
+/** The kind of variants that one sum covers. */
 interface Kind {
   readonly brand_name: string;
   readonly season_name: string;
@@ -37,19 +37,19 @@ interface Totals {
   readonly variants: number;
   readonly in_stock: number;
   readonly pieces: number;
-  /** Pieces above 0. */
+  /** Pieces of variants whose quantity is above 0. */
   readonly stocked: number;
   readonly wsp_value: number;
   readonly unpriced: number;
 }
 
-/** Sums of one piece of the list, by size and age as well. */
+/** Sums of one piece of the list, divided by size and age as well. */
 interface Sums extends Kind, Totals {
   readonly size: string;
   readonly unsold_days: number;
 }
 
-/** By the kind, and by what else they are kept by. */
+/** Totals by their key as text, with the columns that make the key. */
 type AllTotals = Map<string, { readonly by: SqlRow; readonly totals: Totals }>;
 
 interface Count {
@@ -58,7 +58,7 @@ interface Count {
   readonly sizes: ReadonlySet<string>;
 }
 
-/** Keeps what `quantity` of either list counts, onHand or free, where views find it. */
+/** Keeps in the database which quantity each list has, onHand or free, because views show it. */
 export async function setQuantities(
   { store, clock }: Pick<StockCountDeps, 'store' | 'clock'>,
   { stockQuantity, seasonQuantity }: Readonly<Record<'stockQuantity' | 'seasonQuantity', string>>,
@@ -80,8 +80,8 @@ async function lastRow(db: Db, table: string): Promise<number> {
 }
 
 /**
- * Sums of rows. When a variant was sold last is that of the newest accepted delivery by its number,
- * which the index of barcodes gives first.
+ * Sums of the variants whose rowid is in (after, last]. A variant was last sold by its accepted
+ * delivery with the highest number, because that one is first in the index of barcodes.
  */
 async function sumsBetween(
   db: Db,
@@ -122,7 +122,7 @@ async function sizesBetween(db: Db, after: number, last: number): Promise<readon
   return rows.map(({ size }) => size);
 }
 
-/** Calls `read` for the rows of a table piece by piece; stops early when the signal aborts. */
+/** Calls `read` for each piece of a table's rows; stops early when the signal aborts. */
 async function piecewise(
   { store, clock }: Pick<StockCountDeps, 'store' | 'clock'>,
   table: string,
@@ -171,7 +171,7 @@ async function count(deps: StockCountDeps, signal: AbortSignal): Promise<Count> 
   return found;
 }
 
-/** Replaces the sums of the day, and those by age. */
+/** Replaces the stock's sums of the day, and those by age. */
 async function writeSums(tx: Tx, { ofDay, ofAges }: Count, at: number): Promise<void> {
   const day = new Date(at).toISOString().slice(0, 10);
   await tx.deleteFrom('stock_day').where('day', '=', day).execute();
@@ -190,7 +190,7 @@ async function writeSums(tx: Tx, { ofDay, ofAges }: Count, at: number): Promise<
   await insertRows(tx, 'stock_age', ageColumns, ages, { counted_at: at });
 }
 
-/** Writes the ranks where they are other ones. Sizes that once occurred keep a place. */
+/** Writes the order of sizes if it changed. Sizes that once occurred keep a place. */
 async function writeSizes(
   tx: Tx,
   sizes: ReadonlySet<string>,
@@ -206,8 +206,8 @@ async function writeSizes(
 }
 
 /**
- * Counts once, and gives whether the sums were kept: before the first whole list of the stock only
- * the sizes are.
+ * Counts the stock once, and tells whether the sums were kept: before the first complete pull of
+ * the stock only the sizes are.
  */
 async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<boolean> {
   const { store, clock, sizeOrder } = deps;
@@ -223,7 +223,7 @@ async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<bo
 }
 
 interface LastCount {
-  /** By the monotonic clock. */
+  /** Time of the last count by the monotonic clock. */
   readonly at: number;
   readonly day: number;
   readonly seq: number;
@@ -231,8 +231,9 @@ interface LastCount {
 }
 
 /**
- * Counts at the start of each day and of the process, and then every quarter of an hour in which
- * the mirror changed, or at each call until the stock was read as a whole. Called every minute.
+ * Creates the counter of the stock, which is called every minute. It counts at the start of each
+ * day and of the process, and then every quarter of an hour in which the mirror changed, or at each
+ * call until the stock was read as a whole.
  */
 export function createStockCounter(deps: StockCountDeps): (signal: AbortSignal) => Promise<void> {
   const { store, clock } = deps;

@@ -9,7 +9,7 @@ export interface StockVariant {
   readonly changes: readonly RowChange[];
 }
 
-/** The row at the time `at`, or now; undefined: the list did not have it. */
+/** The variant's row as it was at the time `at`, or is now; undefined: the list did not have it. */
 export function stockStateAt(
   { row, changes }: StockVariant,
   at: number | undefined,
@@ -18,7 +18,10 @@ export function stockStateAt(
   return row.deleted_at === null ? row : undefined;
 }
 
-/** Rows of the style, also those that were of it at the time `at` and are of another one now. */
+/**
+ * Rows of the style's variants, also of those that belonged to it at the time `at` and to another
+ * style now.
+ */
 async function rowsOfStyle(
   db: Db,
   style: string,
@@ -32,7 +35,8 @@ async function rowsOfStyle(
 }
 
 /**
- * A barcode is one row; anything else is taken as a style.
+ * Reads the variant of a barcode; a text that is no barcode is taken as a style, with all its
+ * variants.
  * @throws RefusedError `stock.unknown`
  */
 export async function readStockVariants(
@@ -63,8 +67,8 @@ export async function readStockVariants(
 }
 
 /**
- * Before the first change that is kept, no stock and nothing known would look the same; and of a
- * time to come nobody knows anything.
+ * Refuses a time before the first change that is kept, for which no stock and nothing known would
+ * look the same, and a time in the future.
  * @throws RefusedError `stock.too_late`, `stock.too_early`
  */
 export async function requireStockKnown(db: Db, at: number, now: number): Promise<void> {

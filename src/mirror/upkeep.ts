@@ -1,9 +1,15 @@
-/** Upkeep of the mirror's tables: old entries of the change feed go, and times follow the clock. */
+/**
+ * Upkeep of the mirror's tables: old entries of the change feed are deleted, and times are
+ * corrected when the clock was set back.
+ */
 import { sql } from 'kysely';
 import type { Tx } from '../store/store.ts';
 import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '../store/upkeep.ts';
 
-/** Deletes by the order of the feed, which is that of time: its time has no index. */
+/**
+ * Deletes old entries of the change feed from its beginning: they are in the order of time, which
+ * has no index.
+ */
 export async function deleteOldChanges(tx: Tx, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from change where seq <= (
     select max(seq) from (select seq, at from change order by seq limit ${SLICE_ROWS})
@@ -13,8 +19,8 @@ export async function deleteOldChanges(tx: Tx, before: number): Promise<number> 
 }
 
 /**
- * Deletes hours that point before the feed. The latest of them stays, because entries of its hour
- * may be left; a later hour that points no further covers those of an earlier one.
+ * Deletes hours that point to feed entries which no longer exist. The latest such hour stays,
+ * because entries of it may be left; a later hour that points no further covers an earlier one.
  */
 async function deleteOldHours(tx: Tx): Promise<void> {
   await sql`delete from change_hour where hour < (
@@ -23,7 +29,7 @@ async function deleteOldHours(tx: Tx): Promise<void> {
   )`.execute(tx);
 }
 
-/** Deletes sums of days that ended before `before` (epoch ms). */
+/** Deletes the stock's sums of days that ended before `before` (epoch ms). */
 export async function deleteOldStockDays(tx: Tx, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from stock_day where
     (day, brand_name, season_name, currency) in (
@@ -41,8 +47,8 @@ export const mirrorClockStep: ClockStepHandler = {
     await movePastTimes(tx, 'refresh', ['requested_at'], step);
     await movePastTimes(tx, 'announced', ['since'], step);
     await moveDueTimes(tx, 'refresh', 'due_at', step);
-    // Changes of the future happened now at the latest: after every read of the stock so far, and
-    // before the next one.
+    // Rows that changed in the future, by the clock set back, count as changed now: after every
+    // read of the stock so far, and before the next one.
     for (const table of ['sales_order', 'delivery'] as const) {
       await tx
         .updateTable(table)

@@ -1,4 +1,4 @@
-/** Result of the last sound walk over the orders: it saw all orders from a number up. */
+/** Result of the last sound walk over the orders: it saw all orders from some number up. */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
@@ -6,11 +6,11 @@ import { readState, writeState } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
 
 const WALK = z.object({
-  /** Minimum `read_seq` of the rows it saw. */
+  /** Minimum `read_seq` of the orders that the walk saw. */
   readSeq: z.int(),
-  /** Epoch ms. */
+  /** Start of the walk, epoch ms. */
   startedAt: z.number(),
-  /** The walk saw every order of this number and above; 0: all orders. */
+  /** Lowest order number of the walk, which saw every order from there up; 0: all orders. */
   bottom: z.int(),
 });
 

@@ -11,14 +11,14 @@ import { formatDuration } from '../lib/units.ts';
 import type { Incident } from '../store/incidents.ts';
 import type { Db } from '../store/store.ts';
 
-/** Zones differ by quarters of an hour. */
+/** Step by which time zones differ: quarters of an hour. */
 const ZONE_STEP_MS = 15 * 60_000;
-/** Maximum variation of real delays. */
+/** Most milliseconds by which the real delays of events vary. */
 const SPREAD_MS_MAX = 5 * 60_000;
-/** Fewer values may agree by chance. */
+/** Fewest delays that a time-zone offset is concluded from; fewer may agree by chance. */
 const TIMES_MIN = 10;
 
-/** Offset common to all delays, as between two zones, in ms; 0: none. */
+/** Offset in ms that all delays have in common, as between two time zones; 0: they have none. */
 function constantOffset(lates: readonly number[]): number {
   if (lates.length < TIMES_MIN) return 0;
   const [least, most] = [Math.min(...lates), Math.max(...lates)];
@@ -45,7 +45,7 @@ export interface Cause extends Incident {
   };
 }
 
-/** Cause as the status shows it. */
+/** Cause as the status shows it to people. */
 export interface ToldCause {
   readonly says: string;
   readonly advice: string;
@@ -70,11 +70,11 @@ interface Thing {
   readonly table: string;
   readonly key: string;
   readonly plural: string;
-  /** Its name in service.v1.statuses. */
+  /** Name of the entity in the setting `service.v1.statuses`; left out: it has no status. */
   readonly of?: StatusOf;
-  /** By the member that they stand in: the table of its lines. */
+  /** Table of the entity's lines, by the member of the service's answer that holds them. */
   readonly lines?: Readonly<Record<string, string>>;
-  /** Path of the row at the service. */
+  /** Path at the service that shows one row. */
   readonly path: string;
 }
 
@@ -131,7 +131,7 @@ const THINGS: readonly Thing[] = [
   },
 ];
 
-/** Limit of different statuses of one entity. */
+/** Most unknown statuses of one entity that are reported. */
 const STATUSES_MAX = 20;
 
 interface Odd {
@@ -140,7 +140,7 @@ interface Odd {
   readonly example: number;
 }
 
-/** Literals, as the partial index has them: a parameter would hide it. */
+/** Known statuses as SQL literals: with parameters SQLite would not use the partial index. */
 function listed(of: keyof typeof STATUSES) {
   return sql.raw(STATUSES[of].map((status) => `'${status}'`).join(', '));
 }
@@ -175,7 +175,7 @@ async function unknownStatuses(db: Db): Promise<readonly Cause[]> {
   return causes;
 }
 
-/** Different lists of members that are looked at: lines make many of them. */
+/** Most different values of the column `unread` that are examined; with lines there are many. */
 const LISTS_MAX = 500;
 const MEMBERS_MAX = 20;
 const EXAMPLE_CHARS_MAX = 60;
@@ -192,7 +192,7 @@ interface Found {
   readonly example: string | number;
 }
 
-/** `fulfilledLineItems.3.price` is the same cause in whichever line. */
+/** Name of a member without line numbers: `fulfilledLineItems.price` for all lines. */
 function memberOf(path: string): string {
   return path.replaceAll(/\.\d+(?=\.|$)/g, '');
 }
@@ -268,10 +268,10 @@ async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
   return causes;
 }
 
-/** The newest ones tell how it is now; with all of them it would take as long as a report. */
+/** Newest deliveries examined: they tell how it is now, and all would take as long as a report. */
 const NEWEST = 200;
 
-/** Pending deliveries of orders whose currency nobody knows. */
+/** Newest pending deliveries whose order has no known currency. */
 async function noCurrency(db: Db): Promise<readonly Cause[]> {
   const { rows } = await sql<{
     readonly rows: number;
@@ -304,14 +304,17 @@ const ZONE_ADVICE =
   'if they name no zone, set service.v1.timeZone, for example Europe/Copenhagen; else look at ' +
   'both clocks (timedatectl)';
 
-/** A clock may be so far ahead of ours. */
+/** Milliseconds by which the service's clock may be ahead of ours before it is a cause. */
 const AHEAD_MS_MAX = 5 * 60_000;
-/** Largest offset that counts as one of a time zone. */
+/** Largest difference in ms that may still be a time zone's. */
 const ZONE_MS_MAX = 86_400_000;
-/** Rows of each table that are looked at. */
+/** Newest rows of each table that are examined. */
 const LATEST = 20;
 
-/** Times that were to come when we read them: of a clock that is ahead, or of another zone. */
+/**
+ * Finds times of the service that lay in the future when they were read: its clock is ahead, or
+ * they are of another time zone.
+ */
 async function clockAhead(db: Db, timeZone: string): Promise<readonly Cause[]> {
   const { rows } = await sql<{ readonly ahead: number; readonly of: number }>`
     select created_at - changed_at ahead, order_id "of" from (
@@ -332,14 +335,14 @@ async function clockAhead(db: Db, timeZone: string): Promise<readonly Cause[]> {
   return [{ kind: 'clock_ahead', entity: 'service', key: 'createdAt', detail }];
 }
 
-/** Times that are behind by what zones differ by, while the events of them come at once. */
+/** Finds times a time-zone difference in the past, although their events come at once. */
 async function clockBehind(db: Db, timeZone: string): Promise<readonly Cause[]> {
   const { rows } = await sql<{ readonly late: number }>`
     select at - created_at late from event_coverage
     where by_event and order_delivery_id >= (select min(order_delivery_id) from (
       select order_delivery_id from delivery order by order_delivery_id desc limit ${NEWEST}))
     order by order_delivery_id desc limit ${LATEST}`.execute(db);
-  // A delivery that the service dates far back was packed long before its event.
+  // A delivery dated back by more than a zone can differ was packed long before its event.
   const lates = rows.map(({ late }) => late).filter((late) => late < ZONE_MS_MAX);
   const offsetMs = constantOffset(lates);
   if (offsetMs === 0) return [];
@@ -355,7 +358,7 @@ const PLURALS: Readonly<Record<string, string>> = {
   pending_refund: 'pending refunds',
 };
 
-/** Numbers that two orders have. */
+/** Finds deliveries and refunds whose number two orders have. */
 async function sharedNumbers(db: Db): Promise<readonly Cause[]> {
   const { rows } = await sql<{
     readonly entity: string;
@@ -387,7 +390,7 @@ const NUMBERS: Readonly<Record<string, string>> = {
   pending_refund: 'pending_refund_id',
 };
 
-/** Runs in a row with the same doubt. */
+/** Incomplete runs in a row, for one reason, that make a stream count as never complete. */
 const RUNS = 4;
 
 interface EndedRun {
@@ -395,12 +398,12 @@ interface EndedRun {
   readonly reason: string | null;
 }
 
-/** Numbers grow from run to run; the doubt is the same. */
+/** Reason of an incomplete run without its numbers, which grow from run to run. */
 function doubtIn({ reason }: EndedRun): string {
   return (reason ?? '').replaceAll(/\d+/g, '#');
 }
 
-/** Streams whose runs have ended with one and the same doubt again and again. */
+/** Finds streams whose latest runs all ended incomplete, for one and the same reason. */
 async function neverComplete(db: Db): Promise<readonly Cause[]> {
   const streams = await db.selectFrom('stream_state').select('stream').orderBy('stream').execute();
   const causes: Cause[] = [];
@@ -440,7 +443,7 @@ export async function readCauses(db: Db, timeZone: string): Promise<readonly Cau
   const causes: Cause[] = [];
   for (const ask of questions) {
     causes.push(...(await ask(db)));
-    // The driver is synchronous: others have their turn in between.
+    // Yields between questions: the driver is synchronous, and others need their turn.
     await nextTurn();
   }
   return causes;

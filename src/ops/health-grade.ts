@@ -1,4 +1,7 @@
-/** Whether somebody should look, for `selvedge status --check`: one line and an exit code. */
+/**
+ * Grades the installation for `selvedge status --check`: whether somebody should look, as one line
+ * and an exit code.
+ */
 import { hasAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
@@ -18,13 +21,13 @@ interface Finding {
 
 export interface HealthGrade {
   readonly grade: Grade;
-  /** The gravest first; empty when everything is fine. */
+  /** Findings in words, the gravest first; empty when everything is fine. */
   readonly findings: readonly string[];
 }
 
-/** A stream that is this many times older than allowed is no longer only late. */
+/** Multiple of its allowed age from which a stream is critical, and no longer only late. */
 const CRITICAL_AGE = 4;
-/** The timer's day, and time for it to be late. */
+/** Most ms since the newest backup: the timer's day, and time for it to be late. */
 export const BACKUP_MS_MAX = 26 * 3_600_000;
 
 function critical(isSo: boolean, text: string): Finding[] {
@@ -90,7 +93,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
     ...warning(backupAgeMs === null, 'there is no backup'),
     ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, 'the newest backup is older than a day'),
   ];
-  // Sorting by letters puts critical before warning; no finding is ok.
+  // Alphabetical order puts critical before warning; without findings the grade is ok.
   const gravestFirst = findings.toSorted((a, b) => a.grade.localeCompare(b.grade));
   return { grade: gravestFirst[0]?.grade ?? 'ok', findings: gravestFirst.map(({ text }) => text) };
 }

@@ -1,4 +1,4 @@
-/** The whole installation: the database, and what stands beside it in the folders. */
+/** State of the whole installation: database, lock, backups, disk and plane. */
 import { missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
 import { newestBackup } from '../store/backup/manifest.ts';
@@ -19,14 +19,14 @@ export interface Installation extends Status {
    * writes, or does not run.
    */
   readonly silentMs: number | null;
-  /** By the configuration everything is checked, and nothing is sent. */
+  /** Whether the configuration has every document checked and none sent. */
   readonly dryRun: boolean;
-  /** Age of the newest backup; null: this user sees none, or only one with a future date. */
+  /** Milliseconds since the newest backup; null: none seen, or only a future one. */
   readonly backupAgeMs: number | null;
   readonly freeBytes: number;
-  /** Size of the write-ahead log; a reader that stays lets it grow. */
+  /** Bytes of the write-ahead log; a reader that stays lets it grow. */
   readonly logBytes: number;
-  /** The copy in PostgreSQL; null: the configuration has none. */
+  /** Copy of the mirror in PostgreSQL; null: the configuration has none. */
   readonly plane: PlaneCopy | null;
 }
 
@@ -35,7 +35,7 @@ function newestBackupAt(config: Config, now: number): number | undefined {
     const newest = newestBackup(config, now);
     return newest ? Date.parse(newest.manifest.createdAt) : undefined;
   } catch {
-    // A folder that this user may not read.
+    // The folder of the backups may be closed to this user.
     return undefined;
   }
 }
@@ -43,7 +43,7 @@ function newestBackupAt(config: Config, now: number): number | undefined {
 export async function readInstallation(db: Db, config: Config, now: number): Promise<Installation> {
   const absent = streamsNotAtLevel(config);
   const status = await readStatus(db, now, freshnessOf(config), absent, config.dataDir);
-  // The lock tells of a kill at once; the lease only once it has run out.
+  // The lock shows at once that a daemon was killed; the lease only once it has run out.
   const isLocked = isFolderLocked(lockFile(config.dataDir));
   const backupAt = newestBackupAt(config, now);
   const silentMs = now - (status.daemon.leaseEndsAt ?? now);

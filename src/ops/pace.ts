@@ -1,6 +1,6 @@
 /**
- * Says whether the limit of requests is the bottleneck. Only the daemon sees its requests, so it
- * notes their pace in the database while somebody waits for it.
+ * Tells whether the limit of requests to the service is the bottleneck. Only the daemon sees its
+ * requests, so it notes their pace in the database while requests wait for the limit.
  */
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
@@ -11,45 +11,45 @@ import type { Db } from '../store/store.ts';
 export const PACE_KEY = 'service_pace';
 
 const PACE = z.object({
-  /** Epoch milliseconds. */
+  /** Epoch ms of the note. */
   at: z.number(),
-  /** Requests in a second, now and as configured. */
+  /** Requests per second allowed at that time; `perSecondMax`: as configured. */
   perSecond: z.number(),
   perSecondMax: z.number(),
-  /** Share of the time in which a request has waited for the limit alone, 0 to 1. */
+  /** Share of the time (0 to 1) in which a request waited for nothing but the limit. */
   busy: z.number(),
-  /** Requests that wait for their turn. */
+  /** Requests that waited for their turn. */
   waiting: z.number(),
 });
 
 export type ServicePace = z.output<typeof PACE>;
 
-/** Reads the noted pace; null: the request limit delays no work. */
+/** Reads the noted pace; null: no daemon has noted one. */
 export async function readPace(db: Db): Promise<ServicePace | null> {
   return PACE.safeParse(tryParseJson((await readState(db, PACE_KEY)) ?? '')).data ?? null;
 }
 
-/** A daemon that lives tells of it three times in this time. */
+/** Milliseconds for which a noted pace is current: time for three notes of a daemon. */
 const FRESH_MS = 60_000;
-/** Less is the pulse of any pull. */
+/** Smallest `busy` of a bottleneck: less is usual during any pull. */
 const BUSY_MIN = 0.5;
-/** A backlog that is over sooner matters to nobody. */
+/** Shortest backlog in ms that is reported; a shorter one is over before anybody could act. */
 const WAIT_MS_MIN = 10_000;
 
-/** Requests for what waits in the database: an order with its deliveries, a push with its looks. */
+/** Requests that a waiting order costs, with its deliveries; PER_PUSH: a push, with its lookups. */
 const PER_ORDER = 2;
 const PER_PUSH = 4;
 
-/** The work that waits for requests, from the status. */
+/** Work that waits for requests, as the status counts it. */
 interface Backlog {
   readonly pace: ServicePace | null;
-  /** Orders that wait to be read. */
+  /** Orders that wait to be read again. */
   readonly refreshWaiting: number;
-  /** Pushes by state. */
+  /** Number of pushes by state. */
   readonly outbox: Readonly<Record<string, number>>;
 }
 
-/** The line for people; undefined: the limit is no bottleneck. */
+/** Sentence for the status that names the bottleneck; undefined: the limit is none. */
 export function bottleneckOf(
   { pace, refreshWaiting, outbox }: Backlog,
   now: number,

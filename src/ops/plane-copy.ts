@@ -1,6 +1,6 @@
 /**
- * How the copy in PostgreSQL is, by the file that its process leaves in the data folder. No
- * database is asked: it may be the one that is down.
+ * State of the copy in PostgreSQL, read from the file that its process leaves in the data folder.
+ * PostgreSQL itself is not asked, because it may be what is down.
  */
 import type { Config } from '../config/schema.ts';
 import { ConfigError } from '../lib/errors.ts';
@@ -14,25 +14,28 @@ import {
 
 export interface PlaneCopy {
   readonly account: string;
-  /** `absent`: no process has run yet; `silent`: it has stopped, or hangs. */
+  /** State of the copy; `absent`: no process ran yet; `silent`: it stopped or hangs. */
   readonly state: PlaneStatus['state'] | 'absent' | 'silent';
   /** Age of the oldest change that the copy does not have; null: there is no copy yet. */
   readonly lagMs: number | null;
-  /** Longer than `plane.lagWarning`, or there is none. */
+  /** Whether the lag is longer than `plane.lagWarning`, or there is no copy. */
   readonly isLate: boolean;
-  /** Why it waits, and what to do. */
+  /** Error that keeps the copy waiting, and what to do. */
   readonly error: { readonly message: string; readonly hint: string | null } | null;
 }
 
-/** A process that copies all, or waits longer and longer, tells of itself less often. */
+/**
+ * Milliseconds without a report from which a copying or waiting process counts as silent: at such
+ * work it reports less often.
+ */
 const SILENT_AT_WORK_MS_MAX = 300_000;
 
-/** Name of the rows of this daemon in the plane. */
+/** Name under which this daemon's rows stand in the plane. */
 export function planeAccount({ plane, instance }: Pick<Config, 'plane' | 'instance'>): string {
   return plane.account ?? instance;
 }
 
-/** Address of the plane, with the password. Throws where the configuration has none. */
+/** Address of the plane's database, with the password. Throws where the configuration has none. */
 export function planeAddress({ plane }: Pick<Config, 'plane'>): string {
   if (plane.url !== null) return plane.url.reveal();
   throw new ConfigError('plane.not_configured', 'there is no plane: plane.url is not set', {
@@ -40,7 +43,7 @@ export function planeAddress({ plane }: Pick<Config, 'plane'>): string {
   });
 }
 
-/** Settings of a copy, without its address. */
+/** Settings of the copy in PostgreSQL, without its address. */
 export interface PlaneSettings {
   readonly dataDir: string;
   readonly account: string;
@@ -49,19 +52,19 @@ export interface PlaneSettings {
 
 type Configured = Pick<Config, 'dataDir' | 'plane' | 'instance'>;
 
-/** Null: the configuration has none. */
+/** Settings of the copy in PostgreSQL; null: the configuration has no copy. */
 export function planeSettingsOf(config: Configured): PlaneSettings | null {
   const { dataDir, plane } = config;
   if (plane.url === null) return null;
   return { dataDir, account: planeAccount(config), lagWarningMs: plane.lagWarning };
 }
 
-/** Null: there is none by the configuration. */
+/** Reads the state of the copy in PostgreSQL; null: the configuration has no copy. */
 export function readPlaneCopy(settings: PlaneSettings | null, now: number): PlaneCopy | null {
   if (settings === null) return null;
   const { dataDir, account, lagWarningMs } = settings;
   const status = readPlaneStatus(dataDir);
-  // A file of before the account was given another name tells of another copy.
+  // A status file with another account name is of another copy: the account was renamed since.
   if (!status || status.account !== account) {
     return { account, state: 'absent', lagMs: null, isLate: true, error: null };
   }
@@ -84,7 +87,7 @@ const DOING = {
   waiting: 'waits',
 } as const;
 
-/** Words for one line: state, lag and reason. */
+/** State, lag and error of the copy, in one line. */
 export function describeCopy({ state, lagMs, error }: PlaneCopy): string {
   if (state === 'absent') return 'there is no copy: no "selvedge plane run" has told of one';
   const behind = `${formatDuration(lagMs ?? 0)} behind`;
@@ -93,10 +96,10 @@ export function describeCopy({ state, lagMs, error }: PlaneCopy): string {
   return `${DOING[state]}, ${behind}${why}`;
 }
 
-/** Each of several brands has an instance of its own. */
+/** Names of the systemd unit: with several brands, each has an instance of its own. */
 const UNIT = 'selvedge-plane, or selvedge-plane@NAME of several brands';
 
-/** Next step of a copy that is not as it should be. */
+/** Next step for a person when the copy is not as it should be. */
 export function stepOfCopy({ state, error }: PlaneCopy): string {
   if (state === 'absent') return `selvedge plane init; then start ${UNIT}`;
   if (state === 'silent')

@@ -1,4 +1,4 @@
-/** How far events announce what sweeps find, as the daemon has last seen it. */
+/** How reliably the relay's events announce deliveries, as the daemon saw it last. */
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import { readState } from '../store/state.ts';
@@ -7,15 +7,18 @@ import type { Db } from '../store/store.ts';
 const coverage = z.object({ deliveries: z.number(), missed: z.number() });
 
 export interface RelayFigures {
-  /** `degraded`: the incident `events_missed` is open; `silent`: so, and no event came at all. */
+  /**
+   * State of the relay; `degraded`: the incident `events_missed` is open; `silent`: it is, and no
+   * event announced any delivery.
+   */
   readonly state: 'healthy' | 'degraded' | 'silent';
-  /** The newest deliveries that an event or a sweep has brought, 20 at most. */
+  /** Number of newest deliveries that the figures are about, 20 at most. */
   readonly deliveries: number;
-  /** Found by a sweep, and announced by no event in time. */
+  /** Deliveries that a sweep found and no event announced in time. */
   readonly missed: number;
 }
 
-/** Undefined while no daemon has seen a delivery. */
+/** Reads the figures that the daemon noted; undefined while no daemon has seen a delivery. */
 export async function readRelayFigures(db: Db): Promise<RelayFigures | undefined> {
   const text = await readState(db, 'event_coverage');
   const found = text === undefined ? undefined : coverage.safeParse(tryParseJson(text)).data;

@@ -1,4 +1,4 @@
-/** How the installation is, read from the database alone: works beside a daemon and without one. */
+/** Reads the installation's state from the database alone, with or without a daemon. */
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
 import { parseJsonObject } from '../lib/json.ts';
@@ -18,71 +18,74 @@ export interface StreamStatus {
   readonly rows: number | null;
   readonly running: boolean;
   readonly paused: boolean;
-  /** The configuration has it switched off: what is here is from before. */
+  /** Whether the configuration has the stream switched off, so that its data is from before. */
   readonly off: boolean;
-  /** The level of the account, which does not have it; null: it has. */
+  /** Level of the account, if the stream does not exist at it; null: it does. */
   readonly notAtLevel: string | null;
   readonly dueInMs: number;
-  /** Older than the configuration allows. */
+  /** Whether the data is older than the configuration allows. */
   readonly stale: boolean;
   readonly lastError: string | null;
 }
 
 interface FailingWorker {
   readonly worker: string;
-  /** Epoch milliseconds. */
+  /** Epoch ms when the failures began. */
   readonly since: number;
-  /** Error at the time when the failures began. */
+  /** Error with which the failures began. */
   readonly error: string;
 }
 
-/** The incident of a worker that fails again and again. */
+/** Incident of a worker of the daemon that fails again and again. */
 export const WORKER_FAILING = { kind: 'worker_failing', entity: 'worker' } as const;
 
 export interface Status {
-  /** Whether a daemon holds the lease now: what the database knows. */
+  /** The daemon, as far as the database knows: whether one holds the lease now. */
   readonly daemon: {
     readonly running: boolean;
     readonly holder: string | null;
-    /** Epoch milliseconds; a daemon that can write puts it off again and again. Null: given up. */
+    /**
+     * Epoch ms when the lease ends, which a daemon that can write postpones again and again; null:
+     * the lease was given up.
+     */
     readonly leaseEndsAt: number | null;
   };
   readonly schema: number;
   readonly streams: readonly StreamStatus[];
   readonly deliveries: Readonly<Record<string, number>>;
-  /** Latest outcome of the deliveries that are still pending. */
+  /** Pending deliveries by the outcome of their latest decision. */
   readonly pending: Readonly<Record<string, number>>;
   readonly outbox: Readonly<Record<string, number>>;
   readonly events: { readonly count: number; readonly lastAgeMs: number | null };
-  /** Events of other accounts, by their system key: they lead to no read. */
+  /** Events of other accounts, by system key; no order is read for them. */
   readonly foreignEvents: Readonly<Record<string, number>>;
-  /** Null while no daemon has measured anything. */
+  /** Figures of the relay's events; null while no daemon has measured any. */
   readonly relay: RelayFigures | null;
-  /** How fast the service is asked; null: nobody has waited for that. */
+  /** Pace of requests to the service; null: none has waited for the limit. */
   readonly pace: ServicePace | null;
   readonly refreshWaiting: number;
   readonly quarantined: number;
   readonly openIncidents: number;
-  /** The same by kind, such as `rules_invalid` or `reject_breaker`. */
+  /** Open incidents by kind, such as `rules_invalid` or `reject_breaker`. */
   readonly incidents: Readonly<Record<string, number>>;
-  /** Causes that nothing can be decided for, with advice. */
+  /** Causes for which deliveries cannot be decided or streams completed, with advice. */
   readonly causes: readonly ToldCause[];
-  /** Parts of the daemon that fail again and again. */
+  /** Workers of the daemon that fail again and again. */
   readonly failingWorkers: readonly FailingWorker[];
-  /** Deliveries whose hold has lasted its time and that wait for a person. */
+  /** Deliveries whose hold has run out and that wait for a person. */
   readonly holdsOverdue: number;
   /** Deliveries that a rule will reject, and that can still be stopped. */
   readonly rejectsWaiting: number;
   /** Active pauses with reason, person and time; empty: none. */
   readonly paused: readonly Pause[];
-  /** Why nothing is asked of the service: the account is not known to be that of the mirror. */
+  /** Why requests to the service are held: an unknown account. Null: they are not held. */
   readonly accountHold: string | null;
 }
 
-/** How old the data of each stream may get that is pulled. */
+/** Maximum age in ms of each stream's data, for the streams that are pulled. */
 export type FreshnessMs = Readonly<Record<string, number>>;
 
-/** Streams that are wanted and do not exist at the account's level, each with it. */
+/** Streams that are switched on and do not exist at the account's level, each with that level. */
 type NotAtLevel = Readonly<Record<string, string>>;
 
 export function freshnessOf(config: Pick<Config, 'streams' | 'service'>): FreshnessMs {
@@ -188,7 +191,7 @@ async function readFailingWorkers(db: Db): Promise<FailingWorker[]> {
   });
 }
 
-/** Deliveries whose hold has lasted its time and that need a person. */
+/** Counts deliveries whose hold has run out and that wait for a person. */
 async function countOverdue(db: Db): Promise<number> {
   const row = await db
     .selectFrom('hold')
@@ -199,7 +202,7 @@ async function countOverdue(db: Db): Promise<number> {
   return Number(row.count);
 }
 
-/** Rejects that wait out their grace. */
+/** Counts rejects of rules that wait out their grace. */
 export async function countRejects(db: Db): Promise<number> {
   const row = await db
     .selectFrom('reject_entry')
@@ -265,13 +268,13 @@ export async function readStatus(
   };
 }
 
-/** Reads what an index holds ready; cheap enough for every few seconds. */
+/** The status in one line, read from indices alone: cheap enough for every few seconds. */
 export async function headline(db: Db, now: number, config: Config): Promise<string> {
   const freshnessMs = freshnessOf(config);
   const streams = await db
     .selectFrom('stream_state')
     .select(['stream', 'complete_at'])
-    // A stream that is switched off is neither fresh nor stale.
+    // A stream that is switched off counts neither as fresh nor as stale.
     .where('stream', 'in', Object.keys(freshnessMs))
     .execute();
   const stale = streams.filter(

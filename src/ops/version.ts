@@ -1,4 +1,4 @@
-/** Version of the program. */
+/** Version of Selvedge, from package.json. */
 import { readFileSync } from 'node:fs';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 

@@ -34,15 +34,20 @@ export interface AccountDeps {
 
 export interface AccountGuard {
   readonly name: string;
-  /** Returns why nothing may be requested; undefined: it is the account of the mirror. */
+  /**
+   * Returns why nothing may be requested from the service; undefined: the account is that of the
+   * mirror.
+   */
   hold(): string | undefined;
   onKnown(task: () => void): void;
-  /** Compares until the account is known; then only waits for the signal. */
+  /** Compares account and mirror until the account is known; then waits for the signal to abort. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 const RETRY_MS = 30_000;
-/** Interval while there is nothing to do; the supervisor sees that the worker lives. */
+/**
+ * Interval of the worker's idle rounds in milliseconds, by which the supervisor sees that it lives.
+ */
 const IDLE_MS = 60_000;
 
 const IP_ADDRESS = /^(\[.*\]|[\d.]+)$/;
@@ -61,7 +66,7 @@ async function isOtherSystem(db: Db, before: Account, now: Account): Promise<boo
   return other !== undefined && other !== learned;
 }
 
-/** Whether the folder has documents that could be sent to the wrong account. */
+/** Whether the data folder has documents that could be sent to the wrong account. */
 async function hasDocuments(db: Db): Promise<boolean> {
   const row = await db.selectFrom('outbox').select('outbox_id').limit(1).executeTakeFirst();
   return row !== undefined;
@@ -109,7 +114,10 @@ function isSame(a: Account, b: Account): boolean {
   return a.address === b.address && a.clientId === b.clientId;
 }
 
-/** @param v1 is asked while everything else is held. */
+/**
+ * Opens the guard.
+ * @param v1 client that the comparison uses while all other requests are held.
+ */
 export async function openAccountGuard(
   deps: AccountDeps,
   v1: () => Pick<V1Client, 'order' | 'stockVariant'>,
@@ -156,7 +164,7 @@ export async function openAccountGuard(
 export interface Adopted {
   readonly before: Account | null;
   readonly now: Account;
-  /** Open documents; they wait until pushes are resumed. */
+  /** Number of open documents, which wait until pushes are resumed. */
   readonly open: number;
 }
 
@@ -200,7 +208,10 @@ interface AccountReader {
   readonly signal: AbortSignal;
 }
 
-/** `unknown`: the service could not be reached; `nothing`: the mirror has nothing to compare. */
+/**
+ * Result of comparing account and mirror. `unknown`: the service could not be reached; `nothing`:
+ * the mirror has nothing to compare.
+ */
 interface Comparison {
   readonly outcome: 'equal' | 'another' | 'unknown' | 'nothing';
   readonly why: string;
@@ -221,14 +232,16 @@ async function newestOrders(db: Db): Promise<readonly MirroredOrder[]> {
     .execute();
 }
 
-/** Joins the barcodes of an order; undefined when one of them cannot be read. */
+/** Joins the barcodes of an order into one text; undefined when one of them cannot be read. */
 function articlesOf(lines: readonly { readonly barcode: string | null }[] | null) {
   const barcodes = (lines ?? []).flatMap(({ barcode }) => barcode ?? []);
   const isRead = lines !== null && barcodes.length === lines.length;
   return isRead ? [...new Set(barcodes)].sort().join('\n') : undefined;
 }
 
-/** Returns how the order at the service differs from the mirrored one; undefined: it does not. */
+/**
+ * Returns how the order at the service differs from the mirrored one; undefined: they are equal.
+ */
 async function differenceOf(
   db: Db,
   { order_id: id, reference }: MirroredOrder,
@@ -266,7 +279,10 @@ async function compareOrders(
   return { outcome: 'equal', why: `the ${orders.length} newest orders are there` };
 }
 
-/** Compares articles; they come and go, so more than half of them must exist. */
+/**
+ * Compares account and mirror by their articles; articles come and go, so more than half must
+ * exist.
+ */
 async function compareArticles(
   { v1, signal }: AccountReader,
   barcodes: readonly string[],

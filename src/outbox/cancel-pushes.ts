@@ -1,22 +1,28 @@
 /**
  * Cancels pushes of delivery statuses whose decision no longer counts. A push that was not sent is
- * canceled. One that is being sent may have arrived, so it is only marked: it is not sent again.
+ * canceled. A push that is being sent may have arrived, so it is only marked, and is not sent
+ * again.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 
 const UNSENT = sql<boolean>`outbox.state = 'queued'`;
 
-/** A revocation is not marked: it may be sent again, because pending harms nobody. */
+/**
+ * SQL: the push is being sent or its outcome is unknown, and it must be marked. A revocation is not
+ * marked: it may be sent again, because pending harms nobody.
+ */
 const UNDER_WAY = sql<boolean>`(outbox.state in ('sending', 'in_doubt')
   and outbox.expected_from <> 'accepted' and outbox.body->>'$.cancelRequested' is null)`;
 
-/** Whether {@link cancelPushes} would change anything; needs no turn to write. */
+/**
+ * Whether {@link cancelPushes} would change anything; a read that does not wait for other writers.
+ */
 export async function hasCancelablePush(db: Db, which: RawBuilder<boolean>): Promise<boolean> {
   const row = await db
     .selectFrom('outbox')
     .select('outbox_id')
-    // SQLite finds these by an index.
+    // This condition follows from the others; with it SQLite finds the few open rows by an index.
     .where('state', 'in', ['queued', 'sending', 'in_doubt'])
     .where(which)
     .where((eb) => eb.or([UNSENT, UNDER_WAY]))
@@ -26,14 +32,16 @@ export async function hasCancelablePush(db: Db, which: RawBuilder<boolean>): Pro
 }
 
 interface CancelRequest {
-  /** SQL: the pushes of the table `outbox` that are meant. */
+  /** SQL condition that chooses the pushes in the table `outbox`. */
   readonly which: RawBuilder<boolean>;
   readonly reason: string;
-  /** Epoch milliseconds. */
+  /** Time of the cancellation, in epoch milliseconds. */
   readonly at: number;
 }
 
-/** Gives the pushes that were canceled, and the decisions of those that were only marked. */
+/**
+ * Cancels or marks the pushes. Returns the canceled ones, and the decisions of those only marked.
+ */
 export async function cancelPushes(tx: Tx, { which, reason, at }: CancelRequest) {
   const marked = await tx
     .updateTable('outbox')

@@ -1,7 +1,7 @@
 /**
  * Corrections: a refused or canceled document that was never sent may be submitted again under its
- * own reference. Its row continues with the new content under the same number, and the old content
- * is kept. A document that may have had an effect is never corrected.
+ * own reference. Its outbox row continues with the new content under the same number, and the old
+ * content is kept. A document that may have had an effect is never corrected.
  */
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import { writeAudit } from '../store/audit.ts';
@@ -13,13 +13,13 @@ export interface DocumentOnFile {
   readonly state: OutboxState;
   readonly isOpen: boolean;
   readonly document: JsonObject;
-  /** Whether it is the very document of this text. */
+  /** Whether the stored document has the same text as `document`. */
   readonly isSame: (document: JsonObject) => boolean;
 }
 
 const REVISIONS_MAX = 20;
 
-/** Whether no attempt can have had an effect; an attempt that is under way may. */
+/** Whether no attempt can have had an effect; an attempt that is under way may have one. */
 export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boolean> {
   const attempt = await db
     .selectFrom('outbox_attempt')
@@ -32,13 +32,13 @@ export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boole
 }
 
 /**
- * `repeat`: the same document. `again`: the same, refused before, to be checked once more.
- * `correct`: it replaces a document that was refused or canceled. `conflict`: the reference is
- * taken.
+ * Relation of a submitted document to the stored one with its reference. `repeat`: the same
+ * document. `again`: the same, refused before, to be checked once more. `correct`: it replaces a
+ * document that was refused or canceled. `conflict`: another document has the reference.
  */
 export type Meeting = 'repeat' | 'again' | 'correct' | 'conflict';
 
-/** Compares a submitted document with the one that has its reference. */
+/** Compares a submitted document with the stored one that has its reference. */
 export async function meetingOf(
   db: Db | Tx,
   existing: DocumentOnFile,
@@ -49,7 +49,7 @@ export async function meetingOf(
   const isOver = state === 'refused' || state === 'canceled';
   if (!isOver || !(await wasNeverSent(db, outboxId))) return isSame ? 'repeat' : 'conflict';
   if (!isSame) return 'correct';
-  // A person canceled this very content, so only a person may send it after all.
+  // A person canceled this very content, so only a person may have it sent after all.
   return state === 'refused' ? 'again' : 'repeat';
 }
 
@@ -121,7 +121,7 @@ export async function reopen(
     .where('outbox_id', '=', outboxId)
     .where('state', '=', state)
     .execute();
-  // Drops the callback of the old end, which does not hold any more.
+  // Drops the callback about the document's earlier end, which does not hold any more.
   await tx
     .updateTable('intake')
     .set({ callback_due_at: null })

@@ -1,8 +1,8 @@
 /**
  * The only writer to the service: gives open rows to free worker slots, one row per ordering key at
- * a time; `push.ts` has the path of each. A row that is still `sending` when a run begins has an
- * unknown outcome, it never goes back to `queued`. When the database fails, `run` rejects and the
- * supervisor starts it again.
+ * a time; `push.ts` takes each row through its steps. A row that is still `sending` when a run
+ * begins gets an unknown outcome and never goes back to `queued`. When the database fails, `run`
+ * rejects and the supervisor starts it again.
  */
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
 import type { OutboxItem } from './item.ts';
@@ -20,7 +20,7 @@ import { createFailedLookups } from './retry-policy.ts';
 export interface Dispatcher {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** Call it when a row was added, or a pause is over. */
+  /** Makes the dispatcher look for due rows; call it when a row was added, or a pause is over. */
   wakeUp(): void;
   onOrderRead(orderId: number): void;
 }
@@ -49,7 +49,10 @@ function excluded({ kinds, pausedReason }: DispatcherDeps, busy: Busy): Excluded
   return { busy: new Set(busy.keys()), paused };
 }
 
-/** Keeps a pause visible to pushes that waited for a slot when it was lifted meanwhile. */
+/**
+ * Reasons of pauses since this moment: a push that waited for a slot sees a pause that began and
+ * ended meanwhile.
+ */
 function pausedSince({ pauses, pausedReason }: DispatcherDeps): DispatcherDeps['pausedReason'] {
   const mark = pauses.mark();
   return (kind) =>
@@ -101,7 +104,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     }
   };
 
-  /** Sleeps until a row falls due (if a slot is free), a step ends, or a wake-up. */
+  /** Sleeps until a row is due (if a slot is free), a step ends, or a wake-up comes. */
   const sleep = async (busy: Busy, signal: AbortSignal): Promise<void> => {
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
@@ -129,7 +132,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           wake = new AbortController();
           const pausedReason = pausedSince(deps);
           await deps.pauses.followFiles();
-          // After a clock step, rows that were read ahead have the times of before.
+          // After a clock step, rows that were read ahead have due times of the old clock.
           if (aheadSince !== deps.processStartedAt()) ahead.clear();
           aheadSince = deps.processStartedAt();
           const own = { ...deps, failedLookups, echoes, outages, pausedReason };
@@ -139,7 +142,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           await sleep(busy, signal);
         }
       } finally {
-        // A restart must not find rows that are still in flight from here.
+        // Pushes end before `run` does, so that a restart finds no row that is still being sent.
         await Promise.all([...busy.values()].map(({ done }) => done));
       }
       if (failures.length > 0) throw failures[0];

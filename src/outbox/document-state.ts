@@ -1,6 +1,6 @@
 /**
- * State of a document for receipts, HTTP answers and people: its row, the objects that it made at
- * the service, its problems, and one sentence that says what to do next.
+ * State of a document for receipts, HTTP answers and people: its outbox row, the objects that it
+ * made at the service, its problems, and one sentence that says what to do next.
  */
 import { type Selectable, sql } from 'kysely';
 import { z } from 'zod';
@@ -24,9 +24,7 @@ export interface DocumentState {
   readonly attempts: number;
   readonly orderId: number | null;
   readonly orderNo: string | null;
-  /**
-   * Deliveries that the service answered the order with (level 1.4.12), with their current status.
-   */
+  /** Deliveries in the service's answer to the order (level 1.4.12), with their current status. */
   readonly deliveries: readonly {
     readonly orderDeliveryId: number;
     readonly deliveryNo: string | null;
@@ -63,7 +61,10 @@ const resultSchema = z.object({
   styleId: z.string().nullish(),
 });
 
-/** Reads the stored answer, as far as it can be understood; empty for a row without one. */
+/**
+ * Reads the service's answer that a row has stored, as far as it can be understood; empty without
+ * one.
+ */
 export function readResult(text: string | null): z.output<typeof resultSchema> {
   const parsed = resultSchema.safeParse(text === null ? {} : tryParseJson(text));
   return parsed.success ? parsed.data : {};
@@ -105,7 +106,7 @@ async function deliveriesOf(
   }));
 }
 
-/** Error code of the service's refusal; null when our own checks refused. */
+/** Error code of the service's refusal; null when the refusal came from Selvedge's own checks. */
 async function refusalOf(db: Db | Tx, { outbox_id, state }: Row) {
   if (state !== 'refused') return null;
   const last = await db
@@ -127,7 +128,10 @@ function lostProblems(lost: Lost | null): FlightProblem[] {
   return lost ? [{ path: '', message: describeLost(lost), severity: 'error' }] : [];
 }
 
-/** Whether an open incident says that the service has it otherwise than it was sent. */
+/**
+ * Whether an open incident says that the document at the service differs from the one that was
+ * sent.
+ */
 async function differs(db: Db | Tx, { outbox_id, state }: Row): Promise<boolean> {
   if (state !== 'confirmed') return false;
   const incident = await db
@@ -196,7 +200,7 @@ export async function documentState(
   return row && stateOf(db, row);
 }
 
-// Next action: one sentence for every state of a row, also when it is "nothing".
+// Next action: one sentence for every state of an outbox row, also when nothing is to be done.
 
 export interface Situation {
   readonly outboxId: number;
@@ -206,16 +210,19 @@ export interface Situation {
   readonly lastError: string | null;
   readonly pendingRefundId: number | null;
   readonly orderRefundId: number | null;
-  /** Error code of the service's refusal; null: our own checks refused, or nobody. */
+  /** Error code of the service's refusal; null: Selvedge's own checks refused, or nobody did. */
   readonly refusedWith: string | null;
   readonly lost: string | null;
   readonly neverSent: boolean;
   readonly waiting: Waiting | null;
-  /** The service has it otherwise than it was sent, and nobody has noted that. */
+  /**
+   * Whether the document at the service differs from the one that was sent and nobody has noted
+   * that.
+   */
   readonly differs: boolean;
 }
 
-/** Id that `outbox resolve --as confirmed:` asks for. */
+/** Placeholder for the id that `outbox resolve --as confirmed:` asks for, by kind. */
 const MADE: Readonly<Record<string, string>> = {
   order: '<orderId>',
   pending_refund: '<pendingRefundId>',
@@ -277,7 +284,7 @@ const AFTER_REFUSAL: Readonly<Record<string, string>> = {
   'service.too_large': 'split the document, and submit the parts under references of their own',
 };
 
-/** Refusals of the form of the request, whatever the document says. */
+/** Error codes of refusals that are about the form of the request, whatever the document says. */
 const BY_FORM = new Set([
   'service.bad_method',
   'service.bad_media_type',
@@ -365,7 +372,7 @@ export function nextAction(situation: Situation): string {
 // Waiting: an unsent row waits for an earlier row of its ordering key, for a pause, or for its
 // turn. All of it is read from the database, so that every process gives the same answer.
 
-/** Reasons that pause sending; rows that rest for one have it as their last error. */
+/** Reasons that pause sending; rows that wait because of one have it as their last error. */
 export const PAUSED_BY = {
   disk: 'the disk is too full to send',
   dryRun: 'dry run (outbox.dryRun)',
@@ -378,7 +385,10 @@ const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
   account: 'selvedge account show',
 };
 
-/** Returns the step that ends a pause with this reason; undefined: it is no pause. */
+/**
+ * Returns the step that ends the pause with this reason; undefined: the text is no reason of a
+ * pause.
+ */
 function stepAfter(words: string): string | undefined {
   const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
     words.startsWith(PAUSED_BY[one]),
@@ -387,7 +397,7 @@ function stepAfter(words: string): string | undefined {
 }
 
 interface Waiting {
-  /** The earlier open row of its ordering key; null: there is none. */
+  /** Earlier open row with the same ordering key, which goes first; null: there is none. */
   readonly ahead: {
     readonly outboxId: number;
     readonly kind: string;

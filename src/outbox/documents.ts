@@ -1,7 +1,7 @@
 /**
  * Documents of the ERP: JSON in camelCase, strict, one schema per kind. A document is normalised
- * while it is checked (amounts become texts with two to four decimals, texts are trimmed), and
- * checking a normalised one again changes nothing: the outbox stores exactly what was understood,
+ * while it is checked: amounts become texts with two to four decimals, texts are trimmed. Checking
+ * a normalised document again changes nothing, so the outbox stores exactly what was understood,
  * and equal documents have equal texts.
  *
  * An amount is a decimal text ("19.95") or a number with at most four decimals. Dates and times do
@@ -27,7 +27,10 @@ const QUANTITY_MAX = 1_000_000;
 export const REFERENCE_CHARS_MAX = 200;
 
 const AMOUNT = /^\d{1,9}(?:\.\d{1,4})?$/;
-/** Tries only the first "@", so that a long text of nothing else costs no time. */
+/**
+ * Pattern of an e-mail address; it tries only the first "@", so that a long text of nothing else
+ * costs no time.
+ */
 const EMAIL = /^\S[^\s@]*@\S+$/;
 const AMOUNT_WANTED = 'must be an amount with at most four decimals, such as "19.95" or 19.95';
 
@@ -73,7 +76,7 @@ const addressSchema = z.strictObject({
   accountNo: text.optional(),
 });
 
-/** Message for a part of a coin in a currency without decimals, such as JPY. */
+/** Message for an amount with a fraction in a currency without decimals, such as JPY. */
 export function wholeWanted(currency: string): string {
   return `must be a whole amount: ${currency} has no decimals`;
 }
@@ -84,7 +87,7 @@ interface Priced {
   readonly freight?: { readonly amount: string } | undefined;
 }
 
-/** Finds amounts that are no whole number of the currency's smallest coin. */
+/** Lists the paths of amounts that the currency's smallest coin cannot express. */
 export function splitCoins({ currency, lines, freight }: Priced): (string | number)[][] {
   const isSplit = (written: string): boolean => splitsCoin(unitsOf(written), currency);
   const paths = lines.flatMap(({ price }, at) => (isSplit(price) ? [['lines', at, 'price']] : []));
@@ -98,7 +101,10 @@ const orderSchema = z
       z.strictObject({ barcode: needed, quantity, price: amount, deliveryName: needed.optional() }),
     ),
     comment,
-    /** Not sent; checked against the currency of the mirrored prices. */
+    /**
+     * Currency of the prices; it is not sent, but compared with the currency of the mirrored
+     * prices.
+     */
     currency: text.regex(/^[A-Z]{3}$/, 'must be three capital letters').optional(),
     shippingAddress: addressSchema.optional(),
     freight: z
@@ -121,7 +127,10 @@ const pendingRefundSchema = z
   .strictObject({
     reference,
     orderId: id.optional(),
-    /** Replaces the id by the reference of an order that was submitted here. */
+    /**
+     * Reference of an order that was submitted to Selvedge; it may stand in the place of the
+     * order's id.
+     */
     orderReference: needed.normalize('NFC').optional(),
     comment,
     lines: linesOf(
@@ -144,14 +153,14 @@ const refundStatusSchema = z.strictObject({
   orderId: id,
   orderRefundId: id,
   status: z.enum(['pending', 'accepted', 'rejected']),
-  /** Status that this was decided on; default: the mirrored status at submission. */
+  /** Status that the change was decided on; default: the mirrored status at submission. */
   expectedStatus: z.enum(['pending', 'accepted']).optional(),
 });
 
 const styleSchema = z
   .strictObject({
     reference,
-    /** Names an existing style to change; without it a new one is made. */
+    /** Id of an existing style to change; without it a new style is made. */
     styleId: needed.optional(),
     styleNo: needed.optional(),
     styleName: needed.optional(),
@@ -172,7 +181,6 @@ const styleSchema = z
     }
   });
 
-/** The schema of each kind. */
 export const DOCUMENT_SCHEMAS = {
   order: orderSchema,
   pending_refund: pendingRefundSchema,
@@ -210,7 +218,7 @@ function memberNames(schema: unknown): readonly string[] {
   return schema instanceof z.ZodArray ? memberNames(schema.element) : [];
 }
 
-/** Member names that may stand at `path` of a document, for "did you mean". */
+/** Member names that may stand at `path` of a document, for hints such as "did you mean". */
 function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
   const first = path[0];
   const section: unknown =
@@ -228,7 +236,7 @@ const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
 };
 
-/** Error messages of schemas that have none of their own. */
+/** Error message for a mistake whose schema has no message of its own. */
 export function wording(issue: z.core.$ZodRawIssue): string | undefined {
   if (issue.code === 'invalid_type') {
     if (issue.input === undefined) return 'is missing';
@@ -243,10 +251,10 @@ export function wording(issue: z.core.$ZodRawIssue): string | undefined {
 
 const FOUND_CHARS_MAX = 60;
 
-/** Personal data are not repeated: problems are kept with receipts. */
+/** Paths of personal data, which problems do not repeat: they are stored with receipts. */
 const PERSONAL = /^shippingAddress\.(?!countryCode$)/;
 
-/** The value that was found, where it is short enough to be recognized by. */
+/** Text that shows the wrong value, if it is short enough and no personal data. */
 function foundText({ code, input, path }: z.core.$ZodIssue): string {
   if (input === undefined || input === '' || PERSONAL.test(pathText(path))) return '';
   if (typeof input === 'object' && input !== null) {
@@ -301,12 +309,12 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   return { ok: true, document, reference: own };
 }
 
-/** Form in which references are compared: they are equal if this is. */
+/** Form of a reference in which references are compared: equal forms mean equal references. */
 export function referenceKey(written: string): string {
   return written.trim().normalize('NFC').toLowerCase();
 }
 
-/** Parses a stored body; throws when it is no such document, which is a bug. */
+/** Parsers of stored document bodies, by kind; each throws for another content, which is a bug. */
 export const readBody = {
   order: (body: JsonObject): OrderDocument => orderSchema.parse(body),
   pendingRefund: (body: JsonObject): PendingRefundDocument => pendingRefundSchema.parse(body),

@@ -1,7 +1,8 @@
 /**
- * Enqueues pushes. A caller writes the push in the transaction that also holds the reason for it;
- * from then on the push is neither lost nor sent twice.
+ * Enqueues pushes. The caller writes the push in the same transaction as the reason for it; from
+ * then on the push is neither lost nor sent twice.
  */
+import type { PushKind } from '../config/schema.ts';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
@@ -9,16 +10,16 @@ import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './evidence/mirrored.ts';
 
 interface Push {
-  readonly kind: string;
+  readonly kind: PushKind;
   readonly orderingKey: string;
-  /** Identity of the push: the same kind and reference is the same push, for ever. */
+  /** Identity of the push: the same kind and reference mean the same push, for ever. */
   readonly reference: string;
   readonly body: JsonObject;
-  /** Form in which a document's reference is compared; null for decisions. */
+  /** Form in which a document's reference is compared; null for a push of a decision. */
   readonly referenceKey: string | null;
-  /** Status that the service must show for the push to make sense; null: none. */
+  /** Status that the service must show for the push to make sense; null: any. */
   readonly expectedFrom: string | null;
-  /** Origin, such as `decision:17`; for people to read. */
+  /** Origin of the push, such as `decision:17`, for people to read. */
   readonly cause: string;
   readonly orderDeliveryId?: number;
   readonly decisionId?: number;
@@ -53,7 +54,7 @@ async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
   return row.outbox_id;
 }
 
-export const DELIVERY_STATUS_KIND = 'delivery_status';
+export const DELIVERY_STATUS_KIND = 'delivery_status' as const;
 
 export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
   const lines = await db
@@ -73,14 +74,17 @@ export interface DeliveryStatusChange {
   readonly from: string;
   readonly to: DeliveryStatus;
   readonly decisionId: number;
-  /** Send only while the mirrored row has this hash: exactly what was decided on. */
+  /**
+   * Content hash of the decided delivery: the push is sent only while the mirrored row still has
+   * it.
+   */
   readonly contentHash?: string | undefined;
   readonly onlyTheseLines?: boolean;
-  /** Epoch ms; a push that did not leave by then is not sent any more. */
+  /** Time, in epoch milliseconds, after which the push is not sent any more. */
   readonly sendBefore?: number | undefined;
 }
 
-/** Enqueues the push of a decision. Pushes of one delivery go out in order. */
+/** Enqueues the push of a decision. Pushes of one delivery are sent in the order of their rows. */
 export async function enqueueDeliveryStatus(
   tx: Tx,
   change: DeliveryStatusChange,
@@ -114,12 +118,12 @@ export interface DocumentIntent {
 export type Enqueued =
   | {
       readonly outboxId: number;
-      /** The same document was submitted before: this is its first and only row. */
+      /** Whether the same document was submitted before; `outboxId` is its first and only row. */
       readonly repeated: boolean;
-      /** A document that was refused or canceled, never sent, is queued once more. */
+      /** Set when a document that was refused or canceled, and never sent, is queued once more. */
       readonly reopened?: true;
     }
-  /** Another document has the reference; it stays as it is. */
+  /** Stored document that already has the reference; it stays as it is. */
   | { readonly conflict: DocumentOnFile };
 
 export async function onFile(
@@ -144,7 +148,7 @@ export async function onFile(
   );
 }
 
-/** Finds the reference of an order that was submitted or mirrored under this id. */
+/** Finds the reference under which the order with this id was submitted or is mirrored. */
 async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined> {
   const own = await tx
     .selectFrom('outbox')
@@ -162,8 +166,8 @@ async function referenceOf(tx: Tx, orderId: number): Promise<string | undefined>
 }
 
 /**
- * Documents of one order share an ordering key, whether they name it by reference or id, and also
- * when its reference was learned after the first of them.
+ * Ordering key of a refund. All documents of one order share the key, whether they name the order
+ * by reference or id, and also when its reference became known only after the first of them.
  */
 async function refundOrderingKey(tx: Tx, document: JsonObject): Promise<string> {
   const { orderId, orderReference } = readBody.pendingRefund(document);
@@ -218,8 +222,8 @@ async function pushOf(tx: Tx, intent: DocumentIntent, reference: string): Promis
 }
 
 /**
- * Enqueues a document once per reference: the same document again returns its first row; another
- * one is refused, unless it corrects a document that was never sent.
+ * Enqueues a document once per reference: the same document again gets its first row; another
+ * document under the reference is refused, unless it corrects one that was never sent.
  */
 export async function enqueueDocument(
   tx: Tx,

@@ -1,7 +1,7 @@
 /**
- * Forgetting an order in the outbox: addresses and comments of its documents, and texts of others
+ * Forgets an order in the outbox: addresses and comments in its documents, and texts of other rows
  * that may repeat them (refusals, answers, lookups). References, states and digests stay, so that
- * nothing is sent twice and the same document again is known.
+ * nothing is sent twice and the same document is recognised when it comes again.
  */
 import { sql } from 'kysely';
 import { canonicalJson, isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -14,12 +14,12 @@ export interface OwnPush {
   readonly kind: string;
   readonly reference: string;
   readonly state: string;
-  /** Something is still to happen: it is sent, looked up, or a person decides. */
+  /** Whether the push is still to be sent or looked up, or waits for a person. */
   readonly isOpen: boolean;
   readonly orderId: number | null;
 }
 
-/** Owner of a push: an order by its id or by its reference. */
+/** Order that pushes belong to, by its id or by its reference. */
 export interface OrderName {
   readonly orderId: number | null;
   readonly reference: string | null;
@@ -50,7 +50,7 @@ export async function pushesOf(db: Db | Tx, { orderId, reference }: OrderName): 
   }));
 }
 
-/** A document's text without what it says of people. */
+/** Text of a document without personal data. */
 function blankedBody(text: string): string {
   const body = tryParseJson(text);
   if (!isJsonObject(body)) return '{}';
@@ -88,7 +88,10 @@ async function forgetBodies(tx: Tx, outboxIds: readonly number[]): Promise<void>
   }
 }
 
-/** Blanks the pushes, and what was refused under the reference before it became a push. */
+/**
+ * Blanks the texts of these pushes, and of submissions under their references that were refused
+ * before they became pushes.
+ */
 export async function forgetPushes(
   tx: Tx,
   outboxIds: readonly number[],

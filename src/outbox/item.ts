@@ -1,4 +1,5 @@
 /** Rows of the outbox as the dispatcher and the kinds see them, and the results of a lookup. */
+import type { PushKind } from '../config/schema.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
@@ -108,11 +109,13 @@ export interface SendCall {
  * A kind of push: how to look its effect up and how to send it. `send` resolves with the answer of
  * the service, or throws one of the error classes that say what is provable.
  *
- * A new kind is a file in `kinds/` and an entry in `createKinds` of `daemon/outbox.ts`; one that
- * the ERP submits is also an entry in `documents.ts`.
+ * A new kind is a name in `OUTBOX_KINDS` of `config/schema.ts`, a file in `kinds/`, an entry in
+ * `createKinds` of `daemon/outbox.ts`, and a function in `enqueue.ts` that says in which order its
+ * pushes leave; one that the ERP submits is also an entry in `documents.ts`. If it creates
+ * something, `document-state.ts` and `review/confirmation.ts` name the id that it makes.
  */
 export interface OutboxKind {
-  readonly kind: string;
+  readonly kind: PushKind;
   /** Says why configuration or level rule a document out; undefined: they do not. */
   off?(document: JsonObject): Problem | undefined;
   /**

@@ -1,5 +1,7 @@
 /**
- * The path of one push. The dispatcher claims a row; `push` then takes one step of it:
+ * The path of one push. A new kind of push begins at `OutboxKind` in `item.ts`.
+ *
+ * The dispatcher claims a row; `push` then takes one step of it:
  *
  *   1. look before sending: the kind's pre-flight, or the lookup of an answered push or of one
  *      whose outcome is unknown; its result goes to `reconcile.ts` and ends the step

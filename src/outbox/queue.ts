@@ -1,8 +1,8 @@
 /**
  * The queue: reads and moves outbox rows for the dispatcher. Every step is one transaction that
  * also writes its attempt. The allowed transitions are a table in the database, so that a mistake
- * here aborts instead of sending something twice. A row that was moved meanwhile (canceled by a
- * person) is left as it is.
+ * here aborts instead of sending something twice. A row that somebody else moved meanwhile (a
+ * person canceled it) is left as it is.
  */
 import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
@@ -34,16 +34,22 @@ function itemOf({ body, ...row }: Row): OutboxItem {
 export interface Excluded {
   readonly busy: ReadonlySet<string>;
   /**
-   * Paused kinds, and why. Rows that rest for this very reason were checked already and are not
-   * taken; they are due at once when the pause is over.
+   * Paused kinds with their reasons. Rows that wait for this very reason were checked already and
+   * are not taken; they are due at once when the pause is over.
    */
   readonly paused: ReadonlyMap<string, string>;
 }
 
-/** Lookups of unknown outcomes have slots of their own: neither work waits for the other. */
+/**
+ * Sort of work on a row. Lookups of unknown outcomes have slots of their own, so that neither
+ * lookups nor pushes wait for the other.
+ */
 export type Work = 'lookup' | 'send';
 
-/** Rows that a slot may take: the first open row of each ordering key, unless a person has it. */
+/**
+ * SQL query of rows that a slot may take: the first open row of each ordering key, unless a person
+ * has to decide about it.
+ */
 function workable(db: Db, work: Work, { busy, paused }: Excluded) {
   return (
     db
@@ -52,7 +58,7 @@ function workable(db: Db, work: Work, { busy, paused }: Excluded) {
       .where('o.blocked_reason', 'is', null)
       .where('o.state', '!=', 'sending')
       .where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt')
-      // The statement's text is the same for any number of keys, so that it is prepared once.
+      // This condition has the same text for any number of keys, so that SQLite prepares it once.
       .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
       .where((eb) => {
         const resting = [...paused].map(([kind, reason]) =>
@@ -75,7 +81,7 @@ function workable(db: Db, work: Work, { busy, paused }: Excluded) {
   );
 }
 
-/** Reads the answered ones among these rows, due or not. */
+/** Reads the rows among these whose push was answered, due or not. */
 export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
   const rows = await db
     .selectFrom('outbox')
@@ -118,8 +124,8 @@ export async function nextDueAt(
 }
 
 /**
- * Marks rows that a stop or a failure interrupted: their requests may or may not have arrived. Call
- * it while nothing is being sent. Returns the number of rows.
+ * Marks rows that a stop or a failure interrupted while they were sent: their requests may or may
+ * not have arrived. Call it while nothing is being sent. Returns the number of rows.
  */
 export async function markInterruptedAsUnknown(store: Store, now: number): Promise<number> {
   return store.transaction(async (tx) => {
@@ -127,7 +133,7 @@ export async function markInterruptedAsUnknown(store: Store, now: number): Promi
       .updateTable('outbox')
       .set({ state: 'in_doubt', in_doubt_since: now, due_at: now })
       .where('state', '=', 'sending')
-      // Implied by the state; lets SQLite use a partial index.
+      // This condition follows from the state; with it SQLite can use a partial index.
       .where('ended_at', 'is', null)
       .returning('outbox_id')
       .execute();
@@ -156,7 +162,7 @@ export interface Change {
   readonly attempts?: number;
 }
 
-/** Moves rows that are still in state `from`; returns how many. */
+/** Moves rows from the state `from` to another one; returns how many were still in it. */
 export async function moveAll(
   tx: Tx,
   outboxIds: readonly number[],
@@ -173,7 +179,7 @@ export async function moveAll(
   return Number(numUpdatedRows);
 }
 
-/** Moves the row, if it is still in the state in which it was read. */
+/** Moves a row to another state, if it is still in the state in which it was read. */
 export async function move(
   tx: Tx,
   { outboxId, state: from }: Pick<OutboxItem, 'outboxId' | 'state'>,
@@ -184,8 +190,8 @@ export async function move(
 }
 
 /**
- * Makes `sending` and the attempt durable before the first byte leaves. Undefined: the row was
- * moved or paused meanwhile and must not be sent.
+ * Makes the state `sending` and the attempt durable before the first byte is sent. Undefined: the
+ * row was moved or paused meanwhile and must not be sent.
  */
 export async function markSending(
   store: Store,
@@ -221,13 +227,16 @@ export async function markSending(
   });
 }
 
-/** `conflict`: the state at the service forbids the push (409); a lookup tells that state. */
+/**
+ * Class of an attempt's end. `conflict`: the state at the service forbids the push (409); a lookup
+ * reads that state.
+ */
 export type AttemptClass = 'done' | 'not_processed' | 'refused' | 'conflict' | 'ambiguous';
 
 export interface AttemptEnd {
   readonly attempt: number;
   readonly class: AttemptClass;
-  /** Status of the answer; null: none came. */
+  /** HTTP status of the answer; null: none came. */
   readonly httpStatus: number | null;
   readonly errorCode: string | null;
   readonly answer: string;
@@ -252,7 +261,7 @@ export async function endAttempt(
 ): Promise<OutboxState> {
   const state = STATE_AFTER[end.class];
   const isDone = end.class === 'done';
-  // The order is known from now on: none of it is delivered before it is read back.
+  // The order's id is stored with the answer: its deliveries are held until the order is read back.
   const orderId = isDone && item.kind === 'order' ? readResult(end.answer).orderId : undefined;
   await store.transaction(async (tx) => {
     await tx
@@ -281,7 +290,10 @@ export async function endAttempt(
   return state;
 }
 
-/** Time since when the row may have an effect and is looked up; infinite while it only waits. */
+/**
+ * Time since when a row may have had an effect and is looked up; infinite for one that was not
+ * sent.
+ */
 export async function openSince(db: Db, { outboxId, state, ...item }: OutboxItem): Promise<number> {
   if (state !== 'sent') return item.inDoubtSince ?? Number.POSITIVE_INFINITY;
   const last = await db

@@ -1,9 +1,9 @@
 /**
- * Reconciliation: decides what a lookup means for its row, and stores it. A match confirms the
- * push; several candidates, one that is unlike the document, or no proof within `reviewAfterMs`
- * are left to a person. A create that was not found is resent only after a proof: two complete
- * lookups, both after the settlement delay and `everyMs` apart. The order of the checks
- * here is that of "Absence" in docs/internals/mechanisms.md.
+ * Reconciliation: decides what a lookup means for its outbox row, and stores it. A match confirms
+ * the push; several candidates, one that is unlike the document, or no proof within `reviewAfterMs`
+ * are left to a person. A create that was not found is sent again only after a proof: two complete
+ * lookups, both after the settlement delay and `everyMs` apart. The checks here are in the order of
+ * "Absence" in docs/internals/mechanisms.md.
  */
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../lib/json.ts';
@@ -26,29 +26,29 @@ import { reportDifferences } from './watch/differences.ts';
 
 export interface Lookup {
   readonly result: LookupResult;
-  /** Start of the lookup: what it missed was absent at this time. */
+  /** Start of the lookup: an effect that it did not find was absent at this time. */
   readonly startedAt: number;
-  /** The lookup may have missed the effect, and another one will not tell more. */
+  /** Whether the lookup may have missed the effect, and further ones will not tell more. */
   readonly isHopeless: boolean;
 }
 
 export interface Policy {
-  /** {@link OutboxKind.creates} */
+  /** {@link OutboxKind.creates} of the row's kind. */
   readonly creates: boolean;
-  /** {@link OutboxKind.conflictEnds} */
+  /** {@link OutboxKind.conflictEnds} of the row's kind. */
   readonly conflictEnds: boolean;
   readonly attemptsMax: number;
   readonly pace: LookupPace;
-  /** Start of this process, or the last clock step: earlier times are another clock's. */
+  /** Start of this process, or the last clock step: earlier times come from another clock. */
   readonly processStartedAt: number;
   readonly reviewAfterMs: number;
-  /** Delay before the read-back is repeated, or before a status is set again. */
+  /** Milliseconds until the read-back is repeated, or a status is set again. */
   readonly waitMs: number;
 }
 
 export interface Transition {
   readonly state: OutboxState;
-  /** No further step follows. */
+  /** Whether the transition ends the row, so that no further step follows. */
   readonly ended: boolean;
   readonly reason: string | undefined;
   readonly change: Change;
@@ -63,13 +63,13 @@ function ended(state: OutboxState, now: number, reason?: string, change: Change 
   return { state, ended: true, reason, change: { ...change, ...end } };
 }
 
-/** Leaves the row to a person. */
+/** Transition that leaves the row to a person. */
 function blocked({ inDoubtSince }: OutboxItem, now: number, reason: string): Transition {
   const change = { blocked_reason: reason, in_doubt_since: inDoubtSince ?? now, due_at: now };
   return { state: 'in_doubt', ended: false, reason, change };
 }
 
-/** Start of the settlement delay. */
+/** Start of the row's settlement delay. */
 function settlingSince(item: OutboxItem, { processStartedAt }: Policy, now: number): number {
   return Math.max(item.inDoubtSince ?? now, processStartedAt);
 }
@@ -85,7 +85,10 @@ function lookUpAgainOrBlock(item: OutboxItem, policy: Policy, now: number): Tran
     : blocked(item, now, 'for too long it could be neither found nor proved absent');
 }
 
-/** Times of complete lookups that found nothing. A future time is from before a clock step back. */
+/**
+ * Times of complete lookups that found nothing; future ones were written before the clock was set
+ * back and are left out.
+ */
 async function absences(tx: Tx, outboxId: number, now: number): Promise<number[]> {
   const rows = await tx
     .selectFrom('outbox_evidence')
@@ -101,17 +104,23 @@ async function absences(tx: Tx, outboxId: number, now: number): Promise<number[]
 
 const LATENESS_KEY = 'outbox.latest_effect_ms';
 
-/** Longest time after its request at which an effect was still missing and appeared later. */
+/**
+ * Longest time after a request at which its effect was still missing although it appeared later.
+ */
 export async function worstLateness(db: Tx | Store['db']): Promise<number> {
   return Number((await readState(db, LATENESS_KEY)) ?? 0);
 }
 
-/** Settlement delay: as configured, but at least twice the worst lateness that was seen. */
+/**
+ * Settlement delay in milliseconds: as configured, but at least twice the longest known lateness.
+ */
 export async function settlementDelay(db: Tx | Store['db'], configuredMs: number): Promise<number> {
   return Math.max(configuredMs, 2 * (await worstLateness(db)));
 }
 
-/** Learns how late effects can be, from one that was missed before it was matched. */
+/**
+ * Learns how late effects can be, from a lookup that missed the effect before a later one found it.
+ */
 async function learnLateness(
   tx: Tx,
   { outboxId, inDoubtSince }: OutboxItem,
@@ -125,7 +134,10 @@ async function learnLateness(
   await writeState(tx, LATENESS_KEY, String(last - since), clock);
 }
 
-/** Time between the first and the last complete absence since `since`; undefined: there is none. */
+/**
+ * Time between the first and the last complete lookup after `since` that found nothing; undefined:
+ * there is none.
+ */
 async function absentForMs(
   tx: Tx,
   { outboxId }: OutboxItem,
@@ -137,7 +149,7 @@ async function absentForMs(
   return first === undefined || last === undefined ? undefined : last - first;
 }
 
-/** Decides about a create that was not found; undefined: it is proved absent. */
+/** Decides about a create whose effect was not found; undefined: it is proved absent. */
 async function resolveMissingCreate(
   tx: Tx,
   item: OutboxItem,
@@ -148,15 +160,15 @@ async function resolveMissingCreate(
   const settledAt = settlingSince(item, policy, now) + reconcileAfterMs;
   const provedMs = await absentForMs(tx, item, settledAt, now);
   if (provedMs === undefined) {
-    // A push of an earlier process gets a settlement delay of this one, however old it is; but not
-    // from start to start for ever.
+    // A push of an earlier process waits for a settlement delay in this process, however old it is;
+    // but not again after each start for ever.
     const begun = item.inDoubtSince ?? now;
     const byClockMs =
       (await absentForMs(tx, item, begun + reconcileAfterMs, now)) ?? policy.reviewAfterMs;
     const isNewHere = byClockMs < policy.reviewAfterMs;
     return isNewHere ? lookUpAgain(item, policy, now) : lookUpAgainOrBlock(item, policy, now);
   }
-  // The first half of the proof counts however late it came: after an outage of days, too.
+  // The first lookup of the proof counts however late it came, even after an outage of days.
   if (provedMs < everyMs) return lookUpAgain(item, policy, now);
   if (item.result !== null) {
     return blocked(item, now, 'the service answered that it took it, and has it not');
@@ -173,11 +185,17 @@ async function lastAttempt(tx: Tx, { outboxId }: OutboxItem) {
     .executeTakeFirst();
 }
 
-/** Longest lag of a copy that still shows the status of before the push. */
+/**
+ * Maximum milliseconds for which a replica of the service still shows the status from before the
+ * push.
+ */
 const SHOWN_LATE_MS = 120_000;
 const PUT_BACK = 'the service took it and shows the status of before: somebody put it back';
 
-/** Decides about an update that is not shown; undefined: set it again, which does no harm. */
+/**
+ * Decides about an update whose effect is not shown; undefined: it is sent again, which does no
+ * harm.
+ */
 async function resolveMissingUpdate(
   tx: Tx,
   item: OutboxItem,
@@ -185,7 +203,8 @@ async function resolveMissingUpdate(
   now: number,
 ): Promise<Transition | undefined> {
   if (item.result !== null) {
-    // The answer is evidence, too: only a status that is shown long after it speaks against it.
+    // The answer proves the effect, too: only an old status shown long after the answer speaks
+    // against it.
     const { ended_at: answeredAt } = (await lastAttempt(tx, item)) ?? {};
     const isEarly = Math.abs(now - (answeredAt ?? 0)) < SHOWN_LATE_MS;
     return isEarly ? lookUpAgain(item, policy, now) : ended('refused', now, PUT_BACK);
@@ -194,7 +213,7 @@ async function resolveMissingUpdate(
   return last?.class === 'conflict' ? ended('refused', now, last.answer ?? undefined) : undefined;
 }
 
-/** Number of attempts that may have had an effect. */
+/** Number of attempts at this row that may have had an effect. */
 async function effectiveAttempts(tx: Tx, { outboxId }: OutboxItem): Promise<number> {
   const row = await tx
     .selectFrom('outbox_attempt')
@@ -216,7 +235,7 @@ async function resolveMissing(
   if (mayHaveMissed(result)) {
     return (isHopeless ? lookUpAgainOrBlock : lookUpAgain)(item, policy, now);
   }
-  // An answered push is looked up once more: the lookup may have met a copy that lags behind.
+  // An answered push is looked up once more: the lookup may have read a lagging replica.
   if (item.state === 'sent') {
     return goesOn('in_doubt', { in_doubt_since: now, due_at: now + waitMs });
   }
@@ -224,14 +243,14 @@ async function resolveMissing(
   const own = await resolve(tx, item, policy, now);
   if (own) return own;
   const tried = await effectiveAttempts(tx, item);
-  // A retry by a person grants as many attempts as before.
+  // A retry by a person allows as many attempts as before.
   if (tried > 0 && tried % attemptsMax === 0) {
     return ended('dead', now, `tried ${tried} times without an effect`);
   }
   return goesOn('queued', { in_doubt_since: null, due_at: creates ? now : now + waitMs });
 }
 
-/** The answer, and where that leaves something open, the values of the lookup. */
+/** Stored answer of the service, completed by values that the lookup found. */
 function resultOf({ result }: OutboxItem, shown: JsonObject): string {
   const answer = tryParseJson(result ?? '');
   const given = Object.entries(isJsonObject(answer) ? answer : {}).filter(
@@ -296,12 +315,13 @@ async function learn(
   now: number,
 ): Promise<void> {
   if (seasonSeen === true) await noteSeasonShown(tx, now);
-  // A push without an answer was matched by what is known already.
+  // A push without an answer was matched by the spellings that are known already, so it teaches
+  // none.
   if (result === null || shownReference === undefined) return;
   await learnSpelling(tx, kind, { sent: reference, shown: shownReference }, now);
 }
 
-/** Keeps the orders that may be this document, as long as nobody knows. */
+/** Keeps the orders that may be this document as candidates, as long as the outcome is unknown. */
 async function keepCandidates(
   tx: Tx,
   { outboxId, kind }: OutboxItem,
@@ -336,7 +356,7 @@ async function storeEvidence(
     .execute();
 }
 
-/** Whether the row is still on the try that was looked up: a person may have sent it again. */
+/** Whether the row is still on the attempt that was looked up: a person may have sent it again. */
 async function isUnchanged(tx: Tx, item: OutboxItem): Promise<boolean> {
   const row = await tx
     .selectFrom('outbox')
@@ -347,7 +367,10 @@ async function isUnchanged(tx: Tx, item: OutboxItem): Promise<boolean> {
   return row?.state === state && row.attempts === attempts && row.in_doubt_since === inDoubtSince;
 }
 
-/** Stores a lookup and moves its row. Undefined: somebody else moved the row meanwhile. */
+/**
+ * Stores the result of a lookup and moves its row. Undefined: somebody else moved the row
+ * meanwhile.
+ */
 export async function applyLookup(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   item: OutboxItem,
@@ -366,7 +389,8 @@ export async function applyLookup(
     const transition = await transitionFor(tx, item, lookup, policy, now);
     const { state, reason, change } = transition;
     let from: OutboxItem = item;
-    // An answered push that was superseded goes through `in_doubt`: no other way leads there.
+    // An answered push that was overtaken goes through `in_doubt`, the only allowed way to
+    // `refused`.
     if (item.state === 'sent' && state === 'refused') {
       await move(tx, item, 'in_doubt', { in_doubt_since: now });
       from = { ...item, state: 'in_doubt' };

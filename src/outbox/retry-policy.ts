@@ -18,7 +18,10 @@ export interface RetryDeps {
   readonly limits: { readonly retryMsMin: number; readonly retryMsMax: number };
 }
 
-/** Doubles with each failure, from `retryMsMin` up to `retryMsMax`; random adds up to 20 %. */
+/**
+ * Milliseconds until the next try: doubles with each failure, from `retryMsMin` up to `retryMsMax`;
+ * a random part adds up to 20 %.
+ */
 export function retryDelay(
   { random, limits }: RetryDeps,
   failures: number,
@@ -30,15 +33,21 @@ export function retryDelay(
 }
 
 export interface LookupPace {
-  /** Settlement delay: an absence proves nothing before this long after the outcome was unknown. */
+  /**
+   * Settlement delay in milliseconds: an absence proves nothing until this long after the outcome
+   * became unknown.
+   */
   readonly reconcileAfterMs: number;
-  /** Steady pace, and the least time between the two lookups that prove an absence. */
+  /**
+   * Milliseconds between steady lookups, and at least between the two lookups that prove an
+   * absence.
+   */
   readonly everyMs: number;
 }
 
 /**
- * First time of the schedule after `now` (epoch ms). A `since` in the future was written before the
- * clock was set back; until it is reached, lookups go on at the steady pace.
+ * First time of the lookup schedule after `now` (epoch ms). A `since` in the future was written
+ * before the clock was set back; until it is reached, lookups go on at the steady pace.
  */
 export function nextLookupAt(
   since: number,
@@ -56,48 +65,56 @@ export function nextLookupAt(
 
 const UNREADABLE = new Set(['transport.broken_answer', DELIVERY_MISSING, STATUS_UNREADABLE]);
 
-/** Whether a lookup failed as in an outage, which ends by itself; an unreadable answer does not. */
+/**
+ * Whether a lookup failed as in an outage, which ends by itself; an unreadable answer is no outage.
+ */
 export function isPassing(error: unknown): boolean {
   if (error instanceof LoginAgainError) return true;
   return error instanceof RetryLaterError && !UNREADABLE.has(error.code);
 }
 
 /**
- * If lookups of the same kind succeed for this long while one fails, the failure is specific to
- * that row.
+ * Milliseconds after which a failure is specific to its row, if lookups of the same kind succeed
+ * meanwhile.
  */
 const ROW_SPECIFIC_MS = 21_600_000;
 
 interface Failed {
   readonly inARow: number;
-  /** Number of other rows of its kind that had been matched by then. */
+  /** Number of other rows of the same kind that were matched by the time of the last failure. */
   readonly others: number;
-  /** Monotonic time since when its answers cannot be used. */
+  /** Monotonic time since when the row's answers cannot be used; undefined: they can. */
   readonly unusableSince: number | undefined;
-  /** Monotonic time since when other rows are matched between its failures. */
+  /** Monotonic time since when other rows are matched between the row's failures. */
   readonly specificSince: number | undefined;
 }
 
 type LookedUp = Pick<OutboxItem, 'outboxId' | 'kind'>;
 
-/** Failed lookups by row; forgotten with the process, which costs a short wait. */
+/** Counts failed lookups by row; lost with the process, which only costs a short wait. */
 export interface FailedLookups {
   /**
-   * Counts a failure; without an error, the lookup could not see everything. `isHopeless`: it has
-   * failed twice, some time apart, in a way that no outage explains.
+   * Counts a failure; without an error, the lookup could not see everything. `isHopeless`: the row
+   * has failed twice, some time apart, in a way that no outage explains.
    */
   add(item: LookedUp, error?: unknown): { readonly before: number; readonly isHopeless: boolean };
-  /** Forgets a row that could be looked up. `isMatched`: the service has it, and has answered. */
+  /**
+   * Forgets the failures of a row that could be looked up. `isMatched`: the service answered and
+   * has it.
+   */
   end(item: LookedUp, isMatched: boolean): void;
 }
 
-/** @param apartMs is the least time between two unusable answers that mean something. */
+/**
+ * Makes a counter of failed lookups.
+ * @param apartMs least milliseconds between two unusable answers of a row that count.
+ */
 export function createFailedLookups(
   clock: Pick<Clock, 'monotonic'>,
   apartMs: number,
 ): FailedLookups {
   const failed = new Map<number, Failed>();
-  // Matches are counted per kind: an answer for one kind says nothing about another one.
+  // Matched rows are counted per kind: an answer about one kind says nothing about another.
   const matched = new Map<string, number>();
   return {
     add({ outboxId, kind }, error) {

@@ -15,7 +15,7 @@ import type { Problem } from './documents.ts';
 import type { FlightProblem } from './item.ts';
 import type { AttemptClass } from './queue.ts';
 
-/** Reads an order with its deliveries, fresh, and writes all of it into the mirror. */
+/** Reads an order with its deliveries from the service, and writes all of it into the mirror. */
 export type ReadOrder = (
   orderId: number,
   request: {
@@ -29,16 +29,16 @@ export type ReadOrder = (
   readonly deliveries: readonly SalesOrderDelivery[];
 }>;
 
-/** Capabilities of the account, by its level and its answers. */
+/** Capabilities of the account, by its level and by the service's answers. */
 export interface Levels {
   readonly level: string;
-  /** Returns why a capability is missing, for people; undefined: it is not. */
+  /** Returns why the account lacks a capability, for people; undefined: it has it. */
   whyNot(capability: Capability): string | undefined;
-  /** Notes that the service answered for `about`, but has not what belongs to it. */
+  /** Notes that the service answered for the object `about`, but lacks the capability for it. */
   missing(capability: Capability, error: Error, about: string): Promise<void>;
 }
 
-/** Problem of a document that the account cannot take. */
+/** Problem of a document that the account does not support; undefined without a message. */
 export function turnedOff(message: string | undefined, path = 'kind'): Problem | undefined {
   return message === undefined ? undefined : { path, message };
 }
@@ -54,14 +54,14 @@ export async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined>
 
 export const STATUS_UNREADABLE = 'outbox.status_unreadable';
 
-/** Error for a status that cannot be read, and so cannot be compared before it is set. */
+/** Error for a status that cannot be read, and so cannot be compared before a new one is set. */
 export function unreadableStatus(what: string): RetryLaterError {
   return new RetryLaterError(STATUS_UNREADABLE, `the status of ${what} cannot be read`, {
     hint: 'selvedge doctor names the member and what came',
   });
 }
 
-/** Whether a refund was made of the pending one, which then need not be listed any more. */
+/** Whether a pending refund has become a refund; then it need not be listed any more. */
 export async function isRefunded(
   v1: Pick<V1Client, 'refunds'>,
   orderId: number,
@@ -78,13 +78,16 @@ export function classOf(error: unknown): AttemptClass {
   return error instanceof RefusedError ? 'refused' : 'ambiguous';
 }
 
-/** Error code: a delivery that is not listed may be a row that cannot be read. */
+/** Error code: a delivery is missing in its list, and may be a row of it that cannot be read. */
 export const DELIVERY_MISSING = 'outbox.delivery_missing';
 
-/** Error code: the read that cleared a push has grown too old while it waited for its slot. */
+/** Error code: the read that cleared a push became too old while the push waited for its slot. */
 export const READ_TOO_OLD = 'outbox.read_too_old';
 
-/** Whether the service answered with neither the thing nor its absence; asking again is no use. */
+/**
+ * Whether the service's answer proves neither that an object exists nor that it is absent; asking
+ * again is of no use.
+ */
 export function isUnreadable(error: unknown): boolean {
   const isBroken = error instanceof SelvedgeError && error.code === 'transport.broken_answer';
   return isBroken || (error instanceof RefusedError && !isNotFound(error));
@@ -94,7 +97,7 @@ export function messageOf(error: unknown): string {
   return error instanceof RefusedError ? error.fullMessage : toError(error).message;
 }
 
-/** Parses the service's lines (`path: what is wrong`) as problems. */
+/** Parses the lines of the service's refusal (`path: what is wrong`) as problems. */
 export function linesOf(error: unknown): FlightProblem[] {
   if (!(error instanceof RefusedError)) return [];
   const lines = error.lines.length > 0 ? error.lines : [error.message];

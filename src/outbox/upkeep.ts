@@ -1,11 +1,14 @@
-/** Upkeep of the outbox's tables: times follow the clock, and a restore doubts what was open. */
+/**
+ * Upkeep of the outbox's tables: stored times follow jumps of the clock, and after a restore the
+ * outcome of every open push is unknown.
+ */
 import { sql } from 'kysely';
 import type { Tx } from '../store/store.ts';
 import { type ClockStepHandler, moveDueTimes, movePastTimes } from '../store/upkeep.ts';
 
 export const outboxClockStep: ClockStepHandler = {
   async back(tx, step) {
-    // Before the times of creation move: they tell which accepts were decided in the future.
+    // Expiry times move before the times of creation, which tell which accepts the fast clock made.
     const { step: by, now } = step;
     await sql`update outbox
       set body = json_set(body, '$.sendBefore', cast(body->>'$.sendBefore' + ${by} as integer))
@@ -21,8 +24,9 @@ export const outboxClockStep: ClockStepHandler = {
 };
 
 /**
- * Marks every push without an end as unknown: it may have been sent since the backup was made. A
- * push that was unknown then may have been sent once more, so its settlement delay starts again.
+ * Marks the outcome of every open push as unknown: it may have been sent since the backup was made.
+ * A push whose outcome was unknown then may have been sent once more, so its settlement delay
+ * starts again.
  */
 export async function markPushesUnknown(tx: Tx, now: number): Promise<number> {
   const { numUpdatedRows } = await tx

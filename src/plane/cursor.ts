@@ -1,6 +1,8 @@
 /** The row of an account in `plane_cursor`: how far its copy is, and of what. */
+import { hostname } from 'node:os';
 import { z } from 'zod';
-import { RetryLaterError } from '../lib/errors.ts';
+import { RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
+import { tryParseJson } from '../lib/json.ts';
 import type { PlaneClient } from './postgres.ts';
 import type { FeedPlace, SourceState } from './source.ts';
 
@@ -8,7 +10,21 @@ const PLACE = z.object({ seq: z.number(), entry: z.string().nullable() });
 const SEEN = z.object({ change: PLACE, ledger: PLACE });
 type Seen = z.output<typeof SEEN>;
 
-export interface Cursor {
+const FRESHNESS = z.record(z.string(), z.number());
+
+/** Who writes a copy, and what only its configuration says. */
+export interface Cell {
+  /** Machine and data folder. */
+  readonly place: string;
+  /** How old the data of each stream that is pulled may get, in ms. */
+  readonly freshness: z.output<typeof FRESHNESS>;
+}
+
+export function cellOf(dataDir: string, freshness: Cell['freshness'] = {}): Cell {
+  return { place: `${hostname()}:${dataDir}`, freshness };
+}
+
+export interface Cursor extends Cell {
   readonly account: string;
   readonly database: string;
   readonly epoch: string;
@@ -43,6 +59,8 @@ function cursorOf(row: Readonly<Record<string, unknown>>): Cursor {
     firstSeq: Number(row.first_seq),
     completeAt: row.complete_at === null ? undefined : Number(row.complete_at),
     writtenAt: Number(row.written_at),
+    place: text(row.place) ?? '',
+    freshness: FRESHNESS.catch({}).parse(tryParseJson(text(row.freshness) ?? '')),
   };
 }
 
@@ -74,12 +92,37 @@ function valuesOf(cursor: Cursor): readonly unknown[] {
     cursor.firstSeq,
     cursor.completeAt ?? null,
     cursor.writtenAt,
+    cursor.place,
+    JSON.stringify(cursor.freshness),
   ];
 }
 
 const COLUMNS =
   'account, database, epoch, shape, seq, entry, ledger_seq, ledger_entry, seen, first_seq, ' +
-  'complete_at, written_at';
+  'complete_at, written_at, place, freshness, touched_at';
+const VALUES = '$1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, clock_timestamp()';
+
+function otherSink(account: string, from?: string): SelvedgeError {
+  const message = `another sink writes account ${account}${from ? `, from ${from}` : ''}`;
+  return new RetryLaterError('plane.other_sink', message, {
+    hint:
+      'one "selvedge plane run" for each account: end the other, or name another in ' +
+      'plane.account; if the other has just ended, wait for half a minute',
+  });
+}
+
+/**
+ * Throws where the cursor was written in the last half minute, by PostgreSQL's clock. Two sinks of
+ * an account whose mirrors went different ways would else put it right in turn for ever.
+ */
+export async function requireQuiet(client: PlaneClient, account: string): Promise<void> {
+  const { rows } = await client.query(
+    `select place from plane_cursor where account = $1
+     and touched_at between clock_timestamp() - interval '30 s' and clock_timestamp()`,
+    [account],
+  );
+  if (rows[0]) throw otherSink(account, text(rows[0].place) ?? '');
+}
 
 /**
  * Moves the cursor from where this sink has read it, as the first statement of its transaction:
@@ -93,16 +136,13 @@ export async function moveCursor(
   const { count } =
     from === undefined
       ? await client.query(
-          `insert into plane_cursor (${COLUMNS})
-           values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict do nothing`,
+          `insert into plane_cursor (${COLUMNS}) values (${VALUES}) on conflict do nothing`,
           valuesOf(to),
         )
       : await client.query(
-          `update plane_cursor set (${COLUMNS}) =
-             ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-           where account = $1 and database = $13 and epoch = $14 and shape = $15
-             and seq = $16
-             and ledger_seq = $17 and written_at = $18`,
+          `update plane_cursor set (${COLUMNS}) = (${VALUES})
+           where account = $1 and database = $15 and epoch = $16 and shape = $17
+             and seq = $18 and ledger_seq = $19 and written_at = $20`,
           [
             ...valuesOf(to),
             from.database,
@@ -114,9 +154,7 @@ export async function moveCursor(
           ],
         );
   if (count === 1) return;
-  throw new RetryLaterError('plane.other_sink', `another sink writes account ${to.account}`, {
-    hint: 'one "selvedge plane run" for each account; name another in plane.account',
-  });
+  throw otherSink(to.account);
 }
 
 export function seenIn({ change, ledger }: SourceState): Seen {
@@ -124,7 +162,12 @@ export function seenIn({ change, ledger }: SourceState): Seen {
 }
 
 /** The cursor of a copy that has just been compared, or made, from this state on. */
-export function cursorAt(account: string, shape: string, state: SourceState, now: number): Cursor {
+export function cursorAt(
+  account: string,
+  shape: string,
+  state: SourceState,
+  now: number,
+): Omit<Cursor, keyof Cell> {
   return {
     account,
     database: state.database,

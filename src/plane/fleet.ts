@@ -1,5 +1,6 @@
 /** Every account of the plane at a glance, read from the plane alone: no cell is asked. */
-import { readCursors } from './cursor.ts';
+import { formatDuration } from '../lib/units.ts';
+import { type Cursor, readCursors } from './cursor.ts';
 import type { PlaneClient } from './postgres.ts';
 import { copyLagMs } from './status.ts';
 
@@ -11,7 +12,7 @@ export interface FleetAccount {
   readonly why: readonly string[];
   /** Null: the copy has never been whole. */
   readonly lagMs: number | null;
-  /** Age of the last complete run of each stream that ran in the last month; null: none was. */
+  /** Age of the last complete run of each stream that is pulled; null: none was. */
   readonly ageMs: Readonly<Record<string, number | null>>;
   readonly pending: number;
   readonly held: number;
@@ -20,11 +21,6 @@ export interface FleetAccount {
   readonly incidents: number;
   readonly paused: readonly string[];
 }
-
-/** A stream that has not run for so long is switched off. */
-const OFF_MS = 30 * 86_400_000;
-/** Many times the pause between two runs of the default's schedules. */
-const IDLE_MS = 3 * 3_600_000;
 
 const COUNTS = {
   pending: `select account, '' AS name, count(*)::text AS n from delivery
@@ -38,7 +34,6 @@ const COUNTS = {
   paused: `select account, rtrim(target || ' ' || name) AS name, '1' AS n from pause order by 1, 2`,
   complete: `select account, stream AS name, complete_at::text AS n from stream_state
     order by 1, 2`,
-  begun: `select account, '' AS name, max(started_at)::text AS n from sync_run group by 1`,
 } as const;
 
 type Kind = keyof typeof COUNTS;
@@ -68,6 +63,17 @@ function reasonsOf(found: Omit<FleetAccount, 'health' | 'why'>): readonly string
   ];
 }
 
+/** Streams that are older than the account's configuration allows, as `selvedge status` has it. */
+function staleStreams(
+  ages: FleetAccount['ageMs'],
+  { freshness }: Pick<Cursor, 'freshness'>,
+): readonly string[] {
+  return Object.entries(ages).flatMap(([name, ageMs]) => {
+    if (ageMs === null) return [`${name} was never complete`];
+    return ageMs > (freshness[name] ?? Infinity) ? [`${name} is ${formatDuration(ageMs)} old`] : [];
+  });
+}
+
 /** @param lateMs from when on a copy is late (`plane.lagWarning`). */
 export async function readFleet(
   client: PlaneClient,
@@ -81,11 +87,11 @@ export async function readFleet(
     const one = (kind: Kind): number => counted(kind, account).get('') ?? 0;
     const lagMs = copyLagMs(cursor, now) ?? null;
     const complete = [...counted('complete', account)];
-    const ages = complete.filter(([, at]) => at === null || now - at < OFF_MS);
+    const pulled = complete.filter(([name]) => cursor.freshness[name] !== undefined);
     const found = {
       account,
       lagMs,
-      ageMs: Object.fromEntries(ages.map(([name, at]) => [name, at === null ? null : now - at])),
+      ageMs: Object.fromEntries(pulled.map(([name, at]) => [name, at === null ? null : now - at])),
       pending: one('pending'),
       held: one('held'),
       outbox: Object.fromEntries([...counted('outbox', account)].map(([k, n]) => [k, n ?? 0])),
@@ -96,10 +102,8 @@ export async function readFleet(
     if (lagMs === null || lagMs > lateMs) {
       return { ...found, health: 'late', why: ['the copy is late', ...why] };
     }
-    const begun = one('begun');
-    if (begun > 0 && now - begun > IDLE_MS) {
-      return { ...found, health: 'stale', why: ['nothing is pulled', ...why] };
-    }
+    const stale = staleStreams(found.ageMs, cursor);
+    if (stale.length > 0) return { ...found, health: 'stale', why: [...stale, ...why] };
     return { ...found, health: why.length > 0 ? 'look' : 'ok', why };
   });
 }

@@ -5,7 +5,7 @@
  * is followed afterwards.
  */
 import { compareTable } from './compare.ts';
-import { type Cursor, cursorAt, moveCursor, seenIn } from './cursor.ts';
+import { type Cell, type Cursor, cursorAt, moveCursor, seenIn } from './cursor.ts';
 import { deleteRows, inTransaction, type PlaneClient, quoted, writeRows } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
 
@@ -13,6 +13,7 @@ export interface CopyDeps {
   readonly client: PlaneClient;
   readonly reader: MirrorReader;
   readonly account: string;
+  readonly cell: Cell;
   readonly now: () => number;
 }
 
@@ -28,13 +29,13 @@ export interface CopyCounts {
  * `from`: the cursor as it was read; undefined: there is none.
  */
 export async function copyWhole(
-  { client, reader, account, now }: CopyDeps,
+  { client, reader, account, cell, now }: CopyDeps,
   from: Cursor | undefined,
   how: 'rebuild' | 'reconcile',
 ): Promise<CopyCounts> {
   return inTransaction(client, async () => {
     const state = reader.snapshot(() => reader.state());
-    const cursor = cursorAt(account, reader.shape, state, now());
+    const cursor = { ...cursorAt(account, reader.shape, state, now()), ...cell };
     await moveCursor(client, from, cursor);
     let written = 0;
     let removed = 0;
@@ -64,7 +65,7 @@ export async function removeAccount({
   client,
   reader,
   account,
-}: Omit<CopyDeps, 'now'>): Promise<void> {
+}: Omit<CopyDeps, 'cell' | 'now'>): Promise<void> {
   await inTransaction(client, async () => {
     for (const { name } of reader.tables) {
       await client.query(`delete from ${quoted(name)} where account = $1`, [account]);

@@ -1,22 +1,20 @@
 /**
  * The plane's schema: a table for each copied one, with `account` first, the cursors, and the
- * views. Everything may run again at any time; a table that lacks a column gets it, and nothing is
- * ever taken away. `plane_meta` holds the layout, so that an older program beside a newer one
- * leaves the newer's views as they are.
+ * views. Everything may run again at any time; a table that lacks a column gets it, and no row or
+ * column is ever taken away. `plane_meta` holds the layout, so that an older program beside a newer
+ * one leaves the newer's views as they are.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import { StoreError } from '../lib/errors.ts';
-import { sha256 } from '../lib/json.ts';
+import { sha256, tryParseJson } from '../lib/json.ts';
 import { inTransaction, type PlaneClient, quoted, requireUsage } from './postgres.ts';
 import type { CopiedTable } from './tables.ts';
+import { makeViews } from './views.ts';
 
-/**
- * Grows with each change of a table or view; the program with the highest number has the word. A
- * view that loses or renames a column has to be dropped in views.sql first, and its readers granted
- * again: PostgreSQL replaces a view by a longer one only.
- */
-const LAYOUT = 1;
+/** Grows with each change of a table or view; the program with the highest number has the word. */
+const LAYOUT = 2;
 
 const SHIPPED = fileURLToPath(new URL('../../migrations/plane/', import.meta.url));
 
@@ -26,6 +24,8 @@ create table if not exists plane_meta (
   layout integer not null,
   hash text not null
 );
+-- The names of the views that were made, a JSON array.
+alter table plane_meta add column if not exists views text;
 create table if not exists plane_cursor (
   account text primary key,
   -- Which database the copy is of, and which of its pasts: another one after a restore.
@@ -46,7 +46,13 @@ create table if not exists plane_cursor (
   -- When the copy last had every change, and when the sink last said so (epoch ms).
   complete_at bigint,
   written_at bigint not null
-)`;
+);
+alter table plane_cursor
+  -- Machine and data folder of who wrote last, and the age that it allows each stream (JSON, ms).
+  add column if not exists place text,
+  add column if not exists freshness text,
+  -- When the row was written, by the clock of PostgreSQL.
+  add column if not exists touched_at timestamptz`;
 
 function createTable({ name, keys, columns }: CopiedTable): string {
   const typed = columns.map((column) => {
@@ -66,18 +72,23 @@ function addColumns({ name, columns }: CopiedTable): string {
   return `alter table ${quoted(name)} ${adds.join(', ')}`;
 }
 
-/** The views and indexes that are shipped (migrations/plane/). */
-function shippedStatements(): readonly string[] {
-  return ['views.sql', 'indexes.sql'].flatMap((name) =>
-    existsSync(SHIPPED + name) ? [readFileSync(SHIPPED + name, 'utf8')] : [],
-  );
+function shipped(name: 'views.sql' | 'indexes.sql'): string {
+  return readFileSync(SHIPPED + name, 'utf8');
 }
 
-async function readLayout(client: PlaneClient): Promise<{ layout: number; hash: string }> {
+const META = z.object({
+  layout: z.coerce.number(),
+  hash: z.string(),
+  views: z.string().nullish(),
+});
+const NAMES = z.array(z.string()).catch([]);
+
+async function readMeta(client: PlaneClient) {
   const there = await client.query("select to_regclass('plane_meta') is not null AS there");
-  if (there.rows[0]?.there !== true) return { layout: 0, hash: '' };
-  const { rows } = await client.query('select layout, hash from plane_meta');
-  return { layout: Number(rows[0]?.layout ?? 0), hash: String(rows[0]?.hash ?? '') };
+  if (there.rows[0]?.there !== true) return { layout: 0, hash: '', views: [] };
+  const { rows } = await client.query('select * from plane_meta');
+  const { layout, hash, views } = META.parse(rows[0] ?? { layout: 0, hash: '' });
+  return { layout, hash, views: NAMES.parse(tryParseJson(views ?? '')) };
 }
 
 /** Makes the plane's schema what this program needs; gives whether anything was done. */
@@ -86,21 +97,21 @@ export async function ensureSchema(
   schema: string,
   tables: readonly CopiedTable[],
 ): Promise<boolean> {
-  const statements = [
-    OWN_TABLES,
-    ...tables.flatMap((table) => [createTable(table), addColumns(table)]),
-    ...shippedStatements(),
-  ];
-  const hash = sha256(statements.join(';'));
-  const found = await readLayout(client);
+  const [views, indexes] = [shipped('views.sql'), shipped('indexes.sql')];
+  const ofTables = [OWN_TABLES, ...tables.flatMap((one) => [createTable(one), addColumns(one)])];
+  const hash = sha256([...ofTables, views, indexes].join(';'));
+  const found = await readMeta(client);
   if (found.layout > LAYOUT || (found.layout === LAYOUT && found.hash === hash)) return false;
   await inTransaction(client, async () => {
     await client.query(`create schema if not exists ${quoted(schema)}`);
-    for (const statement of statements) await client.query(statement);
+    for (const statement of ofTables) await client.query(statement);
+    const made = await makeViews(client, views, found.views);
+    await client.query(indexes);
     await client.query(
-      `insert into plane_meta (id, layout, hash) values (1, $1, $2)
-       on conflict (id) do update set layout = excluded.layout, hash = excluded.hash`,
-      [LAYOUT, hash],
+      `insert into plane_meta (id, layout, hash, views) values (1, $1, $2, $3)
+       on conflict (id) do update
+       set layout = excluded.layout, hash = excluded.hash, views = excluded.views`,
+      [LAYOUT, hash, JSON.stringify(made)],
     );
   });
   return true;
@@ -108,7 +119,7 @@ export async function ensureSchema(
 
 /** Throws where `plane init` has not run. */
 export async function requireSchema(client: PlaneClient): Promise<void> {
-  if ((await readLayout(client)).layout > 0) return;
+  if ((await readMeta(client)).layout > 0) return;
   await requireUsage((text) => client.query(text));
   throw new StoreError('plane.no_schema', 'there is no plane in this schema of the database', {
     hint: 'run "selvedge plane init"',

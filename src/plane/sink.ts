@@ -8,7 +8,7 @@
 import type { Clock } from '../lib/clock.ts';
 import { SelvedgeError, StoreError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { type Cursor, moveCursor, readCursor } from './cursor.ts';
+import { type Cell, type Cursor, cellOf, moveCursor, readCursor, requireQuiet } from './cursor.ts';
 import {
   type Connect,
   deleteRows,
@@ -20,7 +20,12 @@ import {
 import { copyWhole } from './rebuild.ts';
 import { ensureSchema, requireSchema } from './schema.ts';
 import type { MirrorReader, Source } from './source.ts';
-import { type PlaneStatus, STATUS_EVERY_MS, writePlaneStatus } from './status-file.ts';
+import {
+  type PlaneStatus,
+  readPlaneStatus,
+  STATUS_EVERY_MS,
+  writePlaneStatus,
+} from './status-file.ts';
 import { type CopyStep, type FollowStep, readStep } from './step.ts';
 
 interface SinkSettings {
@@ -29,6 +34,8 @@ interface SinkSettings {
   readonly everyMs: number;
   /** Folder of the status file. */
   readonly dataDir: string;
+  /** Left out: of this data folder, without limits of its streams. */
+  readonly cell?: Cell;
 }
 
 export interface SinkDeps {
@@ -94,6 +101,9 @@ const NOTHING = { did: 'nothing', entries: 0, rows: 0 } as const;
 
 export class Sink {
   readonly #deps: SinkDeps;
+  readonly #cell: Cell;
+  /** When the sink of this data folder last wrote the cursor. */
+  #writtenAt: number | undefined;
   #session: Session | undefined;
   /** Last known place of the copy, while PostgreSQL cannot be asked. */
   #known: Pick<Cursor, 'change' | 'ledger'> | undefined;
@@ -101,6 +111,10 @@ export class Sink {
 
   constructor(deps: SinkDeps) {
     this.#deps = deps;
+    const { account, dataDir, cell = cellOf(dataDir) } = deps.settings;
+    this.#cell = cell;
+    const before = readPlaneStatus(dataDir);
+    if (before?.account === account) this.#writtenAt = before.writtenAt;
   }
 
   /** Does one step. Throws a SelvedgeError, after which the next pass begins with a new session. */
@@ -162,10 +176,15 @@ export class Sink {
     const now = clock.now();
     const step = reader.snapshot(() => readStep(reader, cursor, now));
     if (step.do !== 'follow') return this.#copy(this.#session, reader, step);
-    const { from, to, entries, hasMore, lagMs } = step;
-    const isDue = now - from.writtenAt >= STATUS_EVERY_MS || to.firstSeq > from.firstSeq;
+    const { from, entries, hasMore, lagMs } = step;
+    const to = { ...step.to, ...this.#cell };
+    // A new copy is late until it is said to be whole.
+    const isDue =
+      from.completeAt === undefined ||
+      now - from.writtenAt >= STATUS_EVERY_MS ||
+      to.firstSeq > from.firstSeq;
     if (entries === 0 && !isDue) return { ...NOTHING, hasMore, lagMs };
-    const rows = await writeStep(client, step);
+    const rows = await writeStep(client, { ...step, to });
     this.#moveTo(this.#session, to);
     return { did: entries === 0 ? 'nothing' : 'followed', entries, rows, hasMore, lagMs };
   }
@@ -186,11 +205,15 @@ export class Sink {
 
   async #copy(session: Session, reader: MirrorReader, step: CopyStep): Promise<PassResult> {
     const { settings, clock, log } = this.#deps;
+    if (session.cursor !== undefined && session.cursor.writtenAt !== this.#writtenAt) {
+      await requireQuiet(session.client, settings.account);
+    }
     const isRebuild = step.do === 'rebuild';
     log.warn({ why: step.why }, isRebuild ? 'the copy is made again' : 'the copy is compared');
     this.#tell(isRebuild ? 'rebuilding' : 'reconciling', this.#lagNow());
     const now = () => clock.now();
-    const deps = { client: session.client, reader, account: settings.account, now };
+    const own = { account: settings.account, cell: this.#cell };
+    const deps = { client: session.client, reader, ...own, now };
     const { written, removed, cursor } = await copyWhole(deps, session.cursor, step.do);
     this.#moveTo(session, cursor);
     log.info({ written, removed }, isRebuild ? 'the copy is made' : 'the copy is right again');
@@ -201,6 +224,7 @@ export class Sink {
   #moveTo(session: Session, cursor: Cursor): void {
     session.cursor = cursor;
     this.#known = cursor;
+    this.#writtenAt = cursor.writtenAt;
   }
 
   /** Age of the oldest change that is not in the copy. */
@@ -232,6 +256,7 @@ export class Sink {
         seq: this.#known?.change.seq ?? 0,
         ledgerSeq: this.#known?.ledger.seq ?? 0,
         lagMs,
+        writtenAt: this.#writtenAt,
         ...(code !== undefined && message !== undefined && { error: { code, message, hint } }),
       });
     } catch (thrown) {

@@ -17,6 +17,8 @@ const STATUS = z.object({
   ledgerSeq: z.number(),
   /** Age of the oldest change that the plane does not have, at `at`; 0: it has all. */
   lagMs: z.number(),
+  /** The mark that it left last in the cursor, by which a restarted one knows its own. */
+  writtenAt: z.number().optional(),
   /** Why it waits. */
   error: z.object({ code: z.string(), message: z.string(), hint: z.string().nullish() }).nullish(),
 });

@@ -1,6 +1,7 @@
 /**
- * The way in: the address of an interface, the log-in (names of its members, place of the token),
- * and the header and scheme in which a token or key travels. V1 and V2 differ in names only.
+ * Finds the way into an account: the address of an interface, the log-in (names of its members,
+ * place of the token), and the header and scheme in which a token or key travels. V1 and V2 differ
+ * in names only.
  */
 import type { PlainAnswer, ProbeClient } from '../client/probe-client.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
@@ -17,23 +18,23 @@ export interface TokenWay {
 }
 
 export interface Target {
-  /** `service.v1`, in messages and as the beginning of settings. */
+  /** Section of the configuration, which messages name and settings begin with. */
   readonly section: 'service.v1' | 'service.v2';
   readonly baseUrl: string;
-  /** Tried in its place where it leads to no interface. */
+  /** Addresses that are tried when the base URL leads to no interface. */
   readonly otherBases: readonly string[];
   readonly clientId: string | undefined;
-  /** The secret of the log-in, or a static key. */
+  /** Secret of the log-in, or a static key. */
   readonly secret: Secret;
   readonly isKey: boolean;
-  /** Configured member names, tried first. */
+  /** Configured member names of the log-in, which are tried first. */
   readonly names: readonly [id: string, secret: string];
   readonly pointers: readonly string[];
   readonly way: TokenWay;
-  /** Member names of a published description, tried next. */
+  /** Member names of the log-in in a published description, which are tried next. */
   readonly describedNames?: readonly [id: string, secret: string] | undefined;
   readonly describedWays: readonly TokenWay[];
-  /** Lists of which at least one exists, to try a header with. */
+  /** Paths of lists, of which at least one exists, to try a header with. */
   readonly lists: readonly string[];
 }
 
@@ -41,7 +42,7 @@ export interface Hands {
   readonly asker: ProbeClient;
   readonly scrubber: Scrubber;
   readonly witness: Witness;
-  /** Waits until a log-in may be sent, and remembers it. */
+  /** Waits until a log-in may be sent, and remembers its time. */
   readonly mayLogIn: () => Promise<void>;
 }
 
@@ -73,7 +74,9 @@ const WAYS: readonly TokenWay[] = [
 const TOKEN = /^(?!.*(?:refresh|csrf|page))(?:.*[^a-z])?\w*token$/i;
 const OTHER_TOKEN = /^(?:jwt|bearer|api_?key|session(?:_?id)?)$/i;
 
-/** Less is a type or a flag, such as `token_type: Bearer`. */
+/**
+ * Minimum characters of a token; a shorter text is a type or a flag, such as `token_type: Bearer`.
+ */
 const TOKEN_CHARS_MIN = 8;
 
 interface Token {
@@ -96,7 +99,7 @@ function tokenIn({ json }: PlainAnswer, pointers: readonly string[]): Token | un
   return found && found.text.length >= TOKEN_CHARS_MIN ? found : undefined;
 }
 
-/** Names that a refusal complains about: `The clientID field is required.` */
+/** Finds the member names that a refusal mentions: `The clientID field is required.` */
 function namesIn({ text }: PlainAnswer): readonly [string, string] | undefined {
   const id = /\bclient_?id\b/i.exec(text)?.[0];
   const secret = /\bclient_?secret\b/i.exec(text)?.[0];
@@ -112,13 +115,13 @@ interface LogIns {
   readonly token?: Token;
   readonly baseUrl: string;
   readonly names?: readonly [string, string];
-  /** The most telling of the refusals. */
+  /** The refusal that says most about the log-in. */
   readonly refusal: PlainAnswer | undefined;
-  /** Nowhere was there a log-in at all. */
+  /** Whether none of the addresses has a log-in at all. */
   readonly isNowhere: boolean;
 }
 
-/** A page, or no such address: somebody else answers, or nobody. */
+/** Whether an answer shows that no log-in is at this address: it says so, or is an HTML page. */
 function isNoLogIn(answer: PlainAnswer): boolean {
   return isMissing(answer) || (answer.json === undefined && !isShut(answer));
 }
@@ -150,9 +153,9 @@ async function tryNames(target: Target, hands: Hands, baseUrl: string): Promise<
         hint: `its answer has ${members}: set ${target.section}.tokenPointer by hand`,
       });
     }
-    // A wrong secret is known by the right names only; of other names it says nothing.
+    // A wrong secret is refused as such only under the right names, so such a refusal is kept.
     if (!refusal || !isShut(refusal)) refusal = answer;
-    // Names that the refusal mentions are tried next.
+    // Member names that the refusal mentions are tried next.
     left = uniqueBy([namesIn(answer), ...left]).filter((one) => !tried.has(one.join()));
   }
   return { baseUrl, refusal, isNowhere: false };
@@ -173,7 +176,7 @@ function headersFor({ header, scheme }: TokenWay, token: string): Record<string,
 const nameOf = ({ header, scheme }: TokenWay): string =>
   scheme === 'bearer' ? `${header}: Bearer` : header;
 
-/** A list that is shut without a token, else one that is there at all. */
+/** Chooses the list to try a token on: one that is shut without a token, else one that exists. */
 async function listToTry(target: Target, hands: Hands, baseUrl: string) {
   let open: string | undefined;
   for (const path of target.lists) {
@@ -218,7 +221,7 @@ function noWay({ section }: Target, hasSchemes: boolean): RefusedError {
   });
 }
 
-/** Throws where there is no way in. */
+/** Finds the way into an interface; throws where there is none. */
 export async function findAccess(target: Target, hands: Hands): Promise<Access> {
   const { section } = target;
   const hasSchemes = target.describedWays.length > 0;

@@ -1,10 +1,10 @@
-/** Reads what a service answers, in whatever form it does: envelope or none, lists or maps. */
+/** Reads a service's answers in whatever form they have: envelope or none, lists or maps. */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import { isJsonObject } from '../lib/json.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Limit of characters quoted from an answer of the service. */
+/** Maximum characters quoted from an answer of the service. */
 const WORDS_MAX = 160;
 
 function innerStatus(json: unknown): number | undefined {
@@ -12,25 +12,25 @@ function innerStatus(json: unknown): number | undefined {
   return Number.isInteger(status) && status >= 100 && status <= 599 ? status : undefined;
 }
 
-/** The status that counts: an envelope may tell of a failure under a 200. */
+/** HTTP status of an answer; an envelope may report a failure under a 200, which then counts. */
 export function statusOf({ status, json }: PlainAnswer): number {
   const inner = innerStatus(json);
   return status < 300 && inner !== undefined && inner >= 300 ? inner : status;
 }
 
-/** A success with something in it that is no page. */
+/** Whether an answer is a success with JSON in it, rather than an HTML page. */
 export function isGood(answer: PlainAnswer): boolean {
   const { status, json, isCut } = answer;
   if (status === 204) return true;
   return statusOf(answer) < 300 && (isCut || (json !== undefined && json !== null));
 }
 
-/** There is no such address, or no such thing. */
+/** Whether an answer says that the address or the resource does not exist. */
 export function isMissing(answer: PlainAnswer): boolean {
   return [404, 405, 410, 501].includes(statusOf(answer));
 }
 
-/** The token or key does not open this. */
+/** Whether an answer says that the token or key gives no access. */
 export function isShut(answer: PlainAnswer): boolean {
   return [401, 403].includes(statusOf(answer));
 }
@@ -58,7 +58,7 @@ export function rowsOf(answer: PlainAnswer, name: string): readonly Row[] | unde
   return found?.filter(isJsonObject);
 }
 
-/** Number of rows that the service states in a list. */
+/** Row count that the service states for a list. */
 export function countOf(answer: PlainAnswer): number | undefined {
   const data = dataOf(answer);
   const count = isJsonObject(data) ? Number(data.count ?? Number.NaN) : Number.NaN;
@@ -82,7 +82,7 @@ function lineOf(value: unknown): string {
   return textOf(value.detail) ?? textOf(value.title) ?? JSON.stringify(value);
 }
 
-/** Message of an answer: its text and lines, or its page without markup. */
+/** Message of an answer: its text and lines, or the text of its HTML page without markup. */
 export function messageIn({ json, text }: PlainAnswer): string {
   const members = isJsonObject(json) ? json : {};
   const parts = [members.message, members.invalid_data, members.errors];
@@ -91,18 +91,18 @@ export function messageIn({ json, text }: PlainAnswer): string {
   return words.trim();
 }
 
-/** The same for a person, with the status. */
+/** Describes an answer for a person: its status and message. */
 export function wordsOf(answer: PlainAnswer): string {
   const words = messageIn(answer).slice(0, WORDS_MAX);
   return `HTTP ${answer.status}${words === '' ? '' : `: ${words}`}`;
 }
 
-/** The request is taken for a wrong one, for whatever reason. */
+/** Whether an answer calls the request invalid, for whatever reason. */
 export function isRefused(answer: PlainAnswer): boolean {
   return [400, 422].includes(statusOf(answer));
 }
 
-/** Whether the refusal names a brand as what is missing. */
+/** Whether an answer refuses the request because it names no brand. */
 export function wantsBrand(answer: PlainAnswer): boolean {
   return isRefused(answer) && /brand[ _-]?name/i.test(answer.text);
 }
@@ -112,7 +112,7 @@ export interface FoundText {
   readonly text: string;
 }
 
-/** The text of the member whose name fits, the outermost first. */
+/** Finds the text of the outermost member whose name matches. */
 export function findText(value: unknown, name: RegExp, depth = 0): FoundText | undefined {
   if (!isJsonObject(value) || depth > 4) return undefined;
   const members = Object.entries(value);

@@ -1,8 +1,8 @@
 /**
- * Holds what the daemon asks, sends and reads against a published description: endpoints that are
- * missing, parameters that are required and not sent, members of other names or types. What is read
- * comes from the client's own schemas, and what is sent from its own bodies, so that nothing is
- * stated twice.
+ * Compares what the daemon asks, sends and reads with a published description: endpoints that are
+ * missing, parameters that are required and not sent, members of other names or types. The members
+ * that are read come from the client's own schemas, and those that are sent from its own bodies, so
+ * that nothing is stated twice.
  */
 import { z } from 'zod';
 import { orderBody } from '../client/v1/order-body.ts';
@@ -36,27 +36,27 @@ import { ourNameFor } from './members.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 export interface Difference {
-  /** `GET /variants/stock`. */
+  /** Method and path of the request: `GET /variants/stock`. */
   readonly where: string;
   readonly what: string;
-  /** Advice; undefined: nothing is needed, or nothing can be done here. */
+  /** Advice for the operator; undefined: nothing is needed, or nothing can be done here. */
   readonly hint: string | undefined;
 }
 
 interface Use {
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** Query parameters that are sent, as far as the settings want them. */
+  /** Names of the query parameters that are sent with these settings. */
   readonly query?: readonly string[];
   /**
-   * Schema of the answer as far as it is read; `rows`: member of `data` with the list or the
+   * Schema of the parts of the answer that are read; `rows`: member of `data` with the list or the
    * object.
    */
   readonly answer?: z.ZodType;
   readonly rows?: string;
-  /** A body with everything that may be sent, and one with what is sent in any case. */
+  /** Body with every member that may be sent (`most`), and with those that always are (`least`). */
   readonly body?: { readonly most: unknown; readonly least: unknown };
-  /** Behaviour of the daemon without it. */
+  /** Behaviour of the daemon at an account without this endpoint. */
   readonly without?: string;
 }
 
@@ -91,7 +91,7 @@ function refundBodies() {
   };
 }
 
-/** Requests that the daemon makes at V1 with these settings. */
+/** Lists the requests that the daemon makes at V1 with these settings. */
 function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): readonly Use[] {
   const { v1 } = service;
   const { stock, season } = streams;
@@ -165,7 +165,10 @@ function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): read
 
 const isObject = (schema: Members): boolean => isJsonObject(schema.properties);
 
-/** The row or thing in an answer: below `data`, below its name, and of a list its items. */
+/**
+ * Finds the schema of the row or object in an answer: below `data`, below its name, and of a list
+ * its items.
+ */
 function innermost(document: Members, schema: unknown, rows: string | undefined): unknown {
   const whole = propertiesOf(document, schema);
   const data = 'data' in whole ? whole.data : schema;
@@ -189,7 +192,7 @@ function typesOf(document: Members, value: unknown, depth = 0): readonly string[
 const isScalar = (type: string): boolean =>
   ['string', 'number', 'integer', 'boolean'].includes(type);
 
-/** A difference that hinders nothing is not told: a text is read as the number that it is. */
+/** Whether a member has a type that the daemon cannot read; a number may be written as text. */
 function otherType(ours: readonly string[], theirs: readonly string[]): boolean {
   if (ours.length === 0 || theirs.length === 0) return false;
   return !theirs.some((type) => ours.includes(type) || (isScalar(type) && ours.some(isScalar)));
@@ -251,7 +254,7 @@ interface Described {
   readonly required: ReadonlySet<string>;
 }
 
-/** Members of a body by their paths; required ones as far as what holds them is. */
+/** Lists the members of a body by their paths; one is required if all members around it are. */
 function describedMembers(document: Members, schema: unknown, path = '', depth = 0): Described {
   const all = new Set<string>();
   const required = new Set<string>();
@@ -276,7 +279,7 @@ function bodyDifferences(document: Members, where: string, schema: unknown, body
   const [most, least] = [new Set(membersIn(body.most)), new Set(membersIn(body.least))];
   const unknown = [...most].filter((one) => {
     const above = one.split('.').slice(0, -1).join('.');
-    // An object with undescribed members allows no statement about its members.
+    // A description of an object without its members allows no statement about them.
     const isTold = above === '' || [...all].some((name) => name.startsWith(`${above}.`));
     return !all.has(one) && isTold;
   });
@@ -323,7 +326,7 @@ function queryDifferences(description: Description, operation: Members, use: Use
   ];
 }
 
-/** Members that are only not there, in one line: there may be dozens. */
+/** Joins differences that only name a missing member into one line, because there may be dozens. */
 function joined(where: string, all: readonly Difference[]): readonly Difference[] {
   const absent = /^the answer's (\S+) is not described$/;
   const isPlain = ({ what, hint }: Difference): boolean => hint === undefined && absent.test(what);
@@ -356,7 +359,7 @@ function useDifferences(description: Description, use: Use): readonly Difference
   return [...asked, ...joined(where, readDifferences(document, compared, theirs, ours))];
 }
 
-/** V2: collections, and the attributes and relationships that are mirrored. */
+/** Compares V2: its collections, and the attributes and relationships that are mirrored. */
 function v2Differences(description: Description, { v2 }: Config['service']): readonly Difference[] {
   const { document } = description;
   const paths: Readonly<Record<string, string>> = { ...RESOURCE_PATHS, ...v2.paths };
@@ -381,7 +384,7 @@ function v2Differences(description: Description, { v2 }: Config['service']): rea
   });
 }
 
-/** Whether a description is that of V2. */
+/** Whether a published description is that of V2. */
 function isV2({ document }: Description): boolean {
   return Object.keys(isJsonObject(document.paths) ? document.paths : {}).some((path) =>
     path.includes('/pdm/'),

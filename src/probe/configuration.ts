@@ -1,4 +1,4 @@
-/** A configuration file of what is given and what was found: short, and each line says why. */
+/** Writes a configuration file of given and found settings: short, and each line says why. */
 import { stringify } from 'yaml';
 import { canonicalJson, isJsonObject } from '../lib/json.ts';
 import type { Finding } from './findings.ts';
@@ -6,7 +6,7 @@ import type { Finding } from './findings.ts';
 export interface Line {
   readonly setting: string;
   readonly value: unknown;
-  /** Above it, as a comment; empty: none. */
+  /** Comment above the setting; empty: none. */
   readonly about: string;
 }
 
@@ -31,7 +31,7 @@ function wrapped(text: string, indent: string): string[] {
   return [...lines, line].filter((one) => one !== '').map((one) => `${indent}# ${one}`);
 }
 
-/** On one line, as it stands behind the name. */
+/** Writes a value as YAML on one line, to stand after the setting's name. */
 function inline(value: unknown): string {
   return stringify(value, { collectionStyle: 'flow', lineWidth: 0 }).trim();
 }
@@ -60,13 +60,13 @@ function valueAt(defaults: unknown, setting: string): unknown {
 const isSame = (one: unknown, other: unknown): boolean =>
   canonicalJson({ one }) === canonicalJson({ one: other });
 
-/** Keeps the last finding for each setting. */
+/** Keeps the last finding for each setting, without those that are too doubtful to be set. */
 function settled(findings: readonly Finding[]): readonly Finding[] {
   const sure = findings.filter(({ setting, isOff }) => setting !== undefined && isOff !== true);
   return [...new Map(sure.map((finding) => [finding.setting, finding])).values()];
 }
 
-/** Lists the findings that differ from these values. */
+/** Lists the findings whose value differs from the given values. */
 export function differing(findings: readonly Finding[], values: unknown): readonly Finding[] {
   return settled(findings).filter(
     ({ setting = '', value }) => !isSame(value, valueAt(values, setting)),
@@ -78,13 +78,13 @@ function aboutOf({ seen, doubt }: Finding): string {
 }
 
 export interface ConfigurationParts {
-  /** The first lines, as comments. */
+  /** First lines of the file, written as comments. */
   readonly head: readonly string[];
   readonly given: readonly Line[];
   readonly findings: readonly Finding[];
-  /** The shipped default, as plain values. */
+  /** Shipped default configuration, as plain values. */
   readonly defaults: unknown;
-  /** All settings, in the order in which they are written. */
+  /** Paths of all settings, in the order in which they are written. */
   readonly order: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Reads the description that a service publishes (OpenAPI, as JSON or YAML). */
+/** Reads the API description that a service publishes (OpenAPI, as JSON or YAML). */
 import { parse } from 'yaml';
 import type { ProbeClient } from '../client/probe-client.ts';
 import { isJsonObject } from '../lib/json.ts';
@@ -8,18 +8,21 @@ import { isShut } from './answers.ts';
 type Members = Readonly<Record<string, unknown>>;
 
 export interface Description {
-  /** Address or file that it was read from. */
+  /** Address or file from which the description was read. */
   readonly source: string;
   readonly document: Members;
 }
 
-/** Below the address of an interface. */
+/** Usual paths of a published description below the address of an interface. */
 const PLACES = ['/openapi.json', '/openapi.yaml', '/docs/openapi.json', '/swagger.json'];
 
-/** `openapi` names a format that is read here; older ones (`swagger: 2.0`) name other places. */
+/**
+ * Parses an API description; undefined: the text is none. Every document with `paths` counts, also
+ * one of an older format (`swagger: 2.0`).
+ */
 export function parseDescription(text: string): Members | undefined {
   try {
-    // YAML reads JSON as well.
+    // A document in JSON is left to JSON.parse, although the YAML parser would read it as well.
     const document: unknown = text.trimStart().startsWith('{') ? JSON.parse(text) : parse(text);
     return isJsonObject(document) && isJsonObject(document.paths) ? document : undefined;
   } catch {
@@ -27,7 +30,7 @@ export function parseDescription(text: string): Members | undefined {
   }
 }
 
-/** Undefined: none is published at one of the usual places. */
+/** Looks for a description at the usual places; undefined: none is published there. */
 export async function findDescription(
   asker: ProbeClient,
   baseUrl: string,
@@ -48,7 +51,7 @@ function members(value: unknown): Members {
   return isJsonObject(value) ? value : {};
 }
 
-/** A schema or parameter in the place of a reference to it. */
+/** Follows references (`$ref`) to the schema or parameter that they name. */
 export function resolved(document: Members, value: unknown): Members {
   let at = members(value);
   for (let depth = 0; depth < 10 && typeof at.$ref === 'string'; depth += 1) {
@@ -61,7 +64,10 @@ export function resolved(document: Members, value: unknown): Members {
   return at;
 }
 
-/** Members of a schema, those of its parts (`allOf`, and the first of a choice) as well. */
+/**
+ * Members of a schema, with those of its parts (`allOf`) and alternatives; of equal names the first
+ * counts.
+ */
 export function propertiesOf(document: Members, value: unknown, depth = 0): Members {
   const schema = resolved(document, value);
   if (depth > 6) return {};
@@ -71,7 +77,7 @@ export function propertiesOf(document: Members, value: unknown, depth = 0): Memb
   return Object.assign({}, ...below.reverse(), members(schema.properties));
 }
 
-/** Members that a schema demands, those of all its parts (`allOf`) as well. */
+/** Names of the members that a schema requires, with those of all its parts (`allOf`). */
 export function requiredOf(document: Members, value: unknown, depth = 0): readonly string[] {
   const { required, allOf } = resolved(document, value);
   const parts = Array.isArray(allOf) && depth <= 6 ? allOf : [];
@@ -79,7 +85,7 @@ export function requiredOf(document: Members, value: unknown, depth = 0): readon
   return [...(Array.isArray(required) ? required.map(String) : []), ...below];
 }
 
-/** `/orders/{}`: as paths are compared, whatever their parameters are called. */
+/** Form of a path for comparisons (`/orders/{}`), whatever its parameters are called. */
 function pathShape(path: string): string {
   return path.replaceAll(/\{[^}]*\}|:\w+/g, '{}').replace(/\/$/, '');
 }
@@ -91,7 +97,7 @@ export function operationOf(
 ): Members | undefined {
   const wanted = pathShape(path);
   for (const [name, item] of Object.entries(members(document.paths))) {
-    // Some write the base address into each path.
+    // Some descriptions write the base address into each path.
     const shape = pathShape(name);
     if (shape !== wanted && !shape.replace(/^\/api\/v\d/, '').startsWith(wanted)) continue;
     if (shape !== wanted && shape.replace(/^\/api\/v\d/, '') !== wanted) continue;
@@ -124,21 +130,21 @@ export function bodySchemaOf({ document }: Description, operation: Members): unk
   return contentSchema(resolved(document, operation.requestBody).content);
 }
 
-/** The schema of its success. */
+/** Schema of an operation's answer when it succeeds. */
 export function answerSchemaOf({ document }: Description, operation: Members): unknown {
   const responses = members(operation.responses);
   const [status] = ['200', '201', '2XX'].filter((one) => one in responses);
   return contentSchema(resolved(document, responses[status ?? 'default']).content);
 }
 
-/** The level of the account, where the version is one. */
+/** Level of the account, if the description's version has the form of one. */
 export function versionOf({ document }: Description): string | undefined {
   const { version } = members(document.info);
   const text = typeof version === 'string' ? version.replace(/^v/i, '') : '';
   return /^\d+\.\d+\.\d+$/.test(text) ? text : undefined;
 }
 
-/** Headers and schemes by its `securitySchemes`. */
+/** Headers and schemes for tokens that the description's `securitySchemes` name. */
 export function waysOf({ document }: Description): readonly TokenWay[] {
   const schemes = members(members(document.components).securitySchemes);
   return Object.values(schemes).flatMap((value): readonly TokenWay[] => {
@@ -152,7 +158,7 @@ export function waysOf({ document }: Description): readonly TokenWay[] {
   });
 }
 
-/** Members of the log-in's body by their names. */
+/** Names of the id and the secret in the log-in's body, as described. */
 export function loginNamesOf(description: Description): readonly [string, string] | undefined {
   const operation = operationOf(description, 'POST', '/auth/login');
   if (!operation) return undefined;
@@ -163,7 +169,7 @@ export function loginNamesOf(description: Description): readonly [string, string
   return id !== undefined && secret !== undefined ? [id, secret] : undefined;
 }
 
-/** How the freight of a new order is spelled; undefined: it does not say, or takes both. */
+/** Spelling of the freight member in a new order; undefined: the description has none, or both. */
 export function freightSpellingOf(description: Description): string | undefined {
   const operation = operationOf(description, 'POST', '/orders');
   if (!operation) return undefined;
@@ -173,7 +179,7 @@ export function freightSpellingOf(description: Description): string | undefined 
   return spellings.length === 1 ? spellings[0] : undefined;
 }
 
-/** Parameters of the season's list that may name the season. */
+/** Query parameters of the season list that may name the season. */
 export function seasonParametersOf(description: Description): readonly string[] {
   const operation = operationOf(description, 'GET', '/variants/season');
   if (!operation) return [];
@@ -181,7 +187,7 @@ export function seasonParametersOf(description: Description): readonly string[] 
   return names.filter((name) => /season/i.test(name));
 }
 
-/** The last part of the path of pending refunds. */
+/** Last part of the path of an order's pending refunds, as described. */
 export function pendingRefundsOf({ document }: Description): string | undefined {
   const shapes = Object.keys(members(document.paths)).map(pathShape);
   const found = shapes.map((shape) =>

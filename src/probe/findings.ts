@@ -1,19 +1,19 @@
-/** Finding about an account, with the observation behind it. */
+/** A finding about an account, with the observation behind it. */
 
 export interface Finding {
-  /** Its place in the configuration; undefined: nothing is to be set, it is only told. */
+  /** Path of the setting; undefined: the finding is only reported, and nothing is to be set. */
   readonly setting: string | undefined;
-  /** Value as it is written in the configuration. */
+  /** Value of the setting as the configuration writes it. */
   readonly value: unknown;
-  /** Request and answer that prove it. */
+  /** Request and answer that prove the finding. */
   readonly seen: string;
-  /** Why a person should look at it before it is relied on. */
+  /** Reason why a person should check the finding before relying on it. */
   readonly doubt?: string | undefined;
-  /** Too doubtful to be set: it is written as a comment. */
+  /** Whether the finding is too doubtful to be set, so that it is written as a comment. */
   readonly isOff?: boolean | undefined;
 }
 
-/** Hears of findings as they come, and of what is looked for. */
+/** Receives findings as they are made, and what is looked for. */
 export interface Witness {
   found(finding: Finding): void;
   looking(what: string): void;

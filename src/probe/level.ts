@@ -1,7 +1,9 @@
-/** The level of V1 that an account has: by what is there, and by what its description says. */
+/**
+ * Derives the level of V1 that an account has, from what it answers and what its description says.
+ */
 import type { Finding } from './findings.ts';
 
-/** In which something came, in their order. */
+/** Levels with which a feature came, in their order. */
 const LEVELS = [
   '1.2.6',
   '1.2.7',
@@ -26,7 +28,7 @@ const LEVELS = [
   '1.4.14',
 ] as const;
 
-/** Something that came with a level, and whether the account has it. */
+/** A feature that came with a level, and whether the account has it. */
 export interface LevelSign {
   readonly since: string;
   readonly has: boolean;

@@ -1,4 +1,4 @@
-/** Members of variants that an account names otherwise, matched by the words of their names. */
+/** Finds members of variants that an account names otherwise, by the words of their names. */
 import { isJsonObject } from '../lib/json.ts';
 import type { Row } from './answers.ts';
 import type { Witness } from './findings.ts';
@@ -11,7 +11,7 @@ export interface MemberName {
   readonly theirs: string;
 }
 
-/** Names of the contract (docs/wire.md, "V1 shapes"). */
+/** Member names in the contract (docs/wire.md, "V1 shapes"), by their place in a variant. */
 const NAMES: Readonly<Record<Place, readonly string[]>> = {
   variant: (
     'barcode quantity variantType seasonName colorCode b2cSalePrice priceOriginal ' +
@@ -25,7 +25,7 @@ const NAMES: Readonly<Record<Place, readonly string[]>> = {
   ).split(' '),
 };
 
-/** Turns "meaning: its names" into "name → meaning". */
+/** Turns a table "contract's name: other names" into a map from each other name. */
 function meanings(names: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(names).flatMap(([meaning, all]) =>
@@ -50,7 +50,7 @@ const SAME = meanings({
   name: 'label',
 });
 
-/** Names that no rule of words leads to. */
+/** Other names whose words do not lead to the contract's name. */
 const OTHERS = meanings({
   styleNo: 'style stylecode itemno itemnumber articleno articlenumber',
   brandName: 'brand',
@@ -69,7 +69,9 @@ const OTHERS = meanings({
   quantity: 'qty',
 });
 
-/** `style_number`, `styleNo` and `Style-Nr` are the same words. */
+/**
+ * Words of a member name in a normal form: `style_number`, `styleNo` and `Style-Nr` have the same.
+ */
 function wordsOf(name: string): string {
   const words = name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -80,7 +82,7 @@ function wordsOf(name: string): string {
   return [...new Set(words)].sort().join(' ');
 }
 
-/** Maps a name to the contract's member; undefined: unknown. */
+/** Finds the contract's member that a name stands for; undefined: unknown. */
 function meaningOf(name: string, place: Place): string | undefined {
   const bare = name.toLowerCase().replaceAll(/[^a-z\d]/g, '');
   const names = NAMES[place];
@@ -89,7 +91,7 @@ function meaningOf(name: string, place: Place): string | undefined {
   return names.find((one) => wordsOf(one) === wordsOf(name));
 }
 
-/** The name in the contract, wherever it stands there. */
+/** Finds the contract's name for an account's name, in `details` or beside them. */
 export function ourNameFor(theirs: string): string | undefined {
   return meaningOf(theirs, 'details') ?? meaningOf(theirs, 'variant');
 }
@@ -106,7 +108,7 @@ function unknownIn(rows: readonly Row[], place: Place): readonly MemberName[] {
   });
 }
 
-/** Names that were seen and mean nothing here: they are kept as they are. */
+/** Names of members that are seen and unknown to the contract; they are kept as they are. */
 function restOf(rows: readonly Row[], place: Place, known: readonly MemberName[]): string[] {
   const present = [...new Set(rows.flatMap((row) => Object.keys(row)))];
   const mapped = new Set(known.map(({ theirs }) => theirs));

@@ -1,4 +1,4 @@
-/** Orders and what is below them: words of statuses, currency, pending refunds, times. */
+/** Probes orders and the lists below them: status words, currency, pending refunds, times. */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import { isGood, isMissing, type Row, rowsOf, statusOf, textOf, wordsOf } from './answers.ts';
@@ -11,13 +11,13 @@ type Kind = Words['of'];
 
 export interface OrdersSeen {
   readonly orders: readonly Row[];
-  /** Articles that exist, as the orders have them. */
+  /** Barcodes in the orders, which therefore exist. */
   readonly barcodes: readonly string[];
   readonly signs: readonly LevelSign[];
   readonly answer: PlainAnswer;
 }
 
-/** Orders whose deliveries and refunds are looked at. */
+/** Maximum of orders whose deliveries and refunds are read. */
 const ORDERS_LOOKED_MAX = 6;
 
 const KNOWN: Readonly<Record<Kind, readonly string[]>> = {
@@ -27,7 +27,10 @@ const KNOWN: Readonly<Record<Kind, readonly string[]>> = {
   pendingRefund: ['pending', 'confirmed', 'canceled'],
 };
 
-/** Meanings of a status by its word, sure ones and likely ones; the first match counts. */
+/**
+ * Meanings of status words by pattern; the flag tells sure ones from likely ones. The first match
+ * counts.
+ */
 const MEANINGS: readonly (readonly [RegExp, Words['means'], boolean])[] = [
   [/^partial/, 'partially_fulfilled', true],
   [/^(?:un|not|dis)/, 'pending', false],
@@ -95,10 +98,10 @@ function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statu
   }
 }
 
-/** Paths and numbers in a refusal, which differ from request to request. */
+/** Matches paths and numbers in a refusal, which differ from request to request. */
 const PLACES = /[\w./{}-]*\/[\w./{}-]+|\d+/g;
 
-/** Whether two refusals are the same but for the path that they may name. */
+/** Whether two refusals are equal except for paths and numbers in them. */
 function isSameRefusal(one: PlainAnswer, other: PlainAnswer): boolean {
   const [a, b] = [one, other].map(({ text }) => text.replaceAll(PLACES, ''));
   return statusOf(one) === statusOf(other) && a === b;
@@ -106,11 +109,14 @@ function isSameRefusal(one: PlainAnswer, other: PlainAnswer): boolean {
 
 interface Below {
   readonly answer: PlainAnswer;
-  /** Whether the list exists, even if it is empty. */
+  /** Whether the list below the order exists, even if it is empty. */
   readonly isThere: boolean;
 }
 
-/** Some answer 404 where nothing is below an order, otherwise than for a path that is none. */
+/**
+ * Builds a reader of lists below an order that tells an empty list from a wrong path: some accounts
+ * answer both with a 404, in different words.
+ */
 function createBelow(talk: Talk) {
   const controls = new Map<string, PlainAnswer>();
   return async (orderId: string, path: string): Promise<Below> => {
@@ -185,7 +191,7 @@ async function lookBelow(
   const ids = orders.map(({ orderId }) => textOf(orderId)).filter((one) => one !== undefined);
   const [newest] = ids;
   if (newest === undefined) return { statuses, signs };
-  // Ended orders have more parts below them than new ones, so old orders are read too.
+  // Old orders are read too, because they have more deliveries and refunds than new ones.
   const looked = [...new Set([...ids.slice(0, 2), ...ids.slice(-ORDERS_LOOKED_MAX)])];
   for (const [kind, of] of [
     ['deliveries', 'delivery'],

@@ -1,10 +1,10 @@
 /**
  * Finds out how an account answers, by reading only: the choices that the wire contract leaves open
- * (docs/wire.md, **C**) and the dialects that it expects. Nothing is sent but GETs and log-ins, one
- * at a time, in the time that the account gives; a log-in waits for its own. What is found comes
- * with what it was seen on, and with what speaks against it.
+ * (docs/wire.md, **C**) and the dialects that it expects. Only GETs and log-ins are sent, one at a
+ * time, at a rate that the account accepts; log-ins have a spacing of their own. Each finding names
+ * the observation behind it, and what speaks against it.
  *
- * Throws where there is no way in; all else is a finding.
+ * Throws where there is no way in; everything else is a finding.
  */
 
 import type { Route } from '../client/http/tunnel.ts';
@@ -39,34 +39,40 @@ export interface ProbeParts {
   readonly way: Route;
   readonly clock: Clock;
   readonly scrubber: Scrubber;
-  /** Waits until a log-in may be sent, and remembers it. */
+  /** Waits until a log-in may be sent, and remembers its time. */
   readonly mayLogIn: () => Promise<void>;
-  /** From one request to the next; left out: fast enough, and kind to a limit that is not known. */
+  /** Milliseconds between two requests; the default is gentle to a limit that is not known. */
   readonly gapMs?: number | undefined;
-  /** Told what is looked for, as it is. */
+  /** Called with each thing that the probe looks for, before it does. */
   readonly looking?: ((what: string) => void) | undefined;
-  /** Told what was found, as it is. */
+  /** Called with each finding when it is made. */
   readonly found?: ((finding: Finding) => void) | undefined;
-  /** A description that was handed in, in place of the one that the service publishes. */
+  /** Description that a person gave, in place of the one that the service publishes. */
   readonly description?: Description | undefined;
 }
 
 export interface Probed {
   readonly findings: readonly Finding[];
   readonly requests: number;
-  /** Description of V1: published by the service or given by the person. */
+  /** Description of V1, published by the service or given by a person. */
   readonly description: Description | undefined;
 }
 
 const GAP_MS = 50;
-/** Enough to see whether a list is whole; a million variants are not read. */
+/**
+ * Maximum bytes of a body: enough to see whether a list is whole, without reading a million
+ * variants.
+ */
 const BODY_BYTES_MAX = 8_388_608;
 
 function revealed(text: string | Secret): string {
   return text instanceof Secret ? text.reveal() : text;
 }
 
-/** `https://key.example.com` may stand for the address of the interface below it. */
+/**
+ * Addresses below a base URL without a version (`https://key.example.com`) where an interface may
+ * be.
+ */
 function otherBases(baseUrl: string, version: 'v1' | 'v2'): readonly string[] {
   if (/\/v\d+$/.test(baseUrl)) return [];
   return [`${baseUrl}/api/${version}`, `${baseUrl}/${version}`];
@@ -138,7 +144,7 @@ function tellPerBrand({ branded, witness }: Talk, own: Config['service']['v1']):
     return;
   }
   const seen = [...branded.values()].join('; ');
-  // A client that needs a brand for some lists only learns which by itself.
+  // A client that needs a brand for some lists only finds out which by itself.
   const value = reads.length === 3 ? 'always' : 'auto';
   witness.found({ setting, value, seen });
 }
@@ -177,7 +183,7 @@ async function probeV1(
   await probeReadToken(parts, talk, asker);
 }
 
-/** By V1's address: `…/api/v1` has `…/api/v2` beside it. */
+/** Address of V2: the configured one, else the one beside V1's (`…/api/v1` has `…/api/v2`). */
 function v2Base({ v2 }: Config['service'], v1Base: string): string {
   return v2.baseUrl ?? (/\/v1$/.test(v1Base) ? v1Base.replace(/v1$/, 'v2') : `${v1Base}/api/v2`);
 }
@@ -203,7 +209,10 @@ function v2Target({ service }: ProbeParts['config'], v1Base: string, d?: Descrip
   return target;
 }
 
-/** Undefined: V2 is not there, or not for these credentials; which is no failure. */
+/**
+ * Finds the way into V2; undefined: V2 is not there, or not for these credentials, which is no
+ * failure.
+ */
 async function findV2(
   parts: ProbeParts,
   hands: Hands,

@@ -1,4 +1,4 @@
-/** Seasons, and the parameter that names one in the list of what can be ordered ahead. */
+/** Probes seasons, and the parameter that names one in the list of variants for pre-orders. */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import { countOf, isGood, isMissing, rowsOf, statusOf, textOf, wordsOf } from './answers.ts';
 import type { LevelSign } from './level.ts';
@@ -8,18 +8,18 @@ const PARAMETERS = ['seasonName', 'season', 'SeasonName', 'season_name', 'season
 const LIST = '/variants/season';
 const NO_SEASON = 'selvedge-probe-no-such-season';
 const PAGE = 50;
-/** Seasons that are tried, because some may have no variant. */
+/** Maximum of seasons that are tried, because some may have no variant. */
 const SEASONS_TRIED_MAX = 3;
 
 export interface SeasonSeen {
-  /** Articles of a season, which exist whether they are in stock or not. */
+  /** Barcodes of a season's variants, which exist whether they are in stock or not. */
   readonly barcodes: readonly string[];
   readonly signs: readonly LevelSign[];
 }
 
 const setting = 'service.v1.seasonParameter';
 
-/** Whether two answers show the same list. */
+/** Whether two answers show the same list of variants. */
 function isSame(one: PlainAnswer, other: PlainAnswer): boolean {
   const texts = [one, other].map((answer) => {
     const rows = rowsOf(answer, 'variants') ?? [];
@@ -33,7 +33,7 @@ interface Tried {
   readonly seen: string;
 }
 
-/** Accepts a season parameter only when its value makes a difference in the answer. */
+/** Tries a season parameter; it counts only when its value makes a difference in the answer. */
 async function tryParameter(
   talk: Talk,
   name: string,
@@ -82,7 +82,7 @@ export async function probeSeasons(
     witness.found({ setting, value: own, seen, doubt });
     return { barcodes: [], signs };
   }
-  // The newest ones are the likeliest to have something that can be ordered.
+  // The newest seasons are tried first, as the likeliest to have variants.
   const newest = seasons.toReversed();
   const bare = await talk.getBranded('season', LIST, { page: 1, limit: PAGE });
   if (isMissing(bare) && !/season/i.test(bare.text)) {

@@ -1,5 +1,7 @@
-/** The list of stock: brand by brand or not, whole or in pages, how long a page may be, and what
- * its rows are like. */
+/**
+ * Probes the stock list: brand by brand or not, whole or in pages, the longest page, the form of
+ * its rows.
+ */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import { isJsonObject } from '../lib/json.ts';
@@ -29,20 +31,20 @@ export interface StockSeen {
 
 const STOCK = '/variants/stock';
 const OLD = '/variants';
-/** More than any list without a limit has, where it is one page. */
+/** Page sizes that are tried, the largest first. */
 const PAGE_SIZES = [250, 100, 50];
-/** A parameter that no account knows. */
+/** Query parameter that no account knows, to see whether unknown ones are refused. */
 const NONSENSE = { selvedgeProbe: 1 };
 
 const barcodeOf = (row: Row | undefined): string | undefined => textOf(row?.barcode);
 
-/** Rows of an answer; of one that was cut, as many as begin in it. */
+/** Number of rows in an answer; of a truncated one, as many as begin in it. */
 function rowCount(answer: PlainAnswer): number {
   const rows = rowsOf(answer, 'variants');
   return rows?.length ?? (answer.text.match(/"barcode"/g) ?? []).length;
 }
 
-/** Lists of one brand may each be shorter than a page: the longest of some shows the most. */
+/** Puts the brand with the longest list first, because a shorter list may fit into one page. */
 async function preferLongest(talk: Talk, path: string): Promise<void> {
   const counted: [string, number][] = [];
   for (const brandName of talk.brands().slice(0, 4)) {
@@ -55,7 +57,7 @@ async function preferLongest(talk: Talk, path: string): Promise<void> {
   talk.know([longest, ...talk.brands().filter((one) => one !== longest)]);
 }
 
-/** Whether the list is read whole or page by page, and what shows it. */
+/** Finds out whether the stock list is read whole or page by page. */
 async function findPaging(talk: Talk, path: string, own: Config['service']['v1']) {
   const { witness } = talk;
   const setting = 'service.v1.paging';
@@ -92,7 +94,7 @@ async function hasMore(talk: Talk, path: string, whole: number): Promise<boolean
   return whole <= 250 && isGood(second) && rowCount(second) > 0;
 }
 
-/** The longest page that the account gives, where it is shorter than what is asked for. */
+/** Finds the longest page that the account gives. */
 async function findPageSize(talk: Talk, path: string, own: Config['service']['v1'], whole: number) {
   const setting = 'service.v1.pageLimit';
   for (const limit of PAGE_SIZES) {
@@ -149,7 +151,7 @@ function currenciesOf(rows: readonly Row[]): string[] {
   return [...new Set(all)];
 }
 
-/** At a level below 1.4.0 there is no list of stock: the variants stand in another one. */
+/** Finds the list that has the stock; below level 1.4.0 it is the list of all variants. */
 async function whichList(
   talk: Talk,
 ): Promise<{ path: string; isThere: boolean; signs: LevelSign[] }> {
@@ -199,13 +201,13 @@ export async function probeStock(talk: Talk, own: Config['service']['v1']): Prom
   return { path, rows, isThere: true, currencies, signs: [...signs, ...more] };
 }
 
-/** So many articles are looked for singly, until two tell the same. */
+/** Maximum of articles outside of the list that are read one by one, until two have sold out. */
 const LOOKED_MAX = 10;
 const TELLING = 2;
-/** Fewer rows show nothing about what a list leaves out. */
+/** Minimum rows of a list for a statement about the variants that it leaves out. */
 const ROWS_MIN = 10;
 
-/** Whether a variant that the list does not name has sold out. */
+/** Finds out whether a variant that the stock list does not name has sold out. */
 export async function probeUnlisted(
   talk: Talk,
   stock: StockSeen,

@@ -1,4 +1,4 @@
-/** Reads below one interface, with the token and, where the account wants one, a brand. */
+/** Reads below one interface, with the token and, where the account requires one, a brand. */
 import type { PlainAnswer, ProbeClient } from '../client/probe-client.ts';
 import type { Access, Hands } from './access.ts';
 import { isGood, isRefused, messageIn, rowsOf, textOf, wantsBrand, wordsOf } from './answers.ts';
@@ -10,18 +10,18 @@ export interface Talk {
   readonly baseUrl: string;
   readonly witness: Witness;
   get(path: string, query?: Query): Promise<PlainAnswer>;
-  /** The same; where the service wants a brand named, under each until one has rows. */
+  /** Reads like `get`; where the service requires a brand, under each brand until one has rows. */
   getBranded(kind: BrandedRead, path: string, query?: Query): Promise<PlainAnswer>;
-  /** Reads that wanted a brand, each with the service's message. */
+  /** Kinds of read that required a brand, each with the service's message. */
   readonly branded: ReadonlyMap<BrandedRead, string>;
-  /** Tells of the brands, those that are to be tried first at the beginning. */
+  /** Sets the names of the brands, in the order in which they are tried. */
   know(brandNames: readonly string[]): void;
   brands(): readonly string[];
 }
 
 type BrandedRead = 'stock' | 'season' | 'seasons';
 
-/** Brands that are tried until one has rows. */
+/** Maximum of brands that are tried until one has rows. */
 const BRANDS_TRIED_MAX = 4;
 
 const ROWS_OF: Readonly<Record<BrandedRead, string>> = {
@@ -52,7 +52,7 @@ export function createTalk(
       let refusal: PlainAnswer | undefined;
       if (!branded.has(kind)) {
         const answer = await get(path, query);
-        // Some refuse without a word of what is missing.
+        // Some services refuse without saying that a brand is missing.
         const isMute = isRefused(answer) && messageIn(answer) === '';
         if (!wantsBrand(answer) && !isMute) return answer;
         refusal = answer;
@@ -63,7 +63,7 @@ export function createTalk(
         if (!isGood(answer) && refusal && !wantsBrand(refusal)) return refusal;
         if (refusal) branded.set(kind, `GET ${path} without brandName: ${wordsOf(refusal)}`);
         if (isGood(answer) && rowsOf(answer, ROWS_OF[kind])?.length !== 0) {
-          // The next reads begin with the brand that has something.
+          // Later reads begin with the brand that has rows.
           brands = [brandName, ...brands.filter((one) => one !== brandName)];
           return answer;
         }
@@ -73,7 +73,7 @@ export function createTalk(
   };
 }
 
-/** Names of rows, as far as they have one. */
+/** Names of rows, without rows that have none. */
 export function namesIn(
   rows: readonly Readonly<Record<string, unknown>>[],
   ...members: readonly string[]

@@ -1,4 +1,6 @@
-/** The zone of times that name none: by the newest of them, against the service's own clock. */
+/**
+ * Finds the time zone of times that name none: compares the newest with the service's own clock.
+ */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import { type Row, textOf } from './answers.ts';
 import type { Witness } from './findings.ts';
@@ -7,17 +9,17 @@ const setting = 'service.v1.timeZone';
 
 const HALF_HOUR_MS = 1_800_000;
 const MINUTE_MS = 60_000;
-/** Fewer may all be of one import. */
+/** Minimum of times that must agree; fewer may all stem from one import. */
 const AGREEING_MIN = 3;
-/** An order that is older than this says nothing about the clock. */
+/** Maximum age in milliseconds of an order whose time is compared with the clock. */
 const FRESH_MS_MAX = 20 * MINUTE_MS;
-/** East of UTC no zone is further. */
+/** Largest offset in milliseconds that a zone east of UTC has. */
 const OFFSET_MS_MAX = 14 * 3_600_000;
 
 const ZONED = /(?:[zZ]|[+-]\d\d:?\d\d|GMT)$/;
 const LOCAL = /^(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d)(?::(\d\d))?(?:\.\d+)?$/;
 
-/** Zones by the currency of an account, which says where it is. */
+/** Likely time zone of an account by its currency, which hints at the country. */
 const ZONES: Readonly<Record<string, string>> = {
   DKK: 'Europe/Copenhagen',
   SEK: 'Europe/Stockholm',
@@ -32,7 +34,7 @@ const ZONES: Readonly<Record<string, string>> = {
   AUD: 'Australia/Sydney',
 };
 
-/** Reads a time without a zone as UTC. */
+/** Reads a time without a zone as if it were UTC, in epoch ms. */
 function localMs(text: string): number | undefined {
   const parts = LOCAL.exec(text)
     ?.slice(1)
@@ -42,7 +44,7 @@ function localMs(text: string): number | undefined {
   return Date.UTC(year, month - 1, day, hour, minute, second);
 }
 
-/** Offset of a zone from UTC at this time. */
+/** Offset of a zone from UTC at this time, in milliseconds. */
 function offsetOf(zone: string, at: number): number {
   const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
   const name = format.formatToParts(at).find(({ type }) => type === 'timeZoneName')?.value ?? '';
@@ -56,7 +58,7 @@ function shown(offsetMs: number): string {
   return `${offsetMs < 0 ? '-' : '+'}${hours}:${String(minutes % 60).padStart(2, '0')}`;
 }
 
-/** A zone that now has this offset, the account's own first. */
+/** Finds a zone that has this offset now; one that fits the account's currency comes first. */
 function zoneFor(
   offsetMs: number,
   now: number,

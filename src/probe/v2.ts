@@ -1,4 +1,7 @@
-/** V2: where its collections stand, how they are paged, and whether fields may be named. */
+/**
+ * Probes V2: the paths of its collections, how they are paged, and whether it knows sparse
+ * fieldsets.
+ */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import { modelledFields, RESOURCE_PATHS, type ResourceType } from '../client/v2/resources.ts';
 import type { Config } from '../config/schema.ts';
@@ -26,7 +29,7 @@ const OTHER_PATHS: Readonly<Partial<Record<ResourceType, readonly string[]>>> = 
   country: ['countries', 'countries-of-origin', 'country-of-origins'],
 };
 
-/** Resources whose path is a setting. */
+/** Resource types whose path is a setting. */
 const SETTABLE = ['styleColor', 'brand', 'type', 'gender', 'country'] as const;
 type Settable = (typeof SETTABLE)[number];
 

@@ -1,23 +1,23 @@
 /**
- * Keys and tokens of the service. A key logs in with its id and secret; what it gets is a token
- * that dies by age or by revocation. A static API key stands in for a token on V1, a read token
- * opens catalog data only. Log-in is limited per client id, whether it succeeds or not.
+ * Keys and tokens of the service. A key logs in with its id and secret, and gets a token that ends
+ * by age or by revocation. On V1 a static API key may replace a token; a read token gives access to
+ * catalog data only. Log-ins are limited per client id, whether they succeed or not.
  */
 
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
 import type { CurrentKnobs } from './control/knobs.ts';
 
-/** Carries the token of a log-in, on V1 and V2. */
+/** Name of the header with the token of a log-in, on V1 and V2. */
 export const TOKEN_HEADER = 'x-service-authorization';
 
 export interface Key {
   readonly name: string;
-  /** Whether a b2b key sees its own prices. */
+  /** Whether a b2b key sees its account's prices. */
   readonly detailedPricing: boolean;
   readonly readOnly: boolean;
   readonly webhooks: boolean;
-  /** The account a b2b key orders for. */
+  /** Index of the account that a b2b key orders for; undefined: no b2b key. */
   readonly account: number | undefined;
 }
 
@@ -41,14 +41,14 @@ export interface KeyRing {
   byToken(token: string): Key | undefined;
   byApiKey(apiKey: string): Key | undefined;
   byReadToken(readToken: string): Key | undefined;
-  /** Every token is worthless from now on. */
+  /** Makes every token invalid from now on. */
   revokeAll(): void;
 }
 
 export interface KeyRingDeps {
   readonly knobs: CurrentKnobs;
   readonly clock: Clock;
-  /** Secrets come from here: not from the world's seed, unless a test wants it so. */
+  /** Source of the secrets: not the world's seed, unless a test wants that. */
   readonly secrets: Random;
 }
 

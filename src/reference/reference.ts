@@ -1,14 +1,14 @@
 /**
  * The reference service: the whole remote side in one process, built from the wire contract only.
- * It stands where the customer's service stands: in the demo, in tests, on a developer's machine.
+ * It replaces the customer's service in the demo, in tests and on a developer's machine.
  *
- * Three listeners, on loopback: the service (V1 and V2 on one port), the relay with its portal, and
- * the control API. They share one world, one clock and one set of knobs that may change at run
- * time. Nothing of the world is kept on disk: the same seed gives the same world again. The relay's
- * endpoints and queue outlive a stop in a file of their own, when one is named.
+ * It has three listeners, on loopback: the service (V1 and V2 on one port), the relay with its
+ * portal, and the control API. They share one world, one clock and one set of knobs, which may
+ * change at run time. The world is not kept on disk: the same seed gives the same world again. The
+ * relay's endpoints and queue survive a stop in a file of their own, when one is named.
  *
- * What can go wrong: a port that is taken (the start fails, nothing stays open), a host that is
- * not loopback (refused: this service has no defences and random secrets are its only lock).
+ * What can go wrong: a port is taken (the start fails, nothing stays open), or the host is not
+ * loopback (refused: this service has no defences, and random secrets are its only lock).
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
@@ -40,20 +40,20 @@ import { createWorld, type World } from './world/world.ts';
 const RELAY_TOKEN_BYTES = 24;
 
 export interface ReferenceOptions {
-  /** A loopback address. */
+  /** Loopback address that the servers listen on. */
   readonly host: string;
-  /** 0 means any free port. */
+  /** Ports of the servers; 0 means any free port. */
   readonly ports: { readonly service: number; readonly relay: number; readonly control: number };
   readonly knobs: Knobs;
   readonly clock: Clock;
-  /** Real time, which signatures of the relay carry; `clock` unless it runs faster. */
+  /** Real time, which the relay signs; `clock` unless that runs faster. */
   readonly wallClock?: Clock;
   readonly log: Logger;
-  /** Tokens and secrets are drawn from here; the system's randomness unless given. */
+  /** Source of tokens and secrets; the system's randomness unless given. */
   readonly secrets?: Random;
-  /** Hears every event besides the relay. */
+  /** Sink that gets every event besides the relay. */
   readonly events?: EventSink;
-  /** File that keeps the relay's endpoints, queue and history; in memory when absent. */
+  /** File that keeps the relay's endpoints, queue and history; absent: they are in memory. */
   readonly relayState?: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface Reference {
   readonly controlUrl: string;
   /** Bearer token of the relay's management API. */
   readonly relayToken: string;
-  /** By the name of the key in the knobs. */
+  /** Credentials by the name of the key in the knobs. */
   readonly credentials: Readonly<Record<string, Credentials>>;
   readonly knobs: KnobStore;
   readonly world: World;
@@ -85,7 +85,7 @@ function requireLoopback(host: string): void {
   });
 }
 
-/** Publishes each event to several sinks. */
+/** Makes a sink that publishes each event to several sinks. */
 function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   return {
     publish(type, data, references) {
@@ -94,7 +94,10 @@ function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   };
 }
 
-/** A relay that refuses an event, because it is too large, loses that event and no order. */
+/**
+ * Wraps the relay as a sink: an event that it refuses as too large is logged and lost, and no order
+ * with it.
+ */
 function relayOrLog(relay: EventSink, log: Logger): EventSink {
   return {
     publish(type, data, references) {
@@ -108,7 +111,7 @@ function relayOrLog(relay: EventSink, log: Logger): EventSink {
   };
 }
 
-/** Everything that does not listen yet. */
+/** Builds all parts, before anything listens. */
 function compose(options: ReferenceOptions) {
   const { clock, wallClock = clock, secrets = systemRandom() } = options;
   const log = options.log.child({ room: 'reference' });
@@ -146,7 +149,7 @@ function compose(options: ReferenceOptions) {
   store.onChange((now, before) => {
     edge.faults.set(now.faults);
     life.hasten();
-    // Told of the same faults again, the relay would begin its draws again.
+    // Unchanged faults are not set again, because the relay would begin their draws again.
     if (!isDeepStrictEqual(now.webhooks, before.webhooks)) relay.setFaults(now.webhooks);
   });
   return {

@@ -1,21 +1,21 @@
-/** Cells as text: numbers and dates as a locale writes them. */
+/** Formats the cells of a report as text: numbers and dates as a locale writes them. */
 
 import { UsageError } from '../lib/errors.ts';
 import { knownLocale } from '../lib/strings.ts';
 import type { Cell } from './query.ts';
 import type { ColumnKind } from './report-head.ts';
 
-/** Locale of numbers where none is given; dates are ISO 8601 then. */
+/** Locale of numbers when none is given; dates are ISO 8601 then. */
 export const LOCALE = 'en-GB';
 
 export interface Manner {
   /** Locale such as `de-DE`; undefined: none was given. */
   readonly locale: string | undefined;
-  /** Zone of times of day. */
+  /** Time zone in which times are shown. */
   readonly timeZone: string;
 }
 
-/** The canonical form of a locale; throws UsageError where it is none. */
+/** Canonical form of a locale; throws UsageError for a text that is no known locale. */
 export function requireLocale(text: string): string {
   const found = knownLocale(text);
   if (found !== undefined) return found;
@@ -26,7 +26,7 @@ export function requireLocale(text: string): string {
 
 const TWO = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const;
 
-/** Options of a kind's numbers; ids and the like are never grouped. */
+/** Number format of each kind of column; ids and the like are never grouped. */
 const NUMBERS: Readonly<Partial<Record<ColumnKind, Intl.NumberFormatOptions>>> = {
   amount: TWO,
   count: { maximumFractionDigits: 0 },
@@ -38,7 +38,7 @@ const NUMBERS: Readonly<Partial<Record<ColumnKind, Intl.NumberFormatOptions>>> =
 const DAY = { year: 'numeric', month: '2-digit', day: '2-digit' } as const;
 const MOMENT = { ...DAY, hour: '2-digit', minute: '2-digit' } as const;
 
-/** Epoch ms of a day or a moment as SQL writes them; undefined: it is neither. */
+/** Epoch ms of a date or a point in time as SQL writes them; undefined: the cell is neither. */
 export function momentOf(cell: Cell): { readonly at: number; readonly isDay: boolean } | undefined {
   if (typeof cell !== 'string') return undefined;
   const isDay = /^\d{4}-\d\d-\d\d$/.test(cell);
@@ -49,7 +49,7 @@ export function momentOf(cell: Cell): { readonly at: number; readonly isDay: boo
 
 export type CellFormat = (kind: ColumnKind, cell: Cell) => string;
 
-/** Formats cells for people; nothing becomes `nothing`. */
+/** Creates the function that formats cells for people; a null cell becomes the text `nothing`. */
 export function createCellFormat({ locale, timeZone }: Manner, nothing = ''): CellFormat {
   const numbers = new Map<ColumnKind, Intl.NumberFormat>();
   const numberFormat = (kind: ColumnKind): Intl.NumberFormat => {

@@ -1,4 +1,4 @@
-/** A report that was run, and everything that its forms for people show of it. */
+/** A finished report with everything that its pages, files and tables show. */
 import type { Manner } from './cells.ts';
 import type { ParameterValues } from './parameters.ts';
 import type { Report } from './report-file.ts';
@@ -6,12 +6,12 @@ import type { ReportTable, Rows } from './table.ts';
 
 export interface ReportDocument {
   readonly report: Report;
-  /** Rows as the SELECT gave them, for the chart. */
+  /** Rows as the SELECT returned them, from which the chart is made. */
   readonly given: Rows;
   readonly table: ReportTable;
   readonly values: ParameterValues;
   readonly manner: Manner;
-  /** Epoch ms when it was run. */
+  /** Epoch ms when the report was run. */
   readonly at: number;
 }
 
@@ -19,7 +19,7 @@ export interface ReportDocument {
 export function describeRun({ report, values, manner, at }: ReportDocument): string {
   const told = Object.entries(report.params).flatMap(([name, { type }]) => {
     const value = values[name];
-    // An empty text asks for everything.
+    // A parameter with an empty text restricts nothing, so it is not named.
     if (value === undefined || value === '') return [];
     return [`${name} ${type === 'time' ? localTime(Number(value), manner) : value}`];
   });
@@ -27,7 +27,7 @@ export function describeRun({ report, values, manner, at }: ReportDocument): str
 }
 
 function localTime(at: number, { locale, timeZone }: Manner): string {
-  // The Swedish form is that of ISO 8601, for people.
+  // The Swedish locale writes dates as ISO 8601 does.
   const format = new Intl.DateTimeFormat(locale ?? 'sv-SE', {
     year: 'numeric',
     month: '2-digit',

@@ -1,6 +1,7 @@
 /**
- * Forms of a report for programs and the terminal: aligned for people, CSV (RFC 4180), JSON, or a
- * JSON line a row. Totals are in the table only: programs add up themselves.
+ * Output formats of a report for programs and the terminal: an aligned table for people, CSV (RFC
+ * 4180), JSON, or NDJSON with one JSON object per line. Totals are in the table only: programs add
+ * up themselves.
  */
 
 import { type CsvManner, csvLine } from '../lib/csv.ts';
@@ -13,7 +14,7 @@ import { isNumeric, type ReportTable } from './table.ts';
 export const FORMATS = ['table', 'csv', 'json', 'ndjson', 'xlsx', 'html', 'svg'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Formats that are written row by row, and so without waiting for the last one. */
+/** Formats that are written row by row, so that the first rows do not wait for the last one. */
 export type LineFormat = 'csv' | 'ndjson';
 
 export function isLineFormat(format: Format): format is LineFormat {
@@ -22,7 +23,7 @@ export function isLineFormat(format: Format): format is LineFormat {
 
 export interface LineManner {
   readonly locale: string | undefined;
-  /** Kinds of columns that the report's head names. */
+  /** Column kinds that the report's head declares, by column name. */
   readonly kinds: Readonly<Record<string, ColumnKind>>;
 }
 
@@ -38,7 +39,7 @@ function csvManner(names: readonly string[], { locale, kinds }: LineManner): Csv
   };
 }
 
-/** Writes CSV or NDJSON, each line without its break. */
+/** Creates a writer that turns rows into CSV or NDJSON lines, each without its line break. */
 export function createLineWriter(
   format: LineFormat,
   manner: LineManner,
@@ -56,7 +57,7 @@ export function createLineWriter(
   };
 }
 
-/** Lines of a table that is in memory. */
+/** CSV or NDJSON lines of a table that is in memory. */
 export function linesOf(format: LineFormat, table: ReportTable, manner: LineManner): string[] {
   const lines: string[] = [];
   const names = table.columns.map(({ name }) => name);
@@ -67,7 +68,7 @@ export function linesOf(format: LineFormat, table: ReportTable, manner: LineMann
   return lines;
 }
 
-/** Rows as objects by the names of their columns. */
+/** Rows as objects whose members are named after the columns. */
 export function objectsOf({ columns, rows }: ReportTable): Record<string, Cell>[] {
   const names = columns.map(({ name }) => name);
   return rows.map((cells) => asObject(names, cells));
@@ -78,7 +79,7 @@ export interface TextTable {
   readonly rows: readonly (readonly string[])[];
 }
 
-/** Titles and rows for a terminal: numbers stand at the right of their column. */
+/** Titles and rows as padded text for a terminal, with numbers aligned to the right. */
 export function textTable({ columns, rows, totals }: ReportTable, manner: Manner): TextTable {
   const format = createCellFormat(manner, '-');
   const all = [...rows, ...totals];

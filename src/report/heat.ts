@@ -1,20 +1,20 @@
-/** Strengths of the ground behind numbers of the kind `heat`. */
+/** Background shades for numbers of the column kind `heat`. */
 import type { Cell } from './query.ts';
 import type { ReportTable } from './table.ts';
 
-/** From 1 to this, and below zero from -1 to minus this. */
+/** Strongest shade: levels go from 1 to this, and for numbers below zero from -1 to minus this. */
 const HEAT_MAX = 4;
 
-/** Strength of a cell; 0: none. */
+/** Function that gives the shade of a cell; 0: no shade. */
 export type Heat = (column: number, cell: Cell) => number;
 
-/** Strength of a number where `most` is the largest one, signs aside. */
+/** Shade of a number; `most` is the largest absolute value of its scale. */
 export function heatLevel(cell: Cell, most: number): number {
   if (typeof cell !== 'number' || cell === 0 || most === 0) return 0;
   return Math.sign(cell) * Math.ceil((HEAT_MAX * Math.abs(cell)) / most);
 }
 
-/** Columns of a pivot share one scale; any other column has its own. */
+/** Creates a table's shades; columns of a pivot share one scale, others have their own. */
 export function createHeat({ columns, rows }: Pick<ReportTable, 'columns' | 'rows'>): Heat {
   const largest = columns.map(({ kind }, index) => {
     if (kind !== 'heat') return 0;

@@ -1,4 +1,4 @@
-/** Runs a report and makes a file of it. */
+/** Runs a report and makes a file of its result. */
 import { chartDocument } from '../lib/chart/chart.ts';
 import type { Clock } from '../lib/clock.ts';
 import { renderHtml } from '../lib/html.ts';
@@ -33,12 +33,12 @@ function asGiven(given: Rows): Rows {
 
 export type RunRows = (sink: RowSink) => Promise<{ readonly isCut: boolean }>;
 
-/** Rows of the mirror. */
+/** Source that reads the report's rows from the mirror. */
 export function rowsOfMirror(order: Order, clock: Clock): RunRows {
   return (sink) => runQuery(queryOf(order), order.timeMaxMs, clock, sink);
 }
 
-/** Makes a document of rows, wherever they come from; throws what they and shapeTable throw. */
+/** Makes a report document of rows from any source; throws its errors and shapeTable's. */
 export async function documentOf(
   { report, values, manner }: Pick<Order, 'report' | 'values' | 'manner'>,
   clock: Clock,
@@ -50,7 +50,7 @@ export async function documentOf(
   const sink = {
     ...collector,
     columns(names: readonly string[]) {
-      // Before the rows: a slow report must not end in a misspelt name.
+      // Checks names before rows come: a slow report must not fail at its end.
       requireColumns(report, names);
       collector.columns(names);
     },
@@ -62,8 +62,8 @@ export async function documentOf(
 }
 
 /**
- * Runs the report and keeps its rows; throws what runQuery and shapeTable throw. `seen` gives the
- * rows as their reader may see them, before anything is made of them.
+ * Runs the report on the mirror and keeps its rows; throws the errors of runQuery and shapeTable.
+ * `seen` returns the rows as their reader may see them (masked), before anything is made of them.
  */
 export function runReport(
   order: Order,
@@ -88,10 +88,10 @@ function alignedText({ report, table, manner }: ReportDocument): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A spreadsheet takes CSV for the system's old encoding unless it begins so. */
+/** Mark at a CSV's start, without which spreadsheets assume the system's old encoding. */
 const BYTE_ORDER_MARK = '\ufeff';
 
-/** Makes the content of a file. */
+/** Makes the content of a file in the format wanted. */
 export async function makeFile(document: ReportDocument, format: Format): Promise<Buffer> {
   const { report, given, table, manner } = document;
   if (format === 'xlsx') return workbookOf(document);

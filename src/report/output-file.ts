@@ -1,4 +1,4 @@
-/** Files of reports: whole or not at all, and in the place of an older file only. */
+/** Writes the files of reports: whole or not at all, and replacing nothing but an older file. */
 import {
   closeSync,
   fchmodSync,
@@ -13,10 +13,10 @@ import {
 import { basename, dirname, join } from 'node:path';
 import { RefusedError, toError } from '../lib/errors.ts';
 
-/** Owner and group: reports tell of customers and prices. */
+/** File mode of reports, which show customers and prices: owner and group only. */
 export const FILE_MODE = 0o640;
 
-/** Databases and what belongs to them, by name: a report never takes their place. */
+/** File names of databases and what belongs to them, which a report never replaces. */
 const DATABASE = /\.(?:db|sqlite3?)(?:-[a-z]+)?$/i;
 
 function refuse(target: string, is: string): never {
@@ -25,7 +25,7 @@ function refuse(target: string, is: string): never {
   });
 }
 
-/** Path that is written: a link stays one, and what it leads to is replaced. */
+/** Path to write for a target; a symbolic link stays, and what it leads to is replaced. */
 function placeFor(target: string): string {
   const stat = statSync(target, { throwIfNoEntry: false });
   if (!stat) return target;
@@ -46,12 +46,12 @@ function writeAll(path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Refuses a target that cannot be written, before anything is read for it. */
+/** Refuses a target that cannot be written, before any row is read for it. */
 export function requireOutput(target: string): void {
   placeFor(target);
 }
 
-/** Writes a file at once and whole; throws RefusedError where it cannot be. */
+/** Writes a file whole, by renaming a finished one; throws RefusedError if that fails. */
 export function writeOutput(target: string, bytes: Uint8Array): void {
   const place = placeFor(target);
   // The process id keeps two runs from writing the same unfinished file.

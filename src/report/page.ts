@@ -1,4 +1,4 @@
-/** A report as a page that stands alone, to be read, printed and sent; it loads nothing. */
+/** Makes a report a self-contained HTML page, to be read, printed and sent. */
 import { chartFigure } from '../lib/chart/chart.ts';
 import { CHART_STYLE } from '../lib/chart/style.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -44,7 +44,7 @@ table{font-size:min(10pt,100vw/var(--ems))}thead th,thead .number,.whole{white-s
 tfoot{display:table-row-group}td{print-color-adjust:exact}}
 `;
 
-/** Numbers such as SO-100043, of which a line would end at the hyphen. */
+/** Short texts with hyphens, such as SO-100043, that must not be broken at the hyphen. */
 const HYPHENED = /^(?=.{1,24}$)[^\s-]+(?:-[^\s-]+)+$/;
 
 function classOf({ kind }: TableColumn, level: number): string {
@@ -53,12 +53,12 @@ function classOf({ kind }: TableColumn, level: number): string {
   return [form || '', heat].filter((name) => name !== '').join(' ');
 }
 
-/** SQL's names as words; names that are data stay. */
+/** Title of a column: SQL names become words; names from a pivot's data stay. */
 function headOf({ name, isPivoted }: TableColumn): string {
   return visible(isPivoted ? name : name.replaceAll('_', ' '));
 }
 
-/** The table, or what stands in the place of one without rows. */
+/** HTML table of a report, or the sentence that takes its place when there are no rows. */
 export function tablePart({
   report,
   table,
@@ -88,8 +88,9 @@ ${rows.map((row) => line(row, heat))}</tbody>${
 }
 
 /**
- * A chart of too much is left out: the table still has everything. With
- * `table`, its points stand below it.
+ * HTML chart of a report, with its points in a table below when `table` is true; undefined: the
+ * report has none. A chart with too many points is replaced by a note: the table still has
+ * everything.
  */
 export function chartPart(
   { report, given, manner }: Pick<ReportDocument, 'report' | 'given' | 'manner'>,
@@ -104,11 +105,11 @@ export function chartPart(
   }
 }
 
-/** Width of a letter, in bold, and of the room at both sides of a cell. */
+/** Width in em of a bold letter; EM_ROOM: of the padding at both sides of a cell. */
 const EM_CHAR = 0.62;
 const EM_ROOM = 1.4;
 
-/** The least width of the table, in ems: paper cannot be scrolled, so letters become smaller. */
+/** Minimum width of the table in em, by which printing shrinks letters to fit the paper. */
 function leastWidth({ table, manner }: ReportDocument): string {
   const format = createCellFormat(manner);
   const longest = (words: readonly string[]): number => Math.max(...words.map((one) => one.length));

@@ -1,4 +1,4 @@
-/** The parameters of a report: what a person gives, as values for its SQL. */
+/** Parameters of a report: turns texts that a person gives into values for its SQL. */
 import type { Clock } from '../lib/clock.ts';
 import { UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -8,7 +8,7 @@ import { isChoice, type Parameter } from './report-head.ts';
 
 export type ParameterValues = Readonly<Record<string, string | number>>;
 
-/** Epoch milliseconds of `2026-03-31`, `2026-03-31T18:00:00Z`, or of `28d` ago. */
+/** Epoch ms of `2026-03-31`, `2026-03-31T18:00:00Z`, or of the time `28d` ago. */
 function timeOf(text: string, clock: Clock): number | undefined {
   const ago = parseDuration(text);
   return ago === undefined ? parseTime(text) : clock.now() - ago;
@@ -38,7 +38,7 @@ function boundValue(
   throw new UsageError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
 }
 
-/** How a report is asked for: `--param style=… [--param at=…]`. */
+/** Command-line options for a report's parameters: `--param style=… [--param at=…]`. */
 export function parameterUsage({ params }: Report): string {
   return Object.entries(params)
     .map(([name, { default: preset }]) => {

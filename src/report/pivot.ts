@@ -10,7 +10,7 @@ interface Given {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** More columns than a sheet of paper, and still few enough to read. */
+/** Most columns of a pivot: more than fit on a sheet of paper, and still few enough to read. */
 const COLUMNS_MAX = 200;
 
 /** Name of the column with the sum of each row. */
@@ -22,7 +22,7 @@ function badPivot(file: string, says: string, hint: string): RefusedError {
   return new RefusedError('report.bad_pivot', `${file}: ${says}`, { hint });
 }
 
-/** Numbers before texts, nothing last. */
+/** Order of two cells: numbers before texts, null last. */
 function compare(a: Cell, b: Cell): number {
   const rank = (cell: Cell): number => {
     if (cell === null) return 2;
@@ -38,7 +38,7 @@ function nameOf(cell: Cell): string {
   return cell === null || cell === '' ? NO_NAME : String(cell);
 }
 
-/** Adds a cell to what its place has; only numbers share a place. */
+/** Joins a cell with the one that already has its place in the pivot; only numbers can be added. */
 function joined(file: string, before: Cell | undefined, cell: Cell, pivot: Pivot): Cell {
   if (before === undefined || before === null) return cell;
   if (cell === null) return before;
@@ -49,7 +49,7 @@ function joined(file: string, before: Cell | undefined, cell: Cell, pivot: Pivot
   throw badPivot(file, says, 'name more columns in pivot.rows, or group in the SELECT');
 }
 
-/** Names of the new columns, sorted by the least value that `order` has for each. */
+/** Names of the pivot's new columns, sorted by the least value of `order` in each. */
 function newColumns(file: string, pivot: Pivot, { columns, rows }: Given): string[] {
   const across = columns.indexOf(pivot.column);
   const order = pivot.order === undefined ? -1 : columns.indexOf(pivot.order);
@@ -68,7 +68,7 @@ function newColumns(file: string, pivot: Pivot, { columns, rows }: Given): strin
   return [...found].sort(([, a], [, b]) => compare(a, b)).map(([name]) => name);
 }
 
-/** A column that is neither shown nor summed would be lost without a word. */
+/** Refuses a pivot without a place for some column, which would be lost without notice. */
 function requireAllUsed(file: string, pivot: Pivot, columns: readonly string[]): void {
   const used = [...pivot.rows, pivot.column, pivot.value, pivot.order];
   const unused = columns.find((name) => !used.includes(name));
@@ -77,7 +77,7 @@ function requireAllUsed(file: string, pivot: Pivot, columns: readonly string[]):
   throw badPivot(file, `the pivot has no place for ${unused}`, hint);
 }
 
-/** Pivots rows, in the order in which they are first seen, with a column of sums if wanted. */
+/** Pivots rows, in order of first appearance; `withTotal` adds a column of sums. */
 export function pivotRows(file: string, pivot: Pivot, given: Given, withTotal: boolean) {
   const { columns, rows } = given;
   requireAllUsed(file, pivot, columns);

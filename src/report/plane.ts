@@ -1,8 +1,8 @@
 /**
  * Runs a shipped report on the plane, the copy of several accounts in PostgreSQL: for one account
- * at a time, so that its text needs no word about accounts. Each table and view that the text names
- * stands for its rows of that account; PostgreSQL writes the condition into the query as if it were
- * typed there. Of several accounts the rows stand one below the other.
+ * at a time, so that its SQL needs no condition on accounts. Each table and view that the SQL names
+ * is replaced by its rows of that account; PostgreSQL inlines the condition as if it were typed
+ * there. The rows of several accounts follow each other.
  */
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -11,25 +11,25 @@ import type { Cell, RowSink } from './query.ts';
 import type { Report } from './report-file.ts';
 import type { Rows } from './table.ts';
 
-/** A session of PostgreSQL in the plane's schema, which only reads. */
+/** Read-only session with PostgreSQL in the plane's schema. */
 export interface PlaneReader {
   query(text: string, params?: readonly Cell[]): Promise<Rows>;
 }
 
 export interface PlaneQuery {
   readonly params: Report['params'];
-  /** Text that planeSqlOf gives. */
+  /** SQL of the report for the plane, from planeSqlOf. */
   readonly sql: string;
   readonly values: ParameterValues;
-  /** Null: all of them, each row with its account in front. */
+  /** Account whose rows are wanted; null: those of all, each row with its account in front. */
   readonly account: string | null;
-  /** Rows beyond this are left out. */
+  /** Most rows of the result; the others are left out. */
   readonly rowsMax: number;
 }
 
 const ACCOUNT = 'account';
 
-/** The report as it is shown of all accounts: the account stands in front of each row. */
+/** The report for all accounts at once: each row begins with its account. */
 export function reportOfAll(report: Report): Report {
   const { pivot, formats } = report;
   return {
@@ -44,7 +44,7 @@ interface Statement {
   readonly params: readonly Cell[];
 }
 
-/** The text for one account. `relations` are all tables and views of the plane. */
+/** SQL and parameters for one account; `relations`: all tables and views of the plane. */
 function statementOf(
   { params: known, sql: text, values, rowsMax }: PlaneQuery,
   account: string,
@@ -92,7 +92,7 @@ async function accountsFor(reader: PlaneReader, account: string | null): Promise
   });
 }
 
-/** Rows of all accounts are those of one moment. */
+/** Reads the report's rows, account by account, in the caller's transaction. */
 async function readRows(
   reader: PlaneReader,
   query: PlaneQuery,
@@ -102,7 +102,7 @@ async function readRows(
   const ofAll = account === null;
   const relations = texts(
     await reader.query(
-      // Whether or not they may be read: what may not be is told as such.
+      // Lists tables that may not be read, too, so that PostgreSQL reports that.
       `SELECT relname FROM pg_class
        WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'v')`,
     ),
@@ -121,7 +121,7 @@ async function readRows(
   return { isCut };
 }
 
-/** Runs the report and tells whether rows beyond `rowsMax` were left out. */
+/** Runs the report on the plane and tells whether rows beyond `rowsMax` were left out. */
 export async function runOnPlane(
   reader: PlaneReader,
   query: PlaneQuery,
@@ -131,7 +131,7 @@ export async function runOnPlane(
   try {
     return await readRows(reader, query, sink);
   } finally {
-    // Nothing was written, and a lost session must not hide why.
+    // Nothing was written, and a failure here must not hide the first error.
     await reader.query('ROLLBACK').catch(() => undefined);
   }
 }

@@ -1,4 +1,7 @@
-/** The process that runs a report (query.ts starts it): the query on stdin, a JSON line a row. */
+/**
+ * Main program of the process that runs a report's query, started by query.ts: reads the query from
+ * stdin and writes one JSON line per row.
+ */
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
@@ -62,9 +65,10 @@ async function run(request: LimitedQuery): Promise<void> {
   database.close();
 }
 
-// The daemon goes first.
+// Gives the daemon precedence on the processor.
 setPriority(constants.priority.PRIORITY_LOW);
-// From query.ts beside it, which has the same type: to load a parser takes half of the start.
+// The input comes from query.ts in the same type, so it is not checked: loading a parser would take
+// half of the start.
 const query: LimitedQuery = JSON.parse(await text(process.stdin));
 try {
   await run(query);

@@ -1,7 +1,7 @@
 /**
- * Runs one SELECT against the mirror in a process of its own: SQLite cannot be interrupted from
- * the thread that it works in, but a process that only reads can be killed at any moment. So a
- * report never takes longer than it may, and never keeps the daemon's log from being cut for long.
+ * Runs one SELECT against the mirror in a process of its own: SQLite cannot be interrupted from the
+ * thread that it works in, but a process that only reads can be killed at any moment. So a report
+ * never takes longer than allowed, and never keeps the write-ahead log from being emptied for long.
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
@@ -15,21 +15,21 @@ export interface Query {
   readonly path: string;
   readonly busyTimeoutMs: number;
   readonly sql: string;
-  /** Name of the SQL's file, for messages. */
+  /** Name of the file with the SQL, for messages. */
   readonly file: string;
   readonly values: ParameterValues;
-  /** Rows beyond this are not read. */
+  /** Most rows to read; further ones are left out. */
   readonly rowsMax: number;
-  /** Limits of the process; a report that needs more is ended. */
+  /** Limits of the process that runs the query; it is ended when it needs more. */
   readonly limits?: QueryLimits;
 }
 
 export interface QueryLimits {
-  /** Result, as JSON. */
+  /** Largest result of a query in bytes, as JSON. */
   readonly resultBytesMax: number;
-  /** Memory of the process, the database's own pages apart. */
+  /** Most memory of the process in bytes, without the database's page cache. */
   readonly memoryBytesMax: number;
-  /** Part of the memory for pages of the database: a report reads many of them again and again. */
+  /** Page cache of SQLite in KiB, large because a report reads many pages again and again. */
   readonly cacheKib: number;
 }
 
@@ -39,10 +39,10 @@ export const QUERY_LIMITS: QueryLimits = {
   cacheKib: 131_072,
 };
 
-/** Heap of JavaScript in that process, MiB; rows pass through it one batch after the other. */
+/** JavaScript heap of the query's process, in MiB; rows pass through it batch by batch. */
 const HEAP_MIB_MAX = 256;
 
-/** Values that SQLite returns; integers beyond 2^53 arrive as text. */
+/** Values of a cell as SQLite returns them; integers beyond 2^53 arrive as text. */
 const cellSchema = z.union([z.string(), z.number(), z.null()]);
 export type Cell = z.output<typeof cellSchema>;
 
@@ -55,7 +55,7 @@ const lineSchema = z.union([
 
 export type QueryLine = z.output<typeof lineSchema>;
 
-/** Takes rows as they come. */
+/** Receiver of the column names and, one by one, the rows of a query. */
 export interface RowSink {
   columns(names: readonly string[]): void;
   row(cells: readonly Cell[]): void;

@@ -1,4 +1,4 @@
-/** The chart of a report, from the rows of its SELECT. */
+/** Makes the chart of a report from the rows of its SELECT. */
 import type { ChartData } from '../lib/chart/data.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { createCellFormat, LOCALE, type Manner } from './cells.ts';
@@ -6,7 +6,7 @@ import type { Cell } from './query.ts';
 import type { Report } from './report-file.ts';
 import { addUp, kindIn, type Rows } from './table.ts';
 
-/** Bars or points side by side. */
+/** Most values on the x axis of a chart. */
 const XS_MAX = 1_000;
 const EMPTY = 'There are no rows.';
 
@@ -36,15 +36,15 @@ function compareText(a: Cell, b: Cell): number {
   return String(a) < String(b) ? -1 : 1;
 }
 
-/** Distinct values of x: days in their order, all else as the SELECT sorts it. */
+/** Distinct values of the x axis: dates in order, all others as the SELECT sorts them. */
 function xsOf({ rows }: Rows, index: number, isDate: boolean): Cell[] {
   const xs = [...new Set(rows.map((row) => row[index] ?? null))];
   return isDate ? xs.sort(compareText) : xs;
 }
 
 /**
- * Gives the chart; rows with the same x and series are summed. Throws RefusedError where y is no
- * number or x has too many values.
+ * Makes the chart of a report; rows with the same x and series are summed. Throws RefusedError
+ * where y is no number or x has too many values.
  */
 export function chartOf(report: Report, given: Rows, manner: Manner): ChartData {
   const { chart, file, title, empty } = report;

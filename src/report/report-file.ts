@@ -1,5 +1,5 @@
 /**
- * A report is a file with one SELECT and, before it, a comment that says what it is:
+ * Reads reports. A report is a file with one SELECT and, before it, a comment that describes it:
  *
  *     /*
  *     title: Stock of a style
@@ -8,8 +8,8 @@
  *     *\/
  *     SELECT … WHERE style_no = :style
  *
- * The program brings some along (`config/reports`); the user's folder adds to them, and a file of
- * the same name stands in for the one that came along.
+ * The program ships reports (`config/reports`); the user's folder adds to them, and a file of the
+ * same name there replaces a shipped one.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,11 +25,11 @@ const SHIPPED = fileURLToPath(new URL('../../config/reports', import.meta.url));
 export interface Report extends ReportHead {
   readonly name: string;
   readonly sql: string;
-  /** Path of the file, for messages. */
+  /** Path of the report's file, for messages. */
   readonly file: string;
 }
 
-/** A file that is no report, and why; the others are not worse for it. */
+/** A file that is no valid report, with its error; the other reports stay usable. */
 export interface WrongReport {
   readonly name: string;
   readonly error: ConfigError;
@@ -40,13 +40,13 @@ export interface Reports {
   readonly wrong: readonly WrongReport[];
 }
 
-/** Far more than a person writes. */
+/** Largest report file in bytes, far more than a person writes. */
 const FILE_BYTES_MAX = 1_048_576;
 
 const HEAD = /^\s*\/\*([\s\S]*?)\*\//;
 const WANTED = 'begin it with /* title: … */ (see docs/reporting.md)';
 
-/** Finds the offset of the value at this path, or of the nearest value around it. */
+/** Offset in the text of the value at a path, or of the nearest value around it. */
 function offsetOf(head: Document.Parsed, path: readonly PropertyKey[]): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = head.getIn(path.slice(0, length), true);
@@ -55,7 +55,10 @@ function offsetOf(head: Document.Parsed, path: readonly PropertyKey[]): number {
   return head.contents?.range[0] ?? 0;
 }
 
-/** `*text*` is an alias, of nothing: the parser lets it pass, and its value cannot be read. */
+/**
+ * Reports aliases that refer to nothing as errors. `*text*` is such an alias in YAML: the parser
+ * accepts it, and its value cannot be read.
+ */
 function noteAliases(head: Document.Parsed): void {
   visit(head, {
     Alias(_key, alias) {
@@ -67,7 +70,10 @@ function noteAliases(head: Document.Parsed): void {
   });
 }
 
-/** Aliases of aliases may name billions of values: more than a hundred are refused. */
+/**
+ * Values of the head's YAML. Aliases of aliases can expand to billions of values, so the library
+ * refuses more than a hundred, which becomes an error of the head.
+ */
 function readHead(head: Document.Parsed): unknown {
   try {
     return head.toJS();
@@ -85,7 +91,7 @@ function headOf(file: string, text: string): ReportHead {
     throw new ConfigError('report.no_head', message, { hint: WANTED });
   }
   const lines = new LineCounter();
-  // The lines before it count.
+  // Keeps the line breaks before the comment, so that errors name the right line of the file.
   const before = comment.slice(0, comment.indexOf('/*')).replace(/[^\n]/g, '');
   const document = parseDocument(before + head, { lineCounter: lines, prettyErrors: false });
   noteAliases(document);
@@ -110,7 +116,7 @@ function unreadable(path: string, thrown: unknown): ConfigError {
   });
 }
 
-/** A pipe would keep its reader waiting for ever, so only a file is opened. */
+/** Reads a report's file; only regular files, because reading a pipe could wait for ever. */
 function bytesOf(file: string): Buffer {
   try {
     const stat = statSync(file);
@@ -131,7 +137,7 @@ function readReport(folder: string, name: string): Report {
   const bytes = bytesOf(file);
   const at = notUtf8At(bytes);
   if (at) {
-    // A text that it compares with would be none that the mirror has.
+    // A text in another encoding would equal none of the mirror's texts.
     const message = `${file}:${at.line}: it is not UTF-8 text`;
     throw new ConfigError('report.encoding', message, { hint: 'save it in this encoding' });
   }
@@ -149,7 +155,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** Every report by name. The user's folder need not exist. */
+/** Reads all reports, sorted by name; the user's folder need not exist. */
 export function readReports(directory: string): Reports {
   const own = existsSync(directory) ? namesIn(directory) : [];
   const shipped = namesIn(SHIPPED).filter((name) => !own.includes(name));
@@ -185,8 +191,9 @@ export function findReport(directory: string, name: string): Report {
 }
 
 /**
- * The report's SQL for the plane: the same, or the file of the same name in `plane/`, where
- * PostgreSQL has other words. Throws RefusedError for a report of the user's folder.
+ * SQL of the report for the plane: the same as for the mirror, or the file of the same name in
+ * `plane/` where PostgreSQL needs other words. Throws RefusedError for a report of the user's
+ * folder.
  */
 export function planeSqlOf({ name, file, sql }: Report): string {
   if (dirname(file) !== SHIPPED) {

@@ -1,13 +1,13 @@
-/** The comment in front of a report: its words, parameters, and how its rows are shown. */
+/** Schema of the comment in front of a report: title, parameters, and how its rows are shown. */
 import { z } from 'zod';
 import { CHART_KINDS } from '../lib/chart/data.ts';
 
-/** `text`, a whole `number`, or a `time`: ISO 8601, or how long ago (`28d`). */
+/** Parameter of a report: `text`, whole `number`, or `time` (ISO 8601, or `28d` ago). */
 const parameterSchema = z
   .strictObject({
     type: z.enum(['text', 'number', 'time']),
     about: z.string().min(1),
-    /** Texts that it may be; all others are refused. */
+    /** Texts that the parameter accepts; all others are refused. */
     choices: z.array(z.string().min(1)).min(2).optional(),
     default: z.union([z.string(), z.number()]).transform(String).optional(),
   })
@@ -26,7 +26,7 @@ export function isChoice(choices: readonly string[] | undefined, text: string): 
 
 /**
  * Kinds of columns: `amount` has two decimals, `count` is whole, `percent` is 12.5 for 12.5 %,
- * `heat` is a number on a ground that is the stronger the larger it is.
+ * `heat` is a number whose background is darker the larger it is.
  */
 export const COLUMN_KINDS = [
   'amount',
@@ -47,13 +47,13 @@ const columns = z
 
 const pivotSchema = z
   .strictObject({
-    /** Columns that make a row. */
+    /** Columns whose values together make one row of the pivot. */
     rows: columns,
-    /** Its values become columns. */
+    /** Column whose values become the columns of the pivot. */
     column,
-    /** Column of the cells; several rows of one cell are summed. */
+    /** Column whose values fill the cells; several values of one cell are summed. */
     value: column,
-    /** Column that the new columns are sorted by, such as the rank of a size. */
+    /** Column by which the new columns are sorted, such as the rank of a size. */
     order: column.optional(),
   })
   .refine(({ rows, column: across, value }) => !rows.includes(across) && !rows.includes(value), {

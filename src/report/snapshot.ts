@@ -1,6 +1,7 @@
 /**
- * A copy of the mirror for reports elsewhere: one file without a log, which anybody can open while
- * the daemon goes on. It appears under its name at once and whole, in place of an older one.
+ * Publishes a snapshot of the mirror for reports elsewhere: one file without a write-ahead log,
+ * which anybody can open while the daemon goes on. It appears under its name all at once, in place
+ * of an older one.
  */
 import {
   chmodSync,
@@ -22,10 +23,7 @@ import { FILE_MODE } from './output-file.ts';
 import type { Report } from './report-file.ts';
 import { VIEWS } from './views.ts';
 
-/**
- * Gives the metadata for Datasette, which finds it by the name of the database: that of the file
- * without what follows its last dot.
- */
+/** Metadata for Datasette, which finds it by the file's name without extension. */
 export function datasetteMetadata(database: string, reports: readonly Report[]): object {
   const tables = VIEWS.map(({ name, about, columns }) => [name, { description: about, columns }]);
   const queries = reports.map(({ name, title, about, sql, params }) => [
@@ -56,18 +54,18 @@ function isSameFile(path: string, other: string): boolean {
   return one !== undefined && one.ino === two?.ino && one.dev === two.dev;
 }
 
-/** A copy is written without a log; a mirror, which may be that of another daemon, with one. */
+/** Whether the file is a snapshot, which unlike a mirror has no write-ahead log. */
 function isCopy(path: string): boolean {
   try {
     const { isOurs, hasLog } = readHead(path);
     return isOurs && hasLog === false;
   } catch {
-    // Nothing that this user could have written, or no file at all.
+    // The file does not exist, or this user cannot read it, so it is no snapshot to replace.
     return false;
   }
 }
 
-/** Only an older copy is replaced: another file is somebody's, the ERP's documents for one. */
+/** Refuses to replace anything but an older snapshot: another file is somebody's. */
 function requireOlderCopy(target: string): void {
   if (isMirrorOfBackup(target)) {
     const message = `${target} is the copy of a backup, which would be none any more`;
@@ -88,7 +86,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** Copies that processes have begun that were killed. */
+/** Removes unfinished snapshots of processes that were killed. */
 function removeLeft(target: string): void {
   const folder = dirname(target);
   for (const name of readdirSync(folder)) {
@@ -99,13 +97,16 @@ function removeLeft(target: string): void {
   }
 }
 
-/** SQLite fills an empty file as well as none; so nobody else may ever read it. */
+/**
+ * Creates the snapshot's file empty with its final mode, because SQLite fills an existing file and
+ * others must never be able to read it.
+ */
 function makeEmpty(path: string): void {
   writeFileSync(path, '', { flag: 'wx', mode: FILE_MODE });
   chmodSync(path, FILE_MODE);
 }
 
-/** Writes the copy to `target`; blocks this thread meanwhile. */
+/** Writes the snapshot to `target`; blocks this thread meanwhile. */
 export function publishSnapshot(source: SnapshotOptions, target: string): void {
   if (isSameFile(source.path, target)) {
     const message = `${target} is the mirror itself: the copy would replace it`;
@@ -121,7 +122,7 @@ export function publishSnapshot(source: SnapshotOptions, target: string): void {
     removeLeft(target);
     rmSync(unfinished, { force: true });
     makeEmpty(unfinished);
-    // The mirror stays safe, because it is open for reading only.
+    // `vacuum into` needs query-only mode off; the mirror is open for reading only.
     database.pragma('query_only = 0');
     database.prepare('vacuum into ?').run(unfinished);
     sealCopy(unfinished);

@@ -1,6 +1,7 @@
 /**
- * The rows of a report as they are shown: pivoted, with the kind of each column and with totals.
- * Totals never add two currencies: where there is a column `currency`, each has a row of its own.
+ * Shapes the rows of a report as they are shown: pivoted, with the kind of each column and with
+ * totals. Totals never add two currencies: where there is a column `currency`, each has a row of
+ * its own.
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -17,20 +18,20 @@ export interface Rows {
 export interface TableColumn {
   readonly name: string;
   readonly kind: ColumnKind;
-  /** A value of the pivot's column; its name is data, not SQL. */
+  /** Whether the column's name is a value of the pivot's column, which is data and no SQL name. */
   readonly isPivoted: boolean;
 }
 
 export interface ReportTable {
   readonly columns: readonly TableColumn[];
   readonly rows: readonly (readonly Cell[])[];
-  /** Rows of sums; empty: there are none. */
+  /** Rows of sums below the table; empty: there are none. */
   readonly totals: readonly (readonly Cell[])[];
-  /** Sentences on what the rows do not tell. */
+  /** Sentences below the table on what its rows do not show. */
   readonly notes: readonly string[];
 }
 
-/** Cells of a document that holds all of them in memory. */
+/** Most cells of a report whose rows are all held in memory. */
 const CELLS_MAX = 500_000;
 
 const CURRENCY = 'currency';
@@ -40,7 +41,7 @@ export function isNumeric(kind: ColumnKind): boolean {
   return kind !== 'text' && kind !== 'date';
 }
 
-/** Keeps all rows. */
+/** Creates a row sink that keeps all rows in memory. */
 export function createCollector(): RowSink & { readonly collected: () => Rows } {
   let columns: readonly string[] = [];
   const rows: (readonly Cell[])[] = [];
@@ -55,7 +56,7 @@ export function createCollector(): RowSink & { readonly collected: () => Rows } 
   };
 }
 
-/** Refuses a head that names columns which the SELECT does not give. */
+/** Refuses a report whose head names columns that its SELECT does not return. */
 export function requireColumns(report: Report, given: readonly string[]): void {
   const { pivot, totals = [], chart, formats } = report;
   const named: (readonly [string, string])[] = [
@@ -83,7 +84,7 @@ function chartColumns({ x, y, series }: NonNullable<Report['chart']>): string[] 
 
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/;
 
-/** Kind of a column that the head says nothing of: numbers, ISO 8601 dates and times, or text. */
+/** Kind of a column of which the head says nothing: number, ISO 8601 date, or text. */
 function kindOf(values: readonly Cell[]): ColumnKind {
   const known = values.filter((value) => value !== null);
   if (known.length === 0) return 'text';
@@ -91,7 +92,7 @@ function kindOf(values: readonly Cell[]): ColumnKind {
   return known.every((value) => typeof value === 'string' && DATE.test(value)) ? 'date' : 'text';
 }
 
-/** Kind of a column of the SELECT. */
+/** Kind of a column of the SELECT: as the head declares it, else by its values. */
 export function kindIn(
   { formats }: Pick<Report, 'formats'>,
   { columns, rows }: Rows,
@@ -101,7 +102,10 @@ export function kindIn(
   return formats[name] ?? kindOf(rows.map((row) => row[index] ?? null));
 }
 
-/** Decimal amounts have four places at most; floating sums must not show more. */
+/**
+ * Sum of the numbers, null without any. Amounts have four decimals at most, so floating-point noise
+ * is rounded away.
+ */
 export function addUp(values: readonly Cell[]): number | null {
   const known = values.filter((value) => typeof value === 'number');
   if (known.length === 0) return null;
@@ -132,7 +136,7 @@ function shape(report: Report, given: Rows): Shaped {
   return { columns, rows };
 }
 
-/** Columns of the shown table that have a sum below them. */
+/** Indices of the columns that have a sum below them. */
 function summedIn({ pivot, totals = [] }: Report, columns: readonly TableColumn[]): Set<number> {
   return new Set(
     columns.flatMap(({ name, isPivoted }, index) => {
@@ -172,7 +176,7 @@ function notesOf(report: Report, given: Rows, isCut: boolean): string[] {
   return notes;
 }
 
-/** Shapes rows as the report's head wants; throws RefusedError where they cannot be shaped so. */
+/** Shapes rows as the report's head declares; throws RefusedError where that is not possible. */
 export function shapeTable(report: Report, given: Rows, isCut: boolean): ReportTable {
   requireColumns(report, given.columns);
   const shaped = shape(report, given);

@@ -9,7 +9,7 @@ import { GOODS_VIEWS } from './views/goods.ts';
 import { OPERATION_VIEWS } from './views/operation.ts';
 import { TRADE_VIEWS } from './views/trade.ts';
 
-/** All views of the mirror, those that people ask most first. */
+/** All views of the mirror, in the order of how often people use them. */
 export const VIEWS: readonly ViewSpec[] = [...TRADE_VIEWS, ...GOODS_VIEWS, ...OPERATION_VIEWS];
 
 const RECEIPT = {
@@ -34,7 +34,7 @@ const RECEIPT_TIMES = {
   ended_at: `when it reached its end (${TIME})`,
 } as const;
 
-/** A view and two tables of exchange.db that the ERP reads. */
+/** A view and two tables of exchange.db, which the ERP reads. */
 export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_document',
@@ -98,7 +98,7 @@ to read the mirror by SQL, and what lies below the views, is said in [reporting.
 The copy in PostgreSQL ([plane](operating/plane.md)) has the same views, with \`account\` first.
 `;
 
-/** `docs/views.md`. */
+/** Text of `docs/views.md`. */
 export function viewsMarkdown(): string {
   const parts = [...VIEWS, ...EXCHANGE_VIEWS].map(({ name, about, columns, example }) => {
     const rows = Object.entries(columns).map(([column, says]) => `| \`${column}\` | ${says} |`);

@@ -1,6 +1,6 @@
 /**
- * A report as a workbook: numbers are numbers, dates dates, and all else text, so that a barcode
- * keeps its digits and no text is taken for a formula. Title and header stay in view.
+ * Makes a report an Excel workbook: numbers are numbers, dates dates, and all else text, so that a
+ * barcode keeps its digits and no text is taken for a formula. Title and header stay in view.
  */
 import type { CellObject } from 'write-excel-file/node';
 import { localClockOf } from '../lib/local-time.ts';
@@ -11,21 +11,24 @@ import type { Cell } from './query.ts';
 import type { ColumnKind } from './report-head.ts';
 import { isNumeric } from './table.ts';
 
-/** A workbook refuses more in a cell. */
+/** Most characters of a cell that Excel accepts. */
 const CELL_CHARS_MAX = 32_767;
 const SHEET_CHARS_MAX = 31;
 const WIDTH_MIN = 8;
 const WIDTH_MAX = 60;
-/** Beyond this sum of widths a page is laid on its side. */
+/** Sum of column widths above which a page is printed in landscape. */
 const PORTRAIT_WIDTH_MAX = 100;
-/** Programs without it take another one; bold cells would have one of their own without a name. */
+/**
+ * Font of all cells. Programs without Calibri substitute another font; bold cells need the name,
+ * too, or they would get a font of their own.
+ */
 const FONT = { fontFamily: 'Calibri', fontSize: 11 };
 const TITLE_SIZE = 14;
 const TITLE_HEIGHT = 21;
-/** A row of that font as Excel has it: others would cut the font that they take in its place. */
+/** Row height of Calibri: with another, substituted fonts would be clipped. */
 const ROWS = '<sheetFormatPr defaultRowHeight="15" customHeight="1"/>';
 const FIT = '<sheetPr><pageSetUpPr fitToPage="1"/></sheetPr>';
-/** Rows that stay in view: title, parameters, header. */
+/** Rows at the top that stay in view: title, parameters, header. */
 const HEAD_ROWS = 3;
 
 const NUMBER_FORMATS: Readonly<Partial<Record<ColumnKind, string>>> = {
@@ -34,7 +37,10 @@ const NUMBER_FORMATS: Readonly<Partial<Record<ColumnKind, string>>> = {
   percent: '0.0%',
 };
 
-/** Grounds of heat, from weak to strong, above and below zero; black can be read on each. */
+/**
+ * Background colors of `heat` from weak to strong, for numbers above zero; COLD: below. Black text
+ * is readable on each.
+ */
 const WARM = ['#e8f1fb', '#c9dff5', '#9fc6ec', '#74abe0'];
 const COLD = ['#fdeaea', '#fbd0d2', '#f5a9ad', '#ee8389'];
 
@@ -56,7 +62,7 @@ function numberOf(kind: ColumnKind, value: number): CellObject {
   return { value, type: Number, ...(format === undefined ? whole : { format }) };
 }
 
-/** A cell has no zone: a moment is written as the clock on the wall shows it. */
+/** Date cell in local time, because a cell has no time zone. */
 function dateOf(cell: Cell, timeZone: string): CellObject | undefined {
   const moment = momentOf(cell);
   if (!moment) return undefined;
@@ -85,7 +91,7 @@ function widthsOf({ table }: ReportDocument) {
   });
 }
 
-/** A text right of a number would touch it. */
+/** Left indent for text to the right of numbers, which it would touch otherwise. */
 function apart({ table }: ReportDocument, index: number): Partial<CellObject> {
   const [left, own] = [table.columns[index - 1], table.columns[index]];
   const isApart = left && own && isNumeric(left.kind) && !isNumeric(own.kind);
@@ -103,7 +109,7 @@ function bodyOf(document: ReportDocument, heat: Heat): (CellObject | null)[][] {
   );
 }
 
-/** A line stands above the first of them, across all columns. */
+/** Rows of totals in bold; a line above the first goes across all columns. */
 function totalRows(document: ReportDocument): (CellObject | null)[][] {
   const { table, manner } = document;
   return table.totals.map((row, at) =>
@@ -117,8 +123,8 @@ function totalRows(document: ReportDocument): (CellObject | null)[][] {
 }
 
 /**
- * Prints all columns on the width of a page, with the header on each. The library has no option for
- * that, but lets its XML be completed.
+ * Print settings: all columns on the width of a page, with the header on each page. The library has
+ * no option for that, but lets its XML be completed.
  */
 function printSettings(sheet: string, isWide: boolean) {
   const orientation = isWide ? 'landscape' : 'portrait';
@@ -144,9 +150,9 @@ function printSettings(sheet: string, isWide: boolean) {
   };
 }
 
-/** Bytes of the workbook: title, header, rows, totals, remarks. */
+/** Bytes of the workbook: title, parameters, header, rows, totals, remarks. */
 export async function workbookOf(document: ReportDocument): Promise<Buffer> {
-  // Loaded when it is needed: most commands write no workbook.
+  // Loads the library only when it is needed: most commands write no workbook.
   const { default: writeWorkbook } = await import('write-excel-file/node');
   const { report, table } = document;
   const title: CellObject = {

@@ -1,6 +1,7 @@
 /**
- * Many rules, one outcome. The table is independent of the order of the rules, and falls to
- * pending, the only state that harms nobody, wherever rules disagree or cannot be evaluated.
+ * Combines the results of many rules into one outcome, independent of the order of the rules. If
+ * rules disagree or cannot be evaluated, the delivery stays pending, the only state that harms
+ * nobody.
  */
 import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
@@ -11,9 +12,9 @@ export interface ClauseResult {
   readonly text: string;
   readonly line: number;
   readonly negated: boolean;
-  /** The value of the text itself; an `unless` clause helps its rule when it is false. */
+  /** Value of the clause's text; for an `unless` clause, false is what lets its rule match. */
   readonly value: Truth;
-  /** The fact that is not known, or what else prevented the evaluation. */
+  /** Fact that is not known, or what else prevented the evaluation of the clause. */
   readonly missing?: string | undefined;
   readonly operands: readonly Operand[];
 }
@@ -22,19 +23,25 @@ export interface RuleResult {
   readonly id: string;
   readonly title: string;
   readonly action: Action;
-  /** Whom to ask about it. */
+  /** Person or team to ask about the rule. */
   readonly owner?: string | undefined;
   readonly hash: string;
-  /** The weakest of rule, set and global mode; a reject that is not armed is in shadow. */
+  /**
+   * Weakest mode of the rule, the rule set and the daemon; a reject rule that is not armed is in
+   * shadow.
+   */
   readonly mode: 'shadow' | 'live';
-  /** Reject rules only. */
+  /** Whether a reject rule is armed; other rules have no value. */
   readonly armed?: boolean | undefined;
-  /** Hold rules only: it has held for its time, and then accepts, or lets the others decide. */
+  /**
+   * Consequence for a hold rule that has held for its time: it accepts, or lets the other rules
+   * decide.
+   */
   readonly lapsed?: 'accept' | 'release' | undefined;
   readonly value: Truth;
   readonly missing: readonly string[];
   readonly clauses: readonly ClauseResult[];
-  /** Rendered only when the rule is true. */
+  /** Message of the rule; only rendered when the rule is true. */
   readonly message?: string | undefined;
   readonly record?: Readonly<Record<string, Json>> | undefined;
 }
@@ -50,7 +57,7 @@ type OutcomeCode =
   | 'accept_rule'
   | 'no_rule';
 
-/** Why a delivery is held, whatever the rules say. */
+/** Reason why a delivery is held whatever the accept and reject rules say. */
 export interface Obstacle {
   readonly code: 'empty_delivery' | 'unread';
   readonly reason: string;
@@ -61,9 +68,9 @@ export interface Outcome {
   readonly code: OutcomeCode;
   /** Ids of the rules that decided, in alphabetical order. */
   readonly rules: readonly string[];
-  /** A sentence for people. */
+  /** Reason of the outcome, a sentence for people. */
   readonly reason: string;
-  /** Facts whose absence decided, in alphabetical order. */
+  /** Facts that were unknown to the deciding rules, in alphabetical order. */
   readonly missing: readonly string[];
 }
 
@@ -78,8 +85,8 @@ function outcome(
 }
 
 /**
- * A hold that lasted its time accepts or says nothing more; one that can no longer be evaluated
- * goes on holding.
+ * Action of a rule's result. A hold rule whose hold lasted its time accepts or says nothing more;
+ * one that cannot be evaluated any more goes on holding.
  */
 function actionOf({ action, lapsed, value }: RuleResult): Action | 'release' {
   return lapsed !== undefined && value === true ? lapsed : action;

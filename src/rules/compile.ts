@@ -1,4 +1,4 @@
-/** Compiles one rule of a file: its conditions, its timing and its hash. */
+/** Compiles one rule of a rule file: its conditions, its timing and its hash. */
 import { invariant } from '../lib/errors.ts';
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
@@ -28,7 +28,7 @@ interface CompiledTemplate {
   readonly problems: readonly CelProblem[];
 }
 
-/** A fact that is not known shows as this. */
+/** Text that a message shows in the place of an unknown fact. */
 const UNKNOWN = '?';
 
 function compileTemplate(text: string, language: Language): CompiledTemplate {
@@ -74,10 +74,10 @@ export interface CompiledRule {
   readonly problems: readonly Problem[];
 }
 
-/** Places problems of one rule in its file. */
+/** Collects the problems of one rule, with their places in the rule file. */
 interface Reporter {
   readonly problems: Problem[];
-  /** A problem of the scalar at a path below the rule; `offset` counts in its text. */
+  /** Adds a problem of the scalar at a path below the rule; `range` counts in the scalar's text. */
   at(path: YamlPath, detail: ProblemDetail, range?: { start: number; end: number }): void;
   node(path: YamlPath): ReturnType<YamlSource['nodeAt']>;
   line(path: YamlPath): number;
@@ -187,7 +187,10 @@ function checkBlocks({ action, hold, reject }: RawRule, reporter: Reporter): voi
   }
 }
 
-/** Amounts in the base currency are never known without one. */
+/**
+ * Warns if a rule reads amounts in the base currency and the settings have none: they are never
+ * known.
+ */
 function checkBase(reads: readonly string[], settings: Settings, reporter: Reporter): void {
   const asked = reads.find(
     (path) => path.endsWith('.amount_base') || path.startsWith('order.base_'),
@@ -198,7 +201,10 @@ function checkBase(reads: readonly string[], settings: Settings, reporter: Repor
   reporter.at(['when'], { message, hint, warning: true });
 }
 
-/** A rule that is asked about no delivery at any time would look enforced and enforce nothing. */
+/**
+ * Refuses a rule that applies to no delivery at any time: it would look enforced and enforce
+ * nothing.
+ */
 function checkReach(raw: RawRule, reporter: Reporter): void {
   const [from, until] = [timeOf(raw.effective_from), timeOf(raw.effective_until)];
   if (from !== undefined && until !== undefined && from >= until) {
@@ -231,7 +237,10 @@ function rejectTiming({ action, reject = REJECT_DEFAULT }: RawRule): RejectTimin
   };
 }
 
-/** Lists and tables that the rule reads: editing one of them is editing the rule. */
+/**
+ * Contents of the lists and tables that the rule reads: they are part of its hash, so that editing
+ * one of them counts as editing the rule.
+ */
 function dataRead(reads: readonly string[], settings: Settings): Record<string, unknown> {
   const data: Record<string, unknown> = {};
   for (const path of reads) {
@@ -243,8 +252,8 @@ function dataRead(reads: readonly string[], settings: Settings): Record<string, 
 }
 
 /**
- * Settings that change the facts a rule reads: with other opening hours, another zone or another
- * field type the same text means something else.
+ * Settings that change the meaning of facts which the rule reads: the same condition means
+ * something else with other opening hours, another time zone or another field type.
  */
 function settingsRead(reads: readonly string[], settings: Settings): object {
   const { timezone, calendar, customer_fields: fields, season_windows: windows } = settings;
@@ -271,7 +280,8 @@ function effectOf(raw: RawRule): object {
 }
 
 function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
-  // A person arms what a rule says; a hold goes on when the opening hours change.
+  // Such settings are part of a reject rule's hash, because a person arms what the rule means; a
+  // hold must go on when the opening hours change.
   const made = raw.action === 'reject' ? settingsRead(reads, settings) : {};
   const data = { ...dataRead(reads, settings), ...made };
   return sha256(canonicalJson({ ...effectOf(raw), data }));

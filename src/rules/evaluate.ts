@@ -1,10 +1,11 @@
 /**
- * Facts and a rule set in, an evaluation out. Pure: the time is a fact, arming is an input.
+ * Evaluates a rule set on the facts of one delivery. The function is pure: the time is one of the
+ * facts, and the armed rules are an input.
  *
- * Every rule is evaluated every time, there is no order among them and no short cut between them.
- * A rule is true when all `when` are true and all `unless` are false; false as soon as one clause
- * decides so, even if another is unknown; else unknown. Live rules give the live outcome; live and
- * shadow rules together give the shadow outcome, "what would have happened".
+ * Every rule is evaluated every time; there is no order among rules, and none is skipped because of
+ * another one's result. A rule is true when all `when` are true and all `unless` are false; false
+ * as soon as one clause decides so, even if another is unknown; else unknown. Live rules give the
+ * live outcome; live and shadow rules together give the shadow outcome, "what would have happened".
  */
 import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
@@ -32,15 +33,19 @@ export interface Evaluation {
 }
 
 export interface EvaluateOptions {
-  /** `shadow` is observing: nothing is live. Default `live`. */
+  /** Strongest mode that rules may have; `shadow`: no rule is live. Default `live`. */
   readonly mode?: Mode | undefined;
-  /** Ids of the reject rules that a person armed in this text; none when left out. */
+  /** Ids of the reject rules that a person armed with this text; none when left out. */
   readonly armed?: ReadonlySet<string> | undefined;
-  /** Text hashes of the hold rules that held this delivery for their time and do so no more. */
+  /**
+   * Text hashes of the hold rules that have held this delivery for their time and hold it no more.
+   */
   readonly lapsed?: ReadonlySet<string> | undefined;
-  /** The same facts as conditions see them, where they were made before; see `factsInContext`. */
+  /** Context made of the same facts before by `factsInContext`, to save making it again. */
   readonly seen?: CelContext | undefined;
-  /** Whether the values behind the clauses, and those to record, are collected. Default true. */
+  /**
+   * Whether the values behind the clauses, and the values to record, are collected. Default true.
+   */
   readonly operands?: boolean | undefined;
 }
 
@@ -51,7 +56,10 @@ function weakest(modes: readonly Mode[]): Mode {
   return modes.reduce((weak, mode) => (STRENGTH[mode] < STRENGTH[weak] ? mode : weak));
 }
 
-/** Rules outside of their time, or for deliveries in another state, are as if they were off. */
+/**
+ * Whether a rule applies to the delivery: outside of its period, or for deliveries in another
+ * state, a rule counts as off.
+ */
 function applies(rule: Rule, facts: Facts): boolean {
   const { status } = facts.delivery;
   if (!rule.appliesTo.some((state) => state === status)) return false;
@@ -73,7 +81,7 @@ function evaluateClause(clause: Clause, context: CelContext, operands: boolean):
   };
 }
 
-/** The value of a rule from the values of its clauses. */
+/** Value of a rule, from the values of its clauses. */
 export function truthOfClauses(
   clauses: readonly { readonly value: Truth; readonly negated: boolean }[],
 ): Truth {
@@ -82,7 +90,7 @@ export function truthOfClauses(
 }
 
 /**
- * Evaluates a rule whatever its mode, its time and the delivery's status, as rule tests need it.
+ * Evaluates a rule whatever its mode, its period and the delivery's status; rule tests need that.
  */
 export function evaluateRule(
   rule: Rule,
@@ -108,7 +116,7 @@ export function evaluateRule(
   };
 }
 
-/** Sides of `a || b` that are true, where not all of them are: these made the rule match. */
+/** Sides of `a || b` that are true, unless all sides are: they show why the rule matched. */
 function heldAlternatives({ clauses }: Rule, context: CelContext): readonly string[] {
   return clauses.flatMap(({ negated, alternatives }) => {
     if (negated) return [];
@@ -137,14 +145,14 @@ function extras(
 }
 
 /**
- * Facts as conditions see them. Costly for many lines; the same for every set that declares the
- * same fields of the ERP.
+ * Context of typed facts for conditions. Making it is costly for many lines; it is the same for
+ * every rule set that declares the same fields of the ERP.
  */
 export function factsInContext(ruleSet: RuleSet, facts: Facts): CelContext {
   return celContext(completeFacts(facts), ruleSet.types.extra);
 }
 
-/** The variables that the conditions of a set see for these facts. */
+/** All variables that the conditions of the rule set see: the facts, `lists` and `tables`. */
 export function contextOf(
   ruleSet: RuleSet,
   facts: Facts,
@@ -153,7 +161,10 @@ export function contextOf(
   return { ...seen, ...ruleSet.variables(facts.clock.now) };
 }
 
-/** The values behind these rules; another value makes another decision of the same outcome. */
+/**
+ * Values of facts behind these rules: another value makes a new decision although the outcome is
+ * the same.
+ */
 export function decidingValues(
   ruleSet: RuleSet,
   seen: CelContext,
@@ -168,7 +179,10 @@ export function decidingValues(
 
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 
-/** A delivery with unreadable data that matters is held: an accept could rest on a guess. */
+/**
+ * Reason to hold a delivery without lines, or with unreadable data that matters: an accept could
+ * rest on a guess.
+ */
 function obstacleOf({ delivery: { unread, lines } }: Facts): Obstacle | undefined {
   if (unread && unread.length > 0) {
     return { code: 'unread', reason: `cannot be read: ${unread.join(', ')}` };
@@ -180,7 +194,10 @@ function isEnd(afterwards: string | undefined): afterwards is 'accept' | 'releas
   return afterwards === 'accept' || afterwards === 'release';
 }
 
-/** Decisions of before name the rules by their whole hash. */
+/**
+ * Consequence of a hold that lasted its time. Decisions by earlier versions name a rule by its full
+ * hash, so both hashes are compared.
+ */
 function lapsedOf({ hold, hash, textHash }: Rule, lapsed: ReadonlySet<string>) {
   const end = hold?.afterwards;
   return isEnd(end) && (lapsed.has(textHash) || lapsed.has(hash)) ? { lapsed: end } : {};

@@ -1,4 +1,7 @@
-/** An evaluation as text: what was decided, by which rule, and the values behind each clause. */
+/**
+ * An evaluation as text for people: the outcome, the rules behind it, and the values behind each
+ * clause.
+ */
 
 import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
@@ -84,7 +87,7 @@ function headLines({ delivery, live, shadow }: Evaluation): readonly string[] {
   ];
 }
 
-/** Rules that decided, in the order of the files, and the others. */
+/** Splits the rules into those that decided, in the order of the files, and the others. */
 function byPart({ live, shadow, rules }: Evaluation) {
   const decided = new Set([...live.rules, ...shadow.rules]);
   return {
@@ -93,15 +96,17 @@ function byPart({ live, shadow, rules }: Evaluation) {
   };
 }
 
-/** Deciding rules first, then the others in the order of the files. */
+/**
+ * The whole evaluation as text: deciding rules first, then the others in the order of the files.
+ */
 export function explain(evaluation: Evaluation): string {
   const { deciding, others } = byPart(evaluation);
   return [...headLines(evaluation), ...[...deciding, ...others].flatMap(ruleLines)].join('\n');
 }
 
 /**
- * The condition that alone keeps a rule from matching. A hold of a single condition is not near
- * because that one does not hold; an accept of one tells why it does not accept.
+ * The condition that alone keeps a rule from matching. For an accept rule it also counts when the
+ * rule has no other condition, because it tells why the rule does not accept.
  */
 function missedClauses({ action, value, clauses }: RuleResult): readonly ClauseResult[] {
   if (value === 'unknown') return clauses.filter((clause) => clause.value === 'unknown');
@@ -112,8 +117,8 @@ function missedClauses({ action, value, clauses }: RuleResult): readonly ClauseR
 }
 
 /**
- * The same for a reader in a hurry: rules that decided, with all their conditions; of the others
- * those that match, that cannot be told, or that one condition alone keeps away, each with it.
+ * The evaluation as shorter text: deciding rules with all their conditions; of the other rules only
+ * those that match, that are unknown, or that a single condition keeps from matching.
  */
 export function explainFolded(evaluation: Evaluation): string {
   const { deciding, others } = byPart(evaluation);

@@ -1,11 +1,11 @@
 /**
- * The loader: texts of rule files in, a rule set or all its problems out.
+ * The loader: turns the texts of rule files into a rule set, or into all of their problems.
  *
- * Reads `{ path, text }` of every file of one rules directory (the caller does the reading):
+ * Takes `{ path, text }` of every file of one rules directory; the caller reads them:
  * `settings.yaml` (optional), `scenarios.yaml` (optional), and rule files. Loading is atomic: one
- * error anywhere and there is no set, so the caller keeps the one it has. Nothing that could make
- * a rule silently never fire may pass: names, enum values, types and literals are all checked
- * here, because at the first delivery it is too late.
+ * error anywhere and there is no set, so the caller keeps the old one. Nothing that could make a
+ * rule silently never match may pass: names, enum values, types and literals are all checked here,
+ * because at the first delivery it is too late.
  */
 
 import type { Node } from 'yaml';
@@ -28,12 +28,18 @@ import { type RuleFile, readYaml, type YamlSource } from './text/yaml.ts';
 
 interface Cell {
   readonly value: unknown;
-  /** `lists.nordic`, where facts are looked for in it; undefined for the values of tables. */
+  /**
+   * List or table in which facts are looked up, such as `lists.nordic`; undefined for a table's
+   * values.
+   */
   readonly data: string | undefined;
   node(): Node | undefined;
 }
 
-/** Values written in `settings.yaml`; those read from the database are the ERP's affair. */
+/**
+ * Values of lists and tables written in `settings.yaml`; those from the database are the ERP's
+ * matter.
+ */
 function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
   const lists = Object.entries(settings.lists).flatMap(([name, read]) => {
     const from = settings.list_sources[name];
@@ -52,7 +58,10 @@ function cellsOf(source: YamlSource, settings: Settings): readonly Cell[] {
   return [...lists, ...tables];
 }
 
-/** Warnings: another rule, or the next one, may mean them. */
+/**
+ * Warns of list values and table keys that no fact can equal; no error, because a future rule may
+ * use them.
+ */
 function impossibleValues(
   source: YamlSource,
   settings: Settings,
@@ -90,16 +99,18 @@ function impossibleValues(
   return [...written, ...ofFiles];
 }
 
-/** Part of every set hash: two engines need not agree on every condition. */
+/**
+ * Version of the engine, part of every rule set's hash: two engines may disagree on a condition.
+ */
 const ENGINE_VERSION = 'cel-js 8.0.0, rules 1';
 
-/** Files and characters of one rule set; a set beyond them is a mistake, not a policy. */
+/** Maximum of files, and of characters in one file; a larger rule set is a mistake. */
 const FILES_MAX = 100;
 const FILE_CHARS_MAX = 1_000_000;
 
 export type Loaded =
   | { readonly ruleSet: RuleSet }
-  /** Errors and warnings, by place. */
+  /** Errors and warnings, sorted by their places. */
   | { readonly problems: readonly Problem[] };
 
 function baseName(path: string): string {
@@ -111,7 +122,7 @@ function wholeFile(file: RuleFile, message: string): Problem {
   return { severity: 'error', ...place, message };
 }
 
-/** Keeps one error and one warning per place, and only the cause on lines that are broken YAML. */
+/** Keeps one error and one warning per place; on lines with broken YAML only the YAML error. */
 function distinct(problems: readonly Problem[], yaml: readonly Problem[]): readonly Problem[] {
   const broken = new Set(
     yaml.flatMap(({ severity, file, line }) => (severity === 'error' ? [`${file}:${line}`] : [])),
@@ -153,7 +164,7 @@ function duplicateIds(rules: readonly RuleSource[]): readonly Problem[] {
   return problems;
 }
 
-/** Warnings: a copy was perhaps to be edited; of hold rules the time of one is that of both. */
+/** Warns of two rules with the same effect: one may be a copy that was to be edited. */
 function duplicateRules(
   rules: readonly RuleSource[],
   compiled: readonly CompiledRule[],
@@ -235,8 +246,9 @@ function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
 }
 
 /**
- * Contents of the lists that were read from the database, as JSON by list name. They are kept
- * beside the written files, because only both together give the same rule set again.
+ * Name of the file with the contents of lists that were read from the database, as JSON by list
+ * name. It is stored beside the written files, because only both together give the same rule set
+ * again.
  */
 export const LISTS_FILE = 'lists.json';
 
@@ -248,8 +260,8 @@ function listsRead(files: readonly RuleFile[]): ListsRead | undefined {
 }
 
 /**
- * The rule set of these files, or every problem they have. One that `wasInForce` is not asked in
- * which currencies it means its amounts: an earlier version asked less, and by it was decided.
+ * Loads the rule set of these files, or gives every problem they have. A set that `wasInForce` is
+ * spared the checks that earlier versions did not make, so that old decisions stay explainable.
  */
 export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded {
   const files = all.filter(({ path }) => baseName(path) !== LISTS_FILE);

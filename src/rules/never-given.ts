@@ -9,7 +9,7 @@ import { fieldsOf, isRecordName, type RecordName, ROOT_NAMES } from './facts/tab
 import type { ProblemDetail, YamlPath } from './text/yaml.ts';
 
 interface Never {
-  /** Below `given:`. */
+  /** Path of the value below `given:`. */
   readonly path: YamlPath;
   readonly detail: ProblemDetail;
 }
@@ -48,7 +48,7 @@ function neverIn(
   });
 }
 
-/** Only warnings: a test may want an impossible value. */
+/** Warns of impossible values in `given:`; no error, because a test may want one. */
 export function neverGiven(
   given: Readonly<Record<string, unknown>>,
   { extra }: SetTypes,

@@ -1,4 +1,7 @@
-/** `settings.yaml`: modes, calendar, safeguards, and the lists and tables that conditions name. */
+/**
+ * Loads `settings.yaml`: modes, calendar, safeguards, and the lists and tables that conditions
+ * name.
+ */
 import { isScalar } from 'yaml';
 import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';
@@ -20,14 +23,14 @@ export interface LoadedSettings {
   readonly settings: Settings;
   readonly types: SetTypes;
   readonly variables: (nowMs: number) => CelContext;
-  /** The same with the samples of lists that are read: what tests see. */
+  /** Gives `lists` and `tables` as tests see them: lists from the database have their samples. */
   readonly samples: (nowMs: number) => CelContext;
 }
 
 /** Contents of the lists that are read from the database, by list name. */
 export type ListsRead = Readonly<Record<string, readonly string[]>>;
 
-/** Settings without a `settings.yaml`. */
+/** Default settings of a rule set without a `settings.yaml`. */
 export function emptySettings(): LoadedSettings {
   return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined, {}), undefined, []);
 }
@@ -48,7 +51,7 @@ export function loadSettings(
   return emptySettings();
 }
 
-/** Lists that nobody has read have their samples. */
+/** Fills the lists that come from the database; a list that was not read gets its sample. */
 function fill(
   { lists, tables, ...rest }: SettingsFile,
   read: ListsRead | undefined,
@@ -95,7 +98,7 @@ function readTables(
   return read;
 }
 
-/** Columns that a list may be read from, and that may choose its rows. */
+/** Columns of the ERP's customers that can fill a list, and those that can choose its rows. */
 function listColumns({ customer_fields: fields }: Pick<Settings, 'customer_fields'>) {
   const ofType = (type: string): string[] =>
     Object.entries(fields).flatMap(([name, word]) => (word === type ? [name] : []));
@@ -128,15 +131,15 @@ function typeOfCell(cell: Cell): ElementType {
   return typeof cell === 'boolean' ? 'bool' : 'string';
 }
 
-/** A number as it is written: 0.1 is one tenth, not a binary fraction. */
+/** Exact value of a number as written: 0.1 is one tenth, not a binary fraction. */
 function cellValue(cell: Cell): unknown {
-  // The shortest text of a double is the text in the file, up to the digits a double can tell.
+  // JavaScript writes a double as the shortest text that means it, which is the number in the file.
   return typeof cell === 'number' ? (parseDecimal(String(cell)) ?? new Decimal(0n, 0)) : cell;
 }
 
 /**
- * Numbers with more digits than can be told apart, of which two would share a hash, and such as
- * look like a thousand and are one.
+ * Reports numbers with so many digits that two of them would be read as the same, and warns of
+ * numbers such as 1.000, which look like a thousand and mean one.
  */
 function checkDigits(source: YamlSource, path: YamlPath, cell: Cell, problems: Problem[]): void {
   const node = source.nodeAt(path);
@@ -187,7 +190,10 @@ function samplesOf({ list_sources: sources }: Settings): Record<string, readonly
   return Object.fromEntries(Object.entries(sources).map(([name, { sample }]) => [name, sample]));
 }
 
-/** Lists and tables; of tables whose rows have days, those of the day in the zone of the set. */
+/**
+ * Gives the variables `lists` and `tables` of a day: rows of tables may apply to some days only, by
+ * the time zone of the settings.
+ */
 function variablesByDay(
   { timezone, table_files: files }: Settings,
   lists: Readonly<Record<string, unknown>>,

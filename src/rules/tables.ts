@@ -1,7 +1,7 @@
 /**
- * Decision tables: CSV files with one or more key columns, one value column and, where a row holds
- * for a time only, the first and the last day of it. `*` in a key column is the default row.
- * Files are what spreadsheets write: `;` or `,` between cells, a decimal point or comma.
+ * Decision tables: CSV files with one or more key columns, one value column and, if rows apply to
+ * some days only, columns of their first and last day. `*` in a key column marks the default row.
+ * Files may be as spreadsheets write them: `;` or `,` between cells, a decimal point or comma.
  */
 import { parse } from 'csv-parse/sync';
 import { nearestName } from '../lib/nearest.ts';
@@ -12,7 +12,7 @@ import type { ReadTable, TableFile, TableRow } from './text/settings-schema.ts';
 export const DEFAULT_KEY = '*';
 
 const NAMES_MAX = 5;
-/** A number with more of them may be read as another one. */
+/** Maximum of digits in a number; one with more could be read as another number. */
 const DIGITS_MAX = 15;
 
 interface Reader {
@@ -33,7 +33,7 @@ function report(
   problems.push({ severity, ...place, message, hint: more.hint });
 }
 
-/** Spreadsheets of countries with a decimal comma part cells by a semicolon. */
+/** Delimiter of the cells: spreadsheets of countries with a decimal comma use a semicolon. */
 function delimiterOf(header: string): string {
   return header.includes(';') ? ';' : ',';
 }
@@ -55,7 +55,7 @@ function cellsOf(reader: Reader, text: string): readonly (readonly string[])[] {
   }
 }
 
-/** A number with a decimal point or comma; anything else is a text. */
+/** Reads a cell as true or false, as a number with a decimal point or comma, or else as a text. */
 function parseValue(reader: Reader, line: number, cell: string): TableRow['value'] {
   if (/^(true|false)$/i.test(cell)) return cell.toLowerCase() === 'true';
   if (/^-?\d{1,3}([.,' ]\d{3})+([.,]\d+)?$/.test(cell)) {
@@ -69,7 +69,10 @@ function parseValue(reader: Reader, line: number, cell: string): TableRow['value
   return Number(cell.replace(',', '.'));
 }
 
-/** A day as 2026-12-24 or, as spreadsheets show it, 24.12.2026 or 24/12/2026 with the day first. */
+/**
+ * Reads a day such as 2026-12-24 or, as spreadsheets show it with the day first, 24.12.2026 or
+ * 24/12/2026.
+ */
 function dayOf(reader: Reader, line: number, cell: string): string | undefined {
   if (cell === '') return undefined;
   const [, day = '', month = '', year = ''] =
@@ -146,7 +149,10 @@ function nextDay(day: string): string {
   return new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
 }
 
-/** Rows of the same keys must not hold on the same day; a gap between them is told. */
+/**
+ * Refuses rows with the same keys that apply to the same day; warns of days between them without a
+ * row.
+ */
 function checkDays(reader: Reader, rows: readonly TableRow[]): void {
   for (const [key, same] of Map.groupBy(rows, ({ keys }) => keys.join(', '))) {
     const sorted = same.toSorted((a, b) =>
@@ -167,7 +173,10 @@ function checkDays(reader: Reader, rows: readonly TableRow[]): void {
   }
 }
 
-/** Combinations of keys without a row and without a default: a condition that asks is unknown. */
+/**
+ * Warns of combinations of keys without any row, default rows included: a condition that looks one
+ * up becomes unknown.
+ */
 function checkGaps(reader: Reader, rows: readonly TableRow[]): void {
   const [first] = rows;
   if (first === undefined || first.keys.length < 2) return;
@@ -188,7 +197,7 @@ function checkGaps(reader: Reader, rows: readonly TableRow[]): void {
   report(reader, 1, `no row for ${shown.join('; ')}${more}`, { hint, isWarning: true });
 }
 
-/** Reads a table; every mistake is a problem with its line. */
+/** Reads a table from a CSV file; every mistake becomes a problem with its line. */
 export function readTable(
   spec: TableFile,
   file: { readonly path: string; readonly text: string },
@@ -215,7 +224,10 @@ function cellValue(value: TableRow['value']): unknown {
   return typeof value === 'number' ? (parseDecimal(String(value)) ?? new Decimal(0n, 0)) : value;
 }
 
-/** Rows that a key leads to, parted so that a row that names an earlier key comes first. */
+/**
+ * Rows that match the keys so far, in groups; rows that name an earlier key come before default
+ * rows.
+ */
 type Ranked = readonly (readonly TableRow[])[];
 
 function under(key: string, at: number, ranked: Ranked): Ranked {
@@ -225,7 +237,10 @@ function under(key: string, at: number, ranked: Ranked): Ranked {
   return own.flatMap((rows, rank) => [rows, rest[rank] ?? []]).filter(({ length }) => length > 0);
 }
 
-/** Value of the rows once so many keys are known; undefined where there is none. */
+/**
+ * Value of the rows when the first `at` keys are known, or the map by the next key; undefined if
+ * there is no row.
+ */
 function level(ranked: Ranked, at: number): unknown {
   const [row] = ranked[0] ?? [];
   if (!row) return undefined;
@@ -233,8 +248,8 @@ function level(ranked: Ranked, at: number): unknown {
 }
 
 /**
- * A key that no row names gets what `*` has. The expression library knows maps by their
- * constructor, so this is a Map and no class of its own.
+ * Map by the next key, in which an unlisted key gives the value of `*`. The expression library
+ * recognizes maps by their constructor, so this is a Map and not a class of its own.
  */
 function levelByKey(ranked: Ranked, at: number): Map<string, unknown> {
   const names = new Set(ranked.flatMap((rows) => rows.map(({ keys }) => keys[at] ?? '')));

@@ -1,9 +1,9 @@
 /**
- * The tests that live beside the rules, and the scenarios of the whole set.
+ * Runs the tests that are written beside the rules, and the scenarios of the whole rule set.
  *
- * A test lays `given` over a typical delivery and looks at one rule, whatever its mode; a scenario
- * looks at the combined live outcome. A clause that no test shows to matter is reported: without
- * it every test would end the same, so either a test is missing or the clause is.
+ * A test changes a typical delivery by `given` and looks at one rule, whatever its mode; a scenario
+ * looks at the combined live outcome. A clause without which every test would end the same is
+ * reported: either a test is missing, or the clause is superfluous.
  */
 
 import { type UntestedLimit, untestedLimits } from './analysis/limit-tests.ts';
@@ -21,7 +21,7 @@ interface TestResult {
   readonly expected: Expectation;
   readonly actual: Expectation;
   readonly ok: boolean;
-  /** The values behind it, to explain a failure. */
+  /** Result of the rule with the values behind it, which explains a failure. */
   readonly result: Omit<RuleResult, 'mode' | 'armed'>;
 }
 
@@ -38,7 +38,10 @@ interface UnprovedClause {
   readonly file: string;
   readonly line: number;
   readonly text: string;
-  /** Reject rules must prove every clause; for the others it is advice. */
+  /**
+   * Whether the missing proof is an error: reject rules must prove every clause, for others it is
+   * advice.
+   */
   readonly required: boolean;
 }
 
@@ -46,11 +49,11 @@ export interface TestReport {
   readonly tests: readonly TestResult[];
   readonly scenarios: readonly ScenarioResult[];
   readonly unproved: readonly UnprovedClause[];
-  /** Live rules without tests, and limits that no test is close to; only asked for when strict. */
+  /** Live rules without tests, and limits that no test comes close to; only in a strict run. */
   readonly untested?: readonly UntestedLimit[];
   /**
-   * All tests and scenarios pass, and every reject rule proves its clauses; a strict run leaves
-   * nothing untested.
+   * Whether all tests and scenarios pass, every reject rule proves its clauses, and a strict run
+   * finds nothing untested.
    */
   readonly ok: boolean;
 }
@@ -67,7 +70,7 @@ function runTest(ruleSet: RuleSet, rule: Rule, test: Rule['tests'][number]): Tes
   return { ruleId: rule.id, name, expected, actual, ok: actual === expected, result };
 }
 
-/** Clauses whose removal would change the result of none of the tests. */
+/** Clauses that could be removed without changing the result of any test. */
 function unprovedClauses(rule: Rule, tests: readonly TestResult[]): readonly UnprovedClause[] {
   return rule.clauses.flatMap((clause, index) => {
     const matters = tests.some(({ result }) => {
@@ -94,7 +97,7 @@ function runScenario(ruleSet: RuleSet, scenario: RuleSet['scenarios'][number]): 
 }
 
 export function runRuleTests(tested: RuleSet, isStrict = false): TestReport {
-  // Tests see the samples, so that the database never makes one pass or fail.
+  // Tests use the samples of lists, so that contents of the database never make one pass or fail.
   const ruleSet = { ...tested, variables: tested.samples };
   const tests: TestResult[] = [];
   const unproved: UnprovedClause[] = [];
@@ -122,7 +125,7 @@ export function runRuleTests(tested: RuleSet, isStrict = false): TestReport {
   return { tests, scenarios, unproved, ...(untested ? { untested } : {}), ok };
 }
 
-/** The report for people; failures with what decided, then what no test proves. */
+/** The report as text for people: failures with their reason, then what no test proves. */
 export function formatTestReport(report: TestReport): string {
   const { tests, scenarios, unproved, untested = [] } = report;
   const lines: string[] = [];

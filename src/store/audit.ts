@@ -1,22 +1,22 @@
-/** The audit: who did what, when and why. Nothing takes a row out of it. */
+/** The audit: who did what, when and why. No code deletes a row of it. */
 import { sql } from 'kysely';
 import { tryParseJson } from '../lib/json.ts';
 import { insertRows } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
 
-/**
- * Names the person behind a change and the reason: part of every request that changes something.
- */
+/** The person behind a change, and the reason: part of every request that changes something. */
 export interface Actor {
-  /** A person's name; `file`: somebody made or removed one; `daemon`: what no person asked for. */
+  /**
+   * Name of the person; `file`: somebody made or removed a file; `daemon`: no person asked for it.
+   */
   readonly actor: string;
   readonly reason: string;
-  /** How the person was signed in at the console; left out elsewhere. */
+  /** Session by which the person was signed in at the console; left out elsewhere. */
   readonly via?: Via | undefined;
 }
 
 export interface Via {
-  /** Name of the session, as in `link:12`. */
+  /** Name of the console's session, as in `link:12`. */
   readonly session: string;
   readonly address: string | null;
 }
@@ -36,18 +36,18 @@ export interface AuditEntry extends Actor {
 }
 
 export interface AuditFilter {
-  /** Epoch milliseconds. */
+  /** Time of the earliest rows that are listed, epoch ms. */
   readonly since: number;
-  /** Actions that begin so. */
+  /** Beginning of the actions that are listed, as in `rules.`; undefined: all. */
   readonly action?: string | undefined;
   readonly subject?: string | undefined;
   readonly actor?: string | undefined;
-  /** Rows with smaller ids only. */
+  /** Limits the list to rows with a smaller id; undefined: no limit. */
   readonly before?: number | undefined;
   readonly limit: number;
 }
 
-/** Rows of the audit, the latest first. */
+/** Rows of the audit that match the filter, the latest first. */
 export async function listAudit(
   db: Db,
   { since, action, subject, actor, before, limit }: AuditFilter,
@@ -71,7 +71,10 @@ export async function listAudit(
 
 export type AuditRow = Awaited<ReturnType<typeof listAudit>>[number];
 
-/** In the transaction of the act, if it has one: nothing is done that stands in no audit. */
+/**
+ * Writes one audit row, in the transaction of the act if it has one, so that no act goes
+ * unrecorded.
+ */
 export async function writeAudit(db: Db | Tx, entry: AuditEntry, at: number): Promise<void> {
   const { actor, reason, action, subject, detail = {}, via } = entry;
   const row = { at, actor, reason, action, subject, detail: JSON.stringify(detail) };

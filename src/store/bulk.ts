@@ -1,7 +1,7 @@
 /**
- * Many rows in one statement, for SQLite: rows travel as one JSON text and are unpacked by
- * `json_each`. Measured: crossing into native code once per row with 24 parameters costs more
- * than the insert itself, and a wide VALUES list costs more than both.
+ * Statements for many rows in SQLite: the rows are passed as one JSON text and unpacked by
+ * `json_each`. Measured: crossing into native code once per row with 24 parameters costs more than
+ * the insert itself, and a wide VALUES list costs more than both.
  */
 import { CompiledQuery, type RawBuilder, sql } from 'kysely';
 import type { Db, Tx } from './store.ts';
@@ -10,41 +10,46 @@ import type { MirroredColumns, Tables } from './tables.ts';
 export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
 
-/** Tables that hold mirrored rows: they have all the common columns. */
+/** Names of the tables that hold mirrored rows, which have all the common columns. */
 export type MirroredTable = {
   [Name in keyof Tables]: Tables[Name] extends MirroredColumns ? Name : never;
 }[keyof Tables];
 
 const quoted = (name: string): string => `"${name}"`;
 
-/** Rows of one table, each a JSON array of its values: their writer has made the text already. */
+/**
+ * Rows of one table as a JSON text that their writer has made already, each an array of its values.
+ */
 export interface BulkRows {
   readonly table: keyof Tables;
-  /** In the order of the values. */
+  /** Names of the columns, in the order of a row's values. */
   readonly columns: readonly string[];
   /** Names from `columns` whose values are any JSON and are stored as JSON text. */
   readonly jsonColumns?: readonly string[];
-  /** Further columns, the same for all rows. */
+  /** Further columns, with values that are the same for all rows. */
   readonly constants?: SqlRow;
   /**
-   * The first so many columns are shared by groups of rows: `rows` is an array of groups, each an
-   * array of what is shared, and behind that the array of its rows. Left out: there are no groups.
+   * Number of leading columns that groups of rows share. `rows` is then an array of groups, each an
+   * array of the shared values, followed by the array of the group's rows. Left out: there are no
+   * groups.
    */
   readonly sharedColumns?: number;
-  /** A further column that numbers the rows, or the groups if there are any, from here on. */
+  /**
+   * A further column that numbers the rows, or the groups if there are any, beginning with `from`.
+   */
   readonly numbered?: { readonly column: string; readonly from: number };
-  /** A JSON array of the rows: as text, or as its bytes in UTF-8. */
+  /** JSON array of the rows: as text, or as its bytes in UTF-8. */
   readonly rows: string | Uint8Array;
 }
 
-/** The values of some of the columns in the JSON array `value`. */
+/** SQL expressions that take the values of the columns out of the JSON array `value`. */
 function unpacked(columns: readonly string[], jsonColumns: readonly string[]): string[] {
   return columns.map((name, at) => `value${jsonColumns.includes(name) ? '->' : '->>'}'$[${at}]'`);
 }
 
 /**
- * Columns, and where from. JSONB: out of a text, each of the columns would be found by parsing the
- * row again.
+ * SQL expressions of the columns, and the source that they select from. The source is JSONB,
+ * because each column of a JSON text would be found by parsing the row again.
  */
 function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: BulkRows) {
   const all = `jsonb_each(${typeof rows === 'string' ? '?' : 'cast(? as text)'})`;
@@ -55,7 +60,8 @@ function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: Bu
   const own = unpacked(columns.slice(sharedColumns), jsonColumns);
   const named = shared.map((value, at) => `${value} as c${at}`);
   const rowsOfGroup = `key, jsonb_extract(value, '$[${sharedColumns}]') as own`;
-  // The limit, which is none, keeps SQLite from unpacking what is shared once for each row.
+  // The limit, which excludes nothing, keeps SQLite from unpacking the shared values once for each
+  // row.
   const groups = `select ${[...named, rowsOfGroup].join(', ')} from ${all} limit -1`;
   return {
     values: [...shared.map((_, at) => `c${at}`), ...own.map((value) => `r.${value}`)],
@@ -64,7 +70,9 @@ function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: Bu
   };
 }
 
-/** `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` and its parameters. */
+/**
+ * Statement `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` with its parameters.
+ */
 function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
   const { table, columns, constants = {}, numbered, rows } = bulk;
   const { values, number, from } = unpackedRows(bulk);
@@ -85,7 +93,10 @@ export async function insertBulk(tx: Tx, bulk: BulkRows): Promise<void> {
   await tx.executeQuery(insertFromJson(bulk, ''));
 }
 
-/** Inserts rows that must not exist yet; `constants` are further columns, the same in all. */
+/**
+ * Inserts rows that must not exist yet; `constants` are further columns with the same value in all
+ * rows.
+ */
 export async function insertRows(
   tx: Tx,
   table: keyof Tables,
@@ -98,7 +109,10 @@ export async function insertRows(
   await insertBulk(tx, { table, columns, constants, rows: JSON.stringify(values) });
 }
 
-/** Inserts one row for each key, which must not exist yet; all else in them is the same. */
+/**
+ * Inserts one row for each key, which must not exist yet; all other columns are the same in all
+ * rows.
+ */
 export async function insertKeys(
   tx: Tx,
   table: keyof Tables,
@@ -117,7 +131,7 @@ export async function insertKeys(
   );
 }
 
-/** Inserts rows or replaces all their columns but those named in `kept`. */
+/** Inserts rows, or replaces all columns of existing rows but those named in `kept`. */
 export async function upsertBulk(
   tx: Tx,
   key: string,
@@ -131,19 +145,19 @@ export async function upsertBulk(
   await tx.executeQuery(insertFromJson(bulk, `on conflict (${quoted(key)}) do update set ${set}`));
 }
 
-/** Inserts those rows whose keys are not there yet; gives how many. */
+/** Inserts those rows whose keys do not exist yet, and returns how many. */
 export async function insertMissing(tx: Tx, bulk: BulkRows): Promise<number> {
   const result = await tx.executeQuery(insertFromJson(bulk, 'on conflict do nothing'));
   return Number(result.numAffectedRows ?? 0);
 }
 
-/** `column in (…)` for any number of keys, as one parameter. */
+/** SQL condition `column in (…)` for any number of keys, passed as one parameter. */
 export function inKeys(column: string, keys: readonly SqlValue[]): RawBuilder<boolean> {
   const list = JSON.stringify(keys);
   return sql<boolean>`${sql.ref(column)} in (select value from json_each(${list}))`;
 }
 
-/** Columns that tell whether a row must be written. */
+/** Columns of a mirrored row that tell whether it must be written. */
 export interface RowMark {
   readonly key: SqlValue;
   readonly content_hash: string;
@@ -163,7 +177,7 @@ export async function selectMarks(
   return (await query.execute(tx)).rows;
 }
 
-/** The last entry of the change feed; 0 before there is one. */
+/** Number of the change feed's last entry; 0 before there is one. */
 export async function lastChange(db: Db | Tx): Promise<number> {
   const last = await db
     .selectFrom('change')
@@ -172,7 +186,7 @@ export async function lastChange(db: Db | Tx): Promise<number> {
   return last?.seq ?? 0;
 }
 
-/** Whole rows of any table by a column's values, in the order of `orderBy`. */
+/** Whole rows of any table that have one of the values in a column, in the order of `orderBy`. */
 export async function selectByKeys(
   tx: Db | Tx,
   table: keyof Tables,
@@ -185,7 +199,7 @@ export async function selectByKeys(
   return (await query.execute(tx)).rows;
 }
 
-/** Notes that a later read found these rows as they are. */
+/** Notes that a later read found these rows unchanged. */
 export async function raiseReadSeq(
   tx: Tx,
   table: MirroredTable,
@@ -198,7 +212,7 @@ export async function raiseReadSeq(
     where ${inKeys(key, keys)} and read_seq < ${readSeq}`.execute(tx);
 }
 
-/** Gives rows that have not changed the hash that their content has by now. */
+/** Writes the content hashes that unchanged rows have by this release. */
 export async function setContentHashes(
   tx: Tx,
   table: MirroredTable,
@@ -221,7 +235,7 @@ export async function deleteByKeys(
   await sql`delete from ${sql.table(table)} where ${inKeys(column, keys)}`.execute(tx);
 }
 
-/** For queries with long results in between: those go to files, not into memory. */
+/** Runs a query with long intermediate results, which go to files instead of into memory. */
 export async function withTempFiles<T>(db: Db, query: () => Promise<T>): Promise<T> {
   await sql`pragma temp_store = file`.execute(db);
   try {

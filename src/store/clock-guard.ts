@@ -1,16 +1,18 @@
 /**
- * The one guard against steps of the clock on the wall. It gives the daemon a clock that jumps only
- * after each room has moved its times in the database (`upkeep.ts`), all in one transaction:
+ * The clock guard: the only guard against steps of the system clock. It gives the daemon a clock
+ * that jumps only after each room has moved its times in the database (`upkeep.ts`), all in one
+ * transaction:
  *
- * - Back: times that lie in the future move back by the step, so that nothing waits longer than its
- *   own delay, no accept may leave later, and nothing counts as newer than what is read next.
+ * - Back: times in the future move back by the step, so that nothing waits longer than its own
+ *   delay, no accept may leave later, and nothing counts as newer than what is read next.
  * - Forth (or the machine slept, or no daemon ran): graces of rejects move along, so that people
  *   have all of them. Unknown outcomes are watched for a whole settlement delay from then on
  *   (`watchedSince`): no jump makes one absent.
  *
- * The time is noted each minute. So a start knows how far the clock was moved meanwhile, and
- * `trustedNow` never advances faster than 24 times what has passed while a daemon ran: a boot with
- * a clock that is a year ahead deletes no rows and disarms no rules before somebody sets it right.
+ * The time is noted each minute, so that a start knows how far the clock was moved meanwhile.
+ * `trustedNow` never advances faster than 24 times the time that passes while a daemon runs: after
+ * a boot with a clock that is a year ahead, no rows are deleted and no rules disarmed before
+ * somebody corrects it.
  */
 import { CLOCK_MS_MIN, type Clock } from '../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -26,24 +28,30 @@ export interface Timed {
 
 export interface ClockGuard {
   readonly name: 'clock';
-  /** For everybody who works on the database. */
+  /** Clock for everybody who works on the database. */
   readonly clock: Clock;
-  /** Since when, by that clock, this process has felt time pass: its start, or the last step. */
+  /**
+   * Time, by {@link ClockGuard.clock}, since which this process has felt time pass: its start, or
+   * the last step of the clock.
+   */
   watchedSince(): number;
-  /** Looks for steps and notes the time until the signal aborts. */
+  /** Looks for steps of the clock and notes the time, until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Less than this is a correction, not a step. */
+/** Milliseconds from which a difference is a step of the clock; a smaller one is a correction. */
 const STEP_MS_MIN = 5_000;
 const LOOK_MS = 5_000;
 const NOTE_MS = 60_000;
-/** A day in an hour: what a long stop left is cleared soon, and a wrong clock is seen sooner. */
+/**
+ * Factor by which the trusted time may advance faster than real time: a day in an hour. Rows that
+ * are due after a long stop are deleted soon, and a wrong clock is noticed before.
+ */
 const CATCH_UP = 24;
 const STATE = 'clock';
 
 interface Noted {
-  /** The clock on the wall when it was last noted; epoch milliseconds. */
+  /** Time of the system clock when it was last noted, epoch ms. */
   readonly seen: number;
   readonly trusted: number;
 }
@@ -55,13 +63,16 @@ async function readNoted(db: Db): Promise<Noted | undefined> {
   return typeof seen === 'number' && typeof trusted === 'number' ? { seen, trusted } : undefined;
 }
 
-/** Trusted "now" for what cannot be undone; at most the clock's. */
+/** Trusted time for acts that cannot be undone, such as deleting; at most the clock's. */
 export async function trustedNow({ store, clock }: Timed): Promise<number> {
   const noted = await readNoted(store.db);
   return Math.min(clock.now(), noted?.trusted ?? Number.POSITIVE_INFINITY);
 }
 
-/** Follows what happened to the clock while no daemon ran; then give its `clock` to everybody. */
+/**
+ * Opens the guard, and first moves times by what happened to the clock while no daemon ran. Its
+ * `clock` is then for everybody.
+ */
 export async function openClockGuard(
   deps: Timed & { readonly log: Logger; readonly steps: readonly ClockStepHandler[] },
 ): Promise<ClockGuard> {
@@ -71,7 +82,10 @@ export async function openClockGuard(
   let watchedSince = wall.now();
   let notedAt = elapsed();
 
-  /** By how much the wall was moved since the last call that was followed; 0: it was not. */
+  /**
+   * Milliseconds by which the system clock was moved since the last call whose step was followed;
+   * 0: it was not.
+   */
   const moved = (): number => {
     const step = wall.now() - elapsed() - offset;
     if (Math.abs(step) >= STEP_MS_MIN) return Math.round(step);

@@ -1,26 +1,33 @@
 /**
- * Opens a SQLite connection the one right way: pragmas are set explicitly and, because the
- * driver's build changes some of them behind the caller's back, read back after the first write
- * (in WAL mode it silently falls to synchronous=NORMAL, which loses acknowledged rows in a power
- * cut).
+ * Opens a SQLite connection in the one right way. Pragmas are set explicitly and read back after
+ * the first write, because the driver's build changes some of them unasked (in WAL mode it silently
+ * falls to synchronous=NORMAL, which loses acknowledged rows in a power cut).
  */
 import { chmodSync, closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
 
-/** `SLVG`: marks our files, so that nobody migrates a foreign database by mistake. */
+/**
+ * Application id `SLVG` in our database files, so that nobody migrates a foreign database by
+ * mistake.
+ */
 export const APPLICATION_ID = 0x534c5647;
 
-/** First version with the WAL-reset fix (sqlite.org, "WAL-reset bug"). */
+/** First version of SQLite with the WAL-reset fix (sqlite.org, "WAL-reset bug"). */
 const SQLITE_VERSION_MIN = [3, 51, 3] as const;
 
 export interface ConnectionOptions {
   readonly busyTimeoutMs: number;
-  /** `external`: the log is written back by hand (the second writer). Left out: SQLite does it. */
+  /**
+   * `external`: the log is written back by hand (by the second writer). Left out: SQLite does it.
+   */
   readonly checkpoint?: 'own' | 'external' | undefined;
-  /** How much of the database the connection keeps in memory. Left out: 8 MiB. */
+  /** KiB of the database that the connection keeps in memory. Left out: 8 MiB. */
   readonly cacheKib?: number | undefined;
-  /** Beside a first connection, whose database may have been taken away meanwhile. */
+  /**
+   * Whether the file must exist, because a first connection has it open; it may have been taken
+   * away meanwhile.
+   */
   readonly mustExist?: boolean | undefined;
 }
 
@@ -34,7 +41,7 @@ const COMMON: Readonly<Record<string, number>> = {
 
 const CACHE_KIB = 8_192;
 
-/** A negative size is in KiB. */
+/** Pragma of the cache's size; SQLite takes a negative number as KiB. */
 function cachePragma({ cacheKib = CACHE_KIB }: Pick<ConnectionOptions, 'cacheKib'>) {
   return { cache_size: -cacheKib };
 }
@@ -45,13 +52,16 @@ const WRITER: Readonly<Record<string, number>> = {
   journal_size_limit: 67_108_864,
 };
 
-/** Page size of a new database; an existing one keeps its own. */
+/** Page size in bytes of a new database; an existing one keeps its own. */
 const PAGE_BYTES = 8_192;
 
-/** So much in the log is written back to the database. */
+/** Bytes of the log from which SQLite writes it back to the database. */
 const LOG_BYTES = 4_194_304;
 
-/** Others may read by group, if somebody has said so; a file that is made is ours alone. */
+/**
+ * Mode of a file that is made: only its owner may read it. The largest mode also lets the group
+ * read, if somebody allowed that.
+ */
 const FILE_MODE = 0o600;
 const MODE_MAX = 0o640;
 
@@ -66,7 +76,10 @@ function writerPragmas(
   return { ...WRITER, ...cachePragma(options), wal_autocheckpoint };
 }
 
-/** The log and its index have the database's mode. `chmod` opens nothing, so no lock is lost. */
+/**
+ * Limits the modes of the database, its log and the log's index. `chmod` opens no file, so no lock
+ * is lost.
+ */
 function keepPrivate(path: string, mustExist: boolean): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found && !mustExist) writeFileSync(path, '', { mode: FILE_MODE, flag: 'wx' });
@@ -144,7 +157,7 @@ const LOGS: Readonly<Record<number, boolean>> = { 1: false, 2: true };
 
 interface FileHead {
   readonly isOurs: boolean;
-  /** Whether it is in WAL mode; undefined: it is no file of SQLite. */
+  /** Whether the file is in WAL mode; undefined: it is no file of SQLite. */
   readonly hasLog: boolean | undefined;
 }
 
@@ -168,14 +181,17 @@ export function readHead(path: string): FileHead {
   };
 }
 
-/** The file is not, or no longer, what it must be: no later try makes that better. */
+/**
+ * Tells whether the error means damage: the file is not, or no longer, a sound database, and no
+ * later try makes that better.
+ */
 export function isDamage(thrown: unknown): thrown is Error {
   return thrown instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(thrown.code);
 }
 
 function hintFor(code: string): string {
   if (code.startsWith('SQLITE_BUSY')) return 'another program holds it; end that first';
-  // Its longer codes are told to readers, of what they find.
+  // The longer codes that begin with SQLITE_READONLY concern readers, who get another hint.
   if (code === 'SQLITE_READONLY') {
     return 'this user must be allowed to write this file, and in its folder';
   }
@@ -199,16 +215,16 @@ function prepared(database: Database.Database, prepare: () => void): Database.Da
   }
 }
 
-/** The writer's connection. Call {@link verifyPragmas} after the first write. */
+/** Opens a connection that can write. Call {@link verifyPragmas} after its first write. */
 export function openWriter(path: string, options: ConnectionOptions): Database.Database {
   const fileMustExist = options.mustExist === true;
   const database = openFile(path, { fileMustExist, timeout: options.busyTimeoutMs });
   return prepared(database, () => {
     checkVersion(database);
     checkApplication(database);
-    // Both only before the first table. Space can then be given back in small pieces; and a bulk
-    // load, which writes each page twice, has half as many of them to write (measured: a tenth
-    // less of the processor than with SQLite's own 4 KiB).
+    // Both pragmas only work before the first table. Incremental vacuum gives space back in small
+    // pieces; and a bulk load, which writes each page twice, has half as many pages of 8 KiB to
+    // write (measured: a tenth less CPU than with SQLite's own 4 KiB).
     database.pragma(`page_size = ${PAGE_BYTES}`);
     database.pragma('auto_vacuum = incremental');
     database.pragma('journal_mode = wal');
@@ -217,7 +233,7 @@ export function openWriter(path: string, options: ConnectionOptions): Database.D
   });
 }
 
-/** A connection that cannot write, for reports and commands beside a running daemon. */
+/** Opens a connection that cannot write, for reports and commands beside a running daemon. */
 export function openReader(path: string, options: ConnectionOptions): Database.Database {
   const database = openFile(path, {
     readonly: true,

@@ -1,10 +1,10 @@
-/** Making folders, and files of a certain mode. */
+/** Makes folders, and files of a certain mode. */
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * Makes the folder, and those above it, if it is not there. Node's own `recursive` never ends where
- * the folder above is there and the system says all the same that it is not, as in /proc.
+ * Makes the folder, and those above it, if it does not exist. Node's own `recursive` never ends
+ * where the folder above exists and the system says all the same that it does not, as in /proc.
  */
 export function makeFolder(path: string, mode: number): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -13,15 +13,15 @@ export function makeFolder(path: string, mode: number): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // Somebody else was as fast.
+    // If another process made the folder meanwhile, all is well.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 
 /**
  * Makes a file or folder with exactly this mode, whatever the umask. A chmod afterwards would come
- * too late for a stop in between, and would take away that new files belong to the group of their
- * folder, which the service manager forbids to give back.
+ * too late if the process is stopped in between. It would also remove the bit by which new files
+ * get the group of their folder, and the service manager forbids to set that bit again.
  */
 export function withMode<T>(mode: number, make: (mode: number) => T): T {
   const umask = process.umask(0o777 & ~mode);

@@ -1,6 +1,6 @@
 /**
- * Incidents: what people should know of and see to. Of each kind, one at a time is open for each
- * thing: while it is, the same is not told again.
+ * Incidents: things that a person must look at. At most one incident of a kind is open per thing;
+ * while it is open, the same is not reported again.
  */
 import { sql } from 'kysely';
 import { inKeys } from './bulk.ts';
@@ -9,13 +9,13 @@ import { SLICE_ROWS } from './upkeep.ts';
 
 export interface Incident {
   readonly kind: string;
-  /** Kind of thing that is affected; `key` names the one. */
+  /** Kind of the thing that is affected; `key` names the thing itself. */
   readonly entity: string;
   readonly key: string;
   readonly detail: object;
 }
 
-/** Leaves one that is open as it is. */
+/** Opens an incident; leaves one that is open already as it is. */
 export async function openIncident(db: Db | Tx, incident: Incident, now: number): Promise<void> {
   await db
     .insertInto('incident')
@@ -24,7 +24,10 @@ export async function openIncident(db: Db | Tx, incident: Incident, now: number)
     .execute();
 }
 
-/** Opens it, or gives the one that is open another detail: a count that grows, say. */
+/**
+ * Opens an incident, or gives the one that is open already another detail, such as a count that
+ * grows.
+ */
 export async function updateIncident(db: Db | Tx, incident: Incident, now: number): Promise<void> {
   const { kind, entity, key } = incident;
   const updated = await db
@@ -39,7 +42,7 @@ export async function updateIncident(db: Db | Tx, incident: Incident, now: numbe
   if (updated.length === 0) await openIncident(db, incident, now);
 }
 
-/** The detail of the one that is open; undefined: none is. */
+/** Detail of the open incident about a thing, as JSON text; undefined: none is open. */
 export async function openDetail(
   db: Db | Tx,
   { kind, entity, key }: Omit<Incident, 'detail'>,
@@ -55,13 +58,13 @@ export async function openDetail(
   return row?.detail;
 }
 
-/** Ends the open incidents with these ids and gives how many they were. */
+/** Ends the open incidents with these ids, and returns how many there were. */
 export async function endIncidentRows(
   db: Db | Tx,
   rows: readonly { readonly id: number }[],
   now: number,
 ): Promise<number> {
-  // There is hardly ever one, and an update without rows would still take the write lock.
+  // There is hardly ever one to end, and an update without rows would still take the write lock.
   if (rows.length === 0) return 0;
   const ids = rows.map(({ id }) => id);
   await db
@@ -73,7 +76,10 @@ export async function endIncidentRows(
   return rows.length;
 }
 
-/** Their reason is gone, or a person has seen them. Gives how many were open. */
+/**
+ * Ends the open incidents about these things, because their reason is gone or a person has seen
+ * them. Returns how many were open.
+ */
 export async function endIncidents(
   db: Db | Tx,
   { kind, entity }: Pick<Incident, 'kind' | 'entity'>,
@@ -96,8 +102,8 @@ function nameOf({ kind, entity, key }: Omit<Incident, 'detail'>): string {
 }
 
 /**
- * Makes the open incidents of these kinds the ones given: new ones are opened, those whose reason
- * is gone are ended. Gives those that are new, and how many were ended.
+ * Makes the open incidents of these kinds equal to the given ones: opens new ones, and ends those
+ * whose reason is gone. Returns the new ones, and how many were ended.
  */
 export async function reconcileIncidents<Wanted extends Incident>(
   db: Db | Tx,
@@ -120,10 +126,10 @@ export async function reconcileIncidents<Wanted extends Incident>(
   return { opened, ended };
 }
 
-/** Things by the kind of thing and their keys. */
+/** Keys of things that incidents may be about, by the kind of thing. */
 export type Things = ReadonlyMap<string, readonly (string | number)[]>;
 
-/** Names what is open about these things, in words. */
+/** Describes the open incidents about these things in words. */
 export async function openAbout(db: Db | Tx, things: Things): Promise<string[]> {
   const found: string[] = [];
   for (const [entity, keys] of things) {
@@ -139,7 +145,7 @@ export async function openAbout(db: Db | Tx, things: Things): Promise<string[]> 
   return found;
 }
 
-/** Blanks the details of ended incidents about these things. */
+/** Blanks the details of ended incidents about these things, which may contain personal data. */
 export async function forgetIncidents(tx: Tx, things: Things): Promise<void> {
   for (const [entity, keys] of things) {
     await tx
@@ -152,7 +158,7 @@ export async function forgetIncidents(tx: Tx, things: Things): Promise<void> {
   }
 }
 
-/** Deletes some ended incidents that are old enough and gives how many. */
+/** Deletes some ended incidents that are old enough, and returns how many. */
 export async function deleteOldIncidents(tx: Tx, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from incident where id in (
     select id from incident where resolved_at < ${before} limit ${SLICE_ROWS})`.execute(tx);

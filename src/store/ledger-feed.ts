@@ -1,7 +1,7 @@
 /**
- * Table `ledger_change`: which row of a ledger changed, in order, for a copy that follows
- * (src/plane/). The change feed tells of the mirror alone. The table and its triggers exist only
- * between `plane init` and `plane remove`; an entry names a row and says nothing of it, because a
+ * Table `ledger_change`: which rows of the ledgers changed, in order, for a copy that follows them
+ * (src/plane/); the change feed has only the mirror's changes. The table and its triggers exist
+ * only between `plane init` and `plane remove`. An entry has a row's key but no values, because a
  * follower reads the row as it is now.
  */
 import { sql } from 'kysely';
@@ -11,14 +11,17 @@ import { SLICE_ROWS } from './upkeep.ts';
 export interface LedgerTable {
   readonly table: string;
   readonly keys: readonly string[];
-  /** Rows that are followed, as a condition on the alias `row`. Left out: all. */
+  /** SQL condition, on the alias `row`, for the rows that are followed. Left out: all. */
   readonly where?: string;
 }
 
-/** Facts of the installation that reports go by; the others are the daemon's own. */
+/**
+ * SQL condition for the facts about the installation that reports need; other facts are the
+ * daemon's own.
+ */
 const STATES = "row.key in ('service_currency', 'stock_quantity', 'season_quantity')";
 
-/** Tables whose changes stand in no other feed. */
+/** Tables whose changes are in no other feed. */
 export const LEDGER_TABLES: readonly LedgerTable[] = [
   { table: 'daemon_state', keys: ['key'], where: STATES },
   { table: 'pause', keys: ['target', 'name'] },
@@ -48,7 +51,10 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
 
 const PREFIX = 'ledger_change_';
 
-/** SQLite's own clock: a trigger has no other. Only retention goes by it. */
+/**
+ * SQL: present time by SQLite's own clock, because a trigger has no other. Only the deletion of old
+ * entries depends on it.
+ */
 const NOW = "CAST(unixepoch('subsec') * 1000 AS INTEGER)";
 
 function noteOf(table: string, keys: readonly string[], row: 'NEW' | 'OLD'): string {
@@ -74,21 +80,27 @@ function triggersOf({ table, keys, where }: LedgerTable): readonly Trigger[] {
   });
 }
 
-/** Tables whose rows are blanked with their order (mirror/forget.ts). */
+/** Tables whose rows are blanked with their order (mirror/forget.ts), with their keys. */
 const OF_ORDER = [
   ['delivery', 'order_delivery_id'],
   ['refund', 'order_refund_id'],
   ['pending_refund', 'pending_refund_id'],
 ] as const;
 
-/** Rows with a time that a clock that was put back moves (mirror/upkeep.ts). */
+/**
+ * Tables with a time that is corrected when the clock was set back (mirror/upkeep.ts), with their
+ * keys.
+ */
 const WITH_TIME = [
   ['sales_order', 'order_id'],
   ['delivery', 'order_delivery_id'],
   ['erp_customer', 'account_no'],
 ] as const;
 
-/** Changes of mirrored rows, and of the change feed itself, that leave no entry there. */
+/**
+ * Triggers for changes of mirrored rows, and of the change feed itself, that make no entry in the
+ * change feed.
+ */
 function triggersOfMirror(): readonly Trigger[] {
   const forgotten = OF_ORDER.map(
     ([table, key]) =>
@@ -128,7 +140,7 @@ const wantedTriggers = (): readonly Trigger[] => [
   ...triggersOfMirror(),
 ];
 
-/** `broken`: made by another release, or somebody has dropped a part of it. */
+/** State of the feed; `broken`: another release made it, or somebody dropped a part of it. */
 export async function ledgerFeedState(db: Db | Tx): Promise<LedgerFeedState> {
   const present = await presentTriggers(db);
   if (!(await isThere(db))) return present.size === 0 ? 'absent' : 'broken';
@@ -144,8 +156,8 @@ async function dropTriggers(tx: Tx): Promise<void> {
 }
 
 /**
- * Makes the feed, or makes it whole again. What changed before is not in it, so it begins with the
- * time it was made at, by which a follower knows that it has to compare (`ledger_feed`).
+ * Makes the feed, or repairs it. Earlier changes are not in it, so the time at which it was made is
+ * stored (`ledger_feed`), by which a follower knows that it must compare all rows.
  */
 export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
   if ((await ledgerFeedState(tx)) === 'whole') return;
@@ -165,7 +177,7 @@ export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
     .execute();
 }
 
-/** In `daemon_state`: when the feed was made. */
+/** Key of the state that has the time at which the feed was made. */
 export const LEDGER_FEED_KEY = 'ledger_feed';
 
 export async function removeLedgerFeed(tx: Tx): Promise<void> {
@@ -174,7 +186,10 @@ export async function removeLedgerFeed(tx: Tx): Promise<void> {
   await tx.deleteFrom('daemon_state').where('key', '=', LEDGER_FEED_KEY).execute();
 }
 
-/** Deletes by the order of the feed, like the change feed's own step; 0 where there is no feed. */
+/**
+ * Deletes old entries from the feed's beginning, like those of the change feed; returns how many,
+ * and 0 without a feed.
+ */
 export async function deleteOldLedgerChanges(tx: Tx, before: number): Promise<number> {
   if (!(await isThere(tx))) return 0;
   const { numAffectedRows } = await sql`delete from ledger_change where seq <= (

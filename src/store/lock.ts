@@ -1,8 +1,8 @@
 /**
- * Lock of the data folder: one daemon per database. It is an exclusive SQLite transaction on a file
- * of its own, which the kernel drops the moment the process dies, `kill -9` included; the database
- * itself is not locked. A lease row beside it names the holder, and its fencing token tells a
- * suspended daemon that another one took over.
+ * Lock of the data folder: one daemon per database. The lock is an exclusive SQLite transaction on
+ * a file of its own, which the kernel drops the moment the process dies, `kill -9` included; the
+ * database itself is not locked. A lease in the database names the holder, and its fencing token
+ * tells a suspended daemon that another one took over.
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -21,24 +21,27 @@ export interface FolderLock {
 export interface Lease {
   /** Extends the lease; throws `store.lease_lost` when somebody else has taken it. */
   renew(): Promise<void>;
-  /** How often in a row it could not be extended, and why the last time. */
+  /** Number of times in a row that the lease could not be extended, and the last reason. */
   failed(): { readonly times: number; readonly why: string };
   release(): Promise<void>;
 }
 
 const LEASE_NAME = 'daemon';
 
-/** End of a released lease: in the past for every clock. */
+/** End of a lease that was released: in the past for every clock. */
 const RELEASED = 0;
 
 const LOOK_MS = 100;
 
-/** Mode of the lock file: a reader could hold the lock, and then no daemon would start. */
+/**
+ * Mode of the lock file: a program that could read it could hold the lock, and then no daemon
+ * would start.
+ */
 const LOCK_MODE = 0o600;
 
 const FOLDER_HINT = 'dataDir must name a folder that this user may write to, its files too';
 
-/** Makes the folder of the databases, for its owner only, if it is not there. */
+/** Makes the folder of the databases, for its owner only, if it does not exist. */
 export function makeDataFolder(path: string): void {
   try {
     makeFolder(path, 0o700);
@@ -48,19 +51,22 @@ export function makeDataFolder(path: string): void {
   }
 }
 
-/** The file whose lock says that somebody works on this data folder. */
+/** Path of the file whose lock says that a process works on this data folder. */
 export function lockFile(dataDir: string): string {
   return join(dataDir, 'daemon.lock');
 }
 
-/** Takes the lock, or throws `store.locked` at once. Take it before the database is opened. */
+/**
+ * Takes the folder's lock, or throws `store.locked` at once; to be called before the database is
+ * opened.
+ */
 export function lockFolder(path: string): FolderLock {
   let database: Database.Database | undefined;
   try {
-    // Somebody who only looks whether it is held is gone in a moment.
+    // A process that only looks whether the lock is held releases it in a moment.
     const held = withMode(LOCK_MODE, () => new Database(path, { timeout: LOOK_MS }));
     database = held;
-    // SQLite opens a file of somebody else for reading only, and then locks nothing, in silence.
+    // SQLite silently opens a file that it may not write for reading only, and then locks nothing.
     accessSync(path, constants.W_OK);
     held.pragma('journal_mode = delete');
     held.exec('begin exclusive');
@@ -81,8 +87,8 @@ export function lockFolder(path: string): FolderLock {
 }
 
 /**
- * Whether a daemon works on this folder: the kernel has dropped its lock the moment it died,
- * however it died. Undefined when this user may not look.
+ * Tells whether a daemon works on this folder: the kernel drops its lock the moment it dies.
+ * Undefined: this user may not look.
  */
 export function isFolderLocked(path: string): boolean | undefined {
   let database: Database.Database | undefined;
@@ -127,7 +133,7 @@ async function takeLease(
   });
 }
 
-/** Takes the lease over; the lock of the folder proves that no other daemon uses it. */
+/** Takes over the lease; the folder's lock proves that no other daemon uses it. */
 export async function acquireLease(store: Store, leaseMs: number, clock: Clock): Promise<Lease> {
   const holder = `${hostname()}:${process.pid}`;
   const fencing = await takeLease(store, holder, leaseMs, clock).catch((error: unknown) => {

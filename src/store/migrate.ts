@@ -1,11 +1,11 @@
 /**
- * Forward-only SQL migrations. Own runner, because Kysely's leaves half a failed migration behind
- * on SQLite: here each file runs in one IMMEDIATE transaction together with its ledger row, an
- * edited file is refused by checksum, a database newer than the program is refused, and an
+ * Forward-only SQL migrations. Kysely's own runner leaves half a failed migration behind on SQLite:
+ * here each file runs in one IMMEDIATE transaction together with its row in the list of migrations,
+ * an edited file is refused by its checksum, a database newer than the program is refused, and an
  * existing database is copied before it is changed.
  *
- * The first file is that of 0.1.0: a database that ran another text of it was made before, and no
- * way leads from there.
+ * The first file is that of 0.1.0: a database that ran another text of it was made before, and
+ * cannot be migrated.
  */
 import {
   chmodSync,
@@ -35,7 +35,7 @@ export interface MigrationReport {
   readonly from: number;
   readonly to: number;
   readonly applied: readonly string[];
-  /** The copy taken before the first change, when there was something to copy. */
+  /** Path of the copy made before the first change; undefined: there was nothing to copy. */
   readonly backup: string | undefined;
 }
 
@@ -50,7 +50,7 @@ const LEDGER = `
   ) STRICT
 `;
 
-/** The migrations of a folder (`NNNN-name.sql`), in order and without a gap. */
+/** Migrations of a folder (`NNNN-name.sql`), in order and without a gap. */
 export function readMigrations(folder: string = SHIPPED): Migration[] {
   const names = readdirSync(folder)
     .filter((name) => /^\d{4}-[a-z0-9-]+\.sql$/.test(name))
@@ -142,7 +142,10 @@ function applyOne(
   }
 }
 
-/** The schema version, and what {@link migrate} would apply. Reads only. */
+/**
+ * Version of the database's schema, and the migrations that {@link migrate} would apply. Reads
+ * only.
+ */
 export function pendingMigrations(
   database: Database.Database,
   migrations: readonly Migration[] = readMigrations(),
@@ -155,12 +158,17 @@ export function pendingMigrations(
   return { version: ledger.length, pending: migrations.slice(ledger.length) };
 }
 
-/** Room needed for the copy before a migration, with a tenth more for new indexes and the log. */
+/**
+ * Room for the copy before a migration, as a factor of the database's size: a tenth more for new
+ * indexes and the log.
+ */
 const ROOM_TO_MIGRATE = 1.1;
 
 const PARTIAL = '.partial';
 
-/** Removes copies that a killed migration left, else each further try would add one. */
+/**
+ * Removes unfinished copies that a killed migration left, because each further try would add one.
+ */
 function removePartials(path: string): void {
   const folder = dirname(path);
   for (const name of readdirSync(folder)) {
@@ -174,7 +182,8 @@ function copyBefore(database: Database.Database, partial: string): void {
   removePartials(database.name);
   requireRoom(partial, copyBytes(database) * ROOM_TO_MIGRATE);
   try {
-    // From the first byte on; then whatever the umask took.
+    // The copy has the original's mode from its first byte on; afterwards it gets the bits that the
+    // umask removed.
     const mode = statSync(database.name).mode & 0o777;
     writeFileSync(partial, '', { mode, flag: 'wx' });
     database.prepare('vacuum into ?').run(partial);
@@ -185,7 +194,10 @@ function copyBefore(database: Database.Database, partial: string): void {
   }
 }
 
-/** Brings the database to the newest schema. Throws a StoreError and changes nothing further. */
+/**
+ * Brings the database to the newest schema. Throws a StoreError when a step fails, and leaves the
+ * database as of the step before.
+ */
 export function migrate(
   database: Database.Database,
   clock: Clock,
@@ -197,8 +209,8 @@ export function migrate(
       ? `${database.name}.before-${version + 1}-${clock.now()}`
       : undefined;
   if (backup !== undefined) copyBefore(database, backup + PARTIAL);
-  // With the first step, and not before: where all is still as it was, a program that is killed or
-  // fails again and again would leave one more copy each time.
+  // The copy gets its name with the first step, not before: while the database is unchanged, a
+  // program that is killed or fails repeatedly would leave one more copy each time.
   const keepCopy = (): void => {
     if (backup !== undefined) renameSync(backup + PARTIAL, backup);
   };
@@ -225,8 +237,8 @@ export const TRIGGER_ADVICE =
   'selvedge decisions verify; then restore a backup, or make them again from migrations/';
 
 /**
- * Triggers of the schema that the database has not, such as those that keep decisions append-only:
- * a person may have dropped them.
+ * Triggers of the schema that the database lacks, such as those that keep decisions append-only: a
+ * person may have dropped them.
  */
 export function missingTriggers(
   database: Database.Database,

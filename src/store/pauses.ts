@@ -1,11 +1,12 @@
 /**
- * Pauses: what the daemon leaves undone until a person resumes it. One table has them, each with
- * its reason, who asked for it and since when. A file in the data folder pauses as well, for when
- * nothing else answers: it holds at once and beats the table, and the daemon writes it down.
+ * Pauses: work that the daemon leaves undone until a person resumes it. Table `pause` has them,
+ * each with its reason, who asked for it and since when. A file in the data folder pauses as well,
+ * for when nothing else answers: it holds at once and has precedence over the table, and the daemon
+ * writes it down there.
  *
- * Paused *pushes* stay in the outbox. Pausing *decisions* cancels what the rules decided and was
- * not sent yet; what people and the ERP want goes on. A paused *stream* is not pulled. *All* is the
- * three together. Lookups, confirmations and events go on in any case.
+ * Paused *pushes* stay in the outbox. Pausing *decisions* cancels the rules' decisions that were
+ * not sent yet; those of people and documents of the ERP are still sent. A paused *stream* is not
+ * pulled. *All* is the three together. Lookups, confirmations and events continue in any case.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,17 +21,19 @@ import type { PauseTarget } from './tables.ts';
 
 export const PAUSE_TARGETS = ['pushes', 'decisions', 'stream', 'all'] as const;
 
-/** Pauses that a file can set: `pushes.paused` pauses pushes, with the reason in it. */
+/**
+ * Targets that a file can pause: the file `pushes.paused` pauses pushes, and contains the reason.
+ */
 export const FILE_TARGETS = ['pushes', 'decisions', 'all'] as const;
 
 export interface Pausable {
   readonly target: PauseTarget;
-  /** A kind of push, or a stream; empty: all of the target. */
+  /** Kind of push, or name of the stream, that is paused; empty: all of the target. */
   readonly name: string;
 }
 
 export interface Pause extends Pausable, Actor {
-  /** Epoch milliseconds. */
+  /** Begin of the pause, epoch ms. */
   readonly at: number;
 }
 
@@ -49,7 +52,7 @@ function filePause(dataDir: string, target: PauseTarget): Pause | undefined {
   try {
     reason = readFileSync(file, 'utf8').trim().slice(0, REASON_CHARS_MAX) || 'without a reason';
   } catch {
-    // A file of root pauses too.
+    // A file that only root may read pauses, too.
     reason = `the reason in ${file} cannot be read by this user`;
   }
   return { target, name: '', actor: FILE_ACTOR, reason, at: Math.round(found.mtimeMs) };
@@ -59,7 +62,7 @@ function isSame(a: Pausable, b: Pausable): boolean {
   return a.target === b.target && a.name === b.name;
 }
 
-/** The pauses of the table and of the files; one of a file that has gone is over. */
+/** Pauses of the table and of the files together; a pause by a file that is gone is over. */
 function withFiles(rows: readonly Pause[], dataDir: string): Pause[] {
   const files = FILE_TARGETS.flatMap((target) => filePause(dataDir, target) ?? []);
   const others = rows.filter(
@@ -72,13 +75,16 @@ function readTable(db: Db | Tx): Promise<Pause[]> {
   return db.selectFrom('pause').selectAll().orderBy('at').orderBy('target').execute();
 }
 
-/** Without the folder's files where that is not known: a running daemon has written them down. */
+/**
+ * Reads the pauses. Without `dataDir` it reads only the table, where a running daemon has written
+ * those by files.
+ */
 export async function readPauses(db: Db | Tx, dataDir?: string): Promise<Pause[]> {
   const rows = await readTable(db);
   return dataDir === undefined ? rows : withFiles(rows, dataDir);
 }
 
-/** The pause that holds this one, the widest first. */
+/** The pause that covers this target and name, the widest first. */
 export function pauseOf(
   pauses: readonly Pause[],
   target: PauseTarget,
@@ -104,7 +110,7 @@ export function resumeStep({ target, name, actor }: Pause): string {
   return `selvedge resume ${`${target} ${option}${name}`.trim()} --reason "…"`;
 }
 
-/** In the place of one that there is already. */
+/** Writes a pause, and replaces one of the same target and name. */
 export async function writePause(tx: Tx, pause: Pause): Promise<void> {
   const { target, name, reason, actor, at } = pause;
   await tx
@@ -118,15 +124,21 @@ export async function writePause(tx: Tx, pause: Pause): Promise<void> {
 
 export interface Pauses {
   list(): readonly Pause[];
-  /** Why this is paused; undefined: it is not. */
+  /** Reason for which the target is paused; undefined: it is not paused. */
   reason(target: PauseTarget, name?: string): string | undefined;
-  /** Another value once a pause has begun: what waited meanwhile may have missed all of it. */
+  /**
+   * Gives a value that differs once a pause has begun, by which work that waited meanwhile notices
+   * a pause that is already over.
+   */
   mark(): string;
-  /** Throws RefusedError when this very target is paused already. */
+  /** Begins a pause. Throws RefusedError when this very target is paused already. */
   pause(what: Pausable, actor: Actor): Promise<Pause>;
-  /** Gives what it ended; throws RefusedError when there is none, or its file is there. */
+  /**
+   * Ends a pause and returns it. Throws RefusedError when there is none, or when its file still
+   * exists.
+   */
   resume(what: Pausable, actor: Actor): Promise<Pause>;
-  /** Writes down pauses by files, and that they are over. */
+  /** Writes pauses by files to the table, and removes those whose file is gone. */
   followFiles(): Promise<void>;
   /** Calls `task` whenever something was paused or resumed. */
   onChanged(task: () => void): void;
@@ -138,7 +150,7 @@ export interface PausesDeps {
   readonly log: Logger;
   readonly dataDir: string;
   readonly streams: readonly string[];
-  /** Cancels what the rules decided and was not sent yet; gives how many there were. */
+  /** Cancels the rules' decisions that were not sent yet, and returns how many there were. */
   readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;
 }
 
@@ -156,7 +168,7 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
   });
 }
 
-/** Begins a pause and gives the number of canceled decisions. */
+/** Begins a pause, and returns the number of canceled decisions. */
 async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
   const { target, actor, reason, via, at } = pause;
   const by = (await readTable(tx)).find((row) => isSame(row, pause));
@@ -192,7 +204,7 @@ async function end(
   return ended;
 }
 
-/** A person was faster, and has done it. */
+/** Ignores a refusal: a person has paused or resumed the target meanwhile. */
 function unlessRefused(error: unknown): void {
   if (!(error instanceof RefusedError)) throw error;
 }
@@ -203,7 +215,9 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
   const tasks: (() => void)[] = [];
   let begun = 0;
 
-  /** Holds before the commit: what is about to be sent must not slip through. */
+  /**
+   * Changes the pauses. A pause holds even before its commit, so that no push is sent meanwhile.
+   */
   const change = async <T>(work: (tx: Tx) => Promise<T>): Promise<T> => {
     const transaction = store.transaction(async (tx) => {
       const result = await work(tx);

@@ -1,8 +1,8 @@
 /**
- * How much is free on the disk of the database, and what may go on with it. An effect whose
- * outcome cannot be written is worse than a late one, so each activity has a floor of its own:
- * below it the activity stops by itself, and it goes on once a margin more is free again. The
- * floor of `send` is the lowest, because what was begun must still be written down.
+ * Free space on the disk of the database, and which activities it allows. An effect whose outcome
+ * cannot be written is worse than a late one, so each activity has a floor of its own: below it the
+ * activity stops by itself, and it continues once a margin above it is free again. The floor of
+ * `send` is the lowest, because the outcomes of begun pushes must still be written.
  *
  * A disk that cannot be looked at changes nothing: the last look counts.
  */
@@ -16,20 +16,23 @@ import { isDiskFull, RetryLaterError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { formatSize } from '../lib/units.ts';
 
-/** Pulls and hand-ins of the ERP, events of the relay, and pushes to the service. */
+/**
+ * Activities that need space: pulls, receiving events of the relay and documents of the ERP, and
+ * pushes to the service.
+ */
 const ACTIVITIES = ['pull', 'receive', 'send'] as const;
 type Activity = (typeof ACTIVITIES)[number];
 
 export interface SpaceLimits {
   /** Bytes that must be free for each activity. */
   readonly floors: Readonly<Record<Activity, number>>;
-  /** Bytes above its floor from which a stopped activity goes on. */
+  /** Bytes above its floor from which a stopped activity continues. */
   readonly marginBytes: number;
   readonly checkMs: number;
 }
 
 interface SpaceFigures {
-  /** Undefined until the disk could be looked at. */
+  /** Free bytes at the last look; undefined until the disk could be looked at. */
   readonly freeBytes: number | undefined;
   readonly stopped: readonly Activity[];
 }
@@ -37,10 +40,12 @@ interface SpaceFigures {
 export interface SpaceWatch {
   readonly name: 'space';
   look(): Promise<void>;
-  /** Looks again and again until the signal aborts. */
+  /** Looks at the disk again and again until the signal aborts. */
   run(signal: AbortSignal): Promise<void>;
   allows(activity: Activity): boolean;
-  /** Whether so much may be taken: it stops nothing, and as much again stays free. */
+  /**
+   * Tells whether so many bytes may be taken: no activity stops by it, and as many again stay free.
+   */
   canSpare(bytes: number): boolean;
   figures(): SpaceFigures;
 }
@@ -59,8 +64,8 @@ export async function freeBytesAt(folder: string): Promise<number> {
 }
 
 /**
- * Names the activities that rest with this much free space; undefined: none. Between a floor and
- * its margin only the daemon knows whether an activity had stopped.
+ * Names the activities that are stopped with this much free space; undefined: none. Between a floor
+ * and its margin only the daemon knows whether an activity was stopped.
  */
 export function restingWith(
   freeBytes: number,
@@ -97,14 +102,20 @@ function diskOf(path: string): StatsFs | undefined {
   }
 }
 
-/** SQLite has one word for whatever keeps it from opening a file, or making one beside it. */
+/**
+ * Tells whether SQLite could not open a file, or make one beside it; it has one code for all
+ * reasons.
+ */
 function isCannotOpen(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const isIt = 'code' in error && /^SQLITE_CANTOPEN/.test(String(error.code));
   return isIt || isCannotOpen(error.cause);
 }
 
-/** A disk may have room and take no more files; one that does not count them says 0 of 0. */
+/**
+ * Tells whether the disk takes no more files though it may have room; a disk that does not count
+ * files reports 0 of 0.
+ */
 function takesNoMoreFiles(path: string): boolean {
   const disk = diskOf(path);
   return disk !== undefined && disk.files > 0 && disk.ffree === 0;
@@ -115,7 +126,7 @@ const FREE_FILES =
   'and it may be tried again at any time';
 
 /**
- * Translates an error from opening this file into "disk full" where the disk takes no more files.
+ * Translates an error from opening this file into "disk full" when the disk takes no more files.
  */
 export function asDiskFullError(error: unknown, path: string): unknown {
   const lacksFiles = takesNoMoreFiles(path);
@@ -127,16 +138,16 @@ export function asDiskFullError(error: unknown, path: string): unknown {
   });
 }
 
-/** Upper limit for the size of a copy of the database. */
+/** Upper limit for the size of a copy of the database, in bytes. */
 export function copyBytes(database: Database.Database): number {
   const figure = (name: string): number => Number(database.pragma(name, { simple: true }));
   return (figure('page_count') - figure('freelist_count')) * figure('page_size');
 }
 
 /**
- * Throws before a file is begun that clearly finds no room: a full disk stops all who write on it,
- * and a process that is started again and again would fill it each time. A disk that does not tell
- * its size is tried.
+ * Throws before a file is begun for which there clearly is no room: a full disk stops everybody who
+ * writes on it, and a process that is started repeatedly would fill it each time. If the disk does
+ * not tell its size, the file is tried.
  */
 export function requireRoom(path: string, mostBytes: number, leastBytes = mostBytes): void {
   const disk = diskOf(path);

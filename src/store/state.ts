@@ -17,7 +17,7 @@ export function writeState(db: Db | Tx, key: string, value: string, clock: Clock
   return writeStateAt(db, key, value, clock.now());
 }
 
-/** @param at epoch milliseconds. */
+/** Writes a fact about the installation at the time `at` (epoch ms). */
 export async function writeStateAt(
   db: Db | Tx,
   key: string,
@@ -32,7 +32,7 @@ export async function writeStateAt(
     .execute();
 }
 
-/** Gives whether there was such a fact. */
+/** Removes a fact about the installation, and tells whether there was one. */
 export async function deleteState(db: Db | Tx, key: string): Promise<boolean> {
   const { numDeletedRows } = await db
     .deleteFrom('daemon_state')
@@ -42,17 +42,19 @@ export async function deleteState(db: Db | Tx, key: string): Promise<boolean> {
 }
 
 export interface ReadSequence {
-  /** A number greater than that of every read that started before. */
+  /** Gives a number greater than that of every read that started before. */
   next(): Promise<number>;
 }
 
-/** Numbers are taken from the database in blocks, so that a read costs no commit. */
+/**
+ * Size of the blocks in which numbers are taken from the database, so that a read costs no commit.
+ */
 const BLOCK = 1_000;
 const SEQUENCE_KEY = 'read_sequence';
 
 /**
- * The order in which reads of the service *started*, across restarts. An answer that started
- * earlier never overwrites one that started later.
+ * Numbers the reads of the service in the order in which they *started*, across restarts. An answer
+ * that started earlier never overwrites one that started later.
  */
 export function createReadSequence(store: Store, clock: Clock): ReadSequence {
   let next = 0;
@@ -65,7 +67,8 @@ export function createReadSequence(store: Store, clock: Clock): ReadSequence {
       await writeState(tx, SEQUENCE_KEY, String(start + BLOCK), clock);
       return start;
     });
-    // Not before it is durable: what is not would be given out again, and be older than it says.
+    // The block is used only after its commit: numbers that are not durable would be given out
+    // again later.
     next = start;
     end = start + BLOCK;
   };
@@ -90,14 +93,20 @@ const RESTORED = z.object({
   at: z.number(),
   createdAt: z.string(),
   maxOrderId: z.int().nullish(),
-  /** Receipts above it are of documents that are not known here; null: they were cut off. */
+  /**
+   * Highest document number that the backup knew; receipts above it are of unknown documents. Null:
+   * the receipts were cut off from these.
+   */
   maxDocumentId: z.int().nullish(),
 });
 
-/** When (epoch milliseconds) a backup took this place, when that was made, and what it knew. */
+/**
+ * The last restore: its time (epoch ms), that of its backup, and the highest numbers that the
+ * backup knew.
+ */
 export type Restored = z.output<typeof RESTORED>;
 
-/** Undefined when this database was never restored. */
+/** Reads the last restore; undefined: this database was never restored. */
 export async function readRestored(db: Db | Tx): Promise<Restored | undefined> {
   const text = await readState(db, RESTORED_KEY);
   return text === undefined ? undefined : RESTORED.parse(tryParseJson(text));
@@ -115,10 +124,10 @@ const ACCOUNT = z.object({
   clientId: z.string().nullable(),
 });
 
-/** The account whose data are in this database. */
+/** The service's account whose data are in this database. */
 export type Account = z.output<typeof ACCOUNT>;
 
-/** Undefined until the first start has written it down. */
+/** Reads the service's account of this database; undefined until the first start has written it. */
 export async function readAccount(db: Db | Tx): Promise<Account | undefined> {
   const text = await readState(db, ACCOUNT_KEY);
   return text === undefined ? undefined : ACCOUNT.parse(tryParseJson(text));
@@ -130,7 +139,7 @@ export async function writeAccount(db: Db | Tx, account: Account, clock: Clock):
 
 const ACCOUNT_HOLD_KEY = 'account_hold';
 
-/** Why nothing is asked of the service and nothing sent; undefined: the account is known. */
+/** Reason for which no request is sent to the service; undefined: the account is known. */
 export async function readAccountHold(db: Db | Tx): Promise<string | undefined> {
   return (await readState(db, ACCOUNT_HOLD_KEY)) || undefined;
 }
@@ -141,7 +150,7 @@ export async function writeAccountHold(db: Db | Tx, why: string, clock: Clock): 
 
 const SYSTEM_KEY = 'account_system_key';
 
-/** The system key that the events of our own orders name; undefined: none has named one. */
+/** System key in the events of our own orders; undefined: none has named one. */
 export function readSystemKey(db: Db | Tx): Promise<string | undefined> {
   return readState(db, SYSTEM_KEY);
 }

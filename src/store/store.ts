@@ -1,8 +1,8 @@
 /**
- * The database as the rest of the house sees it: a Kysely handle and transactions. Inside a
- * transaction there is only the transaction: touching the outer handle there would wait for
- * itself for ever, so it throws instead; nothing but SQL is awaited; effects that must not happen
- * when the commit fails are given to `onCommit`.
+ * The database as other rooms see it: a Kysely handle and transactions. Inside a transaction only
+ * its own handle may be used: the outer handle would wait for the transaction itself for ever, so
+ * it throws instead. Nothing but SQL is awaited there, and effects that must not happen when the
+ * commit fails are given to `onCommit`.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
@@ -39,24 +39,24 @@ export interface StoreOptions extends ConnectionOptions {
   readonly path: string;
 }
 
-/** The mirror as the configuration describes it. */
+/** Options of the mirror's database according to the configuration. */
 export function storeOptions({ dataDir, store }: Pick<Config, 'dataDir' | 'store'>): StoreOptions {
   return { path: join(dataDir, 'mirror.db'), busyTimeoutMs: store.busyTimeout };
 }
 
 export interface Store {
-  /** The handle outside of transactions; throws when used inside one. */
+  /** Handle outside of transactions; throws when used inside one. */
   readonly db: Db;
-  /** The file's path, for messages and for `stat`. */
+  /** Path of the file, for messages and for `stat`. */
   readonly path: string;
   /** Runs `work` in one IMMEDIATE transaction, one transaction at a time. */
   transaction<T>(work: (tx: Tx, onCommit: (effect: () => void) => void) => Promise<T>): Promise<T>;
-  /** Reads that belong together: all of them see the database as it was at the first one. */
+  /** Runs reads that belong together: all of them see the database as it was at the first one. */
   snapshot<T>(read: (tx: Tx) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
-/** Row of `pragma wal_checkpoint`. */
+/** Row that `pragma wal_checkpoint` returns. */
 interface CheckpointResult {
   readonly busy: number;
   /** Pages in the log, and those of them that are in the database now. */
@@ -64,23 +64,26 @@ interface CheckpointResult {
   readonly checkpointed: number;
 }
 
-/** Times the size of the database: in the log, and in a temporary file. */
+/**
+ * Room that writing the whole database again needs, as a factor of its size: once in the log, and
+ * once in a temporary file.
+ */
 const ROOM_TO_WRITE_AGAIN = 2;
 
 type FirstWriter = Pick<SqliteStore, 'writeHandOff' | 'files'>;
 
 export class SqliteStore implements Store {
   readonly path: string;
-  /** For a second writer: whose turn it is to write. */
+  /** Shared memory by which a second writer knows whose turn it is to write. */
   readonly writeHandOff: SharedArrayBuffer;
-  /** For a second writer: which files it must find. */
+  /** Ids of the files that a second writer must find at the path. */
   readonly files: FileIds;
-  /** Pages of the log after which a commit writes it back, unless the other writer does. */
+  /** Pages of the log after which a commit writes it back, unless the other writer does that. */
   readonly #autoCheckpoint: number;
   #leavesCheckpoint = false;
   /** Commits of the second writer between two checkpoints; 0: it runs none. */
   readonly #writeBackEvery: number;
-  /** Since it has written the log back. */
+  /** Number of transactions since this connection has written the log back. */
   #transactions = 0;
   readonly #writeHandOff: WriteHandOff;
   readonly #database: Database.Database;
@@ -89,7 +92,10 @@ export class SqliteStore implements Store {
   #makeRoom: () => boolean = () => false;
   readonly #damage = new AbortController();
 
-  /** `first` is what the first writer says, when this is the second one. */
+  /**
+   * Makes the store of a connection. A process may open the same file for a second writer; `first`
+   * then describes the store that it opened before.
+   */
   constructor(database: Database.Database, first?: FirstWriter, writeBackEvery = 0) {
     const writeHandOff = first?.writeHandOff;
     this.path = database.name;
@@ -101,7 +107,7 @@ export class SqliteStore implements Store {
       ? handOffOfThread(writeHandOff)
       : handOffOfMain(this.writeHandOff);
     this.#database = database;
-    // The second writer writes in transactions only.
+    // The second writer writes in transactions only, which take the lock themselves.
     const locked: WithWriteLock = writeHandOff
       ? (write) => write()
       : (write) => this.#withWriteLock(write);
@@ -117,8 +123,8 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * Aborted, for the reason that it is, once damage was found, or that the database was taken away:
-   * the caller that found it may go on.
+   * Signal that aborts once the database was found damaged or taken away, with the error as its
+   * reason. The caller that found it may continue.
    */
   get damaged(): AbortSignal {
     return this.#damage.signal;
@@ -137,7 +143,9 @@ export class SqliteStore implements Store {
     return this.#db;
   }
 
-  /** The other writer waits for the end of the transaction: a long one had better end. */
+  /**
+   * Whether the other writer waits for the end of the transaction, so that a long one should end.
+   */
   get isAwaited(): boolean {
     return this.#writeHandOff.isAwaited();
   }
@@ -152,7 +160,7 @@ export class SqliteStore implements Store {
       return this.#withWriteLock(() => this.#run(this.#db.transaction(), inside));
     };
     const result = await attempt().catch((error: unknown) => {
-      // Nothing of it was written; with some room made it may be.
+      // Nothing of the failed transaction was written; with more room it may succeed.
       if (isDiskFull(error) && this.#makesRoom()) return attempt();
       throw error;
     });
@@ -166,9 +174,10 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * Whether there may be room now. The log is not left to the other writer then, who may be idle or
-   * have no room either: it would take all of what is made, and a database that cannot grow by the
-   * few pages that are new keeps SQLite from restarting the log.
+   * Makes room on a full disk, and tells whether there may be some now. The log is then written
+   * back here and not left to the other writer, who may be idle or have no room either: it would
+   * take all the room, and a database that cannot grow by its few new pages keeps SQLite from
+   * restarting the log.
    */
   #makesRoom(): boolean {
     const isOurs = this.#autoCheckpoint > 0;
@@ -205,7 +214,10 @@ export class SqliteStore implements Store {
     }
   }
 
-  /** Two checkpoints: SQLite restarts the log only when all of it is in the database. */
+  /**
+   * Writes the log back as the second writer, by two checkpoints: SQLite restarts the log only when
+   * all of it is in the database.
+   */
   async #writeBack(): Promise<void> {
     this.#transactions += 1;
     if (this.#writeBackEvery === 0 || this.#transactions < this.#writeBackEvery) return;
@@ -219,7 +231,7 @@ export class SqliteStore implements Store {
     return missingTriggers(this.#database);
   }
 
-  /** Runs a checkpoint as the second writer and tells the first whether a reader is in the way. */
+  /** Runs a checkpoint as the second writer, and tells the first whether a reader is in the way. */
   takeCheckpoint(): void {
     const found = this.checkpoint('passive');
     takeCheckpoint(this.writeHandOff, found !== undefined && found.checkpointed < found.log);
@@ -251,7 +263,7 @@ export class SqliteStore implements Store {
     const database = this.#database;
     if (database.inTransaction) return undefined;
     const timeout = Number(database.pragma('busy_timeout', { simple: true }));
-    // Without this a checkpoint would wait for readers and block the thread.
+    // Without this pragma a checkpoint would wait for readers and block the thread.
     database.pragma('busy_timeout = 0');
     try {
       return database.prepare<[], CheckpointResult>(`pragma wal_checkpoint(${mode})`).get();
@@ -267,7 +279,7 @@ export class SqliteStore implements Store {
     return isCheckpointTaken(this.writeHandOff);
   }
 
-  /** Whether it has found a reader in the way. */
+  /** Whether the second writer's checkpoint has found a reader in the way. */
   get isTakenCheckpointPinned(): boolean {
     return isTakenCheckpointPinned(this.writeHandOff);
   }
@@ -289,13 +301,13 @@ export class SqliteStore implements Store {
 
   /**
    * Writes the whole database again, so that nothing of deleted rows is left in its files: neither
-   * in free pages nor between rows. Blocks while it works. False: a program that reads keeps the
-   * log.
+   * in free pages nor between rows. Blocks while it works. False: a reading program keeps the log
+   * from being emptied.
    */
   async writeAgain(): Promise<boolean> {
     const database = this.#database;
     await this.#withWriteLock(async () => {
-      // As large as the database.
+      // The temporary copy is as large as the database, so it goes to a file.
       database.pragma('temp_store = file');
       try {
         database.exec('vacuum');
@@ -306,7 +318,7 @@ export class SqliteStore implements Store {
     return this.checkpoint('truncate')?.busy === 0;
   }
 
-  /** Gives cached pages back to the system. */
+  /** Gives cached pages of the connection back to the system. */
   giveBackMemory(): void {
     this.#database.pragma('shrink_memory');
   }
@@ -317,7 +329,8 @@ export class SqliteStore implements Store {
       releaseCheckpoint(this.writeHandOff);
     }
     await this.#db.destroy();
-    // Kysely closes only what it has used; a handle left open keeps its write-ahead log behind.
+    // Kysely closes only a handle that it has used; one left open would leave its write-ahead log
+    // behind.
     if (this.#database.open) this.#database.close();
   }
 
@@ -327,13 +340,16 @@ export class SqliteStore implements Store {
 }
 
 /**
- * Writers live long, and the system has the pages too. Those of a large cache lie scattered in the
- * heap, which then cannot be given back for months.
+ * Cache sizes of the writers in KiB. They are small, because the system caches the pages, too, and
+ * pages of a large cache lie scattered in the heap, which then cannot be given back for months.
  */
 const MAIN_CACHE_KIB = 2_048;
 const SECOND_CACHE_KIB = 4_096;
 
-/** A driver may change settings with the first write: it is made, and what they are is proved. */
+/**
+ * Makes a first write and proves the settings after it, because a driver may change them with that
+ * write.
+ */
 function writeFirst(
   database: Database.Database,
   key: string,
@@ -349,7 +365,7 @@ function writeFirst(
   verifyPragmas(database, options);
 }
 
-/** Opens for writing, migrates, and proves that the durability settings hold. */
+/** Opens the database for writing, migrates it, and proves that the durability settings hold. */
 export async function openStore(
   asked: StoreOptions,
   clock: Clock,
@@ -370,13 +386,13 @@ export async function openStore(
 
 /**
  * Transactions of the second writer after which it writes the log back: some 4 MiB. It does so
- * between its transactions: as a part of a commit, the first writer would wait for all of it, or do
- * it.
+ * between its transactions: within a commit, the first writer would wait for all of it, or have to
+ * do it.
  */
 const WRITE_BACK_EVERY = 4;
 
 /**
- * Opens for writing in another thread of the process that has the database open already; each
+ * Opens the database for writing in another thread of the process that has it open already; each
  * connection must be proved to be durable by itself.
  */
 export async function openSecondWriter(
@@ -401,7 +417,9 @@ export async function openSecondWriter(
   }
 }
 
-/** Opens for reading beside a running daemon. Refuses any schema but this program's. */
+/**
+ * Opens the database for reading beside a running daemon. Refuses any schema but this program's.
+ */
 export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteStore> {
   refuseToForget(options.path);
   let database: Database.Database | undefined;

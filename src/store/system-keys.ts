@@ -1,9 +1,9 @@
 /**
- * Learns which system key is ours. One endpoint may receive the events of several accounts: their
- * orders are not at our service, and to ask for each of them would be requests and incidents
- * without end. A key is ours once two of its events named an order that we could read, under the
- * reference that the event had; it is foreign once three of its orders were unknown and none known,
- * while another key is ours. Events of a foreign key are stored and lead to no read.
+ * Learns which system key is ours. One endpoint may receive the events of several accounts: orders
+ * of the others are not at our service, and requests for them would cause incidents without end. A
+ * key is ours once two of its events named an order that we could read, under the event's
+ * reference. It is foreign once three of its orders were unknown and none known, while another key
+ * is ours. Events of a foreign key are stored and lead to no read.
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
@@ -12,7 +12,10 @@ import { readState, readSystemKey, writeState, writeSystemKey } from './state.ts
 import type { Db, Store } from './store.ts';
 
 const STATE_KEY = 'system_keys';
-/** Further keys are not counted: more would be an attack, and nothing is lost by reading. */
+/**
+ * Maximum number of keys that are counted: more would be an attack, and reading their orders does
+ * no harm.
+ */
 const KEYS_MAX = 50;
 const OURS_MIN = 2;
 const FOREIGN_MIN = 3;
@@ -25,13 +28,13 @@ type Counts = z.output<typeof countsSchema>;
 
 export interface SystemKeys {
   isForeign(key: string | null): boolean;
-  /** An order that an event with this key named was read, or is not there. */
+  /** Notes that an order named by an event with this key was read, or does not exist. */
   note(key: string | null, isKnown: boolean): Promise<void>;
-  /** Events with a foreign key that led to no read. */
+  /** Counts an event with a foreign key that led to no read. */
   skipped(key: string): void;
 }
 
-/** How many events of other accounts came, by their key; for people. */
+/** Number of events of other accounts by their system key, for people. */
 export async function foreignEvents(db: Db): Promise<Record<string, number>> {
   const counts = parse(await readState(db, STATE_KEY));
   const foreign = Object.entries(counts).filter(([key]) => isForeignBy(counts, key));
@@ -68,7 +71,7 @@ export async function openSystemKeys(
       if (key === null) return;
       if (counts[key] === undefined && Object.keys(counts).length >= KEYS_MAX) return;
       const one = counts[key] ?? { known: 0, unknown: 0, skipped: 0 };
-      // Enough is known of it: nothing more to write for each event.
+      // Enough is known of the key, so that nothing more is written for each event.
       if (isKnown && one.known >= OURS_MIN && isWritten) return;
       const wasForeign = isForeignBy(counts, key);
       counts[key] = isKnown
@@ -84,7 +87,8 @@ export async function openSystemKeys(
       const one = counts[key];
       if (!one) return;
       counts[key] = { ...one, skipped: one.skipped + 1 };
-      // With the next that is written anyhow: a count for people is worth no commit.
+      // The count is written with the next one that must be, because a count for people is worth no
+      // commit.
       isWritten = false;
     },
   };

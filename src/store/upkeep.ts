@@ -1,20 +1,23 @@
 /**
  * Steps that a room takes on its own tables when the clock was moved, when rows are old enough to
- * go, and when a backup was restored. Each room writes its steps (`upkeep.ts`), the composition
- * root hands them in: so no room writes another's tables.
+ * be deleted, and when a backup was restored. Each room has its steps in its `upkeep.ts`, and the
+ * daemon passes them in, so that no room writes another's tables.
  */
 import { sql } from 'kysely';
 import type { Actor } from './audit.ts';
 import type { Tx } from './store.ts';
 import type { Tables } from './tables.ts';
 
-/** A step of the clock on the wall. */
+/** A step of the system clock. */
 export interface ClockStep {
-  /** Milliseconds; negative: it went back. */
+  /** Milliseconds by which the clock moved; negative: it was set back. */
   readonly step: number;
-  /** The clock on the wall after it. */
+  /** Time of the system clock after the step, epoch ms. */
   readonly now: number;
-  /** False: it happened while no daemon ran, and nobody knows how long that was. */
+  /**
+   * Whether the daemon saw the step; false: it happened while no daemon ran, and nobody knows how
+   * long that was.
+   */
   readonly isWatched: boolean;
 }
 
@@ -25,7 +28,7 @@ export interface ClockStepHandler {
 
 type ColumnOf<Table extends keyof Tables> = keyof Tables[Table] & string;
 
-/** Moves future times of what has happened back by the step, to now at most. */
+/** Corrects future times of past events: moves them back by the step, to now at most. */
 export async function movePastTimes<Table extends keyof Tables>(
   tx: Tx,
   table: Table,
@@ -39,7 +42,7 @@ export async function movePastTimes<Table extends keyof Tables>(
   }
 }
 
-/** Moves future due times back by the step: each row waits as long as it would have. */
+/** Moves future due times back by the step, so that each row waits as long as it would have. */
 export async function moveDueTimes<Table extends keyof Tables>(
   tx: Tx,
   table: Table,
@@ -52,28 +55,28 @@ export async function moveDueTimes<Table extends keyof Tables>(
   );
 }
 
-/** Rows that one statement deletes at most. */
+/** Maximum number of rows that one statement deletes. */
 export const SLICE_ROWS = 500;
 
 export interface RetentionStep {
-  /** Milliseconds that a row stays. */
+  /** Milliseconds for which a row stays before it is deleted. */
   readonly keepMs: number;
-  /** Deletes at most {@link SLICE_ROWS} rows older than `before` and gives how many went. */
+  /** Deletes at most {@link SLICE_ROWS} rows older than `before`, and returns how many. */
   deleteOld(tx: Tx, before: number): Promise<number>;
 }
 
 export interface Disarmed {
   /** Ids of the rules that were armed. */
   readonly disarmed: readonly string[];
-  /** How many rejects waited. */
+  /** Number of rejects that waited and were withdrawn. */
   readonly withdrawn: number;
 }
 
 export interface RestoreSteps {
-  /** Marks every push that may have been sent since the backup as unknown; gives how many. */
+  /** Marks every push that may have been sent since the backup as unknown, and returns how many. */
   markPushesUnknown(tx: Tx, now: number): Promise<number>;
   /** Disarms every rule, and withdraws the rejects that wait. */
   disarmAll(tx: Tx, who: Actor, now: number): Promise<Disarmed>;
-  /** Has every stream pulled again as a whole. */
+  /** Makes every stream due for a full pull. */
   requestFullPulls(tx: Tx, now: number): Promise<void>;
 }

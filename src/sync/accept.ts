@@ -1,6 +1,6 @@
 /**
- * Acceptance of a list that looks wrong and is right: most of its rows really changed at once, or
- * its count is off for good.
+ * Acceptance by a person of a list that looks wrong and is right: most of its rows really changed
+ * at once, or the service's count of it is off for good.
  */
 import type { Clock } from '../lib/clock.ts';
 import { invariant, RefusedError } from '../lib/errors.ts';
@@ -19,7 +19,9 @@ interface Deps {
 
 export interface AcceptedChange {
   readonly stream: string;
-  /** Also earlier runs of the stream that waited. */
+  /**
+   * Runs whose changes were accepted: the named one, and earlier runs of the stream that waited.
+   */
   readonly runIds: readonly number[];
 }
 
@@ -35,7 +37,10 @@ async function waitingRuns(tx: Tx, stream: string, runId: number): Promise<reado
   return rows.map((row) => row.run_id);
 }
 
-/** Lets the rules go by what the run changed, and earlier ones of its stream. */
+/**
+ * Accepts the changes of a run, and of earlier runs of its stream that wait, so that rules may use
+ * them.
+ */
 export function acceptChange(
   { store, clock }: Deps,
   runId: number,
@@ -66,17 +71,20 @@ export function acceptChange(
 export interface AcceptedCount {
   readonly stream: string;
   readonly runId: number;
-  /** For people. */
+  /** Accepted differences of the counts, in words. */
   readonly accepted: string;
 }
 
-/** The counts that a run keeps of what is off, if only they keep it from being complete. */
+/**
+ * Parses the count differences that a run has stored; undefined: not only its counts keep it from
+ * being complete.
+ */
 export function countsOffIn(kept: string | null): CountsOff | undefined {
   const off = tryParseJson(kept ?? '');
   return isJsonObject(off) ? countsIn(off) : undefined;
 }
 
-/** The number of the run, or of the latest one of the stream. */
+/** Number of the run that is named by its number or by its stream; for a stream, its latest run. */
 export async function runOf(db: Db, which: string): Promise<number> {
   if (/^\d+$/.test(which)) return Number(which);
   const state = await db
@@ -90,7 +98,7 @@ export async function runOf(db: Db, which: string): Promise<number> {
   });
 }
 
-/** Takes the counts of a run for right, in the transaction that needs it. */
+/** Accepts the count differences of a run, within the caller's transaction. */
 export async function takeCounts(
   tx: Tx,
   { stream, off }: { readonly stream: string; readonly off: CountsOff },
@@ -100,7 +108,9 @@ export async function takeCounts(
   await writeAcceptedCounts(tx, stream, { off, by: actor, reason, at: now });
 }
 
-/** Takes it that the counts of the stream are off for good by what they were off in the run. */
+/**
+ * Accepts that the service's counts of the stream are permanently off by as much as in this run.
+ */
 export function acceptCount(
   { store, clock }: Deps,
   runId: number,
@@ -116,7 +126,8 @@ export function acceptCount(
     const off = countsOffIn(run.count_off);
     invariant(off !== undefined, 'the run is partial for its counts alone');
     await takeCounts(tx, { stream: run.stream, off }, asker, now);
-    // Nobody waits for the schedule to see what comes of it.
+    // The stream is due at once, so that the person sees the effect without waiting for the
+    // schedule.
     await tx
       .updateTable('stream_state')
       .set({ due_at: now })

@@ -1,8 +1,8 @@
 /**
- * Detects that an account lacks what `service.v1.level` promises: a resource is answered, and a
- * list below it is not. The daemon then works without the list, asks again every few minutes, and
- * opens one incident that names the setting and the likely level. The incident stores this over
- * restarts, and an answer ends it.
+ * Detects that an account lacks a capability that `service.v1.level` promises: a resource is
+ * answered, and a list below it is not. The daemon then works without the list, asks again every
+ * few minutes, and opens one incident that names the setting and the likely level. The incident
+ * keeps this over restarts, and an answer of the list ends it.
  */
 
 import { isPerhapsNotFound, NO_SUCH_PAGE } from '../client/http/answer.ts';
@@ -35,17 +35,20 @@ const LEVEL_TOO_HIGH = {
 } as const;
 
 export interface LevelWatch {
-  /** `service.v1.level`. */
+  /** Setting `service.v1.level`. */
   readonly level: string;
-  /** Whether to request it: at or above its level, and not recently missing. */
+  /**
+   * Tells whether to request what the capability stands for: the level has it, and it was not
+   * recently found missing.
+   */
   isThere(capability: Capability): boolean;
-  /** Explains why it is unavailable; undefined: it is available. */
+  /** Explains why a capability is unavailable; undefined: it is available. */
   whyNot(capability: Capability): string | undefined;
-  /** Notes that the service answered for it. */
+  /** Notes that the service answered a request that needs the capability. */
   answered(capability: Capability): Promise<void>;
   /**
-   * Notes that the service answered for `about` but not for what belongs to it; without `about` it
-   * is otherwise known that the service answers.
+   * Notes that the service answered for the resource `about`, but not for the list below it.
+   * Without `about`, the caller knows otherwise that the service answers.
    */
   missing(capability: Capability, error: Error, about?: string): Promise<void>;
 }
@@ -57,12 +60,12 @@ export interface LevelWatchDeps {
   readonly level: string;
 }
 
-/** Number of different resources that must lack it, because one alone may be special. */
+/** Number of different resources that must lack a capability, because one alone may be special. */
 const SEEN_MIN = 3;
-/** Time without requests for it afterwards. */
+/** Milliseconds without requests for a capability after it was found missing. */
 const REST_MS = 600_000;
 
-/** Whether the answer may mean that the address does not exist. */
+/** Tells whether a refusal may mean that the account does not have the address. */
 export function isNoAddress(error: unknown): error is RefusedError {
   if (isPerhapsNotFound(error)) return true;
   return error instanceof RefusedError && error.code === NO_SUCH_PAGE;
@@ -72,7 +75,7 @@ async function readSuspected({ store, level }: LevelWatchDeps): Promise<readonly
   const open = await openDetail(store.db, LEVEL_TOO_HIGH);
   const { lacking } = open === undefined ? {} : parseJsonObject(open);
   const names = Array.isArray(lacking) ? lacking.map(String).filter(isCapability) : [];
-  // Drops names that the corrected setting no longer covers.
+  // Capabilities that the corrected setting no longer promises are dropped.
   return names.filter((name) => hasAtLevel(level, name));
 }
 
@@ -96,7 +99,7 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
     await updateIncident(store.db, incident, clock.now());
   };
 
-  // Ends an incident that no longer names anything.
+  // An incident that no longer names any capability ends.
   if (suspected.size === 0) await write();
   return {
     level,
@@ -129,12 +132,12 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
   };
 }
 
-// Traits of an account, learned while pulling.
+// Traits of an account are learned while its lists are pulled.
 
 export interface Traits {
   readonly needs: BrandNeeds;
   readonly levels: LevelWatch;
-  /** Opens an incident, until it is over. */
+  /** Opens an incident; `over` ends it. */
   readonly tell: (incident: Incident) => Promise<void>;
   readonly over: (incident: Omit<Incident, 'detail'>) => Promise<void>;
 }

@@ -1,6 +1,7 @@
 /**
- * Drift per stream: members that the contract does not know, in the latest rows, and values that it
- * does not list, in all. Read from stored rows, so that a restart loses nothing.
+ * Drift per stream: members that the contract does not know, counted in the latest rows, and values
+ * that the contract does not list, in all rows. Drift is read from stored rows, so that a restart
+ * loses nothing.
  */
 import { sql } from 'kysely';
 import { type DriftMeter, type Unreadable, v1DriftMeter, v2DriftMeter } from '../client/drift.ts';
@@ -12,28 +13,34 @@ import { countsIn } from './stream.ts';
 
 export interface EntityDrift {
   readonly entity: string;
-  /** Member path → rows of the sample that have it; for `document`: how often it occurred. */
+  /**
+   * Number of the sample's rows that have an unknown member, by its path; for `document`: how often
+   * it occurred.
+   */
   readonly unknownMembers: Readonly<Record<string, number>>;
-  /** `status=value` → rows that have it; for `document`: how often it occurred. */
+  /**
+   * Number of rows with a value that the contract does not list, by `status=value`; for `document`:
+   * how often it occurred.
+   */
   readonly newValues: Readonly<Record<string, number>>;
-  /** Member path → rows of the sample in which it cannot be read. */
+  /** Number of the sample's rows in which a member cannot be read, by its path, with an example. */
   readonly unreadable: Readonly<Record<string, Unreadable>>;
-  /** Members that may have another name; absent: none. */
+  /** Contract members that this account may call otherwise; absent: none. */
   readonly otherNames?: readonly OtherName[];
 }
 
-/** A column whose values the contract lists, with the record it came in. */
+/** A column whose values the contract lists, with the shape of the record that it came in. */
 interface Listed {
   readonly table: string;
   readonly column: string;
   readonly record: (value: string) => object;
 }
 
-/** A JSON column, with the record it came in. */
+/** A JSON column with members of a record, with the shape of the record that it came in. */
 interface Kept {
   readonly table: string;
   readonly column: string;
-  /** Column to sort by; larger is later. */
+  /** Column that orders the rows by age; a larger value is later. */
   readonly order: string;
   readonly record: (json: unknown) => unknown;
 }
@@ -41,13 +48,15 @@ interface Kept {
 interface Watched {
   readonly meter: () => DriftMeter;
   readonly listed?: readonly Listed[];
-  /** Columns besides `extra` of the rows themselves. */
+  /** JSON columns of the entity besides `extra` of its own rows. */
   readonly kept?: readonly Kept[];
-  /** The account may use its own member names (service.v1.members). */
+  /** Whether the account may use its own member names (service.v1.members). */
   readonly hasNames?: boolean;
 }
 
-/** Sample size for members and for distinct values; more would only cost time. */
+/**
+ * Maximum number of rows, and of distinct values, that are looked at; more would only cost time.
+ */
 const SAMPLE = 20_000;
 
 function listed(table: string, column: string, record: Listed['record']): Listed {
@@ -58,7 +67,7 @@ function withStatus(table: string): Listed {
   return listed(table, 'status', (status) => ({ status }));
 }
 
-/** Members of the lines of an order, delivery or refund that have no column. */
+/** The unmodelled members of the lines of an order, delivery or refund. */
 function linesIn(table: string, order: string, member: string): Kept {
   return { table, column: 'extra', order, record: (line) => ({ [member]: [line] }) };
 }
@@ -148,7 +157,10 @@ async function driftOf(db: Db, entity: string, watched: Watched): Promise<Entity
   return { entity, ...report, ...(names.length > 0 ? { otherNames: names } : {}) };
 }
 
-/** Drift around the rows of the latest run's documents; only the run could store it. */
+/**
+ * Drift around the rows of the documents of the latest run. A run notes it in its checkpoint,
+ * because no row has it.
+ */
 async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | undefined> {
   const run = await db
     .selectFrom('sync_run')
@@ -176,7 +188,7 @@ export async function driftOfStream(db: Db, stream: string): Promise<EntityDrift
   return found;
 }
 
-/** Sentences about what an entity sends and the contract does not know, one a member. */
+/** Describes an entity's drift in sentences, one per member or value. */
 export function describeDrift(drift: EntityDrift): string[] {
   const { entity, unknownMembers, newValues, unreadable, otherNames: others = [] } = drift;
   const counted = Object.entries({ ...unknownMembers, ...newValues });

@@ -1,7 +1,7 @@
 /**
- * Operator commands for pulls: run now, release a run that was held, changed most of its rows, or
- * has a wrong count, and read quarantined rows again. All of it is state in the database; the
- * planner sees it at its next look. Throws RefusedError when the request makes no sense.
+ * Operator commands for pulls: run a stream now; release a run that was held, changed most of its
+ * rows, or has a wrong count; read quarantined rows again. Each command changes only the database,
+ * where the planner sees it at its next look. Throws RefusedError when the request makes no sense.
  */
 import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -20,16 +20,19 @@ import { ensureState } from './run/open.ts';
 import type { SeenBy, Stream } from './stream.ts';
 
 export interface OperationsDeps extends AssessDeps {
-  /** Streams that are wanted and do not exist at the account's level, each with it. */
+  /**
+   * Streams that are configured and that the account's level lacks, each with the level that has
+   * it.
+   */
   readonly notAtLevel?: Readonly<Record<string, string>>;
   readonly streams: readonly Stream[];
-  /** Names of members at this account. */
+  /** Member names of the account. */
   readonly names?: readonly MemberName[];
-  /** Something is due. */
+  /** Wakes the planner, because a stream is due. */
   readonly wakeUp: () => void;
-  /** Called when decisions no longer wait for an accepted change. */
+  /** Called when decisions no longer wait for a mass change, because a person accepted it. */
   readonly onAccepted: () => void;
-  /** Orders are to be read again. */
+  /** Called when orders are to be read again. */
   readonly onRefetchRequested?: () => void;
 }
 
@@ -37,32 +40,35 @@ interface Deleted {
   readonly stream: string;
   readonly runId: number;
   readonly rowsDeleted: number;
-  /** The counts that were taken for right with it, for people. */
+  /** Count differences that the release accepted, in words; null: none. */
   readonly acceptedCount: string | null;
 }
 
 interface Released extends Deleted {
-  /** Whether the run counts as complete now; else the next run is due. */
+  /** Whether the run counts as complete by the release; otherwise the stream's next run is due. */
   readonly released: boolean;
-  /** Runs whose mass change the rules may use now. */
+  /** Runs whose mass change the rules may use by the release. */
   readonly changedRuns: readonly number[];
 }
 
 export interface SyncOperations {
   runNow(stream: string, full: boolean, asker: Actor): Promise<void>;
   /**
-   * Does what a run needs, named by its number or by its stream (its latest run): carries out what
-   * a suspicious run held back, lets decisions use a mass change, and takes counts for right that
-   * are off for good.
+   * Releases a run, named by its number or by its stream (then its latest run): deletes the rows
+   * that a suspicious run held back, lets decisions use a mass change, and accepts counts that are
+   * off for good.
    */
   release(which: string | number, asker: Actor, expected?: ExpectedRelease): Promise<Released>;
   /** Tells what {@link release} of the run would delete; throws what it would throw. */
   previewRelease(which: string | number): Promise<ReleasePreview>;
-  /** Reads the sources of quarantined rows again that can be understood by now. */
+  /** Reads the sources of those quarantined rows again that can be read by now. */
   retryQuarantine(asker: Actor): Promise<Retried>;
 }
 
-/** Number that a person saw before the release; another one by now is refused. */
+/**
+ * Number of rows to delete that a person saw before the release; the release is refused if it
+ * differs by now.
+ */
 interface ExpectedRelease {
   readonly deletes: number;
 }
@@ -72,13 +78,13 @@ export interface ReleasePreview {
   readonly runId: number;
   /** Rows that the release would delete (softly). */
   readonly deletes: number;
-  /** The first of their keys, in the order in which they would be deleted. */
+  /** Keys of the first rows that the release would delete. */
   readonly firstKeys: readonly string[];
-  /** Runs whose mass change the rules may use afterwards. */
+  /** Whether the release lets rules use the run's mass change. */
   readonly acceptsChange: boolean;
-  /** Counts that are taken for right with it, for people; null: none. */
+  /** Count differences that the release would accept, in words; null: none. */
   readonly acceptsCount: string | null;
-  /** Why nothing is deleted at once although a count is accepted; null: nothing is in the way. */
+  /** Reason why the release deletes nothing at once although it accepts a count; null: none. */
   readonly later: string | null;
 }
 
@@ -114,7 +120,10 @@ async function requireNotPaused({ store }: OperationsDeps, stream: string): Prom
   });
 }
 
-/** A run that was held, or one that only its counts keep from being complete. */
+/**
+ * A run that was held as suspicious, or that is partial only for its counts. Refuses other runs,
+ * and those after which the stream ran again.
+ */
 async function heldRun(db: Db | Tx, runId: number) {
   const run = await db
     .selectFrom('sync_run')
@@ -142,7 +151,10 @@ async function heldRun(db: Db | Tx, runId: number) {
   return run;
 }
 
-/** The person has spoken of the count, and seen nothing of how much would be deleted. */
+/**
+ * Refuses a release beyond the deletion guard: a person who accepts a count has not seen how much
+ * would be deleted.
+ */
 async function requireLittle(
   deps: OperationsDeps,
   stream: Stream & { readonly list: NonNullable<Stream['list']> },
@@ -155,7 +167,7 @@ async function requireLittle(
   });
 }
 
-/** Keys that a release deletes from the list. */
+/** Keys of the rows that a release deletes from the stream's main list. */
 async function missingOf(
   deps: OperationsDeps,
   stream: Stream,
@@ -175,7 +187,7 @@ async function missingOf(
   return diff.missing;
 }
 
-/** A held run with its stream and the counts that are off. */
+/** A held run, with its stream and the count differences that it stored. */
 async function heldOf(deps: OperationsDeps, runId: number) {
   const run = await heldRun(deps.store.db, runId);
   const off = run.outcome === 'partial' ? countsOffIn(run.count_off) : undefined;
@@ -184,7 +196,7 @@ async function heldOf(deps: OperationsDeps, runId: number) {
   return { run, off, stream, seenBy };
 }
 
-/** Keys that a release would delete, those of the main list first. */
+/** Keys of the rows that a release would delete, those of the main list first. */
 async function keysToDelete(
   deps: OperationsDeps,
   { stream, seenBy, off }: Omit<Awaited<ReturnType<typeof heldOf>>, 'run'>,
@@ -217,8 +229,8 @@ async function releaseHeld(
   const held = await heldOf(deps, runId);
   if (expected) await requireExpected(deps, held, expected);
   const { run, off, stream, seenBy } = held;
-  // Asked again wherever something is changed: a run may have begun since, and what it has seen and
-  // found unchanged carries no mark of it.
+  // This check is repeated in each transaction of the release: a run may have begun since, and rows
+  // that it found unchanged carry no mark of it.
   const check = (tx: Tx): Promise<unknown> => heldRun(tx, runId);
   const { list, others = [] } = stream;
   const missing = await missingOf(deps, stream, seenBy, off);
@@ -229,7 +241,7 @@ async function releaseHeld(
   }
   return store.transaction(async (tx) => {
     await check(tx);
-    // Also those of a try before that was cut off.
+    // The run's count also has rows that an earlier, interrupted try of the release deleted.
     const { rows_deleted: rowsDeleted } = await tx
       .updateTable('sync_run')
       .set({
@@ -263,7 +275,10 @@ async function releaseHeld(
 
 const NEEDS_LOOK = new Set(['sync.beyond_deletion_guard', 'sync.rows_twice']);
 
-/** Takes the counts alone where deleting at once would be too much: the next run looks again. */
+/**
+ * Releases a run that is partial for its counts. Where deleting at once would be too much, only the
+ * counts are accepted, and the next run decides on the rows.
+ */
 async function releaseCounted(
   deps: OperationsDeps,
   runId: number,
@@ -292,7 +307,7 @@ async function releaseKind(
   return released;
 }
 
-/** The run that a release is about, and the parts of it that wait for a person. */
+/** The run that a release names, and the parts of it that wait for a person. */
 async function waitingRun(deps: OperationsDeps, named: string | number) {
   const { db } = deps.store;
   const which = String(named);
@@ -307,7 +322,7 @@ async function waitingRun(deps: OperationsDeps, named: string | number) {
   const { stream, outcome } = run;
   const isChanged = run.change_guard === 'open';
   const isOff = outcome === 'partial' && countsOffIn(run.count_off) !== undefined;
-  // The held rows come first: where they are refused, nothing at all is accepted.
+  // Held rows are released before a change is accepted: if they are refused, nothing is accepted.
   const isHeld = outcome === 'suspicious' || isOff || !isChanged;
   return { stream, runId, isChanged, isOff, isHeld };
 }
@@ -328,7 +343,7 @@ async function release(
   return { ...released, changedRuns: runIds };
 }
 
-/** Keys that a person is shown. */
+/** Number of keys to delete that a person is shown. */
 const FIRST_KEYS = 20;
 
 async function previewRelease(

@@ -1,21 +1,24 @@
 /**
  * Suggests renamed members of variants: a contract member that no row has, while every row has an
- * unknown one. Only a person can confirm the pair (service.v1.members).
+ * unknown one. Only a person can confirm such a pair (service.v1.members).
  */
 import { sql } from 'kysely';
 import { nearestName } from '../lib/nearest.ts';
 import type { Db } from '../store/store.ts';
 
 export interface OtherName {
-  /** Path in the contract. */
+  /** Path of the member in the contract. */
   readonly ours: string;
-  /** Paths that every row has; only the similar one, if there is one. */
+  /** Paths of unknown members that every row has; only the similar one, if there is one. */
   readonly theirs: readonly string[];
-  /** Line for the configuration. */
+  /** Line for the configuration that confirms the suggested pair. */
   readonly setting: string;
 }
 
-/** Members that every variant has when details are shown at all. */
+/**
+ * Columns of a variant whose members every variant has when details are shown at all, with their
+ * paths.
+ */
 const NEEDED: Readonly<Record<string, string>> = {
   style_no: 'details.styleNo',
   style_name: 'details.styleName',
@@ -44,8 +47,8 @@ function commonStart(a: string, b: string): number {
 }
 
 /**
- * Finds the similar path: `style_number` for `styleNo`; equal apart from joined, shortened or
- * mistyped words.
+ * Finds the path that is similar to the contract's: equal apart from joined, shortened or mistyped
+ * words, as `style_number` for `styleNo`.
  */
 function alike(ours: string, theirs: readonly string[]): string | undefined {
   const own = folded(ours);
@@ -61,7 +64,7 @@ function alike(ours: string, theirs: readonly string[]): string | undefined {
   return isOne ? others.get(first.other) : undefined;
 }
 
-/** Describes the choice for a person. */
+/** Describes for a person which unknown members may stand for the missing one. */
 export function describeOtherName({ ours, theirs }: OtherName): string {
   return `${ours} never comes, and every row has ${theirs.join(', ')}`;
 }
@@ -80,7 +83,10 @@ function otherName(path: string, candidates: readonly string[]): OtherName | und
   return { ours: path, theirs, setting };
 }
 
-/** `unknown` counts, per member without a column, how many of the latest `sample` rows have it. */
+/**
+ * Suggests names for members that no row has. `unknown` counts, per member without a column, how
+ * many of the latest `sample` rows have it.
+ */
 export async function otherNames(
   db: Db,
   table: string,

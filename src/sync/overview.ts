@@ -5,31 +5,33 @@ import type { Db } from '../store/store.ts';
 import type { RunOutcome, Tables } from '../store/tables.ts';
 import { nextRunAfter } from './schedule.ts';
 
-/** Number of upcoming times shown per schedule. */
+/** Number of upcoming runs shown per schedule. */
 const NEXT_TIMES = 3;
 
 /** Configuration of a stream that the overview shows. */
 interface StreamSettings {
-  /** Cron pattern, UTC. */
+  /** Cron pattern of the stream's runs, in UTC. */
   readonly schedule: string;
-  /** Maximum age of the data, ms. */
+  /** Maximum age of the stream's data, ms. */
   readonly freshness: number;
 }
 
 export interface StreamOverview {
   readonly stream: string;
   readonly paused: boolean;
-  /** Epoch ms. */
+  /** Time at which the stream's next run is due, epoch ms. */
   readonly dueAt: number;
-  /** Level of the account that lacks the stream; null: the level has it. */
+  /** Level of the account, which lacks the stream; null: the level has the stream. */
   readonly notAtLevel: string | null;
-  /** Null: switched off, or not at the account's level. */
+  /**
+   * Cron pattern of the stream's runs; null: it is switched off, or the account's level lacks it.
+   */
   readonly schedule: string | null;
-  /** Next times of the schedule, epoch ms, without jitter. */
+  /** Next times that the schedule names, epoch ms, without jitter. */
   readonly nextTimes: readonly number[];
-  /** Maximum age of the data; null: no limit is known. */
+  /** Maximum age of the stream's data, ms; null: no limit is known. */
   readonly freshnessMs: number | null;
-  /** The data is older than that. */
+  /** Whether the stream's data is older than its maximum age. */
   readonly stale: boolean;
   readonly completeAt: number | null;
   readonly completeRows: number | null;
@@ -105,7 +107,8 @@ export async function listStreams(
 function overviewOf(row: Selectable<Tables['sync_run']>) {
   return {
     runId: row.run_id,
-    // Increases with each start of a read; a later start knows better.
+    // The number increases with each start of a read; of two reads of a row, the one that started
+    // later is right.
     generation: row.read_seq,
     stream: row.stream,
     cause: row.cause,
@@ -119,7 +122,7 @@ function overviewOf(row: Selectable<Tables['sync_run']>) {
     deleted: row.rows_deleted,
     held: row.rows_held,
     drastic: row.rows_drastic,
-    // State of the change guard (docs/internals/pulls.md).
+    // State of the change guard for this run (docs/internals/pulls.md).
     changes: row.change_guard,
     quarantined: row.rows_quarantined,
     bytes: row.bytes,
@@ -136,12 +139,12 @@ export type RunOverview = ReturnType<typeof overviewOf>;
 export interface RunFilter {
   readonly stream?: string | undefined;
   readonly outcome?: RunOutcome | undefined;
-  /** Runs with smaller numbers only. */
+  /** Limits the list to runs with a smaller number; undefined: no limit. */
   readonly before?: number | undefined;
   readonly limit: number;
 }
 
-/** Runs that fit, the latest first. */
+/** Runs that match the filter, the latest first. */
 export async function findRuns(
   db: Db,
   { stream, outcome, before, limit }: RunFilter,
@@ -154,25 +157,25 @@ export async function findRuns(
   return rows.map(overviewOf);
 }
 
-/** Runs that figures are made of. */
+/** Number of a stream's last ended runs from which its figures are computed. */
 const FIGURE_RUNS = 50;
 
 export interface RunFigures {
-  /** Ended runs by outcome. */
+  /** Number of ended runs by outcome. */
   readonly outcomes: Readonly<Record<string, number>>;
-  /** Duration of complete runs, ms: the middle, and the longest but the slowest twentieth. */
+  /** Median and 95th percentile of the duration of complete runs, ms; null: none was complete. */
   readonly p50Ms: number | null;
   readonly p95Ms: number | null;
-  /** Over the complete runs together; null: nothing was read, or in no time. */
+  /** Rows per second over all complete runs together; null: nothing was read, or in no time. */
   readonly rowsPerSecond: number | null;
 }
 
-/** Value that this share of the sorted values does not exceed. */
+/** The value that this share of the sorted values does not exceed; null: there are no values. */
 function quantile(sorted: readonly number[], share: number): number | null {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? null;
 }
 
-/** Figures of the last 50 ended runs of a stream. */
+/** Computes the figures of a stream from its last {@link FIGURE_RUNS} ended runs. */
 export async function readRunFigures(db: Db, stream: string): Promise<RunFigures> {
   const runs = await db
     .selectFrom('sync_run')
@@ -208,9 +211,12 @@ export async function readRun(db: Db, runId: number): Promise<RunOverview | unde
 
 export interface RunProgress {
   readonly run: RunOverview;
-  /** Rows of the stream's last complete run, as an estimate. */
+  /**
+   * Rows of the stream's last complete run, as an estimate of the run's length; null: none was
+   * complete.
+   */
   readonly rowsBefore: number | null;
-  /** Reason for its postponement. */
+  /** Reason why the run was postponed; null: it was not. */
   readonly lastError: string | null;
 }
 
@@ -234,7 +240,7 @@ export async function readProgress(
   const [run] = await findRuns(db, { stream, limit: 1 });
   if (!state || !run || state.requested !== null) return { progress: undefined, isAlive };
   const { complete_rows: rowsBefore } = state;
-  // A stream is due while its run is in progress, and an error is then the previous run's.
+  // While its run is in progress, a stream is due, and the stored error is that of an earlier run.
   const lastError = state.due_at > now ? state.last_error : null;
   return { progress: { run, rowsBefore, lastError }, isAlive };
 }

@@ -1,5 +1,5 @@
 /**
- * Runs each stream when it is due. Due times live in the database, so that a stream that missed its
+ * Runs each stream when it is due. Due times are in the database, so that a stream that missed its
  * time while the daemon was down runs once at the start; the cron pattern only gives the next time.
  * Streams run concurrently and never wait for each other.
  */
@@ -18,12 +18,15 @@ import { lookAgainAfterUpgrade } from './upgrade.ts';
 
 export interface PlannedStream {
   readonly stream: Stream;
-  /** Cron pattern, UTC. */
+  /** Cron pattern of the stream's runs, in UTC. */
   readonly schedule: string;
   readonly jitterMs: number;
-  /** Milliseconds between runs; while it returns a number, the schedule is ignored. */
+  /**
+   * Gives the milliseconds between two runs, and then the schedule is ignored; undefined: the
+   * schedule applies.
+   */
   readonly pace?: (() => number | undefined) | undefined;
-  /** Due at every start, because events before it went unheard. */
+  /** Whether the stream is due at every start, because events before the start went unheard. */
   readonly atStart?: boolean | undefined;
 }
 
@@ -40,18 +43,21 @@ export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   /** Member names of the account. */
   readonly names?: readonly MemberName[] | undefined;
   readonly onRunEnded: (result: RunResult) => void;
-  /** False while nothing may be pulled; due streams then wait. */
+  /** Tells whether the stream may be pulled; while it may not, a due stream waits. */
   readonly mayPull: (stream: string) => boolean;
 }
 
 export interface Planner {
   readonly name: string;
-  /** Looks at the due times and pauses again at once. */
+  /** Makes the planner look at the due times and pauses at once. */
   wakeUp(): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Sleeps are short, so that a suspended machine or a clock step delays nothing for long. */
+/**
+ * Longest sleep in milliseconds; it is short, so that a suspended machine or a clock step delays
+ * nothing for long.
+ */
 const SLEEP_MS_MAX = 30_000;
 const FAR_FUTURE_MS = 10 * 365 * 86_400_000;
 
@@ -82,7 +88,7 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
     .execute();
 }
 
-/** Applies a tighter schedule: nothing is due later than the schedule says. */
+/** Applies a schedule that was made tighter: no stream stays due later than its schedule says. */
 async function planAgain(deps: PlannerDeps): Promise<void> {
   for (const planned of deps.streams) {
     const due_at = nextDue(deps, planned);
@@ -96,7 +102,7 @@ async function planAgain(deps: PlannerDeps): Promise<void> {
 }
 
 /**
- * Retries a stream that failed unexpectedly soon, with the waits of a failed pull. Throws when even
+ * Postpones a stream whose run threw unexpectedly, by the waits of a failed pull. Throws when even
  * the database fails.
  */
 async function putOff(deps: PlannerDeps, planned: PlannedStream, error: Error): Promise<void> {
@@ -122,7 +128,8 @@ async function runOne(
   openedAt: number,
   signal: AbortSignal,
 ): Promise<void> {
-  // A resumed run from before the start has not seen what happened while nobody listened.
+  // A run that was resumed from before the start did not see what happened while nobody listened,
+  // so the stream is due again at once.
   const isBehind = (startedAt: number): boolean => planned.atStart === true && startedAt < openedAt;
   const dueAt = (startedAt: number): number =>
     isBehind(startedAt) ? deps.clock.now() : nextDue(deps, planned);
@@ -137,7 +144,7 @@ async function runOne(
   }
 }
 
-/** Streams that do not run now, each with its due time. */
+/** Streams that do not run now and may be pulled, each with its due time. */
 async function idleStreams(
   deps: PlannerDeps,
   running: ReadonlyMap<string, unknown>,
@@ -151,7 +158,7 @@ async function idleStreams(
     const { name } = planned.stream;
     const state = states.find((row) => row.stream === name);
     if (!state || running.has(name) || !deps.mayPull(name)) return [];
-    // Applies a shorter pace at once instead of after the longer one.
+    // A shorter pace applies at once instead of after the longer one.
     const pace = state.failures > 0 ? undefined : planned.pace?.();
     const paced = (state.started_at ?? state.due_at) + (pace ?? Infinity);
     return [{ planned, dueAt: Math.min(state.due_at, paced) }];
@@ -175,7 +182,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
       await bringForward(deps);
       await planAgain(deps);
       const running = new Map<string, Promise<void>>();
-      // Ends the runs also when the planner fails, because two planners must never run at once.
+      // If the planner itself fails, its runs end, because two planners must never run at once.
       const broken = new AbortController();
       const stop = AbortSignal.any([signal, broken.signal]);
       let failure: { readonly error: unknown } | undefined;
@@ -194,12 +201,12 @@ export function createPlanner(deps: PlannerDeps): Planner {
       try {
         while (!signal.aborted && !failure) {
           wake = new AbortController();
-          // Follows a clock that was set back, so that new runs do not seem to start before the
-          // daemon.
+          // A clock that was set back takes the time of the start along, so that new runs do not
+          // seem to begin before it.
           openedAt = Math.min(openedAt, clock.now());
           const idle = await idleStreams(deps, running);
-          // Read once: a stream that becomes due in between would be neither started nor waited
-          // for.
+          // The time is read once: a stream that becomes due between two readings would be neither
+          // started nor waited for.
           const now = clock.now();
           for (const { planned, dueAt } of idle) if (dueAt <= now) begin(planned);
           const waits = idle.map(({ dueAt }) => dueAt - now).filter((ms) => ms > 0);
@@ -215,16 +222,19 @@ export function createPlanner(deps: PlannerDeps): Planner {
   };
 }
 
-// Requests an early pull of a stream that something waits for; pauses still apply.
+// Something may wait for a stream and request an early pull of it; pauses still apply.
 
 interface RunRequestDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Wakes the planner. */
+  /** Wakes the planner, so that it starts the requested pull. */
   readonly wakeUp: () => void;
 }
 
-/** Minimum interval, so that a long list is not pulled over and over for callers that wait. */
+/**
+ * Minimum milliseconds between two requested pulls, so that waiting callers do not pull a long list
+ * over and over.
+ */
 const AT_MOST_EVERY_MS = 900_000;
 
 export async function requestRun(

@@ -1,7 +1,7 @@
 /**
  * Retries quarantined rows after an upgrade or on request. A row that can be read now may be
- * outdated, so it is not written: it leaves the quarantine and its source is read again (its order,
- * or its stream with every row compared).
+ * outdated, so it is not written: it leaves the quarantine, and its source is read again (its
+ * order, or its stream with every row compared).
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
@@ -51,7 +51,7 @@ const SOURCES: Readonly<Record<string, Source>> = {
   country: { schema: resourceSchemas.country, stream: 'countries' },
 };
 
-/** Entities that a stream delivers; both order streams deliver those of orders. */
+/** Entities whose rows a stream delivers; both order streams deliver those of orders. */
 export function entitiesOfStream(stream: string): readonly string[] {
   const own = stream === 'orders' || stream === 'ordersFull' ? undefined : stream;
   return Object.entries(SOURCES)
@@ -59,7 +59,7 @@ export function entitiesOfStream(stream: string): readonly string[] {
     .map(([entity]) => entity);
 }
 
-/** Caches the compiled readers. */
+/** Caches the compiled readers of the sources, because compiling is slow. */
 function createReaders(names: readonly MemberName[]): (source: Source) => ReadRow<unknown> {
   const readVariant = variantReader(names);
   const readers = new Map<z.ZodType, ReadRow<unknown>>();
@@ -71,7 +71,7 @@ function createReaders(names: readonly MemberName[]): (source: Source) => ReadRo
   };
 }
 
-/** Rows per transaction. */
+/** Number of quarantined rows that one transaction retries. */
 const SLICE = 200;
 
 interface Understood {
@@ -136,7 +136,7 @@ export async function retryQuarantine(
     const last = rows.at(-1);
     if (!last || rows.length < SLICE) return { understood, left };
     after = last.id;
-    // The driver is synchronous: yields, so that the listener gets its turn.
+    // The database driver is synchronous, so the event loop gets a turn for the listener.
     await nextTurn();
   }
 }

@@ -54,7 +54,7 @@ export type ReadDelivery = (
   request: Omit<OrderRequest, 'refunds'>,
 ) => Promise<SalesOrderDelivery>;
 
-/** Lists read with an order besides its deliveries. */
+/** Lists that are read with an order besides its deliveries. */
 export interface ReadAlso {
   readonly refunds: boolean;
   readonly pendingRefunds: boolean;
@@ -76,7 +76,10 @@ function isForeign(error: unknown): error is RefusedError {
   return error instanceof RefusedError && FOREIGN.has(error.code);
 }
 
-/** Turns an error page of an intermediary into a retry, because it does not refuse the order. */
+/**
+ * Turns an intermediary's error page into an error that is retried, because it does not refuse the
+ * order.
+ */
 function unlessForeign(error: unknown): never {
   if (!isForeign(error)) throw error;
   throw new RetryLaterError(error.code, error.message, { cause: error });
@@ -101,14 +104,17 @@ function createPartReader(
   call: BelowOptions & { readonly order: Promise<Read<SalesOrder>> },
 ) {
   /**
-   * Notes that a list is missing; waits for the order, because only an answered order makes that
-   * evidence.
+   * Notes that the account lacks a list below orders, once the order itself was answered: only that
+   * makes the missing list evidence.
    */
   const missing = async (capability: Capability, error: Error): Promise<undefined> => {
     await call.order;
     await levels.missing(capability, error, String(orderId));
   };
-  /** Accepts a 404 as an empty list, unless the order must have rows. */
+  /**
+   * Takes a 404 in place of a list as an empty list, unless the order's status says that it has
+   * rows.
+   */
   const unlessMissing = async <T>(list: Listing<T>): Promise<Listing<T> | undefined> => {
     if (!list.isUnknown) await levels.answered('orderParts');
     else if (HAS_DELIVERIES.test((await call.order).value.status ?? '')) {
@@ -133,7 +139,10 @@ function createPartReader(
       return list && unlessMissing(list);
     },
     refunds: () => part(() => v1.refunds(orderId, call)),
-    /** Skips a list that is empty with a 404 when the refunds are empty without one. */
+    /**
+     * Reads the pending refunds. They count as missing when they are answered with a 404 while an
+     * empty list of refunds is not.
+     */
     async pendingRefunds(refunds: Promise<Listing<unknown> | undefined>) {
       if (!levels.isThere('pendingRefunds')) return undefined;
       const list = await v1.pendingRefunds(orderId, call).catch((error: unknown) => {
@@ -151,7 +160,7 @@ function createPartReader(
 
 /**
  * Reads the lists of an order. An account without such a list does not block the order: the lack is
- * noted, and once sure the list counts as not read.
+ * noted, and once it is certain the list counts as not read.
  */
 async function readBelow(
   deps: OrderReaderDeps,
@@ -170,10 +179,12 @@ async function readBelow(
   return { deliveries, refunds, pendingRefunds };
 }
 
-/** Maximum age of a cached answer; older ones are no current reading. */
+/**
+ * Maximum age in milliseconds of an answer from a cache; an older one does not count as a reading.
+ */
 const AGE_MS_MAX = 60_000;
 
-/** Time as of which all answers are valid; throws when that is too long ago. */
+/** Time at which all answers of the read were true; throws when that is too long ago. */
 function oldestOf(
   orderId: number,
   startedAt: number,
@@ -203,12 +214,12 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       reading,
       readBelow(deps, orderId, { ...call, order: reading }, wanted),
     ]);
-    // Compensates for a short cache age; older answers were refused above.
+    // Answers from a cache date the read back by their age; too old ones were refused above.
     const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
     const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
     await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-      // `clearResolvedQuarantine` keeps rows quarantined at this very time.
+      // `clearResolvedQuarantine` keeps rows that were quarantined at this very time.
       const wholeRead = { source: '', startedAt: provenance.at, orderId };
       const keep = async <T>(
         definition: EntityDefinition,
@@ -230,8 +241,8 @@ export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
       await keep(REFUND, refunds, writeRefunds, (row) => row.orderRefundId);
       const pendingIdOf = (row: PendingRefund) => row.pendingRefundId;
       await keep(PENDING_REFUND, pendingRefunds, writePendingRefunds, pendingIdOf);
-      // Uses the start of the read, because a slow answer is no newer and a sweep must not rely on
-      // it.
+      // The order counts as read at the start of the read, because a slow answer is no newer and a
+      // sweep must not rely on it.
       if (wanted) await noteDetailsRead(tx, orderId, oldest);
     });
     const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);

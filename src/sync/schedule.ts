@@ -8,10 +8,12 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Any such span has a 29th of February on each day of the week. */
+/**
+ * Span that is searched for a time: any 41 years have a 29th of February on each day of the week.
+ */
 const SEARCH_MS_MAX = 41 * 366 * DAY_MS;
 
-/** Times of day that a pattern names, in milliseconds since midnight, ascending. */
+/** Times of day that a cron pattern names, in milliseconds since midnight, ascending. */
 function* timesOfDay(fields: ReturnType<typeof parse>): Generator<number> {
   const inOrder = (values: readonly number[]): number[] => [...values].sort((a, b) => a - b);
   const minutes = inOrder(fields.minute);
@@ -23,7 +25,7 @@ function* timesOfDay(fields: ReturnType<typeof parse>): Generator<number> {
   }
 }
 
-/** First time after `after` (epoch ms) that the pattern names, if any. */
+/** First time after `after` (epoch ms) that the cron pattern names, if any. */
 export function nextRunAfter(pattern: string, after: number): number | undefined {
   const fields = parse(pattern);
   const [first = 0] = timesOfDay(fields);
@@ -31,7 +33,7 @@ export function nextRunAfter(pattern: string, after: number): number | undefined
   try {
     const today = Math.floor(after / DAY_MS) * DAY_MS;
     for (let day = today; day - after <= SEARCH_MS_MAX; day += DAY_MS) {
-      // Matching is slow: once per day of a named month is enough.
+      // Matching a pattern is slow: once per day of a named month is enough.
       if (!fields.month.includes(new Date(day).getUTCMonth() + 1)) continue;
       if (!task.match(new Date(day + first))) continue;
       for (const time of timesOfDay(fields)) if (day + time > after) return day + time;
@@ -48,7 +50,7 @@ function two(value: number): string {
   return String(value).padStart(2, '0');
 }
 
-/** Step that a list of values has throughout its range; undefined: it is uneven. */
+/** Constant step between values that cover their whole range; undefined: the steps differ. */
 function stepOf(values: readonly number[], range: number): number | undefined {
   if (values.length < 2) return undefined;
   const [first = 0, second = 0] = values;
@@ -64,7 +66,7 @@ function daysOf({ dayOfWeek }: ReturnType<typeof parse>): string {
   return `, on ${days.map((day) => WEEKDAYS[day]).join(', ')}`;
 }
 
-/** Minutes of the hours, in words; undefined: too many to name. */
+/** Describes the minutes of the hours in words; undefined: too many to name. */
 function timesInWords(minutes: readonly number[], hours: readonly number[]): string | undefined {
   const [minute = 0, hour = 0] = [minutes[0], hours[0]];
   const minuteStep = minutes.length === 60 ? 1 : stepOf(minutes, 60);
@@ -81,7 +83,10 @@ function timesInWords(minutes: readonly number[], hours: readonly number[]): str
   return `each day at ${hours.map((one) => `${two(one)}:${two(minute)}`).join(', ')}`;
 }
 
-/** The pattern in words, times in UTC; the pattern itself where words would be longer. */
+/**
+ * Describes the cron pattern in words, with times in UTC. Gives the pattern itself where words
+ * would be longer.
+ */
 export function describeSchedule(pattern: string): string {
   const fields = parse(pattern);
   const inOrder = (values: readonly number[]): number[] =>

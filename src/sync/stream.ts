@@ -1,6 +1,7 @@
 /**
  * A stream is one kind of data that is pulled on a schedule. It passes its pages to the run and
- * states at the end what it can prove; the run decides what follows.
+ * states at the end what it can prove; the run decides what follows. A new stream begins in
+ * `daemon/streams.ts`, which lists them and says what else belongs to one.
  */
 import type { CallOptions } from '../client/calls.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';

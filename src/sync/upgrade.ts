@@ -1,16 +1,19 @@
-/** Rereads data when a new program version or setting reads the service differently. */
+/** Reads data again when a new program version or setting reads the service's answers otherwise. */
 import { invalidateDigests } from '../mirror/list.ts';
 import { readState, writeState } from '../store/state.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
 
-/** Raise it when a schema of the client or a column of the mirror changes. */
+/**
+ * Version of how answers are read; to be raised when a schema of the client or a column of the
+ * mirror changes.
+ */
 export const READING_VERSION = '1';
 const READING_KEY = 'reading_version';
 
 /**
- * After an upgrade or a change of member names (service.v1.members), retries quarantined rows and
- * forgets all digests, because the same bytes may be read differently. Returns whether there was a
- * reason.
+ * Retries quarantined rows and forgets all digests after an upgrade or a change of member names
+ * (service.v1.members), because the same bytes may be read otherwise now. Returns whether there was
+ * a reason.
  */
 export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   const { store, clock, names = [] } = deps;

@@ -1,12 +1,15 @@
-/** Upkeep of the pulls' tables: old runs go, times follow the clock, a restore pulls everything. */
+/**
+ * Upkeep of the tables of pulls: old runs are deleted, times are corrected when the clock was set
+ * back, and every stream is pulled in full after a restore.
+ */
 import { sql } from 'kysely';
 import type { Tx } from '../store/store.ts';
 import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '../store/upkeep.ts';
 
 /**
- * Keeps the runs that a stream goes on from or that a person may still release: open ones, the last
- * of each stream, and those whose changes nobody has accepted yet. So few never fill a slice, which
- * would end all deleting.
+ * Deletes old runs. Runs stay from which a stream continues or which a person may still release:
+ * open ones, the last of each stream, and those whose changes nobody has accepted yet. These are
+ * too few to fill a slice, which would end all deleting.
  */
 export async function deleteOldRuns(tx: Tx, before: number): Promise<number> {
   const isLast = sql`select last_run_id from stream_state where last_run_id is not null`;
@@ -17,7 +20,10 @@ export async function deleteOldRuns(tx: Tx, before: number): Promise<number> {
   return Number(numAffectedRows ?? 0);
 }
 
-/** Lists read before such a time are fresh for nobody: no reject may rest on older ones. */
+/**
+ * Milliseconds by which lists are made older when nobody saw the clock step: too old for a reject
+ * to rest on them.
+ */
 const UNWATCHED_MS = 7 * 86_400_000;
 
 export const syncClockStep: ClockStepHandler = {

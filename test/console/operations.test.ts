@@ -1,6 +1,9 @@
 /** Pulls, events and the system through HTTP: what is shown, who may act, what the audit keeps. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Secret } from '../../src/lib/secret.ts';
+import { writePlaneStatus } from '../../src/plane/status-file.ts';
 import { until, WITH_STOCK } from '../support/house.ts';
 import {
   auditOf,
@@ -32,7 +35,10 @@ beforeAll(async () => {
   ];
   house = await startConsole({
     held: 1,
-    settings: WITH_STOCK,
+    settings: [
+      ...WITH_STOCK,
+      { path: 'plane.url', value: new Secret('plane.url', 'postgresql://127.0.0.1:9/plane') },
+    ],
     atEnd,
     written: { ...written, settings },
   });
@@ -287,6 +293,30 @@ describe('the pages of the system', () => {
       storage: { mirrorBytes: expect.any(Number), schema: 1, resting: null },
     });
     expect((await vera.get('/system.csv')).text).toContain('mirrorBytes,');
+  });
+
+  it('have a line for the copy in PostgreSQL, with its state, its lag and what to do', async () => {
+    const line = async () => {
+      const { text } = await vera.get('/system');
+      const [, told = ''] = /Copy in PostgreSQL<\/dt>\s*<dd>(.*?)<\/dd>/s.exec(text) ?? [];
+      return told.replaceAll(/<[^>]+>/g, '');
+    };
+    expect(await line()).toMatch(
+      /^there is no copy: .*\(account main\): selvedge plane init; then/,
+    );
+    const { dataDir, instance: account } = house.config;
+    const told = { at: systemClock().now(), account, seq: 5, ledgerSeq: 5 };
+    writePlaneStatus(dataDir, { ...told, state: 'following', lagMs: 0 });
+    expect(await line()).toBe(`follows, 0ms behind (account ${account})`);
+    const error = { code: 'x', message: 'PostgreSQL: no password', hint: 'check plane.url' };
+    writePlaneStatus(dataDir, { ...told, state: 'waiting', lagMs: 7_200_000, error });
+    expect(await line()).toMatch(
+      /^waits, 2h\b.* behind: PostgreSQL: no password .*: check plane\.url$/,
+    );
+    expect((await vera.get('/system.csv')).text).toMatch(/^plane_lag_ms,72\d{5}\r?$/m);
+    expect((await vera.get('/system.json')).json).toMatchObject({
+      plane: { state: 'waiting', isLate: true },
+    });
   });
 
   it('have the findings of the doctor, without the network', async () => {

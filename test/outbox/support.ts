@@ -186,7 +186,9 @@ export async function createBench(): Promise<Bench> {
         clock: { ...guard.clock, sleep: counted.sleep },
         random: seededRandom(3),
         log: bench.log,
-        kinds: ['delivery_status', 'style', 'order'].map((kind) => ({ ...kindOf(bench), kind })),
+        kinds: (['delivery_status', 'style', 'order'] as const).map((kind) => {
+          return { ...kindOf(bench), kind };
+        }),
         limits: { ...LIMITS, ...bench.limits },
         ...{ reconcileAfterMs: QUIET_MS, processStartedAt },
         pauses: { mark: () => String(pauses), followFiles: async () => undefined },

@@ -1,15 +1,18 @@
 import { copyFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Connect } from '../../src/plane/postgres.ts';
 import { createSink } from '../../src/plane/sink.ts';
+import { createSource } from '../../src/plane/source.ts';
 import { planeStatus } from '../../src/plane/status.ts';
 import { readPlaneStatus } from '../../src/plane/status-file.ts';
 import type { TableVerdict } from '../../src/plane/verify.ts';
 import { addLedgerFeed, ledgerFeedState, removeLedgerFeed } from '../../src/store/ledger-feed.ts';
+import { temporaryStore } from '../support/store.ts';
 import { churnOnce, deleteEntriesBefore } from './churn.ts';
 import { type PlaneHouse, planeHouse, startPglite } from './support.ts';
 import { ALL_CONTENT, SCHEMA } from './world.ts';
@@ -177,6 +180,65 @@ describe('the plane, in PGlite', () => {
     await expect(other.pass()).rejects.toMatchObject({ code: 'plane.other_sink' });
     expect(readPlaneStatus(dataDir)).toMatchObject({ state: 'waiting' });
     expect((await other.pass()).did).toBe('followed');
+    expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('is not put right in turn by the sinks of a mirror and of its copy elsewhere', async () => {
+    const clock = manualClock();
+    const connect = await startPglite();
+    const house = await planeHouse({ connect, clock, seed: 12 });
+    await changeALot(house);
+    await house.settle();
+    const copy = await temporaryStore(clock);
+    await copy.close();
+    await sql`vacuum into ${`${copy.path}.copy`}`.execute(house.store.db);
+    renameSync(`${copy.path}.copy`, copy.path);
+    const elsewhere = new Database(copy.path);
+    elsewhere.exec(`insert into change (at, entity, key, op, diff, cause)
+      values (1, 'stock_variant', 'x', 'delete', '{}', 'x')`);
+    elsewhere.close();
+    const source = createSource({ path: copy.path, busyTimeoutMs: 5_000, content: ALL_CONTENT });
+    onTestFinished(() => source.close());
+    const dataDir = dirname(copy.path);
+    copyFileSync(join(house.dataDir, 'plane-status.json'), join(dataDir, 'plane-status.json'));
+    const settings = { account: 'acme', schema: SCHEMA, everyMs: 1_000, dataDir };
+    const other = createSink({ source, connect, settings, clock, log: silentLogger() });
+    for (let round = 0; round < 3; round += 1) {
+      await changeALot(house, 10);
+      expect(await house.settle()).toEqual(['followed', 'nothing']);
+      await expect(other.pass()).rejects.toMatchObject({
+        code: 'plane.other_sink',
+        message: expect.stringContaining(house.dataDir),
+        hint: expect.stringContaining('end the other'),
+      });
+    }
+    expect(await wrongTables(house)).toEqual([]);
+    // Half a minute later the first one has ended, and this one is in its place.
+    const client = await connect();
+    await client.query("update plane_cursor set touched_at = touched_at - interval '30 s'");
+    expect((await other.pass()).did).toBe('reconciled');
+    await expect(house.sink.pass()).resolves.toMatchObject({ did: 'nothing' });
+    await clock.advance(20_000);
+    await expect(house.sink.pass()).rejects.toMatchObject({ code: 'plane.other_sink' });
+    await expect(house.sink.pass()).rejects.toMatchObject({ code: 'plane.other_sink' });
+    expect((await other.pass()).did).toBe('nothing');
+  });
+
+  it('is compared at once by a process that takes the place of the one before', async () => {
+    const clock = manualClock();
+    const house = await planeHouse({ connect: await startPglite(), clock, seed: 13 });
+    await changeALot(house);
+    const backup = `${house.store.path}.backup`;
+    await sql`vacuum into ${backup}`.execute(house.store.db);
+    await changeALot(house);
+    await house.settle();
+    await clock.advance(10_000);
+    await house.sink.pass();
+    putBack(house.store.path, backup);
+    const { source, connect, dataDir } = house;
+    const settings = { account: 'acme', schema: SCHEMA, everyMs: 1_000, dataDir };
+    const next = createSink({ source, connect, settings, clock, log: silentLogger() });
+    expect((await next.pass()).did).toBe('reconciled');
     expect(await wrongTables(house)).toEqual([]);
   });
 

@@ -7,7 +7,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { runPlane } from '../../src/daemon/plane.ts';
 import { serviceManager } from '../../src/daemon/systemd/manager.ts';
 import { systemClock } from '../../src/lib/clock.ts';
-import { isJsonObject } from '../../src/lib/json.ts';
+import { isJsonObject, type JsonObject } from '../../src/lib/json.ts';
 import { createLogger, type Logger } from '../../src/lib/log.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
@@ -27,17 +27,19 @@ export interface CellParts {
   /** Address of PostgreSQL. */
   readonly url: string;
   readonly settings?: readonly Setting[];
+  /** Further sections of the file, which the commands and the copy's process read. */
+  readonly written?: JsonObject;
   readonly atEnd?: AtEnd;
 }
 
 /** The configuration file of a house, with a plane. */
-function addPlane(file: string, account: string, url: string): void {
+function addPlane(file: string, account: string, url: string, more: JsonObject): void {
   const secret = `${file}.plane-url`;
   writeFileSync(secret, url, { mode: 0o600 });
   const written: unknown = parse(readFileSync(file, 'utf8'));
   if (!isJsonObject(written)) throw new Error('the configuration is no map');
   const plane = { url: { file: secret }, every: '100ms' };
-  writeFileSync(file, stringify({ ...written, instance: account, plane }));
+  writeFileSync(file, stringify({ ...written, ...more, instance: account, plane }));
 }
 
 function linesOf(): { readonly log: Logger; readonly lines: string[] } {
@@ -49,7 +51,7 @@ function linesOf(): { readonly log: Logger; readonly lines: string[] } {
 
 export async function startCell(
   reference: Reference,
-  { account, url, settings = [], atEnd = onTestFinished }: CellParts,
+  { account, url, settings = [], written = {}, atEnd = onTestFinished }: CellParts,
 ): Promise<Cell> {
   const folder = temporaryFolder(atEnd);
   const plane = [
@@ -58,7 +60,7 @@ export async function startCell(
   ];
   const overrides = [...plane, ...settings];
   const house = await startCliHouse(reference, { folder, overrides }, atEnd);
-  addPlane(house.file, account, url);
+  addPlane(house.file, account, url, written);
   const loaded = loadConfig({ file: house.file, env: {} });
   if ('problems' in loaded) throw new Error(JSON.stringify(loaded.problems));
   const { config } = loaded;

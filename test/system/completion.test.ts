@@ -31,6 +31,10 @@ describe('selvedge completion', () => {
     expect(offers('report', 'run', '--fo')).toEqual(['--format']);
     const formats = ['table', 'csv', 'json', 'ndjson', 'xlsx', 'html', 'svg'];
     expect(offers('report', 'run', '--format', '')).toEqual(formats);
+    expect(offers('plane', 're')).toEqual(['rebuild', 'remove']);
+    expect(offers('plane', 'rebuild', '--y')).toEqual(['--yes']);
+    expect(offers('fleet', 's')).toEqual(['status']);
+    expect(offers('report', 'run', '--on', '')).toEqual(['plane']);
     expect(offers('completion', 'f')).toEqual(['fish']);
     expect(offers('deliveries', 'list', '--url', 'https://x:1', '--tok')).toEqual(['--token-file']);
   });

@@ -1,4 +1,4 @@
-/** `selvedge account show` and `adopt`: whose data the data folder has. */
+/** `selvedge account show` and `adopt`: the account whose data the data folder holds. */
 import { Command } from 'commander';
 import { workOffline } from '../../daemon/commands/offline.ts';
 import { accountOf } from '../../daemon/service.ts';

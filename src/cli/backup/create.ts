@@ -1,4 +1,4 @@
-/** `selvedge backup create`: copies of the databases, beside the running daemon. */
+/** `selvedge backup create`: copies the databases while the daemon goes on. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatSize } from '../../lib/units.ts';

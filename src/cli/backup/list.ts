@@ -1,4 +1,4 @@
-/** `selvedge backup list`: the backups there are. */
+/** `selvedge backup list`: lists the backups of the database, the newest first. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatSize } from '../../lib/units.ts';

@@ -1,4 +1,4 @@
-/** `selvedge backup restore`: puts a backup in the place of the database. */
+/** `selvedge backup restore`: replaces the database by a backup. */
 import { Command } from 'commander';
 import { RESTORE_STEPS } from '../../daemon/upkeep.ts';
 import { systemClock } from '../../lib/clock.ts';

@@ -1,4 +1,4 @@
-/** `selvedge backup verify`: proves that a backup still is what it was. */
+/** `selvedge backup verify`: proves that a backup is unchanged since it was made. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { requireNewest } from '../../store/backup/manifest.ts';

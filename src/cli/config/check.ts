@@ -1,4 +1,4 @@
-/** `selvedge config check`: every mistake of the configuration at once. */
+/** `selvedge config check`: shows every mistake of the configuration at once. */
 import { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { type ConfigProblem, showPlace, showProblem } from '../../config/problems.ts';

@@ -1,4 +1,4 @@
-/** `selvedge config show`: the values in force and where each comes from. */
+/** `selvedge config show`: shows the values in force and where each comes from. */
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
 import { loadConfig } from '../../config/load.ts';
@@ -35,7 +35,8 @@ export function configShow(context: CliContext): Command {
           rows.map(({ path, value, origin }) => [path, value, origin]),
         );
       }
-      // Counts as `config check` does: a secret that only the service can read is no mistake here.
+      // The count is that of `config check`: a secret that only the service can read is no mistake
+      // here.
       const loaded = loadConfig({ ...source, absent: 'credentials' });
       if ('problems' in loaded) {
         output.note(`${loaded.problems.length} to correct: selvedge config check`);

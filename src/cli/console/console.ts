@@ -1,4 +1,4 @@
-/** `selvedge console …`: links, passwords and tokens for the console. */
+/** `selvedge console …`: makes links, passwords and tokens for the console. */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { hashPassword } from '../../console/access/password.ts';

@@ -1,4 +1,7 @@
-/** `selvedge decisions verify`: proves that the journal is whole and can still be replayed. */
+/**
+ * `selvedge decisions verify`: proves that the journal of decisions is whole and can still be
+ * replayed.
+ */
 import { Command } from 'commander';
 import {
   type Replay,

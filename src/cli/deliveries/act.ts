@@ -1,6 +1,6 @@
 /**
- * `selvedge deliveries accept|reject|hold|release|undo|note`: what a person decides about
- * deliveries, named one by one or all that fit a filter.
+ * `selvedge deliveries accept|reject|hold|release|undo|note`: acts of a person on deliveries, named
+ * one by one or all that fit a filter.
  */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
@@ -77,7 +77,7 @@ function answerLine(action: ReviewAction, answer: Answers[number]): string {
   return `${deliveryNo} (${orderDeliveryId}): ${DONE[action]}, decision ${decisionId}${push}`;
 }
 
-/** The delivery numbers that allow a reject: from the command line, or typed. */
+/** Delivery numbers that confirm a reject: from the command line, or typed. */
 async function confirmations(
   context: CliContext,
   deliveries: readonly string[],
@@ -98,7 +98,7 @@ async function confirmations(
   return typed;
 }
 
-/** The words of the act that go on as they are. */
+/** Options of the act that are passed on unchanged. */
 function wordsOf({ reason, why, toRules, ifRejectWaits }: Options) {
   return { reason, why, toRules, ifRejectWaits };
 }
@@ -129,7 +129,7 @@ async function actOnNamed(
   return answers;
 }
 
-/** Without a mark nothing is done: the person hears what it would be. */
+/** Refuses an act on all matching deliveries without a mark, and tells what it would act on. */
 function requireMark({ page, matching }: FoundDeliveries, self: Command): never {
   if (matching === undefined || matching.count === 0) {
     throw new RefusedError('review.none', 'no delivery fits the filter', {
@@ -180,7 +180,7 @@ async function actOnMatching(
   return answers;
 }
 
-/** Acts, with the options of the command, and tells how each one went. */
+/** Acts on deliveries as the options of the command say, and tells how each one went. */
 async function actOnDeliveries(
   context: CliContext,
   self: Command,

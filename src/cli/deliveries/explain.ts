@@ -1,6 +1,6 @@
 /**
- * `selvedge deliveries explain <delivery>`: why a delivery was decided as it was, or what the rules
- * say of it now.
+ * `selvedge deliveries explain <delivery>`: explains why a delivery was decided as it was, or what
+ * the rules say of it now.
  */
 import { Command } from 'commander';
 import {
@@ -33,7 +33,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** A decision with what would have let its delivery pass. */
+/** A decision, with the changes that would have let its delivery pass. */
 interface Explained extends DecisionRecord {
   readonly counterfactuals: readonly Counterfactual[];
 }
@@ -59,7 +59,10 @@ function printDecision(output: Output, decision: Explained, options: Options): v
   printCounterfactuals(output, counterfactuals);
 }
 
-/** A delivery that the service no longer has is known by its id alone. */
+/**
+ * Finds decisions by id first, because a delivery that the service no longer has is known by that
+ * alone.
+ */
 async function decisionsAbout(db: Db, delivery: string): Promise<DecisionRecord[]> {
   const byId = /^\d{1,15}$/.test(delivery) ? await decisionsOf(db, Number(delivery)) : [];
   return byId.length > 0 ? byId : decisionsOf(db, await deliveryIdOf(db, delivery));
@@ -117,7 +120,7 @@ function explainPast({ output }: CliContext, shown: readonly Explained[], option
   }
 }
 
-/** The latest decision, or all. */
+/** Chooses the decisions to show: the latest, or all with `--history`. */
 function shownOf<T>(all: readonly T[], { history }: Options): readonly T[] {
   return history === true ? all : all.slice(0, 1);
 }

@@ -1,4 +1,4 @@
-/** The filter of the review list as options of commands: those of the console's page. */
+/** The filter of the review list as options of commands; the console's page has the same filter. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { z } from 'zod';
 import { readReviewList } from '../../console/read/list.ts';
@@ -29,7 +29,7 @@ export interface FilterOptions {
   readonly currency?: string;
   readonly min?: number;
   readonly max?: number;
-  /** Milliseconds. */
+  /** Milliseconds that a delivery must have waited to be listed. */
   readonly older?: number;
   readonly overdue?: boolean;
   readonly search?: string;
@@ -43,7 +43,10 @@ function amount(text: string): number {
 
 const TEXT_CHARS_MAX = 200;
 
-/** An empty text would be no filter at all, and an act would take all. */
+/**
+ * Commander's parser of a text that is not empty: an empty one would filter nothing, and an act
+ * would take all.
+ */
 function someText(text: string): string {
   if (text.trim() !== '' && text.length <= TEXT_CHARS_MAX) return text.trim();
   throw new InvalidArgumentError(`It must have 1 to ${TEXT_CHARS_MAX} characters.`);
@@ -74,13 +77,13 @@ export function addFilterOptions(command: Command): Command {
   return command;
 }
 
-/** Whether one of the filter options was given. */
+/** Whether the command line has one of the filter options. */
 export function hasFilter(options: FilterOptions): boolean {
   const names = new Set(filterOptions().map((option) => option.attributeName()));
   return Object.keys(options).some((name) => names.has(name));
 }
 
-/** The filter as it stands in an address of the console. */
+/** Builds the filter's query as the console's address has it. */
 export function filterQuery(options: FilterOptions, shown: Shown): Query {
   const { rule, owner, country, customer, season, currency, min, max, older } = options;
   const { overdue, search } = options;
@@ -126,7 +129,7 @@ const remoteRow: z.ZodType<ReviewRow> = z.object({
 });
 const remotePage = z.object({ rows: z.array(remoteRow), next: z.string().nullable() });
 
-/** All that fit a filter, without the single deliveries. */
+/** Deliveries that fit a filter as a count and sums, without each one. */
 export type Matching = Omit<ReviewSelection, 'deliveries'>;
 
 const remoteMatching: z.ZodType<Matching> = z.object({
@@ -139,11 +142,14 @@ const remoteMatching: z.ZodType<Matching> = z.object({
 
 export interface FoundDeliveries {
   readonly page: ReviewPage;
-  /** Undefined where the list is not of what is held: nobody acts on all of it. */
+  /**
+   * All matching deliveries, for an act on them; undefined: the list is not that of held
+   * deliveries.
+   */
   readonly matching: Matching | undefined;
 }
 
-/** Deliveries that somebody may act on all at once. */
+/** The review list on whose deliveries a person may act all at once. */
 const ACTED_ON: string = 'held' satisfies Shown;
 
 export async function findHere(db: Db, query: Query): Promise<FoundDeliveries> {
@@ -163,7 +169,7 @@ export async function findOverUrl(remote: RemoteConsole, query: Query): Promise<
   return { page, matching };
 }
 
-/** Describes an act on all of them, with the mark that it takes. */
+/** Describes the deliveries that an act on all would take, with the mark that it requires. */
 export function describeMatching(found: Matching): string {
   const { count, customers, sums } = found;
   const values = sums.map(({ currency, value }) =>

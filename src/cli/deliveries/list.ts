@@ -1,4 +1,4 @@
-/** `selvedge deliveries list`: what was packed, and what became of it. */
+/** `selvedge deliveries list`: lists packed deliveries and what was decided about each. */
 import { Command, Option } from 'commander';
 import { LIST_MAX } from '../../console/acts.ts';
 import { type ReviewRow, type Shown, SORTS, type Sort } from '../../decisions/review/listing.ts';
@@ -31,7 +31,7 @@ interface ListOptions extends FilterOptions, Partial<Record<(typeof FLAGS)[numbe
   readonly json?: boolean;
 }
 
-/** Creates an option that chooses what is listed, and excludes the other choices. */
+/** Creates an option that chooses which deliveries are listed, and excludes the other choices. */
 function choice(name: (typeof FLAGS)[number], what: string): Option {
   return new Option(`--${name}`, what).conflicts(FLAGS.filter((other) => other !== name));
 }
@@ -40,7 +40,7 @@ function shownBy(options: ListOptions): Shown {
   return FLAGS.find((name) => options[name] === true) ?? options.status ?? 'all';
 }
 
-/** The newest first; where somebody is to decide, those that have waited longest. */
+/** Order of the list: the newest delivery first; of held ones, those that have waited longest. */
 function orderOf({ sort, descending }: ListOptions, shown: Shown) {
   if (sort !== undefined) return { sort, descending: descending === true ? '1' : '0' };
   return shown === 'held'
@@ -48,7 +48,9 @@ function orderOf({ sort, descending }: ListOptions, shown: Shown) {
     : { sort: 'number', descending: '1' };
 }
 
-/** Columns that are left out where all rows say the same, or nothing. */
+/**
+ * A column of the list; left out if `isSpare` says that all rows have the same in it, or nothing.
+ */
 interface Column {
   readonly title: string;
   readonly text: (row: ReviewRow, now: number) => string;
@@ -77,7 +79,10 @@ function isHeld({ status, outcome, push }: ReviewRow): boolean {
   return status === 'pending' && outcome === 'hold' && push === null;
 }
 
-/** The status; of what is pending the decision, and a push that has not got there. */
+/**
+ * Describes a delivery's state: its status, or the decision while it is pending, and a push that is
+ * not confirmed yet.
+ */
 function stateText({ status, outcome, push }: ReviewRow): string {
   const state = status === 'pending' ? (outcome ?? status) : status;
   return push === null || push === 'confirmed' ? state : `${state}, ${push}`;

@@ -1,4 +1,6 @@
-/** `selvedge deliveries show <delivery>`: one delivery and everything that was said about it. */
+/**
+ * `selvedge deliveries show <delivery>`: shows one delivery and everything that was said about it.
+ */
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { formatDecimal } from '../../lib/money.ts';
@@ -15,7 +17,7 @@ function time(at: number): string {
 
 function printHead(output: Output, card: DeliveryCard): void {
   const { order, customer, currency, season } = card;
-  // Each is one line, whatever the texts of the service hold.
+  // Texts of the service are escaped, so that each stays one line.
   const line = (text: string): void => output.line(visible(text));
   line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${card.status}`);
   line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
@@ -37,7 +39,7 @@ function printHead(output: Output, card: DeliveryCard): void {
   );
 }
 
-/** Whom to ask about a rule, by what it said last. */
+/** Owners of the rules in the latest decision, who can be asked about a rule. */
 function owners({ decisions: [latest] }: DeliveryCard): ReadonlyMap<string, string> {
   const rules = latest?.evaluation.rules ?? [];
   return new Map(rules.flatMap(({ id, owner }) => (owner === undefined ? [] : [[id, owner]])));

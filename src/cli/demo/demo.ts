@@ -1,4 +1,7 @@
-/** `selvedge demo`: both sides in one process, with a seeded world, in a folder of its own. */
+/**
+ * `selvedge demo`: runs the reference service and a daemon in one process, with seeded data, in a
+ * folder of its own.
+ */
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
 import { requireConfig } from '../../config/load.ts';
@@ -24,7 +27,7 @@ interface DemoOptions {
 
 const WEBHOOK_SECRET_BYTES = 24;
 
-/** Counts for the summary, and passes on to the live view, if any. */
+/** Events that count outcomes for the summary, and are passed on to the live view, if any. */
 function countingEvents(counted: Counted, view: LiveView | undefined): Partial<DaemonEvents> {
   return {
     ...view?.events,
@@ -43,7 +46,7 @@ function demoLogger(context: CliContext, view: LiveView | undefined): Logger {
   const { output, scrubber } = context;
   const write = (line: string): void =>
     view ? view.say(line.trimEnd()) : output.line(line.trimEnd());
-  // The live view tells the outcomes itself; only trouble is added to it.
+  // The live view shows the outcomes itself, so only warnings are logged beside it.
   return createLogger({ level: view ? 'warn' : 'info', format: 'human', scrubber, write });
 }
 
@@ -57,7 +60,7 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
   const webhookSecret = `whsec_${random.bytes(WEBHOOK_SECRET_BYTES).toString('base64')}`;
   for (const line of wrap(ABOUT, textWidth(output.columns()))) output.line(line);
   await runUntilSignal(async (signal) => {
-    // Not before it is asked for: the daemon would carry all of it along.
+    // The reference service is loaded only here, because the daemon would carry all of it along.
     const { parseKnobs } = await import('../../reference/control/knob-store.ts');
     const { startReference } = await import('../../reference/reference.ts');
     const reference = await startReference({
@@ -74,7 +77,8 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
       const written = { file: folder.configFile, env: context.env, scrubber };
       const readConfig = () => requireConfig(written).config;
       const { config, warnings } = requireConfig(written);
-      // The daemon would go on without them; who tries out rules wants to see the mistake.
+      // Invalid rules end the demo: the daemon would go on without them, but a person who tries out
+      // rules wants to see the mistake.
       loadRuleSet(config.rules.directory);
       const counted: Counted = { outcomes: new Map(), pushes: new Map() };
       const startedAt = clock.monotonic();
@@ -101,7 +105,7 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         if (view) view.say(line);
         else output.line(line);
       });
-      // When one part fails, the others stop in order before the failure is told.
+      // A part that fails stops the others in order, before its failure is told.
       for (const part of parts) part.catch((error: unknown) => failed.abort(error));
       await Promise.allSettled(parts);
       await Promise.all(parts);

@@ -13,7 +13,7 @@ import { lockFile, lockFolder } from '../../store/lock.ts';
 
 const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
 
-/** Says that the folder is ours to empty. */
+/** Name of the file that marks a folder as the demo's, so that it may be emptied. */
 const MARKER = 'this-is-a-selvedge-demo';
 
 export interface DemoFolder {
@@ -23,14 +23,14 @@ export interface DemoFolder {
   readonly keysFile: string;
 }
 
-/** An empty folder of the demo's; an earlier demo's content goes, anything else is refused. */
+/** Empties the demo's folder and makes it again; a folder that is not the demo's is refused. */
 function emptied(path: string): void {
   if (existsSync(path) && readdirSync(path).length > 0 && !existsSync(join(path, MARKER))) {
     throw new ConfigError('demo.foreign_folder', `${path} holds something that is no demo`, {
       hint: 'name another folder with --dir',
     });
   }
-  // Throws while another demo works in it: nobody's database is taken away.
+  // The lock is refused while another demo works in the folder, so that its database stays.
   const lock = lockFile(join(path, 'data'));
   if (existsSync(lock)) lockFolder(lock).release();
   rmSync(path, { recursive: true, force: true });
@@ -45,7 +45,7 @@ function emptied(path: string): void {
   writeFileSync(join(path, MARKER), '');
 }
 
-/** Writes configuration and secrets for a daemon of this reference service and these rules. */
+/** Writes the configuration and secrets of a daemon for this reference service and these rules. */
 export function prepareDemoFolder(
   dir: string,
   reference: Reference,

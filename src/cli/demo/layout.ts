@@ -1,18 +1,20 @@
-/** Text for a terminal of any width from 60 columns: nothing is cut, and no word is torn apart. */
+/** Lays out text for a terminal of any width from 60 columns: nothing is cut, no word is broken. */
 
 const COLUMNS_MIN = 20;
 
-/** Longer lines are hard to read. */
+/** Maximum columns of a line, because longer lines are hard to read. */
 const COLUMNS_MAX = 110;
 
-/** Width to write in: the last column stays free, some terminals break a line that fills it. */
+/**
+ * Columns to write in: the last one stays free, because some terminals break a line that fills it.
+ */
 export function textWidth(columns: number): number {
   return Math.min(COLUMNS_MAX, columns - 1);
 }
 
 /**
- * Breaks the text between words; further lines are indented. Longer words stay whole; one that only
- * fits without its indent has none, so that a link stays in one piece.
+ * Breaks a text into lines between words; further lines are indented. Longer words stay whole; a
+ * word that only fits without the indent has none, so that a link stays in one piece.
  */
 export function wrap(text: string, columns: number, indent = ''): string[] {
   const width = Math.max(COLUMNS_MIN, columns);
@@ -32,7 +34,7 @@ export function wrap(text: string, columns: number, indent = ''): string[] {
   return [...lines, line];
 }
 
-/** A title and its entries, side by side as far as they fit; an entry is never torn apart. */
+/** Lays out a title and its entries, as many in a line as fit; no entry is broken. */
 export function entries(title: string, given: readonly string[], columns: number): string[] {
   const width = Math.max(COLUMNS_MIN, columns);
   const lines: string[] = [];
@@ -49,7 +51,7 @@ export function entries(title: string, given: readonly string[], columns: number
   return [...lines, line.trimEnd()];
 }
 
-/** Rows of the terminal that the lines fill: a window that became narrower breaks them. */
+/** Number of terminal rows that these lines fill; a window that became narrower breaks them. */
 export function rowsOf(lines: readonly string[], columns: number): number {
   return lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(line.length / columns)), 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Live view: events scroll by above, the current state stands below. On a
- * terminal only; elsewhere the log says the same.
+ * Live view of the demo, on a terminal only: events scroll by above, the current state stands
+ * below. Elsewhere the log says the same.
  */
 import type { DaemonEvents } from '../../daemon/daemon.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -14,19 +14,19 @@ import { padKind } from './texts.ts';
 
 const REDRAW_MS = 1_000;
 
-/** Width of the time and the two spaces behind it. */
+/** Indent as wide as the time and the two spaces after it. */
 const TIME_INDENT = ' '.repeat(10);
 
 export interface LiveView {
   readonly events: DaemonEvents;
   say(text: string): void;
-  /** Redraws until the signal aborts. */
+  /** Redraws the current state until the signal aborts. */
   run(db: Db, signal: AbortSignal): Promise<void>;
 }
 
 type Style = Parameters<Output['style']>[0];
 
-/** One word of a line that has a colour. */
+/** A word of a line that is shown in colour. */
 interface Coloured {
   readonly word: string;
   readonly style: Style;
@@ -39,7 +39,7 @@ const STYLES: Readonly<Record<string, Style>> = {
   no_rule: 'dim',
 };
 
-/** Streams that a decision needs, in this order; the others follow. */
+/** Streams that a decision needs, in the order in which they are shown; the others follow. */
 const FIRST_STREAMS: readonly string[] = ['stock', 'season', 'orders'];
 
 function rank({ stream }: StreamStatus): number {
@@ -73,7 +73,9 @@ function footerOf(status: Status, columns: number): string[] {
   ];
 }
 
-/** `delivery/500044/decision/8` in the words of its decision above. */
+/**
+ * Names the delivery of a push such as `delivery/500044/decision/8`, as the decision above it does.
+ */
 function answered(reference: string): string {
   const [, delivery] = /^delivery\/(\d+)\//.exec(reference) ?? [];
   return delivery === undefined ? reference : `delivery ${delivery}  ${padKind('answer')}`;
@@ -84,7 +86,8 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
   const width = (): number => textWidth(output.columns());
   const erase = (): string => {
     const rows = rowsOf(footer, output.columns());
-    // An echo of what was typed (^C) may have moved the cursor from the left edge.
+    // The cursor returns to the left edge first, because an echo of what was typed (^C) may have
+    // moved it.
     return rows === 0 ? '' : `\r\u001b[${rows}A\u001b[0J`;
   };
   const draw = (lines: readonly string[]): void => {

@@ -24,19 +24,19 @@ const KIND_WIDTH = Math.max(...OUTCOMES.map(([kind]) => kind.length));
 
 export const padKind = (kind: string): string => kind.padEnd(KIND_WIDTH);
 
-/** From here, unless the way would lead out of this folder. */
+/** Shows a path relative to the current folder, unless it lies outside. */
 function shown(path: string): string {
   const near = relative('', path);
   return near.startsWith('..') ? path : near;
 }
 
-/** Command of this program: a checkout has no link of that name. */
+/** Command to type for this program; a checkout has no link of the name `selvedge`. */
 function program(): string {
   const [, script = ''] = process.argv;
   return import.meta.url.endsWith('.ts') ? `node ${shown(script)}` : 'selvedge';
 }
 
-/** Lines that a person copies: they are never broken here. */
+/** Commands for a person to copy; their lines are never broken here. */
 function commandsIn(folder: DemoFolder): string[] {
   const name = program();
   return [
@@ -70,9 +70,9 @@ export function introduction(
   ];
 }
 
-/** Counts what the daemon tells, for the summary. */
+/** Counts of the daemon's events, for the summary. */
 export interface Counted {
-  /** Latest outcome of each delivery. */
+  /** Latest outcome of each delivery, by its id. */
   readonly outcomes: Map<number, string>;
   readonly pushes: Map<string, number>;
 }

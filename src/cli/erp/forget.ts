@@ -1,4 +1,4 @@
-/** `selvedge orders forget`: blanks what is stored of the people in an order. */
+/** `selvedge orders forget`: blanks the stored personal data in an order. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { forgetOrder } from '../../daemon/commands/forget.ts';

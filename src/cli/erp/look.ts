@@ -1,4 +1,4 @@
-/** `selvedge orders list`, `orders show`, and the same of refunds: the documents of the ERP. */
+/** `selvedge orders list`, `orders show`, and the same for refunds: shows the ERP's documents. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -21,7 +21,7 @@ interface Noun {
   readonly kind: 'order' | 'pending_refund';
   readonly group: 'orders' | 'refunds';
   readonly what: string;
-  /** Head of the column for what the service made of it. */
+  /** Title of the column for what the service made of a document. */
   readonly made: string;
   readonly example: string;
   madeOf(row: OutboxRow): string | number | null;

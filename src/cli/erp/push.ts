@@ -1,4 +1,4 @@
-/** `selvedge orders push` and `selvedge refunds push`: hands documents in through the daemon. */
+/** `selvedge orders push` and `selvedge refunds push`: submits documents through the daemon. */
 import { open, stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Command } from 'commander';
@@ -24,12 +24,17 @@ interface Noun {
 }
 
 const FILE_BYTES_MAX = 67_108_864;
-/** Longest source that is told; of a longer path the end is kept. */
+/**
+ * Maximum characters of the input's path that the daemon is told; of a longer one the end is kept.
+ */
 const SOURCE_CHARS_MAX = 500;
-/** In one request to the daemon, whichever is reached first. */
+/**
+ * Limits of one request to the daemon, in documents and characters; the first to be reached ends
+ * it.
+ */
 const DOCUMENTS_PER_REQUEST = 100;
 const CHARS_PER_REQUEST = 1_000_000;
-/** Between two looks at what became of the documents. */
+/** Milliseconds between two looks at what became of the documents. */
 const LOOK_MS = 500;
 const IDS_PER_REQUEST = 1_000;
 
@@ -59,7 +64,7 @@ const pushAnswer = z.object({ answers: z.array(z.object({ repeated: z.boolean(),
 const checkAnswer = z.object({ answers: z.array(checkup) });
 const receiptsAnswer = z.object({ receipts: z.array(receipt.nullable()) });
 
-/** Result of the document on a line. */
+/** Result for the document on one line of the input. */
 interface Line {
   readonly line: number;
   readonly reference: string | null;
@@ -67,9 +72,9 @@ interface Line {
   readonly good: boolean;
   readonly problems: readonly z.output<typeof problem>[];
   readonly hint: string;
-  /** The document, while its end is to come. */
+  /** Id of the document while it is not final; undefined: there is nothing to wait for. */
   readonly open?: number | undefined;
-  /** All of it, for programs. */
+  /** Whole answer about the document, for `--json`. */
   readonly whole: Readonly<Record<string, unknown>>;
 }
 
@@ -91,7 +96,7 @@ async function readInput(file: string): Promise<string> {
   }
 }
 
-/** Documents that travel together. */
+/** Divides documents into batches, one per request. */
 function* batches(documents: readonly TextDocument[]): Generator<TextDocument[]> {
   let batch: TextDocument[] = [];
   let chars = 0;
@@ -106,7 +111,7 @@ function* batches(documents: readonly TextDocument[]): Generator<TextDocument[]>
   if (batch.length > 0) yield batch;
 }
 
-/** Reports a line that is no JSON in the shape of the daemon's answers, without asking it. */
+/** Reports an invalid line in the form of the daemon's answers, without asking it. */
 function brokenLine({ line, problems }: TextDocument, kind: string, options: Options): Line {
   const nextStep = 'correct the text and hand it in again';
   const refusal = { ok: false, code: 'invalid', reference: undefined, problems, nextStep } as const;
@@ -157,7 +162,7 @@ function checkLine(line: number, told: z.output<typeof checkup>): Line {
   return { line, reference, verdict: shown, good, problems, hint: '', whole: { line, ...told } };
 }
 
-/** Pushes or checks one batch. */
+/** Submits or checks one batch of documents. */
 async function send(
   command: Command,
   context: CliContext,
@@ -182,7 +187,7 @@ function isOpen({ open }: Line): boolean {
   return open !== undefined;
 }
 
-/** Looks again and again until every document has ended, or the time is up. */
+/** Asks for receipts again and again until every document is final, or the time is up. */
 async function awaitEnds(
   command: Command,
   context: CliContext,

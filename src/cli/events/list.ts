@@ -1,4 +1,6 @@
-/** `selvedge events list`: the stored events, the latest first, or as they arrive. */
+/**
+ * `selvedge events list`: lists the stored events, the latest first, or each one when it arrives.
+ */
 import { Command } from 'commander';
 import { arrivedAt, type EventRow, eventsFrom, listEvents } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -20,15 +22,18 @@ interface Options {
 
 const EVENT_TITLES = ['RECEIVED', 'TYPE', 'ORDER', 'LED TO', 'TIMES', 'ID'];
 
-/** More than anybody reads; programs ask the database. */
+/** Maximum of events listed: more than anybody reads. Programs ask the database. */
 const LIMIT_MAX = 100_000;
 
 const POLL_MS = 250;
 
-/** A commit may carry a time just before one that was shown. */
+/**
+ * Milliseconds before the last look that are read again, because a later commit may carry an
+ * earlier time.
+ */
 const LOOK_BACK_MS = 10_000;
 
-/** How long an arrival is remembered as shown. */
+/** Milliseconds for which an arrival is remembered as shown. */
 const REMEMBER_MS = 60_000;
 
 function eventCells(event: EventRow, at: number = event.receivedAt): string[] {
@@ -51,7 +56,7 @@ async function daemonRuns(db: Db, now: number): Promise<boolean> {
   return (lease?.expires_at ?? 0) > now;
 }
 
-/** Prints a line for each arrival until Ctrl-C, or until `count` have come. */
+/** Prints a line for each event that arrives, until Ctrl-C or until `count` have come. */
 async function follow(db: Db, output: Output, { count = Infinity, json }: Options): Promise<void> {
   const clock = systemClock();
   const shown = new Map<string, number>();

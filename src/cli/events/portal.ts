@@ -1,4 +1,4 @@
-/** `selvedge portal open`: a fresh link into the relay's portal. */
+/** `selvedge portal open`: gets a new link into the relay's portal. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { openPortal } from '../../daemon/commands/portal.ts';

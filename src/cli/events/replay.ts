@@ -1,4 +1,4 @@
-/** `selvedge events replay`: interpret stored events again and read their orders again. */
+/** `selvedge events replay`: interprets stored events again and refetches their orders. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { createEventOperations, previewReplay, type ReplayResult } from '../../inbox/operations.ts';

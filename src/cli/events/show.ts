@@ -1,4 +1,4 @@
-/** `selvedge events show`: one event with its body, and what came of it. */
+/** `selvedge events show`: shows one event with its body, and what followed from it. */
 import { isUtf8 } from 'node:buffer';
 import { Command } from 'commander';
 import { type EventTrace, traceEvent } from '../../inbox/overview.ts';
@@ -12,7 +12,7 @@ function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** The body as JSON where it is some that can be written again, else as text, else in base64. */
+/** Shows the body as JSON if it is valid and not too deep, else as text, else in base64. */
 function readableBody(body: Buffer): { readonly form: string; readonly body: unknown } {
   if (!isUtf8(body)) return { form: 'base64', body: body.toString('base64') };
   const text = body.toString('utf8');

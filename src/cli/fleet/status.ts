@@ -22,7 +22,6 @@ function rowOf(one: FleetAccount): readonly string[] {
     age(one.ageMs.stock),
     age(one.ageMs.orders),
     ...[one.pending, one.held, waiting].map(String),
-    one.why.join(', ') || '-',
   ];
 }
 
@@ -31,9 +30,9 @@ export function fleetStatus(context: CliContext): Command {
     .summary('show every account of the plane: health, freshness, held, outbox, lag')
     .description(
       'Read from PostgreSQL alone, so that it tells of brands on other machines too. State: ok;\n' +
-        'look (a person is needed there); stale (nothing is pulled any more); late (the copy is\n' +
-        'too old to tell, because its process or the whole machine is gone). STOCK and ORDERS\n' +
-        'are the age of their last complete run.',
+        'look (a person is needed there); stale (a stream is older than its configuration\n' +
+        'allows, streams.*.freshness); late (the copy is too old to tell, because its process\n' +
+        'or the whole machine is gone). STOCK and ORDERS are the age of their last complete run.',
     )
     .option('--json', 'as JSON, with every stream')
     .addHelpText('after', examples([['fleet status', 'all brands, a line each']]))
@@ -48,8 +47,12 @@ export function fleetStatus(context: CliContext): Command {
         return;
       }
       context.output.table(
-        ['ACCOUNT', 'STATE', 'LAG', 'STOCK', 'ORDERS', 'PENDING', 'HELD', 'OUTBOX', 'WHY'],
+        ['ACCOUNT', 'STATE', 'LAG', 'STOCK', 'ORDERS', 'PENDING', 'HELD', 'OUTBOX'],
         fleet.map(rowOf),
       );
+      // As a column, these would be cut in a terminal.
+      for (const { account, why } of fleet) {
+        if (why.length > 0) context.output.line(`${account}: ${why.join(', ')}`);
+      }
     });
 }

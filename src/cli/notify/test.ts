@@ -1,4 +1,4 @@
-/** `selvedge notify test`: whether messages to people arrive. */
+/** `selvedge notify test`: tries whether messages to people arrive. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { testChannels } from '../../daemon/notify.ts';

@@ -1,4 +1,4 @@
-/** `selvedge api`: one call of the service, through the daemon's own transport and limits. */
+/** `selvedge api`: sends one request to the service, through the daemon's transport and limits. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import type { RawCall } from '../../client/raw-call.ts';

@@ -1,4 +1,4 @@
-/** `selvedge audit list`: what people did, and why. */
+/** `selvedge audit list`: lists what people did, and why. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { listAudit } from '../../store/audit.ts';

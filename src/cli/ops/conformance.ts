@@ -1,4 +1,4 @@
-/** `selvedge conformance`: does an account keep what the wire contract says? */
+/** `selvedge conformance`: checks whether an account keeps the wire contract. */
 import { Command } from 'commander';
 import { createProbeClient } from '../../client/probe-client.ts';
 import type { Config } from '../../config/schema.ts';
@@ -18,7 +18,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Enough to run into a limit of requests per second on purpose. */
+/** Number of connections: enough to run into a limit of requests per second on purpose. */
 const CONNECTIONS = 40;
 
 async function runAll(config: Config, options: Options, context: CliContext) {

@@ -1,4 +1,4 @@
-/** `selvedge doctor`: is everything that the installation stands on as it should be? */
+/** `selvedge doctor`: checks everything that the installation depends on. */
 import { Command } from 'commander';
 import { loadConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
@@ -23,7 +23,9 @@ function print(output: Output, { check, grade, text, advice }: Finding): void {
   }
 }
 
-/** The configuration with every secret that this user can be expected to read; then the rest. */
+/**
+ * Checks the configuration with every secret that this user should be able to read, then the rest.
+ */
 async function* findingsOf(
   command: Command,
   context: CliContext,

@@ -1,4 +1,4 @@
-/** `selvedge pause` and `selvedge resume`. */
+/** `selvedge pause` and `selvedge resume`: stop parts of the daemon and let them go on. */
 import { Argument, Command, Option } from 'commander';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
@@ -34,7 +34,9 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** Nobody refused it: there is no daemon to ask, or it cannot write. */
+/**
+ * Whether an error means that no daemon could carry the act out, rather than that one refused it.
+ */
 function couldNot(error: unknown): boolean {
   if (error instanceof RetryLaterError || isDiskFull(error)) return true;
   return error instanceof SelvedgeError && error.code === 'local.failed';
@@ -97,7 +99,8 @@ function pausing(context: CliContext, action: 'pause' | 'resume', summary: strin
       await act(context, self, action, what, options).catch((cause: unknown) => {
         const byFile = action === 'pause' && FILE_TARGETS.some((one) => one === target);
         if (!byFile || !couldNot(cause)) throw cause;
-        // In an emergency it matters to know at once that nothing was paused, and what does it.
+        // In an emergency the person must hear at once that nothing is paused, and how a file
+        // pauses it.
         const file = pauseFile(configOf(self, context).config.dataDir, target);
         const hint = `a file pauses ${target} as well: touch ${file}`;
         const message = `nothing is paused: ${toError(cause).message}`;

@@ -1,4 +1,4 @@
-/** `selvedge probe`: what is different about this account? */
+/** `selvedge probe`: finds out how an account differs from the contract. */
 import { Command } from 'commander';
 import { readConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';

@@ -1,4 +1,4 @@
-/** `selvedge status`: how the installation is. */
+/** `selvedge status`: shows the state of the installation. */
 import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import type { OverviewData } from '../../console/read/overview.ts';
@@ -33,7 +33,7 @@ function doingOf({ off, notAtLevel, paused, running, dueInMs }: StreamStatus): s
   if (off) return 'off';
   if (paused) return 'paused';
   if (!running) return 'waiting';
-  // A run that was put off after a failure is open, and nothing goes on.
+  // A run that was put off after a failure stays open without doing anything.
   return dueInMs > 0 ? 'retrying' : 'running';
 }
 
@@ -56,7 +56,7 @@ function relayLine({ relay }: Status): string {
   return `${state}: events missed ${missed} of the newest ${deliveries} deliveries${quick}`;
 }
 
-/** The part that only the machine of the daemon knows. */
+/** The part of the status that only the daemon's machine knows. */
 interface Here {
   readonly found: Installation;
   readonly config: Config;
@@ -132,7 +132,7 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   );
 }
 
-/** Counts that need a person, as the first screen of the console has them. */
+/** Prints what needs a person, with counts, like the first screen of the console. */
 function printNeeds(output: Output, { held, needs }: OverviewData): void {
   const now = systemClock().now();
   const age = (at: number | null): string => ago(at === null ? null : now - at);
@@ -145,7 +145,7 @@ function printNeeds(output: Output, { held, needs }: OverviewData): void {
   );
 }
 
-/** Exit codes that monitoring programs expect (Nagios and its kin); not those of other commands. */
+/** Exit codes of `status --check`, as monitoring programs (Nagios and its kin) expect them. */
 const CHECK_CODES = { ok: 0, warning: 1, critical: 2, unknown: 3 } as const;
 
 const WATCH_MS = 2_000;
@@ -177,7 +177,7 @@ async function check(command: Command, context: CliContext): Promise<void> {
   }
 }
 
-/** @param clear empties the terminal once there is something to show. */
+/** Prints the status once. @param clear empties the terminal once there is something to show. */
 async function print(
   command: Command,
   context: CliContext,

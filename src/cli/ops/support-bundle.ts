@@ -1,4 +1,7 @@
-/** `selvedge support-bundle`: diagnostics for a bug report, without secrets and business data. */
+/**
+ * `selvedge support-bundle`: collects diagnostics for a bug report, without secrets and business
+ * data.
+ */
 import { existsSync, writeFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
@@ -37,7 +40,7 @@ export function supportBundle(context: CliContext): Command {
       });
       const bundle = await makeBundle(loaded, settings, systemClock().now());
       const text = context.scrubber.scrub(JSON.stringify(bundle, null, 2));
-      // People read it on a terminal.
+      // The files are read on a terminal, so control characters are escaped.
       write(file, `${visible(text, '\n')}\n`);
       context.output.line(`${file}: look at it before you send it`);
     });

@@ -1,4 +1,4 @@
-/** `selvedge outbox retry|cancel|resolve`: what a person decides about outbox rows. */
+/** `selvedge outbox retry|cancel|resolve`: acts of a person on outbox rows. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { EXIT, RefusedError, UsageError } from '../../lib/errors.ts';
@@ -22,7 +22,7 @@ interface Options extends FilterOptions {
   readonly json?: boolean;
 }
 
-/** Selects a row by its number, or as many as are expected to fit a filter. */
+/** Selects one outbox row by its number, or as many as are expected to fit a filter. */
 function selection(outboxId: number | undefined, options: Options) {
   const { kind, state, needsAttention, expect } = options;
   const hasFilter = kind !== undefined || state !== undefined || needsAttention !== undefined;
@@ -40,7 +40,7 @@ const doneAnswer = z.object({
   left: z.array(z.object({ outboxId: z.int(), reference: z.string(), state: z.string() })),
 });
 
-/** Says how many were acted on, and names each that has changed in the meantime. */
+/** Tells how many rows were acted on, and names each that has changed in the meantime. */
 function tellDone(
   { output, setExitCode }: CliContext,
   answer: z.output<typeof doneAnswer>,
@@ -127,7 +127,7 @@ function resolutionOf(text: string) {
   return { as: 'confirmed', id: confirmed[1] ?? null } as const;
 }
 
-/** Requires the reference to be typed, because sending again may create a second document. */
+/** Requires the row's reference to be typed, because sending again may create a second document. */
 async function requireReference(
   context: CliContext,
   self: Command,
@@ -171,7 +171,10 @@ async function resolveOne(
   else context.output.line(`outbox ${answer.outboxId} is ${answer.state}`);
 }
 
-/** The number stands for what is typed with one: who names it has looked at them. */
+/**
+ * Resolves all matching rows as absent. The expected number stands for the typed reference of a
+ * single row: a person who gives it has looked at the rows.
+ */
 async function resolveAbsent(
   context: CliContext,
   self: Command,

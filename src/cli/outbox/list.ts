@@ -1,4 +1,4 @@
-/** `selvedge outbox list`: what is on its way to the service, and what became of it. */
+/** `selvedge outbox list`: lists what is on its way to the service, and what became of it. */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDuration } from '../../lib/units.ts';
@@ -20,7 +20,7 @@ interface ListOptions extends FilterOptions {
   readonly json?: boolean;
 }
 
-/** State as people read it. */
+/** State of an outbox row in words for people. */
 export function stateText({ state, blockedReason, lost }: OutboxRow): string {
   if (lost !== null) return `${state} (gone)`;
   return blockedReason === null ? state : `${state} (needs attention)`;

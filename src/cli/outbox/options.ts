@@ -1,4 +1,4 @@
-/** How several commands of the outbox name rows. */
+/** Options by which several outbox commands select rows. */
 import { Option } from 'commander';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';

@@ -1,4 +1,4 @@
-/** `selvedge outbox show <id>`: one row with both sides, its attempts and its evidence. */
+/** `selvedge outbox show <id>`: shows one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDecimal } from '../../lib/money.ts';
@@ -72,7 +72,7 @@ function printCandidate(output: Output, candidate: Candidate): void {
   );
 }
 
-/** Ours on the left, what the service has on the right. */
+/** Prints our document, then what the service has in its place. */
 function printSides(output: Output, card: OutboxCard): void {
   output.line();
   output.line('OURS');
@@ -80,7 +80,7 @@ function printSides(output: Output, card: OutboxCard): void {
   for (const candidate of card.candidates) printCandidate(output, candidate);
 }
 
-/** Earlier versions of a corrected document, a line each. */
+/** Prints the earlier versions of a corrected document, a line each. */
 function printRevisions(output: Output, { revisions }: OutboxCard): void {
   if (revisions.length === 0) return;
   output.line();
@@ -124,7 +124,7 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
   );
 }
 
-/** Prints everything that is known of a row. */
+/** Prints everything that is known of an outbox row. */
 export function printCard(output: Output, card: OutboxCard): void {
   printHead(output, card);
   printSides(output, card);

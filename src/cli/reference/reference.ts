@@ -1,4 +1,4 @@
-/** `selvedge reference`: the whole remote side alone, for curl, tests and rule trials. */
+/** `selvedge reference`: runs the reference service alone, for curl, tests and rule trials. */
 import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Command } from 'commander';
@@ -32,7 +32,10 @@ interface ReferenceFlags extends KnobFlags {
 const KEYS_MODE = 0o600;
 const PORT = wholeNumber(0, 65_535);
 
-/** A day in less than a tenth of a second; beyond it the calendar ends within hours. */
+/**
+ * Maximum speed of the clock: a day takes less than a tenth of a second. Beyond it the calendar
+ * ends within hours.
+ */
 const SPEED_MAX = 1_000_000;
 
 function clockOf(flags: ReferenceFlags, real: Clock): Clock {
@@ -45,20 +48,23 @@ function clockOf(flags: ReferenceFlags, real: Clock): Clock {
   return speed === 1 ? real : scaledClock(real, speed);
 }
 
-/** Keys are drawn again at each start; they are handed over in a file that only we can read. */
+/**
+ * Writes the reference service's keys, which are new at each start, to a file that only this user
+ * can read.
+ */
 function writeKeys(file: string, reference: Reference, webhookSecret: string | undefined): string {
   const path = resolve(file);
   const { v1Url, v2Url, relayUrl, controlUrl, relayToken, credentials } = reference;
   const urls = { v1: v1Url, v2: v2Url, relay: relayUrl, control: controlUrl };
   const text = JSON.stringify({ urls, keys: credentials, relayToken, webhookSecret }, null, 2);
-  // The mode below is that of a new file only.
+  // `mode` below applies to a new file only, so an existing one is changed first.
   if (statSync(path, { throwIfNoEntry: false })?.isFile()) chmodSync(path, KEYS_MODE);
   writeFileSync(path, `${text}\n`, { mode: KEYS_MODE });
   return path;
 }
 
 async function runReference(context: CliContext, flags: ReferenceFlags): Promise<void> {
-  // Not before it is asked for: the daemon would carry all of it along.
+  // The reference service is loaded only here, because the daemon would carry all of it along.
   const { startReference } = await import('../../reference/reference.ts');
   const { knobsOf } = await import('./settings.ts');
   const real = systemClock();

@@ -1,4 +1,4 @@
-/** The knobs of a `selvedge reference` call: a file, then flags, then single settings on top. */
+/** Knobs of a `selvedge reference` call: a file, then flags, then single settings on top. */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { ConfigError, toError } from '../../lib/errors.ts';
@@ -37,7 +37,7 @@ function yamlOf(setting: string, text: string): unknown {
   }
 }
 
-/** `life.packAfter=2s` as a patch. Values are read as YAML: 5, true, "text". */
+/** Reads a knob such as `life.packAfter=2s`. The value is YAML: 5, true, "text". */
 function patchOf(setting: string): Record<string, unknown> {
   const at = setting.indexOf('=');
   if (at < 1) {
@@ -53,7 +53,7 @@ function patchOf(setting: string): Record<string, unknown> {
   );
 }
 
-/** All settings together; throws a ConfigError that names each wrong one. */
+/** Combines all knobs of a call; throws a ConfigError that names each wrong one. */
 export function knobsOf(flags: KnobFlags): Knobs {
   const store = createKnobStore({});
   if (flags.knobs !== undefined) store.patch(readKnobFile(flags.knobs));

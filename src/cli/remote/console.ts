@@ -1,7 +1,7 @@
 /**
- * Commands over a URL: the read API and the acts of a console that runs elsewhere. The machine has
- * no configuration and no database; who acts is the token. Errors have the console's own codes and
- * words, or `remote.…` where no console has answered.
+ * Lets commands work over a URL: with the read API and the acts of a console that runs elsewhere.
+ * This machine has no configuration and no database; the token decides who acts. Errors have the
+ * console's own codes and words, or `remote.…` where no console has answered.
  */
 import type { Command } from 'commander';
 import { z } from 'zod';
@@ -22,17 +22,17 @@ import { readToken } from './token.ts';
 
 export type Query = Readonly<Record<string, string>>;
 
-/** A console that commands ask instead of a database. */
+/** A console that commands ask in place of a database. */
 export interface RemoteConsole {
   get<T>(path: string, answer: z.ZodType<T>, query?: Query): Promise<T>;
   post<T>(path: string, body: unknown, answer: z.ZodType<T>): Promise<T>;
 }
 
-/** Longest wait for a bulk act; a reader waits less. */
+/** Maximum milliseconds to wait for an act, which may be on many rows; for a read it is less. */
 const ACT_MS = 600_000;
 const READ_MS = 60_000;
 
-/** Codes of errors after which nothing can have been done: no connection came about. */
+/** Error codes of a connection that did not come about, so that nothing was done. */
 const NOT_ASKED = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -42,7 +42,7 @@ const NOT_ASKED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ]);
 
-/** Certificates that cannot be trusted, and servers without TLS. */
+/** Matches error codes of certificates that cannot be trusted, and of servers without TLS. */
 const TLS =
   /CERT|ERR_TLS_|ERR_SSL_|^EPROTO$|^UNABLE_TO_(?:VERIFY|GET)|^(?:INVALID|PATH_LENGTH)_|_SIGNATURE/;
 
@@ -56,7 +56,10 @@ const OWN_CA = 'with a certificate authority of your own: NODE_EXTRA_CA_CERTS=<f
 
 const refusal = z.object({ code: z.string(), message: z.string(), hint: z.string().optional() });
 
-/** The origin of a console; plain HTTP would show the token to the network. */
+/**
+ * Reads the origin of a console. Plain HTTP is refused, because it would show the token to the
+ * network.
+ */
 function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol)) {
@@ -105,7 +108,7 @@ interface Answered {
   readonly text: string;
 }
 
-/** Throws the error that an answer other than 200 stands for. */
+/** Throws the error for an answer of the console other than 200. */
 function refuse(origin: string, { statusCode, text }: Answered): never {
   const { data } = refusal.safeParse(tryParseJson(text));
   if (!data) {
@@ -169,14 +172,14 @@ function createRemoteConsole(origin: string, token: string): RemoteConsole {
   };
 }
 
-/** The console that `--url` names; undefined: the command works on this machine. */
+/** Gives the console that `--url` names; undefined: the command works on this machine. */
 export function remoteConsoleOf(command: Command, context: CliContext): RemoteConsole | undefined {
   const { url, tokenFile } = command.optsWithGlobals<UrlOptions>();
   if (url === undefined) return undefined;
   return createRemoteConsole(originOf(url), readToken(context, tokenFile));
 }
 
-/** For an option of such a command that needs the machine of the daemon. */
+/** Refuses an option that needs the daemon's machine in a command over a URL. */
 export function requireHere(remote: RemoteConsole | undefined, option: string): void {
   if (remote === undefined) return;
   const message = `${option} does not work over a URL`;

@@ -1,4 +1,4 @@
-/** Deliveries over a URL: what is known of one, and what a person decides. */
+/** Reads a delivery over a URL, and acts on it. */
 import { z } from 'zod';
 import type { DeliveryView } from '../../console/read/delivery.ts';
 import type { ReviewAction, ReviewAnswer } from '../../decisions/review/review.ts';
@@ -7,7 +7,9 @@ import type { Counterfactual } from '../../rules/analysis/counterfactuals.ts';
 import type { RemoteConsole } from './console.ts';
 import { shaped } from './shapes.ts';
 
-/** A delivery as the console shows it, with what would have let it pass by its decisions. */
+/**
+ * A delivery as the console shows it, with the changes that would have let it pass, by decision.
+ */
 export interface RemoteDelivery extends DeliveryView {
   readonly counterfactuals: Readonly<Record<string, readonly Counterfactual[]>>;
 }
@@ -40,7 +42,7 @@ const remoteDelivery = shaped<RemoteDelivery>(
   }),
 );
 
-/** By id or number. */
+/** Reads a delivery by its id or number. */
 export function readRemoteDelivery(
   remote: RemoteConsole,
   delivery: string,
@@ -56,7 +58,7 @@ const reviewed = z.object({
   doubt: z.string().optional(),
 });
 
-/** The options of an act, as the command line has them. */
+/** Options of an act on deliveries, as the command line has them. */
 export interface RemoteAct {
   readonly reason: string;
   readonly why?: string | undefined;
@@ -91,12 +93,12 @@ async function actOnOne(
   return { delivery, ok: true, ...done, ...(doubt !== undefined && { doubt }) };
 }
 
-/** Words of a refusal that belong to one delivery: the others are still asked for. */
+/** Whether a refusal concerns one delivery only, so that the others are still tried. */
 function isOfOne(code: string): boolean {
   return !code.startsWith('remote.') && !['console.no_session', 'console.role'].includes(code);
 }
 
-/** Acts on one after the other, with an answer for each. */
+/** Acts on deliveries one after the other, with an answer for each. */
 export async function actOverUrl(
   remote: RemoteConsole,
   action: ReviewAction,
@@ -110,7 +112,7 @@ export async function actOverUrl(
       answers.push(await actOnOne(remote, action, delivery, act, confirmed));
     } catch (thrown) {
       if (!(thrown instanceof SelvedgeError)) throw thrown;
-      // An error would hide what was done already.
+      // Later errors become answers, because throwing would hide what was already done.
       if (answers.length === 0 && !isOfOne(thrown.code)) throw thrown;
       const { code, message, hint } = thrown;
       answers.push({ delivery, ok: false, code, message, hint });
@@ -119,7 +121,7 @@ export async function actOverUrl(
   return answers;
 }
 
-/** Undoes the decision that is the latest now, if it is this token's. */
+/** Undoes the latest decision about a delivery; the console allows it if this token made it. */
 export async function undoOverUrl<T>(
   remote: RemoteConsole,
   delivery: string,

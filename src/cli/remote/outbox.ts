@@ -1,11 +1,11 @@
-/** The outbox over a URL. */
+/** Reads the outbox over a URL, and acts on its rows. */
 import { z } from 'zod';
 import { UsageError } from '../../lib/errors.ts';
 import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
 import type { Query, RemoteConsole } from './console.ts';
 import { shaped } from './shapes.ts';
 
-/** Rows of one answer of the console. */
+/** Number of rows in one answer of the console. */
 const PAGE_ROWS = 100;
 
 const row = z.looseObject({
@@ -50,7 +50,7 @@ function queryOf({ kind, state, reference, needsAttention, open }: RemoteListFil
   };
 }
 
-/** The newest rows, `limit` at the most, page after page. */
+/** Lists the newest outbox rows, at most `limit`, page after page. */
 export async function listRemoteOutbox(
   remote: RemoteConsole,
   filter: RemoteListFilter,
@@ -72,7 +72,10 @@ export function showRemoteOutbox(remote: RemoteConsole, outboxId: number): Promi
   return remote.get(`/outbox/${outboxId}.json`, card);
 }
 
-/** Rows are named one by one: their number and reference were looked at. */
+/**
+ * Requires the number of a row: over a URL, a person names the rows one by one, having looked at
+ * each.
+ */
 export function requireOneRow(outboxId: number | undefined): number {
   if (outboxId !== undefined) return outboxId;
   throw new UsageError('remote.one_by_one', 'over a URL one row is named at a time', {
@@ -85,7 +88,9 @@ const acted = z.object({
   left: z.array(z.object({ outboxId: z.int(), reference: z.string(), state: z.string() })),
 });
 
-/** Retries or cancels one row; `left` has it where it has moved on meanwhile. */
+/**
+ * Retries or cancels one outbox row; the answer's `left` has it if its state has changed meanwhile.
+ */
 export function actOnRemoteRow(
   remote: RemoteConsole,
   action: 'retry' | 'cancel',

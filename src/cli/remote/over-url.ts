@@ -1,4 +1,4 @@
-/** Commands that work over a URL, and the refusal of all others. */
+/** Lists the commands that work over a URL, and refuses all others. */
 import type { Command } from 'commander';
 import { UsageError } from '../../lib/errors.ts';
 
@@ -7,7 +7,7 @@ export interface UrlOptions {
   readonly tokenFile?: string;
 }
 
-/** Commands that a console answers, by their words. */
+/** Commands that a console can answer, by their words. */
 const OVER_URL = [
   'status',
   'deliveries list',
@@ -32,7 +32,7 @@ function wordsOf(command: Command): string {
   return parent?.parent ? `${wordsOf(parent)} ${command.name()}` : command.name();
 }
 
-/** Refuses a command over a URL that needs the machine of the daemon. */
+/** Refuses `--url` for a command that needs the daemon's machine. */
 export function requireOverUrl(command: Command): void {
   const { url, tokenFile } = command.optsWithGlobals<UrlOptions>();
   const hasOwn = command.options.some(({ long }) => long === '--url');

@@ -1,13 +1,13 @@
-/** Answers of a console as commands have them: times in epoch milliseconds. */
+/** Schemas for a console's answers, with times as epoch milliseconds. */
 import { z } from 'zod';
 import { epochTimes } from '../../console/show.ts';
 
-/** A point in time as the console writes it. */
+/** Schema of a point in time as the console writes it, read as epoch milliseconds. */
 export const isoMoment = z.iso.datetime().transform((text) => Date.parse(text));
 
 /**
- * A value of a console of this version. `shape` has the members that commands go into; the others
- * are only passed on.
+ * Schema of a value from a console of this version. `shape` has the members that commands use; the
+ * others are only passed on.
  */
 export function shaped<T>(shape: z.ZodType): z.ZodType<T> {
   const isShaped = (value: unknown): boolean => shape.safeParse(value).success;

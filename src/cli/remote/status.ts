@@ -1,4 +1,4 @@
-/** The overview of a console. */
+/** Reads the overview of a console over a URL. */
 import { z } from 'zod';
 import type { OverviewData } from '../../console/read/overview.ts';
 import type { RemoteConsole } from './console.ts';

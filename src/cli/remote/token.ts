@@ -1,16 +1,21 @@
-/** The token of a console, which a file holds: arguments are seen by every user of the machine. */
+/**
+ * Reads the token of a console from a file, because arguments are seen by every user of the
+ * machine.
+ */
 import { resolve } from 'node:path';
 import { readSecret } from '../../config/source/secrets.ts';
 import { TOKEN_PREFIX } from '../../console/access/sessions.ts';
 import { UsageError } from '../../lib/errors.ts';
 import type { CliContext } from '../command.ts';
 
-/** The token alone, or the header that `curl -H @file` takes. */
+/**
+ * Matches the content of a token file: the token alone, or the header that `curl -H @file` takes.
+ */
 const TOKEN = new RegExp(`^(?:Authorization: Bearer )?(${TOKEN_PREFIX}[\\w-]{20,100})$`, 'i');
 
 const HOW = 'on the host of the daemon: selvedge console token <name> --role operator';
 
-/** Reads the token, and has it taken out of whatever is written from now on. */
+/** Reads the token, and has it removed from all output from now on. */
 export function readToken({ env, scrubber }: CliContext, given: string | undefined): string {
   const named = given ?? env.SELVEDGE_TOKEN_FILE;
   if (named === undefined || named === '') {

@@ -1,4 +1,4 @@
-/** `selvedge report list`: the reports there are. */
+/** `selvedge report list`: lists the reports and their schedules. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Config } from '../../config/schema.ts';
@@ -14,7 +14,7 @@ import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { timeZoneOf } from './zone.ts';
 
-/** Names the files that are no reports, with what is wrong. */
+/** Names the report files that are invalid, each with its mistake. */
 export function noteWrong(output: Output, wrong: readonly WrongReport[]): void {
   for (const { error } of wrong) output.note(`wrong: ${error.message}\n    hint: ${error.hint}`);
 }
@@ -24,7 +24,7 @@ interface ShownSchedule {
   readonly report: string;
   readonly every: string;
   readonly format: string;
-  /** ISO 8601, UTC; null: no time is known. */
+  /** Next time in UTC as ISO 8601; null: it is not known. */
   readonly nextAt: string | null;
   readonly retryAt: string | null;
   readonly last: {
@@ -39,7 +39,7 @@ function isoOf(at: number | null): string | null {
   return at === null || !Number.isFinite(at) ? null : new Date(at).toISOString();
 }
 
-/** Schedules with their last results, which only a database knows. */
+/** Lists the schedules with their last results, which the database has. */
 async function schedulesOf(config: Config, now: number): Promise<ShownSchedule[]> {
   const { schedules } = config.reports;
   if (schedules.length === 0) return [];

@@ -1,4 +1,4 @@
-/** A report's rows from the plane: of this account, of another one, or of all. */
+/** Reads a report's rows from the plane: of this account, of another one, or of all. */
 import type { Config } from '../../config/schema.ts';
 import { planeAccount, planeAddress } from '../../ops/plane-copy.ts';
 import { openPlaneSession } from '../../plane/reader.ts';
@@ -6,7 +6,7 @@ import type { Order, RunRows } from '../../report/make.ts';
 import { reportOfAll, runOnPlane } from '../../report/plane.ts';
 import { planeSqlOf } from '../../report/report-file.ts';
 
-/** The report as it is run, and its rows. */
+/** A report as it is run, and the function that reads its rows. */
 export interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
   readonly rows: RunRows;
 }

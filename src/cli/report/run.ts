@@ -1,4 +1,4 @@
-/** `selvedge report run`: one report, written as a person or a program wants it. */
+/** `selvedge report run`: runs one report and writes it for a person or a program. */
 import { resolve } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
@@ -65,7 +65,7 @@ function formatOf({ format, json, output }: Options, { isTerminal }: Output): Fo
   return wanted;
 }
 
-/** Only these forms show a time of day in a zone. */
+/** Whether a format shows times of day in a zone. */
 function showsTimes(format: Format, locale: string | undefined): boolean {
   return format === 'xlsx' || format === 'html' || (locale !== undefined && !isLineFormat(format));
 }
@@ -87,7 +87,10 @@ function print(output: Output, document: ReportDocument): void {
   output.table(titles, rows);
 }
 
-/** Rows that nothing is made of are written as they come: `| head` need not wait for the last. */
+/**
+ * Writes rows as they are read, if the format needs nothing but rows: `| head` need not wait for
+ * the last. Returns false for other reports.
+ */
 async function stream(output: Output, job: Job, format: Format): Promise<boolean> {
   const { report, manner } = job;
   if (!isLineFormat(format) || report.pivot) return false;
@@ -119,7 +122,7 @@ async function run(output: Output, job: Job, options: Options, format: Format): 
   tellNotes(output, document, document.isCut, job.rowsMax);
 }
 
-/** The database that it is run on. */
+/** Chooses the database on which the report runs. */
 function jobOf(config: Config, order: Order, { on, account }: Options): Job {
   if (on === 'plane') return jobOnPlane(config, order, account);
   if (account === undefined) return { ...order, rows: rowsOfMirror(order, systemClock()) };

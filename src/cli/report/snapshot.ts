@@ -1,4 +1,4 @@
-/** `selvedge report snapshot`: a copy of the mirror for reports elsewhere. */
+/** `selvedge report snapshot`: copies the mirror for reports elsewhere. */
 import { join, parse, resolve } from 'node:path';
 import { Command } from 'commander';
 import { UsageError } from '../../lib/errors.ts';

@@ -1,4 +1,4 @@
-/** `selvedge rules backtest`: what rules would have made of the past. */
+/** `selvedge rules backtest`: asks rules about the stored facts of past decisions. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { type Backtest, backtest } from '../../decisions/simulation/backtest.ts';
@@ -23,10 +23,12 @@ interface BacktestCommand {
   readonly json?: boolean;
 }
 
-/** Rejects that are kept in full with a report; all of them are counted. */
+/** Number of rejects that are kept in full with a report; all of them are counted. */
 const REJECTS_KEPT_MAX = 20;
 
-/** Hands the report to the daemon, which alone may write: the ground for arming a rule. */
+/**
+ * Submits the report to the daemon, which alone may write; arming a rule may require such a report.
+ */
 async function keep(context: CliContext, command: Command, report: Backtest): Promise<void> {
   const { since, until, deliveries, judged: rules, rejects } = report;
   const kept = { ...backtestJson(report), rejects: rejects.slice(0, REJECTS_KEPT_MAX) };
@@ -39,7 +41,10 @@ async function keep(context: CliContext, command: Command, report: Backtest): Pr
   context.output.note(`kept as report ${reportId}`);
 }
 
-/** In a period that is none no reject is found: a check by it would always be passed. */
+/**
+ * Reads the period and refuses an empty one: no reject is found in it, and a check would always
+ * pass.
+ */
 function periodOf(options: BacktestCommand): { readonly since: number; readonly until: number } {
   const now = systemClock().now();
   const since = parseMoment(options.since, now);

@@ -1,4 +1,4 @@
-/** `selvedge rules check`: every mistake of a rule set at once. */
+/** `selvedge rules check`: shows every mistake of a rule set at once. */
 import { Command } from 'commander';
 import { readRuleFiles, unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { neverOccurred } from '../../decisions/simulation/never-occurred.ts';
@@ -20,7 +20,7 @@ function asJson({ source: _source, ...problem }: Problem): Readonly<Record<strin
   return problem;
 }
 
-/** Rules whose time is over are as if they were off, and nobody notices. */
+/** Warns of rules whose time is over: they are as if off, and nobody would notice. */
 function past({ rules }: RuleSet): readonly Problem[] {
   return findPast(rules, systemClock().now()).map(({ rule, message, hint }) => {
     const place = { file: rule.file, line: rule.line, column: 1, source: '', length: 1 };

@@ -1,10 +1,12 @@
-/** The rules directory that a command of this folder is about. */
+/** Finds the directory of rules that a command works on. */
 import type { Command } from 'commander';
 import type { CliContext } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 
-/** The directory that was named, else the configured one; only then is a configuration needed. */
+/**
+ * Directory of rules that was named, else the configured one; only then a configuration is needed.
+ */
 export function rulesDirectory(
   command: Command,
   context: CliContext,
@@ -13,7 +15,7 @@ export function rulesDirectory(
   return named ?? configOf(command, context).config.rules.directory;
 }
 
-/** Says of each file that somebody may take for rules that it is none. */
+/** Warns of each file that a person may take for rules and that is not read. */
 export function noteUnread(output: Output, unread: readonly string[]): void {
   const where = 'rules are what ends in .yaml in the folder itself';
   for (const path of unread) output.note(`warning: ${path} is not read; ${where}`);

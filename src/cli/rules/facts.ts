@@ -1,4 +1,6 @@
-/** `selvedge rules facts <delivery>`: every name a condition may use, with its present value. */
+/**
+ * `selvedge rules facts <delivery>`: shows every name a condition may use, with its present value.
+ */
 import { Command } from 'commander';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { currentSubject } from '../../decisions/simulation/current.ts';

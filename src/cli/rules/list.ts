@@ -1,4 +1,4 @@
-/** `selvedge rules list`: the rules in force with how they did in 30 days. */
+/** `selvedge rules list`: lists the rules in force, with their results of the last 30 days. */
 import { Command } from 'commander';
 import { type RuleRow, ruleRows } from '../../console/read/rules.ts';
 import { rejectOverview } from '../../decisions/review/overview.ts';

@@ -1,4 +1,4 @@
-/** The rules that a command of this folder is about: those of a directory, or a stored set. */
+/** Loads the rule set that a command names: the files of a directory, or a stored set. */
 import { statSync } from 'node:fs';
 import { loadFilledRuleSet } from '../../decisions/rule-lists.ts';
 import { isRuleSetHash, storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
@@ -9,12 +9,12 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** Whether the rules that somebody named must be looked up in the database. */
+/** Whether a name is the hash of a stored rule set, to be looked up in the database. */
 function isStored(named: string): boolean {
   return isRuleSetHash(named) && !isDirectory(named);
 }
 
-/** The rules of a directory, or those that decided before when a hash is named. */
+/** Loads the rules of a directory, or the stored rule set when a hash is named. */
 export async function namedRuleSet(db: Db, named: string): Promise<RuleSet> {
   return isStored(named) ? storedRuleSet(db, named) : (await loadFilledRuleSet(db, named)).ruleSet;
 }

@@ -1,4 +1,4 @@
-/** `selvedge rules whatif`: the pending deliveries under other rules, without deciding. */
+/** `selvedge rules whatif`: asks other rules about the pending deliveries, without deciding. */
 import { Command } from 'commander';
 import { type Prospect, tryQueue } from '../../decisions/simulation/queue.ts';
 import { systemClock } from '../../lib/clock.ts';

@@ -1,4 +1,6 @@
-/** `selvedge completion`: a script for the shell, and the names that it offers. */
+/**
+ * `selvedge completion`: prints a completion script for the shell, and the names that it offers.
+ */
 import { Argument, Command } from 'commander';
 import { UsageError } from '../../lib/errors.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -6,7 +8,7 @@ import { namesFor, OFFERS, type Offer } from './offers.ts';
 import { completionScript, SHELLS, type Shell } from './shells.ts';
 import { commandTree, programOf } from './tree.ts';
 
-/** In the place of a shell: what the scripts call. */
+/** Argument in place of a shell, by which the scripts ask for names. */
 const NAMES = 'names';
 
 export function completion(context: CliContext): Command {

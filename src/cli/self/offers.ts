@@ -1,4 +1,4 @@
-/** Names that completion offers where only the installation knows them. */
+/** Lists names for completion that only the installation knows. */
 import type { Command } from 'commander';
 import { pulledStreams } from '../../config/streams.ts';
 import { createRulesShown } from '../../console/rules.ts';
@@ -15,7 +15,7 @@ import { readRemoteOverview } from '../remote/status.ts';
 export const OFFERS = ['streams', 'reports', 'rules', 'deliveries', 'outbox'] as const;
 export type Offer = (typeof OFFERS)[number];
 
-/** More names than that nobody reads at a prompt. */
+/** Maximum of names offered: more than that nobody reads at a prompt. */
 const NAMES_MAX = 100;
 const HELD = { shown: 'held', limit: String(NAMES_MAX) } as const;
 
@@ -34,7 +34,7 @@ async function overUrl(remote: RemoteConsole, offer: Offer): Promise<readonly st
   return status.streams.map(({ stream }) => stream);
 }
 
-/** Names of one sort: streams, reports, rules in force, held deliveries, open pushes. */
+/** Lists names of one kind: streams, reports, rules in force, held deliveries, open pushes. */
 export async function namesFor(
   offer: Offer,
   command: Command,

@@ -1,6 +1,6 @@
 /**
- * Completion scripts: commands, options, their choices and names of the installation; where nothing
- * is known, file names.
+ * Writes completion scripts: for commands, options, their choices and names of the installation;
+ * where none is known, for file names.
  */
 import { quotedForShell as quoted } from '../../lib/strings.ts';
 import type { Offer } from './offers.ts';
@@ -9,7 +9,7 @@ import { type CommandNode, everyNode, type OptionNode } from './tree.ts';
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** Options that every command takes; the scripts pass them on where they ask for names. */
+/** Options that every command takes; the scripts pass them on when they ask for names. */
 const GLOBAL = new Set(['--config', '--url', '--token-file']);
 const GLOBAL_TYPED = '-c | --config | --url | --token-file';
 
@@ -17,7 +17,7 @@ function key(node: CommandNode): string {
   return node.path.join(' ');
 }
 
-/** Options of the node, and those that every command takes. */
+/** Options of a command, and those that every command takes. */
 function optionsOf(node: CommandNode, root: CommandNode): readonly OptionNode[] {
   const global = root.options.filter(({ long }) => GLOBAL.has(long));
   return node === root ? node.options : [...node.options, ...global];
@@ -28,7 +28,7 @@ function words(node: CommandNode, root: CommandNode): string {
   return [...names, ...node.words, ...optionsOf(node, root).map(({ long }) => long)].join(' ');
 }
 
-/** `case` arms: what was typed so far to the longest command in it. */
+/** Arms of a shell's `case` that find the longest command in what was typed so far. */
 function pathArms(root: CommandNode, indent: string): string {
   return everyNode(root)
     .filter(({ path }) => path.length > 0)

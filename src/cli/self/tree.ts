@@ -1,29 +1,29 @@
-/** The command tree as data: what completion and the manual are made from. */
+/** The command tree as data, from which completion and the manual are made. */
 import type { Command, Option } from 'commander';
 import type { Offer } from './offers.ts';
 
 export interface OptionNode {
   readonly long: string;
   readonly short: string | undefined;
-  /** Shown in the help: `--format <format>`. */
+  /** Option as the help shows it: `--format <format>`. */
   readonly term: string;
   readonly about: string;
   readonly choices: readonly string[];
-  /** Names of the installation that it takes. */
+  /** Kind of the installation's names that the option takes as a value. */
   readonly offer: Offer | undefined;
   readonly takesValue: boolean;
 }
 
 export interface CommandNode {
-  /** Without the program's name: `['config', 'check']`. */
+  /** Words of the command without the program's name: `['config', 'check']`. */
   readonly path: readonly string[];
   readonly summary: string;
   readonly description: string;
-  /** `<name> [options]` as in the help. */
+  /** Arguments of the command as the help shows them: `<name> [options]`. */
   readonly usage: string;
-  /** Choices of its arguments, if they are known. */
+  /** Choices of the command's arguments, if they are known. */
   readonly words: readonly string[];
-  /** Names of the installation that its arguments take. */
+  /** Kind of the installation's names that the command's arguments take. */
   readonly offer: Offer | undefined;
   readonly options: readonly OptionNode[];
   readonly children: readonly CommandNode[];
@@ -56,7 +56,7 @@ const ARGUMENTS: Readonly<Record<string, Offer>> = {
 
 const OPTIONS: Readonly<Record<string, Offer>> = { '--rule': 'rules' };
 
-/** The program that a command belongs to. */
+/** Finds the program that a command belongs to. */
 export function programOf(command: Command): Command {
   return command.parent === null ? command : programOf(command.parent);
 }
@@ -92,7 +92,7 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
   };
 }
 
-/** The node and everything below it, parents first. */
+/** Lists a command and everything below it, parents first. */
 export function everyNode(node: CommandNode): CommandNode[] {
   return [node, ...node.children.flatMap(everyNode)];
 }

@@ -1,4 +1,4 @@
-/** `selvedge init`: from an address and its credentials to a configuration that works. */
+/** `selvedge init`: makes a working configuration from an address and its credentials. */
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,7 +45,7 @@ interface Made {
   readonly paths: string[];
 }
 
-/** Path as written in the file: relative if it lies beside or below it. */
+/** Path as the configuration file writes it: relative if it lies beside the file or below. */
 function pathFrom(folder: string, path: string): string {
   const near = relative(folder, resolve(path));
   return near.startsWith('..') || isAbsolute(near) ? resolve(path) : near;
@@ -64,7 +64,7 @@ function writeSecret(folder: string, name: string, value: string, made: Made): s
   return path;
 }
 
-/** The rest of what is needed, from the person at the terminal. */
+/** Asks the person at the terminal for the options that are missing. */
 async function asked(
   options: Options,
   context: CliContext,
@@ -147,7 +147,10 @@ function givenLines(options: Options, folder: string): readonly Line[] {
   ];
 }
 
-/** Corrections by the probe: another address, a key in place of a log-in. */
+/**
+ * Replaces given settings that the probe has corrected: another address, a key in place of a
+ * log-in.
+ */
 function corrected(given: readonly Line[], findings: readonly Finding[]): readonly Line[] {
   const of = (setting: string) => findings.findLast((one) => one.setting === setting);
   const givenFor = (setting: string) => given.find((one) => one.setting === setting)?.value;
@@ -188,7 +191,7 @@ function headOf(options: Options, isListening: boolean): string[] {
   ];
 }
 
-/** Without rules nothing could be decided; the shipped ones only observe until told otherwise. */
+/** Copies the shipped rules where there are none; they only observe until told otherwise. */
 function copyRules(directory: string, context: CliContext): void {
   if (existsSync(directory)) return;
   const filter = (path: string) => basename(path) !== 'cookbook';
@@ -308,7 +311,7 @@ export function init(context: CliContext): Command {
       ]),
     )
     .action(async (_own: Options, command: Command) => {
-      // The program's `--url` takes the address wherever it stands.
+      // The program's own `--url` takes the address, wherever on the line it stands.
       const options = command.optsWithGlobals<Options>();
       const isHalf =
         (options.clientCertificate === undefined) !== (options.clientKeyFile === undefined);

@@ -1,4 +1,4 @@
-/** Shared by `init` and `probe`: printing findings, spacing log-ins, reading descriptions. */
+/** Helpers of `init` and `probe`: printing findings, spacing log-ins, reading descriptions. */
 import { readFileSync } from 'node:fs';
 import type { Route } from '../../client/http/tunnel.ts';
 import { createProbeClient } from '../../client/probe-client.ts';
@@ -11,7 +11,7 @@ import { textWidth, wrap } from '../demo/layout.ts';
 import type { Output } from '../output.ts';
 
 const VALUE_CHARS_MAX = 60;
-/** Before what does not fit behind a setting. */
+/** Indent of text that does not fit after a setting. */
 const INDENT = ' '.repeat(6);
 
 export function tellFinding(output: Output, { setting, value, seen, doubt, isOff }: Finding): void {
@@ -19,7 +19,7 @@ export function tellFinding(output: Output, { setting, value, seen, doubt, isOff
   const shown = text.length > VALUE_CHARS_MAX ? `${text.slice(0, VALUE_CHARS_MAX - 1)}…` : text;
   const off = isOff === true ? ' (not set)' : '';
   const note = (line: string): void => {
-    // Programs and log files get whole lines.
+    // Only a terminal gets broken lines; programs and log files get whole ones.
     const lines = output.isTerminal ? wrap(line, textWidth(output.columns()), INDENT) : [line];
     for (const one of lines) output.note(one);
   };
@@ -27,7 +27,7 @@ export function tellFinding(output: Output, { setting, value, seen, doubt, isOff
   if (doubt !== undefined) note(`${INDENT}? ${doubt}`);
 }
 
-/** For who has no database yet to remember the last log-in. */
+/** Spaces log-ins in memory, for a command that has no database yet to remember the last one. */
 export function spacedLogIns(clock: Clock, spacingMs: number): () => Promise<void> {
   let last: number | undefined;
   return async () => {

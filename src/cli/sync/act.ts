@@ -1,4 +1,6 @@
-/** `selvedge sync run` and `sync release`: pull now, and accept what looks wrong and is right. */
+/**
+ * `selvedge sync run` and `sync release`: pull now, and accept a run that looks wrong and is right.
+ */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { offlineOperations } from '../../daemon/sync.ts';
@@ -29,7 +31,9 @@ function command(name: string, summary: string): Command {
 }
 
 const streamAnswer = z.object({ stream: z.string() });
-/** Without a daemon there is nobody whose run could be waited for. */
+/**
+ * Answer to `sync run`; `daemon` is false without a daemon, because no run can be waited for then.
+ */
 const runAnswer = streamAnswer.extend({ daemon: z.boolean().default(true) });
 
 function tell(context: CliContext, options: Options, answer: unknown, text: string): void {

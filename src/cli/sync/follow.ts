@@ -1,4 +1,4 @@
-/** How a run gets on: a bar on a terminal, a line every so many pages elsewhere. */
+/** Shows the progress of a run: a bar on a terminal, a line every so many pages elsewhere. */
 import type { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
@@ -26,7 +26,7 @@ function progressLine({ run, rowsBefore }: RunProgress, now: number): string {
   return `${run.stream}  ${share}${run.rows} rows in ${run.pages} pages${retries}, ${took}`;
 }
 
-/** Says what is new since the last look; gives how far it got. */
+/** Makes a function that tells what is new since it was last called. */
 function createTeller(output: Output, everyPages: number) {
   let toldPages = 0;
   let toldError: string | null = null;
@@ -69,7 +69,7 @@ async function follow(
   }
 }
 
-/** Waits for the end of the run that was asked for, and tells of it meanwhile. */
+/** Waits for the end of the run that was asked for, and shows its progress meanwhile. */
 export function followRun(
   context: CliContext,
   command: Command,

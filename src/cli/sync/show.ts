@@ -1,4 +1,4 @@
-/** `selvedge sync list` and `sync show`: streams and their runs. */
+/** `selvedge sync list` and `sync show`: show streams and their runs. */
 import { Command } from 'commander';
 import { streamsNotAtLevel } from '../../config/level.ts';
 import { pulledStreams } from '../../config/streams.ts';
@@ -20,14 +20,14 @@ interface Options {
   readonly json?: boolean;
 }
 
-/** More than anybody reads; programs ask the database. */
+/** Maximum of runs shown: more than anybody reads. Programs ask the database. */
 const LIMIT_MAX = 10_000;
 
 function ago(now: number, at: number | null): string {
   return at === null ? 'never' : `${formatDuration(Math.max(0, now - at))} ago`;
 }
 
-/** How old the data may get, and whether it is older. */
+/** Shows how old a stream's data may get, and whether it is older. */
 function target(freshnessMs: number | null, stale: boolean): string {
   if (freshnessMs === null) return '-';
   return stale ? `${formatDuration(freshnessMs)} STALE` : formatDuration(freshnessMs);
@@ -152,7 +152,7 @@ export function syncShow(context: CliContext): Command {
         return;
       }
       const runs = await withMirror(command, context, (db, _store, { streams }) => {
-        // Includes streams that are switched off: they may have run before.
+        // Streams that are switched off are included, because they may have run before.
         const names = Object.keys(streams);
         if (which !== undefined && !names.includes(which)) throw unknownStream(which, names);
         return findRuns(db, { stream: which, limit: options.limit });

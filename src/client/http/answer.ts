@@ -16,7 +16,7 @@ import {
 import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
 import { isPage, plainText, type Said, saidIn } from './said.ts';
 
-/** Node's codes for a certificate without a known authority. */
+/** Node's error codes for a TLS certificate that no known authority has signed. */
 export const UNTRUSTED_CODES = [
   'DEPTH_ZERO_SELF_SIGNED_CERT',
   'SELF_SIGNED_CERT_IN_CHAIN',
@@ -25,17 +25,20 @@ export const UNTRUSTED_CODES = [
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ] as const;
 
-/** Part of a request that errors mention. */
+/** The part of a request that error messages mention. */
 export interface Asked {
   readonly method: string;
   readonly url: string;
-  /** Repeating it changes nothing at the service. */
+  /** Whether the request may be repeated, because it changes nothing at the service. */
   readonly safe: boolean;
-  /** False: an answer with V2's list of errors is not the service's own. */
+  /**
+   * Whether the service answers such a request with V2's list of errors. If false, an answer of
+   * that form is a gateway's.
+   */
   readonly listsErrors?: boolean | undefined;
-  /** Address of the proxy in between. */
+  /** Address of the proxy between us and the service; undefined: no proxy. */
   readonly via?: string | undefined;
-  /** Removes secrets from answers, which may repeat the request's token. */
+  /** Removes secrets from a text; error answers may repeat the request's token. */
   readonly scrub?: ((text: string) => string) | undefined;
 }
 
@@ -45,19 +48,24 @@ export interface BadAnswer {
   readonly text: string;
 }
 
-/** Maximum length of a foreign answer in a message. */
+/** Maximum characters of an intermediary's answer that an error message quotes. */
 const EXCERPT_CHARS_MAX = 200;
 
-/** Maximum length of the service's own words, which are stored with each attempt and logged. */
+/**
+ * Maximum characters of the service's own message, which is stored with each attempt and logged.
+ */
 const MESSAGE_CHARS_MAX = 1_000;
 
-/** Extra length in which secrets are searched, so that a truncated secret is found as well. */
+/**
+ * Characters beyond a quoted text in which secrets are searched too, so that a secret that the cut
+ * would truncate is found.
+ */
 const SECRET_CHARS_MAX = 4_096;
 
-/** Maximum wait, whatever the service asks for. */
+/** Maximum milliseconds of a wait, whatever longer `Retry-After` the service asks for. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
 
-/** `Retry-After` in milliseconds: seconds or an HTTP date (RFC 9110, 10.2.3). */
+/** Reads `Retry-After` as milliseconds: it gives seconds or an HTTP date (RFC 9110, 10.2.3). */
 export function retryAfterMs(headers: AnswerHeaders, nowMs: number): number | undefined {
   const text = headerText(headers, 'retry-after')?.trim();
   if (!text) return undefined;
@@ -109,7 +117,7 @@ function refusesCertificate(cause: unknown): boolean {
   return OUR_CERTIFICATE.test(errorCode(cause));
 }
 
-/** Hint for a connection that failed. */
+/** Hint for the operator when no connection came about. */
 function connectHint(failure: ExchangeFailure, via?: string): string | undefined {
   const cause = failure.cause;
   if (failure.kind === 'connect_timeout') {
@@ -119,7 +127,7 @@ function connectHint(failure: ExchangeFailure, via?: string): string | undefined
   return refusesCertificate(cause) ? OUR_CERTIFICATE_HINT : CONNECT_HINTS[errorCode(cause)];
 }
 
-/** Error for an interrupted exchange, or the caller's abort reason. */
+/** Builds the error for an interrupted exchange, or returns the caller's abort reason. */
 export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   const detail = { cause: failure, hint: connectHint(failure, asked.via) };
   const text = `${nameOf(asked)}: ${failure.message}`;
@@ -132,7 +140,7 @@ export function errorOfFailure(asked: Asked, failure: ExchangeFailure): Error {
   return new RetryLaterError(`transport.${failure.kind}`, text, detail);
 }
 
-/** Truncates a foreign text and removes secrets. */
+/** Shortens a text of the other side for a message, and removes secrets. */
 function excerptOf({ scrub }: Asked, words: string, charsMax: number): string {
   const clean = scrub?.(words.slice(0, charsMax + SECRET_CHARS_MAX)) ?? words;
   return clean.slice(0, charsMax);
@@ -161,7 +169,7 @@ export function errorOfPage(asked: Asked, text: string): SelvedgeError {
   return new InDoubtError('transport.in_doubt', unknown);
 }
 
-/** Detects text that cannot be JSON. */
+/** Whether a text cannot be JSON, because it is an HTML page or begins otherwise. */
 export function isNoJson(text: string): boolean {
   return isPage(text) || !/^\s*(?:[{["\d-]|true|false|null)/.test(text);
 }
@@ -179,26 +187,32 @@ const REFUSALS: Readonly<Record<number, string>> = {
 
 const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
 
-/** An intermediary's page said 404, maybe temporarily; proves nothing about the resource. */
+/**
+ * Error code for a 404 with an intermediary's page: it may be temporary and proves nothing about
+ * the resource.
+ */
 export const NO_SUCH_PAGE = 'service.no_such_page';
 
 /**
- * JSON outside the contract's form, or no body, said 404: the service, or a gateway that does not
- * know the path.
+ * Error code for a 404 with JSON outside the contract's form, or without a body: from the service,
+ * or from a gateway that does not know the path.
  */
 export const NOT_FOUND_BARE = 'service.not_found_bare';
 
-/** Whether the service says that the resource does not exist. */
+/** Whether an error means that the service itself says that the resource does not exist. */
 export function isNotFound(error: unknown): error is RefusedError {
   return error instanceof RefusedError && NOT_FOUND.has(error.code);
 }
 
-/** Also accepts JSON that may be a gateway's; enough when the sender is otherwise known. */
+/**
+ * Whether an error means "not found", also by JSON that may be a gateway's. Enough when the sender
+ * is otherwise known.
+ */
 export function isPerhapsNotFound(error: unknown): boolean {
   return isNotFound(error) || (error instanceof RefusedError && error.code === NOT_FOUND_BARE);
 }
 
-/** Request Timeout and Too Early: retryable although below 500. */
+/** Retryable statuses below 500: Request Timeout and Too Early. */
 const PASSING: ReadonlySet<number> = new Set([408, 425]);
 
 const TOO_FAST = 429;
@@ -210,21 +224,23 @@ const UNAVAILABLE = 503;
  * gateway), 409 (depends on state), 503 (caches also send it after the service took the request).
  */
 const PROVED_BARE: ReadonlySet<number> = new Set([400, 401, 403, 405, 413, 415, 422]);
-/** Statuses that prove a refusal in plain text. */
+/** Statuses that prove a refusal even when the answer is plain text. */
 const PROVED_BY_WORDS: ReadonlySet<number> = new Set([400, 422]);
 
-/** Whether the answer proves that a write was not carried out, or that the service has decided. */
+/**
+ * Whether an error answer proves that the service did not carry out the write, or has decided it.
+ */
 function isProof(status: number, said: Said | undefined): boolean {
-  // Rate limits apply before a request is forwarded.
+  // A 429 is a proof too, because rate limits apply before a request is forwarded.
   if (status === TOO_FAST || said?.kind === 'own') return true;
   const proved = said?.kind === 'bare' ? PROVED_BARE : PROVED_BY_WORDS;
   return said !== undefined && proved.has(status);
 }
 
-/** Lines quoted in a message; the error has all. */
+/** Maximum of the service's lines quoted in an error message; the error object has all. */
 const LINES_TOLD = 5;
 
-/** Text of the answer, for a message. */
+/** Text of an error answer, for the message of an error. */
 function messageOf(asked: Asked, said: Said | undefined, text: string): string {
   if (!said || said.kind === 'text') {
     const excerpt = excerptOf(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');

@@ -1,20 +1,20 @@
-/** Buffer for a whole body, in memory of its own. */
+/** Collects a whole answer body in memory of its own. */
 
 export interface BodyBuffer {
   /**
-   * Copies at once, because chunks that wait become old, and the collector frees old ones only in
-   * full collections.
+   * Adds the bytes of a chunk by copying them at once: chunks that wait become old, and the garbage
+   * collector frees old ones only in full collections.
    */
   add(chunk: Buffer): void;
-  /** More bytes arrived than wanted. */
+  /** Whether more bytes arrived than `bytesMax`. */
   isOver(): boolean;
   end(): Buffer;
 }
 
-/** Initial size when the answer has no length. */
+/** Initial bytes of the buffer when the answer states no length. */
 const BYTES_FIRST = 65_536;
 
-/** `contentLength` is the answer's header. */
+/** `contentLength` is the answer's header, from which the buffer gets its size. */
 export function createBodyBuffer(contentLength: string | undefined, bytesMax: number): BodyBuffer {
   const bytesExpected = Number(contentLength ?? BYTES_FIRST);
   let whole = Buffer.allocUnsafeSlow(Math.min(bytesExpected, bytesMax) || 0);

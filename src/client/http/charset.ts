@@ -7,12 +7,12 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 
-/** The bytes are invalid in their charset. */
+/** Error for bytes that are invalid in the charset of their body. */
 class CharsetError extends Error {
   override readonly name = 'CharsetError';
 }
 
-/** Called with each deviation. */
+/** Called with each deviation from plain UTF-8, for the counts of dialects. */
 export type Note = (what: string) => void;
 
 const NO_BYTES = Buffer.alloc(0);
@@ -22,9 +22,9 @@ const NEAR_CHARS_MAX = 40;
 const LABEL = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
 
 interface Declared {
-  /** Lower-case name; undefined: none named, or unknown. */
+  /** Lower-case name of the declared charset; undefined: none named, or one that is unknown. */
   readonly label: string | undefined;
-  /** Name of the decoder. */
+  /** Name under which TextDecoder knows the charset. */
   readonly encoding: string | undefined;
 }
 
@@ -67,7 +67,7 @@ function notUtf8(bytes: Buffer, { label }: Declared): CharsetError {
 
 /** UTF-8 sequences of two and three bytes, which no text in windows-1252 contains. */
 const UTF8_CHARACTER = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}/;
-/** Bytes undefined in windows-1252. */
+/** Bytes that stand for no character in windows-1252. */
 const NO_CHARACTER = /[\x81\x8d\x8f\x90\x9d]/;
 
 function isWindows1252(bytes: Buffer): boolean {
@@ -81,7 +81,7 @@ function lengthOf(first: number): number {
   return first < 0xf0 ? 3 : 4;
 }
 
-/** Number of bytes at the end that start an incomplete UTF-8 character. */
+/** Number of bytes at the end of a chunk that start an incomplete UTF-8 character. */
 function openEnd(bytes: Buffer): number {
   for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
     const byte = bytes[bytes.length - back] ?? 0;
@@ -93,9 +93,9 @@ function openEnd(bytes: Buffer): number {
 }
 
 export interface ToUtf8 {
-  /** Returns the complete characters so far; the chunk itself, if it is UTF-8 already. */
+  /** Returns the complete characters so far as UTF-8; the chunk itself, if it is UTF-8 already. */
   push(chunk: Buffer): Buffer;
-  /** Returns the rest. Both methods throw on invalid bytes. */
+  /** Returns the remaining bytes as UTF-8. Both methods throw on invalid bytes. */
   end(): Buffer;
 }
 
@@ -106,10 +106,10 @@ class Transcoder implements ToUtf8 {
   readonly #note: Note;
   #mode: Mode = 'undecided';
   #decoder: TextDecoder | undefined;
-  /** Windows-1252 is a guess, so the bytes are checked for contradictions. */
+  /** Whether windows-1252 is a guess, so that the bytes are checked for contradictions. */
   #isGuess = false;
   #isFirst = true;
-  /** Bytes of an incomplete character. */
+  /** Bytes of a character whose end has not arrived yet. */
   #open: Buffer = NO_BYTES;
 
   constructor(contentType: string | undefined, note: Note) {
@@ -126,7 +126,7 @@ class Transcoder implements ToUtf8 {
     const end = bytes.length - openEnd(bytes);
     const whole = bytes.subarray(0, end);
     if (!isUtf8(whole)) return this.#otherwise(bytes);
-    // Copies, so that a few bytes neither keep the chunk alive nor change with it.
+    // The bytes are copied, so that they neither keep the chunk alive nor change with it.
     this.#open = end === bytes.length ? NO_BYTES : Buffer.from(bytes.subarray(end));
     if (this.#mode === 'undecided' && !isAscii(whole)) this.#isUtf8();
     return whole;
@@ -154,7 +154,9 @@ class Transcoder implements ToUtf8 {
     if (label !== undefined) this.#note(`charset=${label} (UTF-8 came)`);
   }
 
-  /** Handles bytes that are not UTF-8 after pure ASCII, or in a declared UTF-8 body. */
+  /**
+   * Handles bytes that are not UTF-8: windows-1252 after pure ASCII, an error if UTF-8 is declared.
+   */
   #otherwise(bytes: Buffer): Buffer {
     if (this.#mode === 'utf-8') throw notUtf8(bytes, this.#declared);
     const { label, encoding } = this.#declared;
@@ -188,7 +190,7 @@ export function createToUtf8(contentType: string | undefined, note: Note): ToUtf
   return new Transcoder(contentType, note);
 }
 
-/** Converts a whole body; returns UTF-8 unchanged. */
+/** Converts a whole body to UTF-8; UTF-8 is returned unchanged. */
 export function utf8Of(body: Buffer, contentType: string | undefined, note: Note): Buffer {
   const transcoder = createToUtf8(contentType, note);
   const text = transcoder.push(body);
@@ -196,7 +198,7 @@ export function utf8Of(body: Buffer, contentType: string | undefined, note: Note
   return rest.length === 0 ? text : Buffer.concat([text, rest]);
 }
 
-/** Text for a message; invalid bytes become U+FFFD. */
+/** Text of a body for an error message; invalid bytes become U+FFFD. */
 export function looseTextOf(body: Buffer, contentType: string | undefined): string {
   try {
     return textOf(utf8Of(body, contentType, () => undefined));
@@ -205,7 +207,7 @@ export function looseTextOf(body: Buffer, contentType: string | undefined): stri
   }
 }
 
-/** UTF-8, without a byte order mark. */
+/** Text of a UTF-8 body, without a byte order mark. */
 export function textOf(body: Buffer): string {
   return body.toString().replace(/^\ufeff/, '');
 }

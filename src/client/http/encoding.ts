@@ -10,17 +10,20 @@ import { createBodyBuffer } from './body-buffer.ts';
 import type { Note } from './charset.ts';
 import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from './exchange.ts';
 
-/** Codings that every request accepts. */
+/** Content codings that every request declares as accepted. */
 export const ACCEPTED_CODINGS = 'gzip, br';
 
-/** The body has an unsupported coding, or is damaged. */
+/** Error for a body that has an unsupported content coding, or is damaged. */
 class CodingError extends Error {
   override readonly name = 'CodingError';
 }
 
 const CHUNK_BYTES = 65_536;
 
-/** 8 MiB, the maximum of RFC 9659; a frame may ask for gigabytes. */
+/**
+ * Largest zstd window as a power of two: 8 MiB, the maximum of RFC 9659. A frame may ask for
+ * gigabytes.
+ */
 const ZSTD_WINDOW_LOG_MAX = 23;
 
 const DECODERS: Readonly<Record<string, (first: number) => Transform>> = {
@@ -38,7 +41,7 @@ const DECODERS: Readonly<Record<string, (first: number) => Transform>> = {
     }),
 };
 
-/** Registered codings that are not supported. */
+/** Registered content codings that are not supported. */
 const OTHERS: ReadonlySet<string> = new Set([
   'aes128gcm',
   'compress',
@@ -48,7 +51,10 @@ const OTHERS: ReadonlySet<string> = new Set([
   'pack200-gzip',
 ]);
 
-/** Codings in the order in which they were applied. Throws for an unsupported one. */
+/**
+ * Content codings of an answer in the order in which they were applied. Throws for an unsupported
+ * one.
+ */
 function codingsIn(headers: AnswerHeaders, note: Note): readonly string[] {
   const header = headerText(headers, 'content-encoding');
   if (header === undefined || header === 'identity') return [];
@@ -68,7 +74,10 @@ function isGzip(bytes: Uint8Array): boolean {
   return bytes[0] === GZIP_FIRST && bytes[1] === 0x8b;
 }
 
-/** Corrects the codings by the bytes; only gzip is distinguishable from the start of JSON. */
+/**
+ * Corrects the named content codings by the body's first bytes; only gzip can be told from the
+ * start of JSON.
+ */
 function codingsBy(head: Uint8Array, named: readonly string[], note: Note): readonly string[] {
   const [outermost] = named.slice(-1);
   if (outermost === 'gzip' && !isGzip(head)) {
@@ -83,12 +92,15 @@ function codingsBy(head: Uint8Array, named: readonly string[], note: Note): read
 }
 
 export interface BodyLimit {
-  /** Limit of the unpacked body. */
+  /** Maximum bytes of the decompressed body. */
   readonly bytesMax: number;
   readonly note: Note;
 }
 
-/** Reads until gzip can be recognized; other bodies may arrive slowly. */
+/**
+ * Reads only as much of the body as shows whether it is gzip, because other bodies may arrive
+ * slowly.
+ */
 async function headOf(source: AsyncGenerator<Buffer>): Promise<Buffer> {
   let head: Buffer = Buffer.alloc(0);
   while (head.length === 0 || (head.length === 1 && head[0] === GZIP_FIRST)) {
@@ -113,7 +125,7 @@ async function* unpacked(
   const chain = decoders.filter((decoder) => decoder !== undefined);
   const last = chain.at(-1);
   if (!last) return;
-  // Its failure surfaces at the end of the chain.
+  // A failure while feeding surfaces at the end of the chain of decoders.
   const feeding = pipeline([Readable.from(source), ...chain]).catch(() => undefined);
   try {
     for await (const chunk of last) if (chunk instanceof Buffer) yield chunk;
@@ -126,7 +138,7 @@ async function* unpacked(
   }
 }
 
-/** Decompressed body as a stream; read it to its end or abandon it, without delay. */
+/** Decompressed body of an answer as a stream; read it to its end or abandon it, without delay. */
 export async function* streamedBody(
   answer: RawAnswer,
   { bytesMax, note }: BodyLimit,
@@ -156,7 +168,10 @@ async function* of(body: Buffer): AsyncGenerator<Buffer> {
   yield body;
 }
 
-/** Whole body, in memory of its own; `mayCut` drops what exceeds the limit. */
+/**
+ * Decompressed body of an answer as a whole, in memory of its own; `mayCut` drops what exceeds the
+ * limit.
+ */
 export async function wholeBody(
   answer: RawAnswer,
   { bytesMax, note, mayCut = false }: BodyLimit & { readonly mayCut?: boolean },

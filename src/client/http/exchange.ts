@@ -26,11 +26,11 @@ export type FailureKind =
   | 'aborted'
   | 'broken_connection';
 
-/** An exchange that failed. Never leaves the client room. */
+/** Error for an exchange that failed; the client room turns it into errors for its callers. */
 export class ExchangeFailure extends Error {
   override readonly name = 'ExchangeFailure';
   readonly kind: FailureKind;
-  /** Whether a byte of the request may have left. */
+  /** Whether a byte of the request may have left this machine. */
   readonly sent: boolean;
 
   constructor(kind: FailureKind, sent: boolean, cause: unknown) {
@@ -51,9 +51,9 @@ export function headerText(headers: AnswerHeaders, name: string): string | undef
 export interface RawAnswer {
   readonly status: number;
   readonly headers: AnswerHeaders;
-  /** Stream of the body, read to its end or abandoned; both free the connection. */
+  /** Gives the body as a stream, to be read to its end or abandoned; both free the connection. */
   stream(): AsyncGenerator<Buffer, void, undefined>;
-  /** Whole body, in memory of its own; beyond `bytesMax` the rest is cut off. */
+  /** Reads the whole body into memory of its own; beyond `bytesMax` the rest is cut off. */
   whole(bytesMax: number): Promise<Buffer>;
   /** Drops the body and closes the connection. */
   discard(): void;
@@ -67,10 +67,10 @@ export interface ExchangeOptions {
   readonly onBytes: (count: number) => void;
 }
 
-/** The socket is paused when this much waits for the consumer. */
+/** Bytes waiting for the consumer at which the socket is paused. */
 const QUEUED_BYTES_MAX = 1_048_576;
 
-/** A body with fewer bytes than this per idle window counts as stalled. */
+/** Bytes that a body must bring per idle window; with fewer it counts as stalled. */
 const PROGRESS_BYTES_MIN = 1_024;
 
 class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
@@ -79,7 +79,7 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   headers: AnswerHeaders = {};
   readonly #options: ExchangeOptions;
   readonly #queue: Buffer[] = [];
-  /** Buffer for a whole body; replaces the queue. */
+  /** Buffer when the body is read as a whole; it replaces the queue. */
   #buffer: BodyBuffer | undefined;
   readonly #total: Timer;
   readonly #onAbort: () => void;
@@ -108,7 +108,10 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
     if (signal?.aborted) this.#onAbort();
   }
 
-  /** undici calls this just before it writes the request. */
+  /**
+   * Starts the wait for the head of the answer: undici calls this just before it writes the
+   * request.
+   */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#failure) {
@@ -204,8 +207,8 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
 
   async whole(bytesMax: number): Promise<Buffer> {
     const buffer = createBodyBuffer(headerText(this.headers, 'content-length'), bytesMax);
-    // Switches only after the queue is empty, because taking its last chunk may deliver the next at
-    // once.
+    // The buffer takes over only once the queue is empty, because taking the queue's last chunk may
+    // deliver the next at once.
     for (let chunk = this.#taken(); chunk; chunk = this.#taken()) buffer.add(chunk);
     this.#buffer = buffer;
     while (!this.#ended && !this.#failure && !buffer.isOver()) await this.#news();

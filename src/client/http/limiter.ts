@@ -1,9 +1,9 @@
 /**
- * Decides how fast (pace.ts) and how concurrently requests go out, and in which order. Decisions
- * and pushes overtake reads, reads overtake pulls; within a priority, first come, first served. A
- * slot or two stays free for higher priorities, so that long pulls cannot take all. Nobody starves:
- * waiting reads and pulls each get a fifth of the starts. A person's single request waits for at
- * most two others.
+ * Decides how fast and how concurrently requests go out, and in which order. Decisions and pushes
+ * overtake reads, reads overtake pulls; within a priority, first come, first served. A slot or two
+ * stays free for higher priorities, so that long pulls cannot take all. Nobody starves: waiting
+ * reads and pulls each get a fifth of the starts. A person's single request waits for at most two
+ * others.
  */
 
 import type { Clock } from '../../lib/clock.ts';
@@ -14,71 +14,83 @@ import type { Clock } from '../../lib/clock.ts';
 // also pauses all requests.
 
 export interface PaceFigures {
-  /** Rate in force; undefined: no limit. */
+  /** Requests per second allowed at present; undefined: no limit. */
   readonly perSecond: number | undefined;
-  /** Configured rate. */
+  /** Requests per second allowed by the configuration. */
   readonly perSecondMax: number | undefined;
-  /** Total time that requests waited for the rate alone, ms. */
+  /** Milliseconds in total that requests waited only because of the rate. */
   readonly heldMs: number;
 }
 
-/** Time of the next start. */
+/** Decides when the next request may start. */
 export interface Pace {
-  /** Milliseconds until then; 0 or less: now. */
+  /** Milliseconds until the next request may start; 0 or less: now. */
   waitMs(): number;
   take(): void;
   pause(ms: number): void;
-  /** Reports a 429 to a request that started then (monotonic ms). */
+  /** Reports a 429 to a request that started at this time (monotonic ms). */
   tooFast(startedAt: number): void;
-  /** Reports any other answer. */
+  /** Reports any answer other than a 429. */
   taken(): void;
   sleeps(): boolean;
-  /** Sleeps until then and runs the task once. Waiting keeps the process alive. */
+  /**
+   * Sleeps until the next start is allowed and runs the task once; the sleep keeps the process
+   * alive.
+   */
   sleep(task: () => void): void;
-  /** Cancels the sleep, because nobody waits any more. */
+  /** Cancels the sleep, because no request waits any more. */
   wake(): void;
   figures(): PaceFigures;
 }
 
 export interface PaceDeps {
   readonly clock: Clock;
-  /** Called when the rate has changed. */
+  /** Called when the allowed request rate has changed. */
   readonly onPace?: ((figures: PaceFigures) => void) | undefined;
 }
 
-/** Timers fire a little late; this much is caught up instead of lost. */
+/** Milliseconds that a late start may catch up, because timers fire a little late. */
 const CATCH_UP_MS_MIN = 20;
 
-/** A very long pause would look like a hang, so the service is asked again after this. */
+/**
+ * Maximum milliseconds of a pause: a longer one would look like a hang, so the service is asked
+ * again.
+ */
 const PAUSE_MS_MAX = 10_000;
 
-/** Factor after a single refusal, which may be chance or somebody else's burst. */
+/**
+ * Factor of the rate after a single refusal (429), which may be chance or somebody else's burst.
+ */
 const SLOWER = 0.85;
-/** Factor when refused again soon. */
+/** Factor of the rate when the service refuses again soon after a refusal. */
 const MUCH_SLOWER = 0.5;
 const AGAIN_MS = 10_000;
-/** Lowest rate: one request in ten seconds; only `Retry-After` delays further. */
+/** Lowest requests per second: one in ten seconds; only `Retry-After` delays further. */
 const PER_SECOND_MIN = 0.1;
 /**
- * Keeps a share of the configured rate while few recent answers were refusals, so that random
- * refusals do not slow us down forever.
+ * Number of recent answers that are remembered. While few of them were refusals, the rate keeps a
+ * share of the configured one, so that random refusals do not slow us down forever.
  */
 const LAST_ANSWERS = 20;
 const FEW_REFUSED = 6;
 const KEPT_SHARE = 0.1;
 
 /**
- * Factor and minimum interval upwards: near the true limit one request in a few hundred is refused.
+ * Factor and minimum interval of a rise of the rate: near the true limit one request in a few
+ * hundred is refused.
  */
 const FASTER = 1.05;
 const FASTER_MS = 30_000;
-/** Without a refusal for this long, the true limit is far away or gone. */
+/** Milliseconds without a refusal after which the true limit must be far away or gone. */
 const LONG_MS = 300_000;
 const MUCH_FASTER = 1.25;
-/** Returns quickly to just below the last refused rate, after several steps down. */
+/**
+ * Factor by which the rate returns quickly to just below the last refused one, after several steps
+ * down.
+ */
 const BACK = 1.1;
 const BACK_MS = 10_000;
-/** Only a rate used to at least this share counts as accepted. */
+/** Share of the rate that requests must have used for it to count as accepted by the service. */
 const USED_SHARE = 0.5;
 
 /** Remembers for each recent answer whether it was a refusal. */
@@ -100,7 +112,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
   let asleep: AbortController | undefined;
   let heldMs = 0;
   let slowedAt = Number.NEGATIVE_INFINITY;
-  /** Last refused rate; slightly less may be right. */
+  /** Requests per second that the service refused last; slightly less may be right. */
   let refused = 0;
   let changedAt = clock.monotonic();
   let takenSince = 0;
@@ -126,7 +138,7 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
       nextAt = Math.max(nextAt, clock.monotonic() + Math.min(ms, PAUSE_MS_MAX));
     },
     tooFast(startedAt) {
-      // Requests already in progress say nothing about the new rate.
+      // A refused request that was already in progress says nothing about the new rate.
       if (perSecond === undefined) return;
       answers.note(true);
       if (startedAt <= slowedAt) return;
@@ -169,22 +181,22 @@ export function createPace(perSecondMax: number | undefined, deps: PaceDeps): Pa
   };
 }
 
-/** Highest first. */
+/** Priorities of requests, the highest first. */
 const PRIORITIES = ['push', 'read', 'pull', 'person'] as const;
 export type Priority = (typeof PRIORITIES)[number];
 
 export interface LimiterOptions {
-  /** Undefined: no limit of our own. */
+  /** Requests per second allowed by the configuration; undefined: no limit of our own. */
   readonly requestsPerSecond: number | undefined;
   readonly concurrencyMax: number;
 }
 
 export interface Limiter {
-  /** Waits for a slot; the returned function releases it (calling it twice is harmless). */
+  /** Waits for a slot to send a request; the returned function releases it (twice is harmless). */
   acquire(priority: Priority, signal?: AbortSignal): Promise<() => void>;
-  /** Starts nothing for this many milliseconds (after "too fast"). */
+  /** Starts no request for this many milliseconds (after a 429). */
   pause(ms: number): void;
-  /** Both report answers to the pace, which adapts to them. */
+  /** Reports a 429 to the pace, as `taken` does other answers; the rate adapts to both. */
   tooFast: Pace['tooFast'];
   taken: Pace['taken'];
   pace(): PaceFigures;
@@ -192,10 +204,13 @@ export interface Limiter {
   active(): number;
 }
 
-/** Slots that a priority leaves free for higher ones. */
+/** Number of slots that requests of a priority leave free for higher ones. */
 const RESERVED: Readonly<Record<Priority, number>> = { push: 0, read: 1, pull: 2, person: 0 };
 
-/** A request overtaken this often goes next; decisions and pushes are otherwise never overtaken. */
+/**
+ * Number of times that a priority is overtaken before its next request goes first; pushes, and so
+ * decisions, have the highest priority and need none.
+ */
 const PATIENCE: Readonly<Record<Priority, number>> = {
   push: Infinity,
   read: 4,
@@ -203,7 +218,7 @@ const PATIENCE: Readonly<Record<Priority, number>> = {
   person: 2,
 };
 
-/** Lowest first, because it was overtaken by more others. */
+/** Priorities from the lowest up, because low ones are overtaken most. */
 const OVERTAKEN = PRIORITIES.toReversed();
 
 interface Waiter {
@@ -216,7 +231,10 @@ function createTurns(concurrencyMax: number, waits: (priority: Priority) => bool
   const overtaken: Record<Priority, number> = { push: 0, read: 0, pull: 0, person: 0 };
   const total = (): number => active.push + active.read + active.pull + active.person;
   const placesOf = (priority: Priority): number => Math.max(1, concurrencyMax - RESERVED[priority]);
-  /** Overtaken often enough to take any free slot, as long as its own priority leaves some. */
+  /**
+   * Whether a priority was overtaken often enough to take any free slot, except those that it must
+   * leave to higher ones.
+   */
   const isOverdue = (priority: Priority): boolean =>
     waits(priority) &&
     overtaken[priority] >= PATIENCE[priority] &&
@@ -295,7 +313,7 @@ export function createLimiter(
         };
         queues[priority].push(waiter);
         pump();
-        // Usually a slot is free at once, and no listener is needed.
+        // Waiting needs an abort listener; usually a slot is free at once.
         if (!granted) signal?.addEventListener('abort', onAbort, { once: true });
       }),
     pause: pace.pause,

@@ -13,7 +13,10 @@ export interface Pools {
   destroy(): Promise<void>;
 }
 
-/** Idle connections older than this are not reused for writes. */
+/**
+ * Milliseconds that a connection may be idle and still be reused for a write; an older one may be
+ * dead.
+ */
 const RECENT_MS_MAX = 1_000;
 const KEEP_ALIVE_MS = 15_000;
 
@@ -29,7 +32,7 @@ function requireSecrecy(origin: string): void {
   });
 }
 
-/** Addresses of this machine never use the proxy. */
+/** The proxy for an address; addresses of this machine never use one. */
 export function proxyFor(origin: string, { proxy }: Route): OutgoingProxy | undefined {
   return LOOPBACK.test(new URL(origin).hostname) ? undefined : proxy;
 }

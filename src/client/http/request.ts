@@ -10,32 +10,38 @@ type QueryValue = string | number | boolean;
 
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** Absolute, without query. */
+  /** Absolute URL, without query. */
   readonly url: string;
-  /** Undefined members are omitted; booleans become `true` / `false`, a list repeats the name. */
+  /**
+   * Query parameters: undefined members are omitted, booleans become `true` or `false`, a list
+   * repeats the name.
+   */
   readonly query?: Readonly<Record<string, QueryValue | readonly string[] | undefined>> | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly json?: unknown;
   readonly priority: Priority;
   readonly signal?: AbortSignal | undefined;
-  /** Repeating it changes nothing at the service. Default: true for GET only. */
+  /** Whether repeating the request changes nothing at the service. Default: true for GET only. */
   readonly safe?: boolean | undefined;
-  /** Subject to its own limit, so that its 429 does not change the rate. */
+  /**
+   * Whether the service limits this request apart from others, so that its 429 does not change the
+   * rate.
+   */
   readonly hasOwnLimit?: boolean | undefined;
-  /** False: answered with V1's envelope, never with V2's list of errors. */
+  /** False when an error comes in V1's envelope, never as V2's list of errors. */
   readonly listsErrors?: boolean | undefined;
-  /** Usage counters. */
+  /** Usage counters to which the request adds. */
   readonly usage?: Usage | undefined;
-  /** Called with the status of each answer, also of an unreadable one. */
+  /** Called with the HTTP status of each answer, also of an unreadable one. */
   readonly onStatus?: ((status: number) => void) | undefined;
-  /** Called when the request gets its slot; throwing ends it before a byte was sent. */
+  /** Called when the request gets its slot; throwing ends the request before a byte was sent. */
   readonly beforeSend?: (() => void) | undefined;
   /**
    * Headers computed when the request gets its slot, such as a token that may have changed.
-   * Throwing ends it before a byte was sent.
+   * Throwing ends the request before a byte was sent.
    */
   readonly headersAtStart?: (() => Readonly<Record<string, string>>) | undefined;
-  /** Overrides of the transport's deadlines. */
+  /** Deadlines of this request that differ from the transport's. */
   readonly deadlines?: Partial<Deadlines> | undefined;
 }
 
@@ -62,7 +68,7 @@ interface Encoded extends Dispatcher.DispatchOptions {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** The request for undici, with the origin of its pool. */
+/** Encodes the request for undici, with the origin by which its pool is found. */
 export function encoded(request: HttpRequest): Encoded {
   const url = new URL(request.url);
   const json = request.json === undefined ? undefined : JSON.stringify(request.json);
@@ -74,7 +80,7 @@ export function encoded(request: HttpRequest): Encoded {
     headers: {
       accept: 'application/json, application/vnd.api+json',
       'accept-encoding': ACCEPTED_CODINGS,
-      // A cached answer may be outdated.
+      // Asks caches for a fresh answer, because a cached one may be outdated.
       'cache-control': 'no-cache',
       'user-agent': 'selvedge',
       ...(json === undefined ? {} : { 'content-type': 'application/json' }),

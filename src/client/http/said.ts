@@ -5,9 +5,9 @@
  */
 import { cutDeep, isJsonObject, tryParseJson } from '../../lib/json.ts';
 
-/** Part of the request that decides which forms are the service's own. */
+/** The part of a request that decides which forms of an error answer are the service's own. */
 interface Question {
-  /** False: a list of errors, as in V2, is not the contract's answer to it. */
+  /** False when the contract does not answer this request with a list of errors, as V2 does. */
   readonly listsErrors?: boolean | undefined;
 }
 
@@ -20,8 +20,8 @@ export interface Said {
   readonly message: string;
   readonly lines: readonly string[];
   /**
-   * `own`: the contract's form, repeating the status. `bare`: a JSON object without a status, as a
-   * gateway may write it too. `text`: words, but no page.
+   * Form of the error answer. `own`: the contract's, repeating the status. `bare`: a JSON object
+   * without a status, as a gateway may write it too. `text`: words, but no HTML page.
    */
   readonly kind: 'own' | 'bare' | 'text';
 }
@@ -32,14 +32,17 @@ function lineOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(cutDeep(value));
 }
 
-/** Whether the errors name this status, or several that it summarizes, as far as they name any. */
+/**
+ * Whether the listed errors name this HTTP status, or several statuses that it summarizes; errors
+ * without a status agree.
+ */
 function nameStatus(errors: readonly { status?: unknown }[], status: number): boolean {
   const named = errors.map((error) => Number(error.status ?? Number.NaN)).filter(Number.isInteger);
   if (named.length === 0 || named.includes(status)) return true;
   return named.every((one) => one - (one % 100) === status);
 }
 
-/** Lists one line per error of V2's list. */
+/** Makes one line of text per error of V2's list. */
 function linesOfErrors(errors: readonly unknown[]): readonly string[] {
   return errors.map((error) => {
     if (!isJsonObject(error)) return lineOf(error);
@@ -50,7 +53,7 @@ function linesOfErrors(errors: readonly unknown[]): readonly string[] {
   });
 }
 
-/** Lists one line per text, in a list or in lists by member (`{field: [texts]}`). */
+/** Makes one line per text, from a list or from lists by member (`{field: [texts]}`). */
 function linesOf(value: unknown): readonly string[] {
   if (!value) return [];
   if (Array.isArray(value)) return linesOfErrors(value);
@@ -72,7 +75,7 @@ function firstText(json: Record<string, unknown>): string | undefined {
   return undefined;
 }
 
-/** An HTTP status; some services write it as text. */
+/** Reads an HTTP status in JSON; some services write it as text. */
 export function statusIn(value: unknown): number | undefined {
   const isText = typeof value === 'string' && /^[1-5]\d\d$/.test(value);
   const status = isText ? Number(value) : value;
@@ -86,7 +89,7 @@ function saidInObject(
   status: number,
 ): Said | undefined {
   const { errors } = json;
-  // A different repeated status was changed by an intermediary.
+  // An answer that names another status than its own was changed by an intermediary.
   if (Array.isArray(errors) && !nameStatus(errors.filter(isJsonObject), status)) return undefined;
   if (Array.isArray(errors) && listsErrors) {
     const lines = linesOfErrors(errors);
@@ -105,7 +108,9 @@ export function isPage(text: string): boolean {
   return /^\s*</.test(text);
 }
 
-/** Undefined: empty, or an intermediary's page. */
+/**
+ * Reads the message of an error answer; undefined: the answer is empty, or an intermediary's page.
+ */
 export function saidIn(question: Question, { status, text }: Failure): Said | undefined {
   const json = tryParseJson(text);
   if (isJsonObject(json)) return saidInObject(question, json, status);
@@ -115,7 +120,7 @@ export function saidIn(question: Question, { status, text }: Failure): Said | un
   return { message: words.trim(), lines: [], kind: 'text' };
 }
 
-/** Failure reported inside a 2xx answer, in either form. */
+/** Message of a failure reported inside a 2xx answer, in V1's or V2's form; undefined: none. */
 export function failureIn(json: unknown): string | undefined {
   if (!isJsonObject(json)) return undefined;
   const { errors, status, success, error } = json;
@@ -127,7 +132,10 @@ export function failureIn(json: unknown): string | undefined {
   return fails ? (firstText(json) ?? lineOf(error ?? NO_REASON)) : undefined;
 }
 
-/** Re-encodes JSON, so that secrets match: some services write \u002b for +, or \/ for /. */
+/**
+ * Re-encodes JSON in its plainest form, so that secrets match: some services write \u002b for +, or
+ * \/ for /.
+ */
 export function plainText(text: string): string {
   const json = tryParseJson(text);
   return json === undefined ? text : lineOf(json);

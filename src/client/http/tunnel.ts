@@ -9,34 +9,34 @@ import type { Secret } from '../../lib/secret.ts';
 import { UNTRUSTED_CODES } from './answer.ts';
 
 export interface OutgoingProxy {
-  /** http or https, host and port. */
+  /** Address of the proxy: http or https, host and port. */
   readonly url: string;
   readonly credentials: { readonly user: string; readonly password: Secret } | undefined;
 }
 
 /** Our certificate, for a service that requires one (mTLS). */
 interface ClientCertificate {
-  /** PEM: the certificate and its intermediates. */
+  /** Our certificate and its intermediates, as PEM. */
   readonly certText: string;
-  /** PEM. */
+  /** Private key of our certificate, as PEM. */
   readonly key: Secret;
 }
 
-/** Route to the remote side, with its trusted authorities. */
+/** How connections reach the remote side, and which authorities they trust. */
 export interface Route {
-  /** PEM of the authorities to trust instead of the public ones. */
+  /** Certificates (PEM) of the authorities to trust instead of the public ones. */
   readonly caText: string | undefined;
-  /** Undefined: direct. */
+  /** Proxy to connect through; undefined: connect directly. */
   readonly proxy: OutgoingProxy | undefined;
-  /** For the service only, never for a proxy. */
+  /** Client certificate to show to the service, never to a proxy. */
   readonly client?: ClientCertificate | undefined;
 }
 
 export const DIRECT: Route = { caText: undefined, proxy: undefined };
 
 /**
- * No connection through the proxy. Must not carry undici's code for a broken socket, because the
- * pool would reconnect and the request would wait.
+ * Error for a connection through the proxy that did not come about. It must not carry undici's code
+ * for a broken socket, because the pool would reconnect and the request would wait.
  */
 class ProxyFailure extends Error {
   override readonly name = 'ProxyFailure';
@@ -48,14 +48,17 @@ class ProxyFailure extends Error {
   }
 }
 
-/** Problems of the proxy's own certificate; any other means it is unreachable. */
+/**
+ * Error codes for problems of the proxy's own certificate; any other means that the proxy is
+ * unreachable.
+ */
 const OWN_CERTIFICATE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(UNTRUSTED_CODES.map((code) => [code, 'PROXY_UNTRUSTED'])),
   CERT_HAS_EXPIRED: 'PROXY_EXPIRED',
   ERR_TLS_CERT_ALTNAME_INVALID: 'PROXY_OTHER_NAME',
 };
 
-/** Failure behind the tunnel, for example of the service's certificate. */
+/** Builds the error for a failure beyond the proxy, for example of the service's certificate. */
 function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): ProxyFailure {
   const { code } = Object.assign({ code: '' }, cause);
   const isOdd = typeof code !== 'string' || code.startsWith('UND_ERR_SOCKET');
@@ -63,7 +66,10 @@ function failureBehind(proxy: OutgoingProxy, target: string, cause: Error): Prox
   return new ProxyFailure(proxy, text, isOdd ? 'PROXY_BROKEN' : code, cause);
 }
 
-/** Sets `rejectUnauthorized`, because otherwise an environment variable would decide. */
+/**
+ * TLS options of a connection; `rejectUnauthorized` is set, because otherwise an environment
+ * variable would decide.
+ */
 export function tlsOf({ caText, client }: Pick<Route, 'caText' | 'client'>) {
   return {
     rejectUnauthorized: true,

@@ -1,38 +1,38 @@
 /** Usage counters of a unit of work: retries and waits of its requests. */
 
 export interface Usage {
-  /** A request is repeated. */
+  /** Counts a repeated request. */
   retried(): void;
-  /** A request waited: for its slot, for a log-in, or before a retry. */
+  /** Counts a request that waited for its slot, for a log-in, or before a retry. */
   waited(ms: number): void;
-  /** Bytes of an answer arrived, also of a useless one. */
+  /** Counts received bytes, also those of a useless answer. */
   received(bytes: number): void;
-  /** An answer deviated from the contract and was read anyway. */
+  /** Counts an answer that deviated from the contract and was read anyway. */
   noted(what: string): void;
-  /** An answer was this old in a cache. */
+  /** Notes how old an answer was that came from a cache. */
   aged(ms: number): void;
 }
 
 export interface WireCounts {
   readonly retries: number;
-  /** Number of waits… */
+  /** Number of waits of requests. */
   readonly waits: number;
-  /** …and their total, ms. Concurrent waits count each. */
+  /** Milliseconds of all waits in total; concurrent waits each count in full. */
   readonly waitMs: number;
 }
 
 export interface UsageCounters extends Usage {
-  /** Counts since the last call. */
+  /** Gives the counts since the last call of `take`. */
   take(): WireCounts;
-  /** Bytes since its last call. */
+  /** Gives the bytes received since the last call of `takeBytes`. */
   takeBytes(): number;
-  /** Occurrences of each note since the beginning. */
+  /** Gives the number of occurrences of each noted deviation since the beginning. */
   notes(): Readonly<Record<string, number>>;
-  /** Age of the oldest answer since the beginning, ms. */
+  /** Gives the age of the oldest cached answer since the beginning, in milliseconds. */
   ageMs(): number;
 }
 
-/** Shorter ones are scheduling delays, not waits. */
+/** Milliseconds from which a delay counts as a wait; shorter ones are scheduling. */
 const WAIT_MS_MIN = 1;
 
 export function createUsageCounters(): UsageCounters {

@@ -11,15 +11,15 @@ export function doesDecide(schema: z.core.$ZodType): boolean {
   return deciding.has(schema);
 }
 
-/** Marks an optional member. */
+/** Marks an optional member as decisive: null, and named with its row, when unreadable. */
 export function decides<T extends z.ZodType>(schema: T): T {
-  // Clones, because members share schemas.
+  // Members share schemas, so the mark is put on a clone.
   const own = schema.clone();
   deciding.add(own);
   return own;
 }
 
-/** Marks a required member: null when unreadable. */
+/** Marks a required member as decisive: null instead of a lost row when unreadable. */
 export function alwaysDecides<Out>(schema: z.ZodType<Out>): z.ZodType<Out | null> {
   return decides(schema);
 }

@@ -15,22 +15,22 @@ import { readAmount, readFlag, readItems, readText, readWhole } from './values.t
 
 const UNREADABLE = Symbol('cannot be read');
 
-/** Findings of one row besides its value. */
+/** Notes taken while one row is read, besides its value. */
 interface Reading {
-  /** Decisive members that are unreadable. */
+  /** Paths of decisive members that are unreadable. */
   readonly unread: string[];
-  /** Member that lost the row. */
+  /** Path of the member because of which the row is lost. */
   lost: string | undefined;
 }
 
 type Read = (value: unknown, reading: Reading) => unknown;
 
-/** Prefixes the paths noted while a member was read. */
+/** Puts a member's name before the paths that were noted while its value was read. */
 function below(name: string, from: number, { unread }: Reading): void {
   for (let at = from; at < unread.length; at += 1) unread[at] = `${name}.${unread[at]}`;
 }
 
-/** Reads single values; the result must satisfy the schema. */
+/** Builds a reader of single values; a value that was read must satisfy the schema. */
 function ofScalar(schema: z.core.$ZodType, read: (value: unknown) => unknown): Read {
   const accepts = acceptorOf(schema);
   return (value) => {
@@ -41,12 +41,16 @@ function ofScalar(schema: z.core.$ZodType, read: (value: unknown) => unknown): R
   };
 }
 
-/** Text with U+0000 removed is a different text, so an exact reader cannot use it. */
+/**
+ * Builds a reader of texts. A text with U+0000 is refused, because without it the text is another.
+ */
 function ofString(schema: z.ZodString): Read {
   return ofScalar(schema, (value) => (value instanceof OddValue ? undefined : readText(value)));
 }
 
-/** Fallback: satisfies the schema, or is unreadable. */
+/**
+ * Builds the reader for schemas without one of their own: a value satisfies them or is unreadable.
+ */
 function ofOther(schema: z.core.$ZodType): Read {
   return (value) => {
     const parsed = z.safeParse(schema, value);
@@ -75,7 +79,7 @@ interface Member {
   readonly name: string;
   readonly read: Read;
   readonly decides: boolean;
-  /** Value when unreadable; undefined: the object is lost. */
+  /** Value of the member when it is unreadable; undefined: the whole object is lost. */
   readonly absent: { readonly value: unknown } | undefined;
 }
 
@@ -86,7 +90,7 @@ function memberOf(name: string, schema: z.core.$ZodType): Member {
   return { name, read: readOf(schema), decides: isDeciding, absent: absent || undefined };
 }
 
-/** Remaining text of a value whose only fault was U+0000. */
+/** Text of a member that is left when U+0000 is removed; decisive members never use it. */
 function textLeft({ read, decides }: Member, raw: unknown, reading: Reading): unknown {
   if (decides || !(raw instanceof OddValue) || raw.text === undefined) return UNREADABLE;
   return read(raw.text, reading);
@@ -100,7 +104,7 @@ function readMember(member: Member, raw: unknown, out: object, reading: Reading)
     below(name, from, reading);
     return value;
   }
-  // Discards notes about the parts of a member that is lost as a whole.
+  // Notes about the parts of a member are discarded when the member is lost as a whole.
   reading.unread.length = from;
   if (!absent) {
     reading.lost = reading.lost === undefined ? name : `${name}.${reading.lost}`;
@@ -114,7 +118,7 @@ function readMember(member: Member, raw: unknown, out: object, reading: Reading)
   return absent.value;
 }
 
-/** Forms of an object without members. */
+/** Whether a value is how some services write an object without members: an empty text or list. */
 function isEmpty(value: unknown): boolean {
   return value === '' || (Array.isArray(value) && !(value instanceof OddValue) && !value.length);
 }
@@ -135,7 +139,7 @@ function ofObject({ shape }: z.ZodObject): Read {
   };
 }
 
-/** Optional values; an empty string counts as absent, except for texts. */
+/** Builds a reader of optional values; an empty text counts as absent where no text is expected. */
 function ofMaybe(schema: z.core.$ZodType, inner: z.core.$ZodType, absent: null | undefined): Read {
   const read = readOf(inner);
   const core = bare(inner);
@@ -163,7 +167,7 @@ function ofUnion({ options }: z.ZodUnion): Read {
   };
 }
 
-/** Letters of a word, without plural. */
+/** Letters of a word in lower case, without the plural's ending. */
 function wordIn(text: string): string {
   const letters = text.toLowerCase().replaceAll(/[^a-z]/g, '');
   return letters.replace(/ies$/, 'y').replace(/s$/, '');
@@ -177,7 +181,7 @@ function ofLiteral({ values }: z.ZodLiteral): Read {
   };
 }
 
-/** A schema with a transformation. */
+/** Builds a reader for a schema with a transformation. */
 function ofPipe(schema: z.ZodPipe): Read {
   const { in: first, out: second } = schema;
   if (first instanceof z.ZodTransform) {
@@ -193,7 +197,7 @@ function ofPipe(schema: z.ZodPipe): Read {
   };
 }
 
-/** Strips wrappers that only say whether a value is required. */
+/** Strips schema wrappers that only say whether a value is required. */
 function bare(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
     return bare(schema.unwrap());
@@ -219,12 +223,12 @@ function readOf(schema: z.core.$ZodType): Read {
 
 export type Tolerated<T> = { readonly value: T } | { readonly lost: string };
 
-/** Type guard: the walk followed the schema, so the result has its type. */
+/** Tells the compiler that a value has the schema's type, because reading followed the schema. */
 function isOf<T>(value: unknown): value is T {
   return value !== UNREADABLE;
 }
 
-/** Reads a row that the schema refuses; `lost`: the indispensable member. */
+/** Builds a reader for rows that the schema refuses; a lost row names its unreadable member. */
 export function tolerantReaderOf<T>(schema: z.ZodType<T>): (raw: unknown) => Tolerated<T> {
   const read = readOf(schema);
   return (raw) => {

@@ -6,14 +6,14 @@
 
 const WHOLE = /^[+-]?\d{1,15}(?:\.0+)?$/;
 const DECIMAL = /^[+-]?(?:\d{1,12}(?:\.\d+)?|\.\d+)$/;
-/** Decimal places up to which amounts are exact. */
+/** Decimal places up to which an amount is exact. */
 const PLACES_MAX = 4;
 
 export function readText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'boolean') return String(value);
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
-  // A longer integer has lost digits and would name something else.
+  // A number written as an integer beyond 2^53 has lost digits and would name something else.
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }
 
@@ -45,7 +45,7 @@ export function readFlag(value: unknown): boolean | undefined {
 
 const INDEX = /^\d{1,9}$/;
 
-/** Items of a list; an object with numeric names counts as one, also with gaps. */
+/** Items of a list; an object with numeric names counts as a list, also with gaps. */
 export function readItems(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
   if (typeof value !== 'object' || value === null) return undefined;

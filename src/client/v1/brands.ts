@@ -12,11 +12,11 @@ type OneVariant = 'variant' | 'seasonVariant';
 
 export interface BrandNeeds {
   readonly mode: 'auto' | 'always' | 'never';
-  /** Whether this read must name a brand, as far as is known. */
+  /** Whether a read must name a brand, as far as is known. */
   isNeeded(read: BrandedRead): boolean;
-  /** Notes that it must; false: the configuration rules that out. */
+  /** Notes that a read must name a brand; false: the configuration rules that out. */
   learn(read: BrandedRead): Promise<boolean>;
-  /** Notes that no brand is required any more. */
+  /** Notes that a read needs no brand any more. */
   forget(read: BrandedRead): Promise<void>;
 }
 
@@ -25,7 +25,7 @@ export interface Brands extends BrandNeeds {
   candidates(barcode: string): Promise<readonly string[]>;
 }
 
-/** Learned reads, in order, and their storage. */
+/** Kinds of read that were learned to need a brand, in the order of learning, and their storage. */
 export interface BrandMemory {
   readonly known: readonly string[];
   keep(known: readonly string[]): Promise<void>;
@@ -57,13 +57,13 @@ export function isInvalid(error: unknown): error is RefusedError {
   return error instanceof RefusedError && INVALID.has(error.code);
 }
 
-/** Whether the refusal names the brand as missing. */
+/** Whether the service refuses a request because it names no brand. */
 export function wantsBrand(error: unknown): error is RefusedError {
   if (!isInvalid(error)) return false;
   return [error.message, ...error.lines].some((text) => /brand[ _-]?name/i.test(text));
 }
 
-/** Maximum brands tried for one variant, because each costs a request. */
+/** Maximum of brands tried for one variant, because each costs a request. */
 const TRIED_MAX = 50;
 
 /** Reads one variant, under each candidate brand where a brand is required. */

@@ -11,27 +11,27 @@ import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from '.
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {
-  /** Without a trailing slash, for example `https://key.example.com/api/v1`. */
+  /** Root of the V1 API without a trailing slash, for example `https://key.example.com/api/v1`. */
   readonly baseUrl: string;
   readonly variants: VariantListOptions;
   /** Query parameter that names a season in the season lists. */
   readonly seasonParameter: string;
   /** Header for the idempotency key of a created order; undefined: none is sent. */
   readonly idempotencyHeader: string | undefined;
-  /** Unusual paths below an order. */
+  /** Last part of an order's path to its pending refunds, where the account has another one. */
   readonly paths?: { readonly pendingRefunds: string };
   /** Deviations of the account from the contract; default: none. */
   readonly dialect?: Dialect;
-  /** Level of the account (config/level.ts), such as `1.4.2`; undefined: everything. */
+  /** Level of the account (config/level.ts), such as `1.4.2`; undefined: V1 with everything. */
   readonly level?: string | undefined;
-  /** Whether variants are read by brand; undefined: no. */
+  /** Brands by which variants are read; undefined: no read names a brand. */
   readonly brands?: Brands | undefined;
 }
 
 export interface V1Wire {
   readonly options: V1Options;
   readonly sender: Sender;
-  /** For variants, brands, freight and seasons. */
+  /** Sender for the catalog: variants, brands, freight and seasons. */
   readonly catalog: Sender;
   readonly interpreter: Interpreter;
 }
@@ -39,18 +39,18 @@ export interface V1Wire {
 /** A list: valid rows, rejected rows, and the service's count. */
 export interface Listing<T> extends CheckedRows<T> {
   readonly count: number | undefined;
-  /** Answered with 404: the list is empty, or the address does not exist. */
+  /** Whether the service answered 404: the list is empty, or its address does not exist. */
   readonly isUnknown?: boolean;
-  /** Epoch ms of the request. */
+  /** Epoch ms at which the list was requested. */
   readonly startedAt: number;
 }
 
 export interface RawListing<T> extends Listing<T> {
-  /** All received rows, in order. */
+  /** All received rows of the list in order, rejected ones included. */
   readonly raws: readonly unknown[];
 }
 
-/** A GET; priority `read` unless the call says otherwise. */
+/** Builds a GET; its priority is `read` unless the call says otherwise. */
 export function get(
   wire: V1Wire,
   path: string,
@@ -69,7 +69,7 @@ export function get(
   };
 }
 
-/** A GET of a list that belongs to a pull. */
+/** Builds the GET of a list that a pull reads. */
 export function pull(
   wire: V1Wire,
   path: string,
@@ -97,7 +97,7 @@ export function post(
   };
 }
 
-/** Applies the interpreter to the rows of a list. */
+/** Translates the rows of a list into the contract's terms. */
 export async function allIn<T, L extends Listing<T>>(
   listing: Promise<L>,
   interpret: (row: T) => T,
@@ -106,7 +106,7 @@ export async function allIn<T, L extends Listing<T>>(
   return { ...found, rows: found.rows.map(interpret) };
 }
 
-/** Applies the interpreter to a single resource. */
+/** Translates a single resource into the contract's terms. */
 export async function oneIn<T>(
   reading: Promise<Read<T>>,
   interpret: (row: T) => T,
@@ -116,9 +116,9 @@ export async function oneIn<T>(
 }
 
 /**
- * Reads the list under `member` of `data`. Null and 204 are empty lists, unless rows are counted. A
- * missing list is empty below an existing resource (`mayBeAbsent`), or if counted as 0; otherwise
- * the answer is broken.
+ * Reads the list under `member` of `data`. Null and 204 are empty lists, unless the answer counts
+ * rows. A missing list is empty below an existing resource (`mayBeAbsent`), or if counted as 0;
+ * otherwise the answer is broken.
  */
 export async function list<T>(
   sender: Sender,
@@ -142,19 +142,19 @@ export async function list<T>(
 
 /** Options of a list below an order. */
 export interface BelowOptions extends CallOptions {
-  /** Resolves when the order was read, if the caller reads it anyway. */
+  /** Read of the order itself, if the caller makes it anyway: it proves that the order exists. */
   readonly order?: Promise<Read<unknown>> | undefined;
 }
 
-/** Minimal read that proves the order exists. */
+/** Reads an order only to prove that it exists. */
 function askOrder(wire: V1Wire, orderId: number, call: CallOptions | undefined) {
   const shape = z.looseObject({ orderId: z.coerce.number().pipe(z.literal(orderId)) });
   return ask(wire.sender, get(wire, `/orders/${orderId}`, call), shape);
 }
 
 /**
- * Reads a list below an order. A 404 counts as empty if the order itself exists; otherwise it
- * stands.
+ * Reads a list below an order. A 404 means an empty list if the order itself exists; otherwise it
+ * is the caller's error.
  */
 export async function listBelow<T>(
   wire: V1Wire,

@@ -1,4 +1,4 @@
-/** V1's catalog: brands, freight, seasons and the two kinds of variant lists. */
+/** Methods of V1 for the catalog: brands, freight, seasons and the two kinds of variant lists. */
 import { z } from 'zod';
 import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
@@ -22,28 +22,30 @@ import {
 import { variantReader } from './variant-form.ts';
 import { pullVariants, type VariantPull } from './variants.ts';
 
-/** Requested detail of a variant. */
+/** Details that a request for variants asks for. */
 export interface VariantLevel {
   readonly detailed?: boolean | undefined;
   readonly detailedPricing?: boolean | undefined;
 }
 
 export interface StockLevel extends VariantLevel {
-  /** Includes variants of running orders that are not in stock: quantity 0. */
+  /**
+   * Whether the list includes variants of running orders that are not in stock, with quantity 0.
+   */
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
 interface BrandedCall extends CallOptions {
-  /** Restricts to this brand; undefined: everything, where the account allows that. */
+  /** Name of the only brand to read; undefined: all brands, where the account allows that. */
   readonly brandName?: string | undefined;
 }
 
 interface PullOptions extends BrandedCall {
-  /** `next` of the last batch kept. */
+  /** Position to resume from: `next` of the last batch that was kept. */
   readonly from?: number | undefined;
-  /** Stored digests of the list. */
+  /** Stored digests of the list, which show unchanged chunks. */
   readonly known?: KnownChunks | undefined;
-  /** Called for each received page, which may wait for another. */
+  /** Called for each received page, which may still wait for an earlier one. */
   readonly onPage?: (() => void) | undefined;
 }
 
@@ -55,9 +57,12 @@ export interface CatalogMethods {
   brands(call?: CallOptions): Promise<Listing<Brand>>;
   freight(call?: CallOptions): Promise<Listing<FreightOption>>;
   seasons(call?: BrandedCall): Promise<Listing<Season>>;
-  /** Below level 1.4.0 the list of `/variants`; `isOld`: that one, whatever the level. */
+  /**
+   * Pulls the stock list; below level 1.4.0 it is the one at `/variants`, with `isOld` at any
+   * level.
+   */
   stock(level: StockLevel, call?: StockPullOptions): VariantPull;
-  /** Names its brand where the account requires that. */
+  /** Reads the stock of one variant, under its brand where the account requires that. */
   stockVariant(
     barcode: string,
     level: StockLevel,
@@ -72,15 +77,15 @@ export interface CatalogMethods {
   seasonVariants(seasonName: string, level: VariantLevel, call?: PullOptions): VariantPull;
 }
 
-/** Name of a season, also of one otherwise unreadable. */
+/** Name of a season in a received row, even if the rest of the row is unreadable. */
 export function seasonNameOf(raw: unknown): string | undefined {
   const name = isJsonObject(raw) ? raw.seasonName : undefined;
   return keyText.safeParse(readText(name)).data;
 }
 
 /**
- * Parameters that request more than the default, as far as the level knows them. Defaults are not
- * sent, because an older level may refuse unknown parameters.
+ * Query parameters that ask for more than the default, as far as the account's level knows them.
+ * Defaults are not sent, because an older level may refuse unknown parameters.
  */
 function asked({ level }: Pick<V1Options, 'level'>, wanted: StockLevel) {
   const has = (capability: Parameters<typeof hasAtLevel>[1]): boolean =>

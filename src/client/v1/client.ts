@@ -18,12 +18,12 @@ import { type RefundMethods, refundMethods } from './refunds.ts';
 
 export interface V1Deps {
   readonly sender: Sender;
-  /** For the catalog, when it has its own credential. */
+  /** Sender for the catalog (variants, brands, freight, seasons) when it has its own credential. */
   readonly catalogSender?: Sender | undefined;
 }
 
 export interface V1Client extends CatalogMethods, OrderMethods, RefundMethods {
-  /** A new link each time; it is a secret and works once. */
+  /** Gives a new link into the webhook portal each time; the link is a secret and works once. */
   webhookPortal(call?: CallOptions): Promise<Read<PortalLink>>;
 }
 
@@ -36,7 +36,7 @@ export function createV1Client(options: V1Options, deps: V1Deps): V1Client {
     ...orderMethods(wire),
     ...refundMethods(wire),
     webhookPortal: (call) =>
-      // Safe to repeat, because a call only makes another link.
+      // The POST is safe to repeat, because it only makes another link.
       ask(sender, { ...post(wire, '/webhook-portal', {}, call), safe: true }, portalLinkSchema),
   };
 }

@@ -17,7 +17,7 @@ import type {
 // Maps an account's status words to the contract: case, spaces, dashes and `cancelled` make no
 // difference, other words are configured (`service.v1.statuses`). Unknown words stay unchanged.
 
-/** An account's word, and the contract's word for it. */
+/** A status word of the account, and the contract's word for it. */
 interface StatusWord {
   readonly of: StatusOf;
   readonly says: string;
@@ -45,7 +45,7 @@ export function statusReader(
   return (status) => known.get(lettersOf(status)) ?? status;
 }
 
-/** A member of variants with another name. */
+/** A member of variants that the account calls by another name. */
 export interface MemberName {
   readonly of: 'variant' | 'details';
   readonly ours: string;
@@ -55,7 +55,7 @@ export interface MemberName {
 export interface Dialect {
   readonly statuses: readonly StatusWord[];
   readonly members: readonly MemberName[];
-  /** Zone of times without one (IANA). */
+  /** IANA time zone of times that name none. */
   readonly timeZone: string;
 }
 
@@ -74,15 +74,15 @@ interface OfOrder extends Row {
   readonly orderId: number | null;
 }
 
-/** Converts rows to the contract. */
+/** Translates rows from the account's dialect into the contract's terms. */
 export interface Interpreter {
   order(row: SalesOrder): SalesOrder;
   created(answer: CreatedOrder): CreatedOrder;
-  /** `orderId` is the requested order. */
+  /** Translates a delivery; `orderId` is the order that was requested. */
   delivery(row: SalesOrderDelivery, orderId: number): SalesOrderDelivery;
   refund(row: SalesOrderRefund, orderId: number): SalesOrderRefund;
   pendingRefund(row: PendingRefund, orderId: number): PendingRefund;
-  /** Status that was set. */
+  /** Translates the status that the service says it has set. */
   setDelivery(set: SetStatus): SetStatus;
   setRefund(set: SetStatus): SetStatus;
 }
@@ -94,7 +94,9 @@ function withMember<T extends object>(row: T, name: keyof T & string, value: unk
   return other;
 }
 
-/** Rows of an order's list belong to it, whatever order the row names. */
+/**
+ * Corrects the order id of a row: rows of an order's list belong to that order, whatever they name.
+ */
 function withOrder<T extends OfOrder>(row: T, orderId: number): T {
   if (row.orderId === orderId) return row;
   const other = { ...row, orderId };

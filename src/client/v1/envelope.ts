@@ -18,16 +18,19 @@ import { countSchema } from './schemas.ts';
 
 const UNAUTHORIZED = 401;
 
-/** Success words in place of the status. */
+/** Words that mean success where the envelope should have an HTTP status. */
 const SUCCESS = new Set<unknown>(['ok', 'success', 'true', true]);
-/** Failure words in place of the status. No order has such a status. */
+/**
+ * Words that mean failure where the envelope should have an HTTP status; no order has such a
+ * status.
+ */
 const FAILURE = new Set<unknown>(['error', 'fail', 'failure', 'false', false, 0]);
 
 function wordOf(value: unknown): unknown {
   return typeof value === 'string' ? value.toLowerCase() : value;
 }
 
-/** Members of the envelope; others are data. */
+/** Members that belong to the envelope; all others beside them are data. */
 const OWN: ReadonlySet<string> = new Set([
   'status',
   'message',
@@ -40,22 +43,22 @@ const OWN: ReadonlySet<string> = new Set([
 
 interface Opened {
   readonly data: unknown;
-  /** Named status; undefined: none. */
+  /** HTTP status that the envelope repeats; undefined: none. */
   readonly status: number | undefined;
-  /** Deviation from the contract. */
+  /** Deviation of the envelope from the contract, for the counts of dialects. */
   readonly dialect?: string;
-  /** Failure reported without a status. */
+  /** Failure that the envelope reports by a word instead of a status. */
   readonly failure?: string | undefined;
 }
 
-/** Reads an object that is no envelope of the contract. */
+/** Reads an answer that has no envelope as in the contract. */
 function openOther(json: Record<string, unknown>, status: number | undefined): Opened {
   const word = wordOf(json.status);
   if (Object.hasOwn(json, 'data')) {
     const how = status === undefined && !SUCCESS.has(word) ? 'none' : 'text';
     return { data: json.data, status, dialect: `envelope.status=${how}` };
   }
-  // An order's status is no part of an envelope.
+  // A status that is no success may be an order's own, so the object is taken for data.
   if (status === undefined && !SUCCESS.has(word)) {
     return { data: json, status, dialect: 'envelope=none' };
   }
@@ -86,7 +89,7 @@ function openEnvelope(json: unknown): Opened {
   return isOfContract && data !== undefined ? { data, status } : openOther(json, status);
 }
 
-/** `data` of a parsed answer. Throws for a failure inside a 2xx. */
+/** Returns the `data` of a parsed answer. Throws for a failure inside a 2xx. */
 export function dataOf(
   sender: Pick<Sender, 'scrub' | 'note'>,
   request: HttpRequest,
@@ -105,15 +108,15 @@ export function dataOf(
 }
 
 /**
- * For decoders: throws when the envelope inside a 2xx says that the token was refused. The session
- * handles it like a 401.
+ * Throws when the envelope inside a 2xx says that the token was refused. Called while decoding, so
+ * that the session handles it like a 401.
  */
 export function throwIfUnauthorized(sender: Sender, request: HttpRequest, json: unknown): void {
   if (!isJsonObject(json) || statusIn(json.status) !== UNAUTHORIZED) return;
   dataOf(sender, request, json, {});
 }
 
-/** Decodes JSON; throws for a refused token. */
+/** Builds a decoder of JSON that throws when the body says that the token was refused. */
 export function decoderOf(sender: Sender, request: HttpRequest): (body: Buffer) => unknown {
   return (body) => {
     const json = decodeJson(body, parseOddJson);
@@ -126,7 +129,7 @@ export const NO_CONTENT = 204;
 
 interface Enveloped extends Omit<Answer<unknown>, 'value'> {
   readonly data: unknown;
-  /** The answer states its success, so the service wrote it. */
+  /** Whether the answer states its success, so that the service itself wrote it. */
   readonly isOwn: boolean;
 }
 
@@ -134,7 +137,7 @@ interface Enveloped extends Omit<Answer<unknown>, 'value'> {
 export async function askData(sender: Sender, request: HttpRequest): Promise<Enveloped> {
   const { value: json, ...answer } = await sender.send(request, decoderOf(sender, request));
   const { status, headers } = answer;
-  // A crashed program answers with nothing, too.
+  // An empty body is no answer either: a crashed program sends one, too.
   if (json === undefined && status !== NO_CONTENT) {
     throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   }
@@ -143,14 +146,14 @@ export async function askData(sender: Sender, request: HttpRequest): Promise<Env
   return { ...answer, data: dataOf(sender, request, json, headers), isOwn };
 }
 
-/** Some services write an empty object as a list. */
+/** Turns an empty list into an empty object, because some services write the one for the other. */
 function unlessEmptyList(sender: Sender, request: HttpRequest, data: unknown): unknown {
   if (!Array.isArray(data) || data.length > 0) return data;
   sender.note(request, 'data=[] (for an object)');
   return {};
 }
 
-/** Resource under `member` of the data; some services put it in place of the data. */
+/** Finds a resource under `member` of the data; some services put it in place of the data. */
 function thingIn(sender: Sender, request: HttpRequest, data: unknown, member: string): unknown {
   if (!isJsonObject(data) || Object.hasOwn(data, member)) {
     return isJsonObject(data) ? data[member] : data;
@@ -169,7 +172,7 @@ export async function ask<T>(
   const { data: came, startedAt } = await askData(sender, request);
   const whole = unlessEmptyList(sender, request, came);
   const data = member === undefined ? whole : thingIn(sender, request, whole, member);
-  // A write took effect, so unreadable extras must not fail it.
+  // After a write that took effect, unreadable extras in the answer must not fail it.
   const read = rowReader(schema)(isSafe(request) ? data : cutDeep(data));
   if ('problem' in read) throw oddData(request, read.problem);
   const deep = tooDeep(read.value);
@@ -179,14 +182,16 @@ export async function ask<T>(
 
 const named = z.looseObject({ status: z.string().min(1) });
 
-/** Status after a write, and the resource as the answer shows it. */
+/** Result of setting a status: the status now, and the resource as the answer shows it. */
 export interface StatusSet {
   readonly status: string;
-  /** Unvalidated, may be missing. */
+  /** Resource in the answer, not validated; it may be missing. */
   readonly shown: unknown;
 }
 
-/** Sets a status: a success means it is set, whatever else the answer contains. */
+/**
+ * Sets a status at the service. A success means that it is set, whatever else the answer contains.
+ */
 export async function askStatus(
   sender: Sender,
   request: HttpRequest,
@@ -201,7 +206,7 @@ export async function askStatus(
   return { value: { status: wanted, shown }, startedAt };
 }
 
-/** Rows of a list written as `{"0": …, "1": …}`; undefined: it is none. */
+/** Rows of a list written as an object (`{"0": …, "1": …}`); undefined: the object is no list. */
 function indexedRows(value: Record<string, unknown>): readonly unknown[] | undefined {
   const entries = Object.entries(value);
   const isIndexed = entries.every(([name, row]) => isRowNumber(name) && isJsonObject(row));
@@ -210,11 +215,11 @@ function indexedRows(value: Record<string, unknown>): readonly unknown[] | undef
 
 interface FoundRows {
   readonly raws: readonly unknown[];
-  /** Deviation from the contract. */
+  /** Deviation of the list from the contract, for the counts of dialects. */
   readonly dialect?: string;
 }
 
-/** Rows of a list; null counts as empty. */
+/** Rows of a list; null counts as empty; undefined: the value is no list. */
 export function rowsAt(value: unknown, at: string): FoundRows | undefined {
   if (Array.isArray(value)) return { raws: value };
   if (value === null) return { raws: [], dialect: `${at}=null` };
@@ -223,22 +228,22 @@ export function rowsAt(value: unknown, at: string): FoundRows | undefined {
   return indexed && { raws: indexed, dialect: `${at}=${isEmpty ? '{}' : '{"0": …}'}` };
 }
 
-/** Rows under `member` of the data, or in its place; undefined: none. */
+/** Rows under `member` of the data, or in place of the data; undefined: there is no list. */
 export function rowsIn(data: unknown, member: string): FoundRows | undefined {
   if (isJsonObject(data) && Object.hasOwn(data, member)) return rowsAt(data[member], member);
-  // An empty object may be any answer.
+  // An empty object in place of the data may be any answer, so it is no list.
   if (isJsonObject(data) && Object.keys(data).length === 0) return undefined;
   const found = data === undefined ? undefined : rowsAt(data, `data (${member})`);
   return found && { dialect: `data=[] (${member})`, ...found };
 }
 
-/** The service's count of a list; undefined: absent or unreadable. */
+/** Row count that the service states for a list; undefined: absent or unreadable. */
 export function countIn(data: unknown): number | undefined {
   const count = isJsonObject(data) ? data.count : undefined;
   return countSchema.safeParse(count).data ?? undefined;
 }
 
-/** Whether the data is empty, so that no list can hide under another name. */
+/** Whether the data has no members, so that no list can hide under another name. */
 export function isNothing(data: unknown): boolean {
   if (data === undefined || data === null) return true;
   return isJsonObject(data) && Object.keys(data).every((name) => name === 'count');

@@ -8,9 +8,9 @@ import { decimalOf } from '../../lib/money.ts';
 interface NewOrderLine {
   readonly barcode: string;
   readonly quantity: number;
-  /** In units (lib/money.ts) of the order's currency. */
+  /** Price of a piece in units (lib/money.ts) of the order's currency. */
   readonly priceUnits: number;
-  /** Delivery window of the season; pre-orders only. */
+  /** Name of the season's delivery window; only lines of pre-orders have one. */
   readonly deliveryName?: string | undefined;
 }
 
@@ -30,7 +30,7 @@ interface NewOrderAddress {
 }
 
 interface NewOrderFreight {
-  /** In units. */
+  /** Amount of the freight in units (lib/money.ts). */
   readonly freightAmountUnits: number;
   readonly freightType?: string | undefined;
   readonly parcelShopId?: string | undefined;
@@ -38,20 +38,22 @@ interface NewOrderFreight {
 }
 
 export interface NewOrder {
-  /** Unique forever; lookups find the order by it. */
+  /** Reference of the order, unique forever: lookups find the order by it. */
   readonly reference: string;
   readonly lines: readonly NewOrderLine[];
   readonly comment?: string | undefined;
   readonly shippingAddress?: NewOrderAddress | undefined;
   readonly freight?: NewOrderFreight | undefined;
-  /** Makes it a pre-order; then every line has a delivery name. */
+  /** Name of a season, which makes the order a pre-order; then every line has a delivery name. */
   readonly seasonName?: string | undefined;
 }
 
-/** Spelling of this member, which the service's documents write in two ways; configurable. */
+/**
+ * Spelling of the freight member, which the service's documents write in two ways; configurable.
+ */
 export type FreightSpelling = 'freight' | 'Freight';
 
-/** Omits members without a value. */
+/** Omits the members that have no value. */
 function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

@@ -1,4 +1,4 @@
-/** V1's orders and their deliveries. */
+/** Methods of V1 for orders and their deliveries. */
 
 import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
@@ -35,17 +35,17 @@ interface CreateOrderOptions extends CallOptions {
 
 interface DeliverySet {
   readonly status: string;
-  /** Delivery with its lines, if the answer shows it in that status; else undefined. */
+  /** Delivery with its lines, if the answer shows it in the status that was set; else undefined. */
   readonly delivery: SalesOrderDelivery | undefined;
 }
 
 const readDelivery = rowReader(deliverySchema);
 
 export interface OrderMethods {
-  /** Newest first; only ids below `beforeOrderId`. */
+  /** Reads a page of orders, the newest first, with ids below `beforeOrderId` only. */
   orders(beforeOrderId?: number, call?: CallOptions): Promise<RawListing<SalesOrder>>;
   order(orderId: number, call?: CallOptions): Promise<Read<SalesOrder>>;
-  /** `body` is sent unchanged (order-body.ts). */
+  /** Creates an order; `body` is sent unchanged (order-body.ts). */
   createOrder(body: unknown, call?: CreateOrderOptions): Promise<Read<CreatedOrder>>;
   deliveries(orderId: number, call?: BelowOptions): Promise<Listing<SalesOrderDelivery>>;
   delivery(
@@ -53,7 +53,9 @@ export interface OrderMethods {
     orderDeliveryId: number,
     call?: CallOptions,
   ): Promise<Read<SalesOrderDelivery>>;
-  /** Returns the answer's status; without one, the requested status. */
+  /**
+   * Sets a delivery's status; returns the one in the answer, or the requested one if it has none.
+   */
   setDeliveryStatus(
     orderId: number,
     orderDeliveryId: number,
@@ -65,7 +67,7 @@ export interface OrderMethods {
 export const isOrderNumber = (id: unknown): id is number =>
   Number.isSafeInteger(id) && Number(id) > 0;
 
-/** Number of an order, also of one otherwise unreadable. */
+/** Number of the order in a received row, even if the rest of the row is unreadable. */
 export function orderNumber(raw: unknown): number | undefined {
   const id = readWhole(isJsonObject(raw) ? raw.orderId : undefined);
   return isOrderNumber(id) ? id : undefined;
@@ -73,7 +75,7 @@ export function orderNumber(raw: unknown): number | undefined {
 
 /** Position of a cursor walk down the list of orders. */
 export interface WalkPlace {
-  /** Cursor of the next page; undefined: the first page. */
+  /** Cursor of the next page (ids below it); undefined: the first page. */
   readonly before?: number | undefined;
   /** Order that the next page must start with, because the previous page ended with it. */
   readonly last?: number | undefined;
@@ -81,16 +83,22 @@ export interface WalkPlace {
 
 export interface CursorStep {
   /**
-   * Next cursor: no order between the cursors can be missing; undefined: the list does not descend.
+   * Cursor of the next page, chosen so that no order between the cursors can be missing; undefined:
+   * the list does not descend.
    */
   readonly to: number | undefined;
-  /** Last number, trusted only when it is repeated: it may be far too low, and hide many. */
+  /**
+   * Last order number of the page, trusted only when the next page repeats it: it may be far too
+   * low, and hide many.
+   */
   readonly last: number | undefined;
-  /** A number out of order, next to one, or of an order that changed its number. */
+  /**
+   * An order number that is out of order, or beside such a one, or whose order changed its number.
+   */
   readonly outOfOrder: number | undefined;
 }
 
-/** Longest decreasing run of the ids, with the highest possible nth number. */
+/** Longest decreasing run of order ids, with the highest possible nth number. */
 function longestDecreasingRun(ids: readonly number[]): readonly number[] {
   const down: number[] = [];
   for (const id of ids) {
@@ -102,7 +110,8 @@ function longestDecreasingRun(ids: readonly number[]): readonly number[] {
 }
 
 /**
- * Derives the next cursor from a page: the newest order comes first, and all are below the cursor.
+ * Derives the next cursor from the ids on a page, on which the newest order comes first and all are
+ * below the cursor.
  */
 export function nextCursor(ids: readonly number[], { before, last }: WalkPlace): CursorStep {
   const all = [...new Set(ids)];
@@ -140,7 +149,7 @@ export function orderMethods(wire: V1Wire): OrderMethods {
         const listing = list(sender, request, 'orders', salesOrderSchema, hasOrders);
         return await allIn(listing, ofOrder);
       } catch (error) {
-        // Below the first order a 404 means the end; no orders at all is no 404.
+        // A 404 below a cursor means the end of the list, if there are orders at all.
         if (!hasOrders || !isNotFound(error)) throw error;
         const newest = await list(sender, pull(wire, '/orders', call), 'orders', salesOrderSchema);
         sender.note(request, 'orders=404 (behind the last)');

@@ -1,4 +1,4 @@
-/** V1's refunds, and the pending refunds that request one. */
+/** Methods of V1 for refunds, and for the pending refunds that request one. */
 import type { JsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { CallOptions, Read } from '../calls.ts';
@@ -30,7 +30,7 @@ export interface RefundMethods {
     orderRefundId: number,
     call?: CallOptions,
   ): Promise<Read<SalesOrderRefund>>;
-  /** Returns the answer's status; without one, the requested status. */
+  /** Sets a refund's status; returns the one in the answer, or the requested one if it has none. */
   setRefundStatus(
     orderId: number,
     orderRefundId: number,
@@ -43,7 +43,7 @@ export interface RefundMethods {
     pendingRefundId: number,
     call?: CallOptions,
   ): Promise<Read<PendingRefund>>;
-  /** `body` is sent unchanged ({@link pendingRefundBody}). */
+  /** Creates a pending refund; `body` is sent unchanged ({@link pendingRefundBody}). */
   createPendingRefund(
     orderId: number,
     body: unknown,
@@ -57,14 +57,14 @@ export interface NewPendingRefund {
   readonly lines: readonly {
     readonly barcode: string;
     readonly quantity: number;
-    /** In units (lib/money.ts); undefined: the price paid. */
+    /** Price of a piece in units (lib/money.ts); undefined: the price paid. */
     readonly priceUnits?: number | undefined;
     readonly refundType?: string | undefined;
     readonly restock?: boolean | undefined;
   }[];
 }
 
-/** Body of a new pending refund; omits members without a value. */
+/** Builds the body of a new pending refund; members without a value are omitted. */
 export function pendingRefundBody(refund: NewPendingRefund): JsonObject {
   const lines = refund.lines.map(({ barcode, quantity, priceUnits, refundType, restock }) => ({
     barcode,

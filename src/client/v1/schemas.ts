@@ -11,18 +11,18 @@ import { keyText } from '../key-text.ts';
 import { alwaysDecides, decides } from '../tolerant/decides.ts';
 
 const text = z.string().nullish();
-/** Rejects more decimals than are exact (lib/money.ts). */
+/** Schema of an amount; rejects more decimals than are exact (lib/money.ts). */
 const amount = z
   .number()
   .refine((value) => amountUnits(value) !== null)
   .nullish();
 const whole = z.int().nullish();
 const flag = z.boolean().nullish();
-/** Member of unknown form, never a reason to reject a row. */
+/** Schema of a member that may have any form and never is a reason to reject a row. */
 const loose = z.unknown().optional();
 /**
- * Text that some accounts write as a number: 1001 is the account "1001". Numbers too long for JSON
- * lose digits and would name another one.
+ * Schema of a text that some accounts write as a number: 1001 is the account "1001". Numbers too
+ * long for JSON are refused, because they lose digits and would name another one.
  */
 const labelText = z.union(
   [z.string(), z.int().transform(String)],
@@ -37,7 +37,7 @@ export const countSchema = z
   .union([z.int(), z.string().regex(DIGITS).transform(Number)], 'neither a number nor its digits')
   .nullish();
 
-/** A list; absent or null reads as empty. */
+/** Schema of a list of such rows; absent or null reads as empty. */
 function listOf<T extends z.ZodType>(row: T) {
   return z
     .array(row)
@@ -79,7 +79,7 @@ const variantDetailsSchema = z.looseObject({
   tags: z.union([z.string(), z.array(z.string())]).nullish(),
   customsTariffNumber: text,
   countryOfOrigin: text,
-  /** Grams. */
+  /** Weight of the article in grams. */
   weight: z.number().nullish(),
   images: z.array(z.unknown()).nullish(),
 });
@@ -94,7 +94,10 @@ const variantPricingSchema = z.looseObject({
 export const variantSchema = z.looseObject({
   barcode: keyText,
   quantity: alwaysDecides(z.int()),
-  /** `size` or `assortment`; only with `detailed`, like everything up to `details`. */
+  /**
+   * Kind of variant: `size` or `assortment`. This member and those up to `details` come only with
+   * `detailed`.
+   */
   variantType: text,
   seasonName: text,
   colorCode: text,
@@ -107,12 +110,12 @@ export const variantSchema = z.looseObject({
   careLabelDryClean: text,
   careLabelBleach: text,
   details: variantDetailsSchema.nullish(),
-  /** Only with `detailedPricing` and a key that has it. */
+  /** Prices and discount, sent only with `detailedPricing` and for a key that has it. */
   pricing: variantPricingSchema.nullish(),
 });
 export type Variant = z.infer<typeof variantSchema>;
 
-/** Rules use three members, which must not count as absent when unreadable. */
+/** Schema of an address. Rules use some members, which must not count as absent when unreadable. */
 const addressSchema = z.looseObject({
   address: loose,
   address2: loose,
@@ -149,11 +152,11 @@ const orderLineSchema = z.looseObject({
 });
 
 export const salesOrderSchema = z.looseObject({
-  // Positive, because a cursor walk would take 0 for the end of all orders.
+  // The id must be positive, because a cursor walk would take 0 for the end of all orders.
   orderId: z.int().positive(),
   reference: text,
   orderNo: label,
-  /** pending, fulfilled, partially_fulfilled or canceled. */
+  /** Status of the order: pending, fulfilled, partially_fulfilled or canceled. */
   status: alwaysDecides(z.string()),
   completed: flag,
   comment: label,
@@ -176,7 +179,7 @@ const fulfilledLineSchema = z.looseObject({
   delivery: decides(label),
 });
 
-/** Any tracking number proves that the delivery has shipped, whatever its form. */
+/** Reads tracking numbers of any form, because each one proves that the delivery has shipped. */
 function numbersIn(value: unknown): string[] {
   const items: readonly unknown[] = value instanceof Object ? Object.values(value) : [value];
   const present = items.filter((item) => item !== undefined && item !== null && item !== '');
@@ -188,7 +191,9 @@ const trackAndTraceSchema = z.looseObject({
   trackingLinks: listOf(z.unknown()),
 });
 
-/** Nullable, because its list and its address name the order as well. */
+/**
+ * Schema of a record's order id; nullable, because its list and its address name the order as well.
+ */
 const ofOrder = alwaysDecides(z.int());
 
 export const deliverySchema = z.looseObject({
@@ -197,7 +202,7 @@ export const deliverySchema = z.looseObject({
   orderId: ofOrder,
   reference: text,
   orderNo: label,
-  /** pending, accepted, rejected or canceled. */
+  /** Status of the delivery: pending, accepted, rejected or canceled. */
   status: alwaysDecides(z.string()),
   fulfilledLineItems: alwaysDecides(z.array(fulfilledLineSchema)),
   trackAndTrace: trackAndTraceSchema.nullish(),
@@ -211,7 +216,10 @@ const refundedLineSchema = z.looseObject({
   refundedSizeQuantity: whole,
   price: decides(amount),
   restock: flag,
-  /** claim/credit, claim/replace, claim/price_reduction, return/credit, price_reduction/credit. */
+  /**
+   * Kind of the refund: claim/credit, claim/replace, claim/price_reduction, return/credit,
+   * price_reduction/credit.
+   */
   refundType: text,
 });
 
@@ -221,10 +229,10 @@ export const refundSchema = z.looseObject({
   orderId: ofOrder,
   reference: text,
   orderNo: label,
-  /** pending, accepted, rejected or canceled. */
+  /** Status of the refund: pending, accepted, rejected or canceled. */
   status: alwaysDecides(z.string()),
   refundedLineItems: alwaysDecides(z.array(refundedLineSchema)),
-  /** Only when it came from a pending refund. */
+  /** Id of the pending refund that the refund came from, if it came from one. */
   pendingRefundId: decides(whole),
   createdAt: loose,
 });
@@ -251,7 +259,7 @@ export const pendingRefundSchema = z.looseObject({
   pendingRefundId: z.int(),
   orderId: ofOrder,
   reference: text,
-  /** pending, confirmed or canceled. */
+  /** Status of the pending refund: pending, confirmed or canceled. */
   status: alwaysDecides(z.string()),
   comment: loose,
   createdAt: loose,
@@ -259,13 +267,18 @@ export const pendingRefundSchema = z.looseObject({
 });
 export type PendingRefund = z.infer<typeof pendingRefundSchema>;
 
-/** Id of a created resource; decisive, so digits as text are accepted too. */
+/**
+ * Schema of the id of a created resource; a created row must not be lost, so digits as text count.
+ */
 const madeId = z.union(
   [z.int().positive(), z.string().regex(DIGITS).transform(Number)],
   'neither a number nor its digits',
 );
 
-/** Answer to a created pending refund; other oddities must not put it in doubt. */
+/**
+ * Schema of the answer to a created pending refund. Only its id is read, because oddities elsewhere
+ * must not put the creation in doubt.
+ */
 export const createdPendingRefundSchema = z.looseObject({ pendingRefundId: madeId });
 export type CreatedPendingRefund = z.infer<typeof createdPendingRefundSchema>;
 
@@ -275,11 +288,13 @@ const createdDeliverySchema = z.looseObject({
   status: text,
 });
 
-/** Answer to a created order; `salesOrder` and `deliveries` came with later levels. */
+/**
+ * Schema of the answer to a created order; `salesOrder` and `deliveries` came with later levels.
+ */
 export const createdOrderSchema = z.looseObject({
   orderId: madeId,
   orderStatus: text.catch(undefined),
-  // Optional extras; oddities in them must not put a created order in doubt.
+  // Oddities in these optional members must not put a created order in doubt.
   salesOrder: salesOrderSchema.nullish().catch(undefined),
   deliveries: listOf(createdDeliverySchema).catch([]),
 });

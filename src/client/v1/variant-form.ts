@@ -11,7 +11,9 @@ import { type Variant, variantSchema } from './schemas.ts';
 
 type Form = (raw: unknown) => unknown;
 
-/** Members of `details`; `wspPrice` exists in both places, and stays at the top as well. */
+/**
+ * Members of a variant's `details`; `wspPrice` exists in both places, and stays at the top as well.
+ */
 const DETAILS = [
   'styleNo',
   'brandName',
@@ -37,17 +39,22 @@ const DETAILS = [
   'images',
 ] as const;
 
-/** `barcode` and `quantity` alone need no move. */
+/**
+ * Number of members from which a variant may be flat: `barcode` and `quantity` alone need no move.
+ */
 const MEMBERS_MIN = 3;
 
-/** Forms of an absent `details`. */
+/** Whether `details` is absent, in one of the forms in which services write that. */
 function isNone(details: unknown): boolean {
   if (isJsonObject(details)) return Object.keys(details).length === 0;
   const isList = Array.isArray(details) && details.length === 0;
   return details === undefined || details === null || details === '' || isList;
 }
 
-/** Moves flat members into `details`; a variant that has them, or has none, stays unchanged. */
+/**
+ * Moves the flat members of a variant into `details`; a variant with `details`, or with nothing to
+ * move, stays unchanged.
+ */
 function nested(raw: unknown): unknown {
   if (!isJsonObject(raw)) return raw;
   if (!isNone(raw.details) || Object.keys(raw).length < MEMBERS_MIN) return raw;
@@ -67,13 +74,15 @@ function renamed(record: Record<string, unknown>, names: readonly MemberName[]) 
   const seen = names.filter(({ theirs }) => Object.hasOwn(record, theirs));
   if (seen.length === 0) return record;
   const own: Record<string, unknown> = { ...record };
-  // Deletes all first, because two members may have swapped names.
+  // All other names are deleted before any is set, because two members may have swapped names.
   for (const { theirs } of seen) delete own[theirs];
   for (const { ours, theirs } of seen) own[ours] = record[theirs];
   return own;
 }
 
-/** Applies the contract's names; those of `details` also to flat variants. */
+/**
+ * Builds the renaming of an account's members; those of `details` are renamed in flat variants too.
+ */
 function namedAs(names: readonly MemberName[]): Form {
   const [top, below] = (['variant', 'details'] as const).map((of) =>
     names.filter((name) => name.of === of),
@@ -88,7 +97,7 @@ function namedAs(names: readonly MemberName[]): Form {
 
 const acceptsVariant = acceptorOf(variantSchema);
 
-/** Reads variants in any form. */
+/** Builds a reader for variants in any of an account's forms. */
 export function variantReader(names: readonly MemberName[]): ReadRow<Variant> {
   const read = rowReader(variantSchema, acceptsVariant);
   const rename = namedAs(names);

@@ -15,17 +15,17 @@ import type { MemberName } from './dialect.ts';
 import type { Variant } from './schemas.ts';
 import { variantReader } from './variant-form.ts';
 
-/** Values in which a row differs from its predecessor. */
+/** Values in which a variant differs from the row before it. */
 interface VariantRepeat {
   readonly barcode: string;
   readonly quantity: number;
-  /** `details.size`, if the variant has one. */
+  /** Text of `details.size`; null: the variant has none. */
   readonly size: string | null;
 }
 
 type ReadVariant =
   | { readonly variant: Variant }
-  /** Equals the previous row except for these. */
+  /** A row that equals the previous one except for these values. */
   | { readonly repeat: VariantRepeat };
 
 interface ReadVariants {
@@ -36,8 +36,8 @@ interface ReadVariants {
 type Parse = (text: string) => unknown;
 
 /**
- * Parses the variants of one chunk; bad rows are set aside. `mayBeDeep`: may be nested too deep to
- * write.
+ * Parses the variants of one chunk; bad rows are set aside. `mayBeDeep`: some may be nested too
+ * deep for the database.
  */
 type ReadChunk = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
 
@@ -52,15 +52,15 @@ function createChunkReader(names: readonly MemberName[]): ReadChunk {
   };
 }
 
-/** Reads one chunk alone. */
+/** Reads the variants of one chunk, without comparing them with those before. */
 export const variantsOf: ReadChunk = (...chunk) => createChunkReader([])(...chunk);
 
 const MINUS = 0x2d;
 const ZERO = 0x30;
-/** Digits that are exact integers in any case. */
+/** Maximum digits of a number that is an exact integer in any case. */
 const DIGITS_MAX = 15;
 
-/** End of a plain string: printable ASCII, no escape, not empty. Else -1. */
+/** Index after a plain JSON string: printable ASCII, no escape, not empty. -1: it is none. */
 function endOfText(text: string, from: number): number {
   if (text.charCodeAt(from) !== QUOTE) return -1;
   for (let at = from + 1; at < text.length; at += 1) {
@@ -71,24 +71,24 @@ function endOfText(text: string, from: number): number {
   return -1;
 }
 
-/** End of an integer in JSON.stringify's own form. Else -1. */
+/** Index after an integer in JSON.stringify's own form. -1: it is none. */
 function endOfInteger(text: string, from: number): number {
   const first = text.charCodeAt(from) === MINUS ? from + 1 : from;
   let at = first;
   while (text.charCodeAt(at) >= ZERO && text.charCodeAt(at) <= ZERO + 9) at += 1;
   const digits = at - first;
   if (digits === 0 || digits > DIGITS_MAX) return -1;
-  // Decimals, or an exponent.
+  // A decimal point or an exponent makes it another kind of number.
   if (text[at] === '.' || text[at] === 'e' || text[at] === 'E') return -1;
   return text.charCodeAt(first) === ZERO && at > from + 1 ? -1 : at;
 }
 
-/** Some accounts write a name as a number. */
+/** Index after a name, which some accounts write as a number. -1: it is none. */
 function endOfName(text: string, from: number): number {
   return text.charCodeAt(from) === QUOTE ? endOfText(text, from) : endOfInteger(text, from);
 }
 
-/** Some accounts write numbers as text. */
+/** Index after a number, which some accounts write as text. -1: it is none. */
 function endOfNumber(text: string, from: number): number {
   if (text.charCodeAt(from) !== QUOTE) return endOfInteger(text, from);
   const end = endOfInteger(text, from + 1);
@@ -102,11 +102,11 @@ type Name = (typeof NAMES)[number];
 
 interface Slot {
   readonly name: Name;
-  /** Text of the row after the previous value. */
+  /** Text of the row between the previous value and this one. */
   readonly before: string;
 }
 
-/** Text of a row around the values that may differ in the next one. */
+/** Text of a row around the values that may differ in the next row. */
 interface Pattern {
   readonly slots: readonly Slot[];
   readonly after: string;
@@ -119,18 +119,20 @@ interface Place {
 }
 
 /**
- * A member name of ours, or a letter escape. As a value, it is followed by `,`, `}` or `]`;
- * otherwise it is a name.
+ * Matches the names of members that may differ, and letter escapes. A text in the place of a value
+ * is followed by `,`, `}` or `]`; otherwise it is a name.
  */
 const NAME = /\\u|"(barcode|quantity|size|details)"(?![,}\]])/g;
 
-/** Positions of the members' values, each unique; undefined: unclear. */
+/**
+ * Positions of the values that may differ; undefined: a member is missing, duplicate or unclear.
+ */
 function placesOf(text: string, names: readonly Name[]): readonly Place[] | undefined {
   const places: Place[] = [];
   let hasDetails = false;
   NAME.lastIndex = 0;
   for (let found = NAME.exec(text); found; found = NAME.exec(text)) {
-    // An escaped name could be any of ours.
+    // An escaped name could be that of any member, so the row is no pattern.
     if (found[1] === undefined || (found[1] === 'details' && hasDetails)) return undefined;
     hasDetails ||= found[1] === 'details';
     const name = names.find((one) => one === found?.[1]);
@@ -159,11 +161,14 @@ function patternOf(text: string, variant: Variant): Pattern | undefined {
 
 interface FoundRepeat {
   readonly repeat: VariantRepeat;
-  /** Index after the row. */
+  /** Index after the end of the row. */
   readonly end: number;
 }
 
-/** Compares by slice, because `startsWith` is as slow as parsing the row. */
+/**
+ * Whether a text stands at an index. Compares a slice, because `startsWith` is as slow as parsing
+ * the whole row.
+ */
 function standsAt(piece: string, text: string, at: number): boolean {
   return text.slice(at, at + piece.length) === piece;
 }
@@ -189,14 +194,14 @@ function repeatAt(text: string, from: number, pattern: Pattern): FoundRepeat | u
   return standsAt(after, text, at) ? { repeat, end: at + after.length } : undefined;
 }
 
-/** Index after the separators at `from`. */
+/** Index of the next row's start, after the separators at `from`. */
 function rowStart(bytes: Uint8Array, from: number): number {
   let at = from;
   while (bytes[at] === COMMA || isSpace(bytes[at])) at += 1;
   return at;
 }
 
-/** Index after the object at `from`; the end, when something else is there. */
+/** Index after the row (an object) at `from`; the end of the bytes when something else is there. */
 function rowEnd(bytes: Uint8Array, from: number, value: ValueScanner): number {
   if (bytes[from] !== OPEN_OBJECT) return bytes.length;
   value.begin(OPEN_OBJECT);
@@ -204,7 +209,7 @@ function rowEnd(bytes: Uint8Array, from: number, value: ValueScanner): number {
   return end < 0 ? bytes.length : end;
 }
 
-/** U+0000 in JSON; it cannot occur in another form. */
+/** U+0000 as JSON writes it; there is no other form. */
 const ESCAPED_NUL = '\\u0000';
 
 interface ReadOne {
@@ -215,12 +220,12 @@ interface ReadOne {
 type ReadVariantRows = (bytes: Uint8Array) => ReadVariants;
 
 /**
- * Reads one chunk after the other; a row may repeat the last one of the previous chunk. The
- * returned function creates a reader for the chunks of one page.
+ * Builds readers for the chunks of a page, one reader per page. Its chunks are read in order: a row
+ * may repeat the last one of the chunk before.
  */
 export function variantRowsReader(names: readonly MemberName[]): () => ReadVariantRows {
   const readChunk = createChunkReader(names);
-  // Renamed members would not match our names.
+  // An account that renames one of these members gets no comparison with the row before.
   const mayRepeat = names.every(({ ours, theirs }) => ![ours, theirs].some(isRepeated));
   return () => readerOf(readChunk, mayRepeat);
 }
@@ -236,11 +241,12 @@ function isRepeated(name: string): boolean {
 function readerOf(readChunk: ReadChunk, mayRepeat: boolean): ReadVariantRows {
   const value = new ValueScanner();
   let pattern: Pattern | undefined;
-  /** `row`: its bytes as text. */
+  /** Parses a single row; `row` is its bytes as text. */
   const readOne = (bytes: Uint8Array, row: string, mayBeDeep: boolean, isOdd: boolean): ReadOne => {
     const read = readChunk(bytes, mayBeDeep, isOdd ? parseOddJson : JSON.parse);
     const [variant, ...others] = read.rows;
-    // A row that is no object takes later ones along; only a row alone can be a pattern.
+    // A row that is no object is read together with all later ones, so only a row that was read
+    // alone can be a pattern.
     const isOne = variant && others.length === 0 && read.rejects.length === 0;
     if (!variant || isOdd) return { read, pattern: undefined };
     const found = isOne && mayRepeat ? patternOf(row, variant) : undefined;
@@ -248,7 +254,7 @@ function readerOf(readChunk: ReadChunk, mayRepeat: boolean): ReadVariantRows {
     return isTwice ? readOne(bytes, row, mayBeDeep, true) : { read, pattern: found };
   };
   return (bytes) => {
-    // Maps each byte to one character, so that positions in text and bytes agree.
+    // Latin-1 maps each byte to one character, so that positions in text and bytes agree.
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
     const isOdd = text.includes(ESCAPED_NUL);
     const rows: ReadVariant[] = [];

@@ -25,51 +25,58 @@ import { statusIn } from '../http/said.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
 import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
 
-// Batches of raw rows, made of chunks and of joined pages. Later stages have a fixed cost per
-// batch (messages, statements, promises), so joining makes small pages as cheap as large ones.
+// Chunks of raw rows, also of several pages, are joined into batches. Later stages have a fixed
+// cost per batch (messages, statements, promises), so joining makes small pages as cheap as large
+// ones.
 
-/** A input: a few neighbouring rows, `bytes.subarray(start, end)` of the batch. */
+/** Position of a chunk, a few neighbouring rows: `bytes.subarray(start, end)` of its batch. */
 interface ChunkSpan {
-  /** Index of its first row in the whole list, from 0; stable over runs in one mode. */
+  /** Index of the chunk's first row in the whole list, from 0; stable over runs in one mode. */
   readonly firstRow: number;
   readonly rowCount: number;
   readonly start: number;
   readonly end: number;
-  /** Unchanged since the last run; its bytes may be missing. */
+  /** Whether the chunk is unchanged since the last run; its bytes may then be missing. */
   readonly isKnown: boolean;
 }
 
 export interface RowBatch {
-  /** Pages of the service in the batch; 1 for a streamed list, which has none. */
+  /** Number of the service's pages in the batch; 1 for a streamed list, which has none. */
   readonly pages: number;
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Owns its memory: `postMessage(batch, [batch.bytes.buffer])` moves it. */
+  /**
+   * Bytes of the chunks in memory of the batch's own: `postMessage(batch, [batch.bytes.buffer])`
+   * moves them.
+   */
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Positions of the rows; bytes around them are not for use. */
+  /** Positions of the chunks; bytes around them are not for use. */
   readonly chunks: readonly ChunkSpan[];
-  /** Bytes received for these rows. */
+  /** Number of bytes that were received for the rows of the batch. */
   readonly size: number;
-  /** Epoch ms of the first request that brought these rows. */
+  /** Epoch ms of the first request that brought rows of the batch. */
   readonly startedAt: number;
   /** Position to resume from after this batch (a page number or a number of rows to skip). */
   readonly next: number;
 }
 
-/** A scanned input, or one of an earlier batch. */
+/** A scanned chunk, new or of an earlier batch. */
 interface LooseChunk extends Omit<RowChunk, 'bytes'> {
   readonly bytes: Uint8Array;
 }
 
 interface BatchPlace {
-  /** Rows of the list before the chunks' own numbering. */
+  /** Number of rows in the list before the first that the chunks count from. */
   readonly offset: number;
   readonly startedAt: number;
 }
 
 const NO_BYTES = Buffer.alloc(0);
 
-/** `whole` already contains the chunks; otherwise they are copied together. */
+/**
+ * Makes a batch of chunks. `whole` are bytes that already contain them; without it, they are copied
+ * together.
+ */
 function assembleBatch(
   chunks: readonly LooseChunk[],
   { offset, startedAt }: BatchPlace,
@@ -99,7 +106,10 @@ function chunksIn({ bytes, chunks }: RowBatch): LooseChunk[] {
   });
 }
 
-/** Drops bytes that nobody needs, so that their memory is free for the next answer. */
+/**
+ * Drops a batch's bytes when all its chunks are unchanged, so that their memory is free for the
+ * next answer.
+ */
 function lean(batch: RowBatch): RowBatch {
   if (!batch.chunks.every(({ isKnown }) => isKnown)) return batch;
   batch.bytes.buffer.transfer(0);
@@ -109,26 +119,29 @@ function lean(batch: RowBatch): RowBatch {
 /** Joins neighbouring batches and frees their memory. */
 function joined(first: RowBatch, others: readonly RowBatch[]): RowBatch {
   const last = others.at(-1);
-  // Unchanged, without a copy.
+  // A single batch is returned as it is, without a copy.
   if (!last) return first;
   const all = [first, ...others];
   const { startedAt } = first;
   const whole = assembleBatch(all.flatMap(chunksIn), { offset: 0, startedAt });
-  // Freed at once, because the garbage collector would count it as pending.
+  // Memory is freed at once, because the garbage collector would count it as pending.
   for (const { bytes } of all) bytes.buffer.transfer(0);
   const sumOf = (member: 'pages' | 'size') => all.reduce((sum, batch) => sum + batch[member], 0);
   return { ...whole, pages: sumOf('pages'), size: sumOf('size'), next: last.next };
 }
 
 interface JoinLimits {
-  /** Rows of a full page. */
+  /** Number of rows of a full page. */
   readonly pageRows: number;
   readonly batchRows: number;
-  /** At most as many pages as are requested concurrently, so that none waits long for another. */
+  /**
+   * Maximum of pages in a batch: as many as are requested concurrently, so that none waits long for
+   * another.
+   */
   readonly pagesAheadMax: number;
 }
 
-/** Joins neighbouring pages up to the batch size. Pages before a failure are still yielded. */
+/** Joins neighbouring pages up to the size of a batch. Pages before a failure are still yielded. */
 async function* joinedPages(
   pages: AsyncIterable<RowBatch>,
   { pageRows, batchRows, pagesAheadMax }: JoinLimits,
@@ -139,7 +152,7 @@ async function* joinedPages(
     const [first, ...others] = held.splice(0);
     rows = 0;
     if (!first) return;
-    // Yields to the event loop, because waiting pages would otherwise all come at once.
+    // Other work goes first, because waiting pages would otherwise all come at once.
     await nextTurn();
     yield joined(first, others);
   }
@@ -148,7 +161,7 @@ async function* joinedPages(
       if (rows + page.rowCount > batchRows) yield* given();
       held.push(lean(page));
       rows += page.rowCount;
-      // The next page would not fit.
+      // The batch is given when another full page would not fit.
       if (held.length >= pagesAheadMax || rows + pageRows > batchRows) yield* given();
     }
   } catch (error) {
@@ -159,38 +172,41 @@ async function* joinedPages(
 }
 
 export interface PullEnd {
-  /** HTTP status repeated by the last envelope. */
+  /** HTTP status that the last envelope repeats. */
   readonly status: number;
-  /** Service's count in the first and the last answer; undefined: not given. */
+  /**
+   * Row count that the service states in the first answer; undefined: none. `count`: in the last
+   * one.
+   */
   readonly countFirst: number | undefined;
   readonly count: number | undefined;
-  /** Rows from the first to the last, including those before `from`. */
+  /** Number of rows of the list from its first to its last, including those before `from`. */
   readonly rows: number;
-  /** Pages before the last with fewer rows than they should have. */
+  /** Number of pages before the last that have fewer rows than they should. */
   readonly shortPages: number;
 }
 
 export interface VariantPull {
   readonly batches: AsyncGenerator<RowBatch, void, undefined>;
-  /** Only after `batches` was read to its end. */
+  /** Gives the counts of the pull; only after `batches` was read to its end. */
   end(): PullEnd;
 }
 
 export interface VariantListOptions {
   readonly mode: 'stream' | 'pages';
-  /** `pages`: rows per page, at most 250. */
+  /** Rows per page in mode `pages`, at most 250. */
   readonly pageRows: number;
-  /** `pages`: number of pages requested concurrently. */
+  /** Number of pages requested concurrently in mode `pages`. */
   readonly pagesAheadMax: number;
   /**
-   * `stream`: rows per batch, a multiple of `chunkRows`. `pages`: neighbouring pages up to this
-   * many rows form one batch.
+   * Rows per batch. In mode `stream` a multiple of `chunkRows`; in mode `pages`, neighbouring pages
+   * up to this many rows form one batch.
    */
   readonly batchRows: number;
   readonly chunkRows: number;
   readonly rowBytesMax: number;
   readonly restBytesMax: number;
-  /** `stream`: limit of the whole transfer. */
+  /** Milliseconds that the whole transfer may take in mode `stream`. */
   readonly streamMsMax: number;
 }
 
@@ -209,11 +225,11 @@ export interface PullRequest {
   readonly sender: Sender;
   readonly request: HttpRequest;
   readonly options: VariantListOptions;
-  /** `next` of an earlier run's last batch. */
+  /** Position to resume from: `next` of an earlier run's last batch. */
   readonly from?: number | undefined;
-  /** Stored digests; unchanged chunks are not scanned. */
+  /** Stored digests of the list; chunks that equal them are not scanned. */
   readonly known?: KnownChunks | undefined;
-  /** `pages`: called for each received page. */
+  /** Called for each received page in mode `pages`. */
   readonly onPage?: (() => void) | undefined;
 }
 
@@ -229,7 +245,9 @@ function scanOptions(
   return { path: PATH, others: OTHERS, rowsPerChunk, rowBytesMax, restBytesMax, ...more };
 }
 
-/** Memory owned by the body alone, which can be given away. */
+/**
+ * Memory of a body that nothing else uses, so that it can be given away; undefined: it is shared.
+ */
 function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefined {
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   return isOwn ? new Uint8Array(buffer) : undefined;
@@ -240,7 +258,7 @@ interface Envelope {
   readonly count: number | undefined;
 }
 
-/** Deviation of the list from the contract; throws if there is no list. */
+/** Deviation of the list from the contract, if any; throws if there is no list. */
 function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, data: unknown) {
   if (isKeyed) return 'variants={"0": …}';
   if (found) return at?.at(-1) === 'variants' ? undefined : 'data=[] (variants)';
@@ -250,7 +268,7 @@ function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, dat
   throw errorOfBrokenAnswer(askedOf(request), new Error('no data.variants'));
 }
 
-/** Envelope around the rows. Throws unless it is a success with a list. */
+/** Reads the envelope around the rows. Throws unless it is a success with a list. */
 function envelopeOf(
   sender: Sender,
   request: HttpRequest,
@@ -266,7 +284,7 @@ function envelopeOf(
 
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
 
-/** Substitute for an empty body: only 204 means that there are no rows. */
+/** Rows in place of an empty body: only 204 means that there are none. */
 function nothing(sender: Sender, request: HttpRequest, { status }: { status: number }): Buffer {
   if (status !== NO_CONTENT) throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   sender.note(request, 'variants=204');
@@ -327,7 +345,7 @@ async function* streamed(
     bytes += input.length;
     await known.reach(scanner.rows);
     yield* batchesOf(understood(request, () => scanner.push(input)));
-    // Yields to the event loop, because waiting chunks would otherwise all be scanned first.
+    // Other work goes first, because waiting chunks would otherwise all be scanned at once.
     await nextTurn();
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
@@ -339,7 +357,7 @@ async function* streamed(
 }
 
 interface Page extends Envelope {
-  /** From 1. */
+  /** Number of the page, from 1. */
   readonly pageNumber: number;
   readonly batch: RowBatch;
 }
@@ -363,7 +381,7 @@ async function fetchPage(
     const end = scanner.end();
     throwIfUnauthorized(sender, request, end.rest);
     const all = [...chunks, ...end.chunks];
-    // A chunk with a shortened row has its own bytes.
+    // A chunk with a shortened row has bytes of its own, outside of the body.
     const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
     return { chunks: all, end, whole: isInBody ? ownBytes(body) : undefined };
   };
@@ -376,7 +394,9 @@ async function fetchPage(
   return { pageNumber: page, status, count, batch: { ...batch, ...own } };
 }
 
-/** A full page that does not tell whether others follow: its count may be its own. */
+/**
+ * Whether a full page leaves open that others follow, because its count may be that of the page.
+ */
 function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boolean {
   return rowCount === pageRows && (count === undefined || count === rowCount);
 }
@@ -385,11 +405,12 @@ function digestOfRows({ bytes, chunks }: RowBatch): string {
   return hash('sha1', bytes.subarray(chunks[0]?.start, chunks.at(-1)?.end));
 }
 
-/** Last page worth requesting, as far as this page tells. */
+/** Number of the last page that is worth requesting, as far as this page tells. */
 function lastPageAfter(page: Page, pageRows: number): number {
   const { pageNumber, batch } = page;
   const { rowCount } = batch;
-  // More rows than a page: the service ignores `limit` and sent everything.
+  // A page with more rows than requested means that the service ignores `limit` and sent
+  // everything.
   if (rowCount === 0 || rowCount > pageRows) return pageNumber;
   const isFull = isUnsure(page, pageRows);
   if (page.count === undefined) return isFull ? Number.POSITIVE_INFINITY : pageNumber;
@@ -397,8 +418,9 @@ function lastPageAfter(page: Page, pageRows: number): number {
 }
 
 /**
- * Rows up to the end of this last page. A pull resumed after the last page gets an empty one and
- * does not know how full the previous was, so the count decides, if it ends within that page.
+ * Number of rows of the list up to the end of its last page. A pull that was resumed after the last
+ * page gets an empty one and does not know how full the previous was, so the count decides, if it
+ * ends within that page.
  */
 function rowsUpTo({ count = 0, batch }: Page, pageRows: number, isFirstAsked: boolean): number {
   const { firstRow, rowCount } = batch;
@@ -426,7 +448,7 @@ async function* paged(
     for (;;) {
       while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
         const coming = fetchPage(pull, nextPage, known, signal);
-        // Awaited in its turn; marked as handled until then.
+        // The promise is awaited in its turn; until then its rejection counts as handled.
         coming.catch(() => undefined);
         ahead.push(coming);
         nextPage += 1;
@@ -436,7 +458,7 @@ async function* paged(
       pull.onPage?.();
       first ??= page;
       const { batch, status, count } = page;
-      // The same page again: the service ignores `page`.
+      // A page equal to the one before means that the service ignores `page`.
       const digest = isUnsure(page, pageRows) ? digestOfRows(batch) : undefined;
       if (digest !== undefined && digest === before) {
         finish({ status, countFirst: first.count, count, rows: batch.firstRow, shortPages });

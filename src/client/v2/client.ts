@@ -21,27 +21,30 @@ import {
 } from './resources.ts';
 
 export interface V2Options {
-  /** Without a trailing slash, for example `https://key.example.com/api/v2`. */
+  /** Root of the V2 API without a trailing slash, for example `https://key.example.com/api/v2`. */
   readonly baseUrl: string;
   readonly paging: V2Paging;
-  /** Unusual paths of collections below `/pdm`. */
+  /** Paths of collections below `/pdm`, where the account has others. */
   readonly paths?: Readonly<Partial<Record<ResourceType, string>>>;
-  /** False: whole resources are requested, whatever fields are named. */
+  /** False when the account knows no sparse fieldsets, so that whole resources are requested. */
   readonly sparseFields?: boolean;
-  /** Media type of written bodies. */
+  /** Media type of written bodies; default: that of JSON:API. */
   readonly mediaType?: string;
 }
 
 interface V2Query {
-  /** Relationship paths: `brand`, `styleColors.color`. */
+  /** Relationship paths whose resources are included: `brand`, `styleColors.color`. */
   readonly include?: readonly string[] | undefined;
-  /** Fields by type, for primary and included resources; an unlisted type comes whole. */
+  /**
+   * Names of fields to return, by type, for primary and included resources; an unlisted type comes
+   * whole.
+   */
   readonly fields?: Readonly<Partial<Record<ResourceType, readonly string[]>>> | undefined;
   readonly filter?: Readonly<Record<string, string | boolean>> | undefined;
 }
 
 interface V2PullOptions extends CallOptions {
-  /** `next` of the last page kept. */
+  /** Position to resume from: `next` of the last page that was kept. */
   readonly from?: string | undefined;
 }
 
@@ -49,7 +52,7 @@ interface V2Read<R> extends Read<R> {
   readonly included: Included;
 }
 
-/** Written parts of a resource. */
+/** Parts of a resource that a write sends. */
 interface ResourceInput {
   readonly attributes?: Readonly<Record<string, unknown>> | undefined;
   readonly relationships?:
@@ -81,7 +84,7 @@ export interface V2Client {
     call?: CallOptions,
   ): Promise<V2Read<ResourceOf<T>>>;
   remove(type: 'brand' | 'type', id: string, call?: CallOptions): Promise<void>;
-  /** A new link each time; it is a secret and works once. */
+  /** Gives a new link into the webhook portal each time; the link is a secret and works once. */
   webhookPortal(call?: CallOptions): Promise<Read<PortalLink>>;
 }
 
@@ -101,7 +104,7 @@ function parametersOf(query: V2Query | undefined, isSparse: boolean): Record<str
   return parameters;
 }
 
-/** Reads a single resource. */
+/** Reads a single resource of V2. */
 async function askOne<T extends ResourceType>(
   sender: Sender,
   request: HttpRequest,
@@ -120,7 +123,7 @@ async function askOne<T extends ResourceType>(
 
 type WriteMethods = Pick<V2Client, 'create' | 'update' | 'remove' | 'webhookPortal'>;
 
-/** Path of a collection, or of one of its resources. */
+/** URL path of a collection, or of one of its resources. */
 function pathOf({ paths }: V2Options, type: ResourceType, id?: string): string {
   const path = `/pdm/${paths?.[type] ?? RESOURCE_PATHS[type]}`;
   return id === undefined ? path : `${path}/${encodeURIComponent(id)}`;
@@ -151,7 +154,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
       await sender.request(write('DELETE', pathOf(options, type, id), undefined, call));
     },
     async webhookPortal(call) {
-      // Safe to repeat, because a call only makes another link.
+      // The POST is safe to repeat, because it only makes another link.
       const request = { ...write('POST', '/webhook-portal', undefined, call), safe: true };
       const { value, startedAt } = await askDocument(sender, request, portalSchema);
       return { value: value.data, startedAt };

@@ -19,7 +19,7 @@ import {
   resourceSchemas,
 } from './resources.ts';
 
-/** Included resources of one type. */
+/** Included resources of one type: valid ones by id, and rejected ones. */
 interface IncludedRows<R> {
   readonly byId: ReadonlyMap<string, R>;
   readonly rejects: readonly Reject[];
@@ -27,18 +27,20 @@ interface IncludedRows<R> {
 
 export interface Included {
   of<T extends ResourceType>(type: T): IncludedRows<ResourceOf<T>>;
-  /** Unmodelled types, with the number of each. */
+  /** Types of included resources that we do not model, each with its number of resources. */
   readonly unknownTypes: ReadonlyMap<string, number>;
-  /** Arrived as an array: drift. */
+  /** Whether `included` arrived as an array, as in plain JSON:API, which is drift. */
   readonly wasArray: boolean;
 }
 
-/** Some services write an empty object as a list. */
+/** Turns an empty list into nothing, because some services write an empty object as a list. */
 function unlessEmptyList(value: unknown): unknown {
   return Array.isArray(value) && value.length === 0 ? undefined : value;
 }
 
-/** JSON:API allows an object as a link; an empty text or false is none. */
+/**
+ * Normalizes a link: JSON:API allows an object; an empty text or false means that there is none.
+ */
 function linkOf(link: unknown): unknown {
   const href = isJsonObject(link) ? link.href : link;
   return href === '' || href === false ? null : href;
@@ -56,7 +58,7 @@ export const collectionSchema = z.looseObject({
 
 export const singleSchema = z.looseObject({ data: z.unknown(), included: z.unknown().optional() });
 
-/** Normalizes a document outside the contract's form. */
+/** Brings a document outside the contract's form into that form. */
 function documentOf(
   sender: Sender,
   request: HttpRequest,
@@ -74,7 +76,7 @@ function documentOf(
   return found ? { ...json, data: found.raws } : json;
 }
 
-/** Sends the request and returns its document, checked by the schema. */
+/** Sends a request and returns the document of its answer, checked by the schema. */
 export async function askDocument<T>(
   sender: Sender,
   request: HttpRequest,
@@ -86,7 +88,7 @@ export async function askDocument<T>(
   if (value === undefined && status !== NO_CONTENT) throw errorOfPage(asked, '');
   const failure = failureIn(value);
   if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
-  // 204: an empty collection.
+  // A 204 in answer to a collection means that it is empty.
   const json = value === undefined && isCollection ? { data: null } : value;
   const parsed = schema.safeParse(documentOf(sender, request, json, isCollection));
   if (parsed.success) return { value: parsed.data, startedAt };

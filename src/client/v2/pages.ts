@@ -16,50 +16,50 @@ import { askDocument, collectionSchema, type Included, readIncluded } from './do
 import { type ResourceOf, type ResourceType, resourceSchemas } from './resources.ts';
 
 export interface V2Page<R> extends CheckedRows<R> {
-  /** From 1 in each pull, also in a resumed one. */
+  /** Number of the page, from 1 in each pull, also in a resumed one. */
   readonly pageNumber: number;
   readonly included: Included;
-  /** Epoch ms of the request. */
+  /** Epoch ms at which the page was requested. */
   readonly startedAt: number;
-  /** Position to resume from; undefined: last page. */
+  /** Position to resume from after this page; undefined: it is the last one. */
   readonly next: string | undefined;
-  /** Arguments against the list's completeness, as messages. */
+  /** Reasons to doubt that the collection is complete, as messages. */
   readonly doubts: readonly string[];
 }
 
 interface V2PullEnd {
   readonly pages: number;
-  /** Valid and rejected rows of this pull. */
+  /** Number of valid and rejected rows of this pull. */
   readonly rows: number;
 }
 
 export interface V2Pull<R> {
   readonly pages: AsyncGenerator<V2Page<R>, void, undefined>;
-  /** Only after `pages` was read to its end. */
+  /** Gives the counts of the pull; only after `pages` was read to its end. */
   end(): V2PullEnd;
 }
 
 export interface V2Paging {
   /** Rows per page, at most 250. */
   readonly pageRows: number;
-  /** How the next page is requested. */
+  /** How the next page is requested: by token and offset, or by the link in the answer. */
   readonly follow: 'token' | 'links';
 }
 
 export interface V2PullRequest<T extends ResourceType> {
   readonly sender: Sender;
   readonly type: T;
-  /** Request of the first page, without `page[…]`. */
+  /** Request of the first page, without the parameters `page[…]`. */
   readonly request: HttpRequest;
   readonly paging: V2Paging;
-  /** `next` of an earlier run's last page. */
+  /** Position to resume from: `next` of an earlier run's last page. */
   readonly from?: string | undefined;
 }
 
-/** Beyond this, the service pages endlessly. */
+/** Maximum of pages of a pull; beyond it, the service must be paging endlessly. */
 const PAGES_MAX = 100_000;
 
-/** Answers to a request with an expired token. */
+/** Error codes by which the service answers a request with an expired page token. */
 const DEAD_TOKEN_CODES = new Set([
   'service.bad_request',
   'service.not_found',
@@ -76,7 +76,7 @@ function queryOf(parameters: URLSearchParams): Readonly<Record<string, string>> 
   return Object.fromEntries(parameters);
 }
 
-/** All parameters except paging, in canonical form. */
+/** All query parameters except those of paging, in canonical form for a comparison. */
 function frozen(parameters: URLSearchParams): string {
   return [...parameters]
     .filter(([name]) => !isPaging(name))
@@ -107,7 +107,7 @@ interface PageAnswer {
   readonly startedAt: number;
 }
 
-/** Hint about the other part of a first request that an account may not know. */
+/** Adds a hint when the refused first request named fields, which an account may not know. */
 function withHint(error: RefusedError, query: URLSearchParams): RefusedError {
   const { code, message, lines } = error;
   const isSparse = [...query.keys()].some((name) => name.startsWith('fields_'));
@@ -138,7 +138,7 @@ async function fetchPage(
   }
 }
 
-/** Query of the next page; undefined: this was the last. */
+/** Query for the next page; undefined: this page was the last. */
 function nextQuery(
   request: HttpRequest,
   paging: V2Paging,
@@ -147,7 +147,7 @@ function nextQuery(
 ): URLSearchParams | undefined {
   const { nextLink, token, rows } = page;
   if (nextLink === null) return undefined;
-  // Without links, a page that is not full is the last.
+  // Without links, a page that is not full is the last one.
   if (nextLink === undefined && (token === undefined || rows.length < paging.pageRows)) {
     return undefined;
   }
@@ -165,7 +165,7 @@ function nextQuery(
   throw errorOfBrokenAnswer(askedOf(request), problem);
 }
 
-/** Rows between this page and the next that neither has. */
+/** Number of rows between this page and the next that neither of them has. */
 function skippedRows(
   page: PageAnswer,
   { pageRows }: V2Paging,
@@ -174,7 +174,7 @@ function skippedRows(
 ): number {
   if (!next) return 0;
   const to = next.get('page[offset]');
-  // Without offsets, a page before the last counts as full.
+  // Without offsets, every page before the last should be full.
   const rows = to === null ? pageRows : Number(to) - Number(query.get('page[offset]') ?? 0);
   return Math.max(0, rows - page.rows.length);
 }
@@ -187,7 +187,7 @@ function doubtsAbout(
   const doubts: string[] = [];
   if (page.rows.length === 0 && is.announced) doubts.push('a page that was announced is empty');
   if (is.skipped > 0) doubts.push(`${is.skipped} rows were skipped`);
-  // More rows than requested would mean that it does not page at all.
+  // A last page with more rows than requested raises no doubt: such a service does not page at all.
   if (is.last && page.nextLink === undefined && page.rows.length === pageRows) {
     doubts.push('the last page is full, and nothing says that it is the last');
   }
@@ -202,7 +202,7 @@ async function* paged<T extends ResourceType>(
   const outer = pull.request.signal;
   const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
   const request = { ...pull.request, signal };
-  /** Queries and page digests seen. */
+  /** Queries and digests of pages seen in this pull, to detect loops. */
   const seen = new Set<string>();
   let query = firstQuery(pull);
   let coming = fetchPage(pull.sender, request, query);
@@ -221,14 +221,14 @@ async function* paged<T extends ResourceType>(
         last: next === undefined,
         skipped: skippedRows(page, pull.paging, query, next),
       });
-      // Without a link, the next page is only a probe.
+      // Without a link, the next page is only asked for in case it exists.
       isAnnounced = typeof page.nextLink === 'string';
       seen.add(query.toString());
       if (next && seen.has(next.toString())) break;
       if (next) {
         query = next;
         coming = fetchPage(pull.sender, request, next);
-        // Awaited in its turn; marked as handled until then.
+        // The promise is awaited in its turn; until then its rejection counts as handled.
         coming.catch(() => undefined);
       }
       rows += page.rows.length;

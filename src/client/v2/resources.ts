@@ -15,7 +15,7 @@ const toOne = z.looseObject({ data: identitySchema.nullish() }).nullish();
 const id = keyText;
 const toMany = z.looseObject({ data: z.array(identitySchema).nullish() }).nullish();
 
-/** Attributes or relationships; an empty set may be written as null, too. */
+/** Schema of attributes or relationships; a resource without any may write null. */
 function membersOf<T extends z.ZodRawShape>(shape: T) {
   return z.preprocess((members) => members ?? {}, z.looseObject(shape));
 }
@@ -40,7 +40,7 @@ const schemas = {
       styleColors: toMany,
     }),
   }),
-  /** `noosType`: none or noos. */
+  /** Style colour; its `noosType` is none or noos. */
   styleColor: z.looseObject({
     type: z.literal('styleColor'),
     id,
@@ -88,7 +88,7 @@ export function isResourceType(name: string): name is ResourceType {
   return Object.hasOwn(schemas, name);
 }
 
-/** Paths below `/pdm`, unless configured otherwise. */
+/** Paths of the resource types below `/pdm`, unless configured otherwise. */
 export const RESOURCE_PATHS: Readonly<Record<ResourceType, string>> = {
   style: 'styles',
   styleColor: 'style-colors',

@@ -1,4 +1,6 @@
-/** The fields whose values come from outside the file: paths, files and secrets. */
+/**
+ * Fields of the configuration whose values come from outside its file: paths, files and secrets.
+ */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -6,38 +8,41 @@ import { AbsentSecret, Secret } from '../../lib/secret.ts';
 import { parseReference, type Read, type SecretReference } from '../source/secrets.ts';
 import { addressProblem, type FieldMeta, text, WRONG_KIND } from './fields.ts';
 
-/** Dependencies of the schema that turn written values into usable ones. */
+/** Functions by which the schema turns written paths and secret references into usable values. */
 export interface SchemaContext {
   /** Makes a written path absolute. */
   resolvePath(written: string): string;
   readSecret(reference: SecretReference): Read;
-  /** Whether a reference that leads nowhere is a mistake only once its value is wanted. */
+  /** Whether a secret that cannot be read is a mistake only when its value is used. */
   mayBeAbsent(reference: SecretReference): boolean;
-  /** Told of each secret that was read. */
+  /** Receives each secret that was read. */
   secretLoaded(secret: Secret): void;
 }
 
 export interface ContextFields {
   path(example: string): z.ZodType<string, string>;
-  /** A file that holds certificates as PEM. */
+  /** Field for the path of a file that holds certificates as PEM. */
   certificates(example: string): z.ZodType<string, string>;
-  /** `name` is what stands in the place of the value in logs. */
+  /** Field for a secret; `name` stands in place of its value in logs. */
   secret(name: string): z.ZodType<Secret>;
-  /** A secret that most processes work without: one that cannot be read is missed when used. */
+  /**
+   * Field for a secret that most processes work without: if unreadable, it is missed only when
+   * used.
+   */
   lateSecret(name: string): z.ZodType<Secret>;
-  /** A secret that is the value of a header as it is. */
+  /** Field for a secret that is the whole value of an HTTP header. */
   headerSecret(name: string): z.ZodType<Secret>;
-  /** A text that some keep secret and others do not. */
+  /** Field for a text that some keep secret and others do not. */
   textOrSecret(name: string, expected: string, example: string): z.ZodType<string | Secret>;
-  /** A secret that messages are signed with. */
+  /** Field for a secret by which messages are signed or verified. */
   signingSecret(name: string): z.ZodType<Secret>;
-  /** The same for messages of ours, which a public key cannot sign. */
+  /** Field for a secret by which we sign messages; a public key cannot do that. */
   ownSigningSecret(name: string): z.ZodType<Secret>;
-  /** An address to call, which may hold a secret itself. */
+  /** Field for an address to call, which may hold a secret itself. */
   address(name: string): z.ZodType<string | Secret>;
-  /** A secret that stands in a path or a header as it is. */
+  /** Field for a secret that stands unescaped in a path or a header. */
   token(name: string): z.ZodType<Secret>;
-  /** A private key as PEM, of several lines. */
+  /** Field for a private key as PEM, of several lines. */
   privateKey(name: string): z.ZodType<Secret>;
 }
 
@@ -47,10 +52,13 @@ const SECRET_META = {
   secret: true,
 };
 
-/** Short keys can be guessed; the standard asks for 24 bytes, some senders make them shorter. */
+/**
+ * Minimum bytes of a signing key: shorter ones can be guessed. The standard asks for 24 bytes, but
+ * some senders make shorter keys.
+ */
 const SIGNING_KEY_BYTES_MIN = 16;
 const SIGNING_KEY_BYTES_MAX = 75;
-/** Ed25519. */
+/** Bytes of a public key (Ed25519). */
 const PUBLIC_KEY_BYTES = 32;
 
 function findSecret(
@@ -111,7 +119,10 @@ function textOrSecretField(
   return loaded.register(z.globalRegistry, { ...meta });
 }
 
-/** TLS takes a file without a certificate in silence, and then trusts nobody. */
+/**
+ * Checks that a file holds a certificate: TLS silently accepts a file without one, and then trusts
+ * nobody.
+ */
 function certificateProblem(path: string): string | undefined {
   let text: string;
   try {
@@ -127,15 +138,19 @@ function certificateProblem(path: string): string | undefined {
   }
 }
 
-/** Node sends nothing else in a header, and what it refuses looks like a broken connection. */
+/**
+ * Characters that Node sends in a header value; others fail in a way that looks like a broken
+ * connection.
+ */
 const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** The reference is right, so an example of one would mislead. */
+/** Hint for a secret whose reference is right, so that an example of a reference would mislead. */
 const UNFIT_SECRET = { hint: 'what it names must hold it alone: no quotes, no second line' };
 
 /**
- * A second line (the old secret, a note), a blank at the end, quotes that a text program has bent:
- * no service hands these out, and with them each log-in is refused.
+ * Matches signs of a secret that was copied wrong: a second line (the old secret, a note), a blank
+ * at the end, curly quotes from a text program. No service hands these out, and with them each
+ * log-in is refused.
  */
 const COPIED_WRONG = /^\s|\s$|[\p{Cc}\p{Zl}\p{Zp}\u2018-\u201f]/u;
 const COPIED_WRONG_ISSUE = {
@@ -148,16 +163,19 @@ function isCopiedWell(value: string | Secret): boolean {
   return !COPIED_WRONG.test(value.reveal());
 }
 
-/** Needs no escape, and is too long to be guessed. */
+/** Matches tokens that need no escape and are too long to be guessed. */
 const TOKEN = /^[A-Za-z0-9_-]{16,256}$/;
 
-/** `whsec_` (a shared key) or `whpk_` (a public one) and base64, as relays hand them out. */
+/**
+ * Whether a secret is a signing secret as relays hand it out: `whsec_` (a shared key) or `whpk_` (a
+ * public key) and base64.
+ */
 function isSigningSecret(secret: Secret): boolean {
   if (secret instanceof AbsentSecret) return true;
   const [, kind, encoded = ''] =
     /^(whsec_|whpk_)([A-Za-z0-9+/]+={0,2})$/.exec(secret.reveal()) ?? [];
   const { length } = Buffer.from(encoded, 'base64');
-  // No base64 is one longer than its groups of four: it lost a part when it was copied.
+  // Base64 never has one character more than its groups of four, so part of it was lost in copying.
   if (encoded.replace(/=+$/, '').length % 4 === 1) return false;
   if (kind === 'whpk_') return length === PUBLIC_KEY_BYTES;
   return length >= SIGNING_KEY_BYTES_MIN && length <= SIGNING_KEY_BYTES_MAX;
@@ -167,7 +185,7 @@ function isPublicKey(secret: Secret): boolean {
   return !(secret instanceof AbsentSecret) && secret.reveal().startsWith('whpk_');
 }
 
-/** The mistake in a private key; undefined: none. */
+/** Describes the mistake in a private key; undefined: none. */
 function keyProblem(pem: string): { readonly message: string; readonly hint: string } | undefined {
   if (pem.includes('ENCRYPTED')) {
     const hint = 'nobody is there to type its password: openssl pkey -in <key> -out <plain key>';
@@ -193,7 +211,9 @@ function privateKeyField(name: string, context: SchemaContext): z.ZodType<Secret
     .register(z.globalRegistry, SECRET_META);
 }
 
-/** Whether it is the key of this certificate; what cannot be read here is not held against it. */
+/**
+ * Whether a private key belongs to a certificate; a key that cannot be read here counts as right.
+ */
 export function isKeyOf(certificateFile: string, key: Secret): boolean {
   if (key instanceof AbsentSecret) return true;
   const certificate = new X509Certificate(readFileSync(certificateFile));

@@ -1,22 +1,23 @@
 /**
- * The kinds of value a setting can have. Each carries what a person should write (`expected`) and
- * one right value (`example`); the messages about a wrong value are made from these, so they are
- * the same everywhere. No field has a default: `config/selvedge.yaml` holds all of them. What is
- * told of a field is registered: `meta()` would copy it, and half of a load is making schemas.
+ * Kinds of value that a setting can have. Each has a text of what a person should write
+ * (`expected`) and one right value (`example`); the messages about a wrong value are made from
+ * these, so that they are the same everywhere. No field has a default: `config/selvedge.yaml` holds
+ * all of them. Descriptions of fields are registered, because `meta()` would copy each schema, and
+ * half of a load is making schemas.
  */
 import { validate as validCron } from 'node-cron';
 import { z } from 'zod';
 import { formatDuration, parseDuration, parseSize } from '../../lib/units.ts';
 
 export interface FieldMeta {
-  /** Completes "must be …". */
+  /** Description of a right value, which completes "must be …". */
   readonly expected: string;
   readonly example: string;
-  /** The value is a credential: never shown, given by reference only. */
+  /** Whether the value is a credential: never shown, and given by reference only. */
   readonly secret?: boolean | undefined;
 }
 
-/** Stands for "must be …", made from the field's own {@link FieldMeta}. */
+/** Message of an issue that is shown as "must be …", with the field's own {@link FieldMeta}. */
 export const WRONG_KIND = 'wrong kind';
 
 /** Reports one problem of a field from inside a transform. */
@@ -58,7 +59,7 @@ export function decimal(min: number, max: number, example: string) {
     .register(z.globalRegistry, { expected: `a number from ${min} to ${max}`, example });
 }
 
-/** A duration such as `15m`; the value is milliseconds. */
+/** Field for a duration such as `15m`; the value is milliseconds. */
 export function duration(min: string, max: string) {
   const limits = { min: parseDuration(min) ?? 0, max: parseDuration(max) ?? 0 };
   const range = `${formatDuration(limits.min)} to ${formatDuration(limits.max)}`;
@@ -76,7 +77,7 @@ export function duration(min: string, max: string) {
     });
 }
 
-/** A size such as `256KiB`; the value is bytes. */
+/** Field for a size such as `256KiB`; the value is bytes. */
 export function size(min: string, max: string) {
   const limits = { min: parseSize(min) ?? 0, max: parseSize(max) ?? 0 };
   return z
@@ -95,7 +96,7 @@ export function size(min: string, max: string) {
     });
 }
 
-/** A cron text of five or six fields, in UTC. */
+/** Field for a cron schedule of five or six fields, in UTC. */
 export function cron() {
   return z
     .string()
@@ -108,12 +109,12 @@ export function cron() {
     });
 }
 
-/** An HTTP header's name. */
+/** Field for the name of an HTTP header. */
 export function headerName() {
   return text("an HTTP header's name", 'X-Service-Authorization', /^[A-Za-z0-9-]{1,64}$/);
 }
 
-/** A JSON pointer to a text in an answer. */
+/** Field for a JSON pointer to a text in an answer. */
 export function pointer() {
   return text('a JSON pointer', '/data/token', /^(\/[^/~]+)+$/);
 }
@@ -127,7 +128,10 @@ export function isLoopbackAddress(address: string): boolean {
   return address === '::1' || /^(::ffff:)?127\.\d+\.\d+\.\d+$/i.test(address);
 }
 
-/** The root of an API: https, unless it is this machine; without user, query or fragment. */
+/**
+ * Field for the root of an API: https, unless it is on this machine; without user, query or
+ * fragment.
+ */
 export function baseUrl() {
   return z
     .string()
@@ -150,7 +154,10 @@ export function baseUrl() {
     });
 }
 
-/** The mistake in an address to call; undefined: none. It is not repeated: it may be secret. */
+/**
+ * Describes the mistake in an address to call, without the address, which may be secret; undefined:
+ * none.
+ */
 export function addressProblem(written: string): string | undefined {
   const url = URL.parse(written);
   if (url === null || !/^https?:$/.test(url.protocol) || /\s/.test(written)) return WRONG_KIND;
@@ -159,12 +166,15 @@ export function addressProblem(written: string): string | undefined {
   return 'must begin with https:// (http:// is for this machine only)';
 }
 
-/** A host's name, without port. */
+/** Field for a host name without port. */
 export function hostName() {
   return text("a host's name, without port", 'metrics.example.com', /^(?!-)[A-Za-z0-9.-]{1,253}$/);
 }
 
-/** Address of a proxy: nothing after the port; user and password are settings of their own. */
+/**
+ * Field for the address of a proxy: nothing after the port; user and password are settings of their
+ * own.
+ */
 export function proxyUrl() {
   return z
     .string()
@@ -182,7 +192,7 @@ export function proxyUrl() {
     });
 }
 
-/** The check of a section that has both ends of a growing pause. */
+/** Checks that `delayMin` is not longer than `delayMax` in a section that has both. */
 export function delaysInOrder(
   delays: { readonly delayMin: number; readonly delayMax: number },
   ctx: z.RefinementCtx,
@@ -193,8 +203,8 @@ export function delaysInOrder(
 }
 
 /**
- * When a check of a whole section runs: as soon as the members that it compares are sound, so that
- * a mistake elsewhere in the section does not hide it.
+ * Runs the check of a whole section as soon as the members that it compares are valid, so that a
+ * mistake elsewhere in the section does not hide it.
  */
 export function onceSound(...names: readonly string[]) {
   return {

@@ -1,4 +1,4 @@
-/** Intake channels of the ERP, and the delivery of receipts. */
+/** Settings of the ERP's intake channels, and of the delivery of receipts. */
 import { z } from 'zod';
 import { AbsentSecret, type Secret } from '../../lib/secret.ts';
 import type { ContextFields } from './context.ts';
@@ -7,7 +7,9 @@ import { duration, text } from './fields.ts';
 const CLIENTS_MAX = 16;
 const ARGUMENTS_MAX = 32;
 
-/** Requires a token of its own for each client, which is known by it alone. */
+/**
+ * Whether each client has a token that no other client has, because the token tells clients apart.
+ */
 function haveOwnTokens(clients: readonly { readonly token: Secret }[]): boolean {
   const known = clients.filter(({ token }) => !(token instanceof AbsentSecret));
   return new Set(known.map(({ token }) => token.reveal())).size === known.length;

@@ -1,4 +1,7 @@
-/** The two places to listen on: for the relay's events, and for people on this machine. */
+/**
+ * Settings of the two addresses to listen on: for the relay's events, and for people on this
+ * machine.
+ */
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import type { ContextFields } from './context.ts';
@@ -25,7 +28,7 @@ function address() {
     });
 }
 
-/** `10.0.0.0/8`, `2001:db8::/32` or a single address. */
+/** Whether a text is a range of IP addresses (`10.0.0.0/8`, `2001:db8::/32`) or a single one. */
 function isAddressRange(written: string): boolean {
   const [address = '', bits, ...rest] = written.split('/');
   const family = isIP(address);
@@ -116,7 +119,7 @@ export function localSection() {
   }, onceSound('host'));
 }
 
-/** Makes a host name of a Host header: `host` or `host:port`, without a path. */
+/** Whether an address is a bare origin, `https://host` or with a port, without a path. */
 function isBareOrigin(written: string): boolean {
   if (!URL.canParse(written)) return false;
   const { protocol, origin } = new URL(written);
@@ -155,7 +158,7 @@ interface Ways {
   readonly proxy: z.output<ReturnType<typeof proxySection>>;
 }
 
-/** Mistakes in how people come in. */
+/** Checks that people can sign in to the console, and only as intended. */
 function waysAreSound({ operators, proxy }: Ways, ctx: z.RefinementCtx): void {
   const { userHeader, secretHeader, secret } = proxy;
   const names = operators.map(({ name }) => name);

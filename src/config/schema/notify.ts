@@ -1,9 +1,12 @@
-/** Messages to people: channels, what each tells and when, and the call for an outside watch. */
+/**
+ * Settings of messages to people: channels, what each tells and when, and the call that an outside
+ * watch expects.
+ */
 import { z } from 'zod';
 import type { ContextFields } from './context.ts';
 import { choice, duration, isLoopbackName, onceSound, text, WRONG_KIND, whole } from './fields.ts';
 
-/** Events that a channel can tell of. */
+/** Events that a notification channel can report. */
 export const NOTIFY_EVENTS = [
   'held',
   'overdue',
@@ -16,7 +19,7 @@ export type NotifyEvent = (typeof NOTIFY_EVENTS)[number];
 const CHANNELS_MAX = 16;
 const RECIPIENTS_MAX = 32;
 
-/** Times of day as they are written, from the first to before the second. */
+/** Times of day between which a channel is quiet, as they are written; `to` is excluded. */
 export interface QuietHours {
   readonly from: string;
   readonly to: string;
@@ -51,7 +54,7 @@ function webhook(fields: ContextFields) {
   });
 }
 
-/** Section of a mail server and the people who are written to; `place` names it in logs. */
+/** Section of a mail server and its recipients; `place` names its secrets in logs. */
 export function smtpSection(fields: ContextFields, place: string) {
   const user = 'the name of a user, or a reference to a secret that holds it';
   const section = z.strictObject({

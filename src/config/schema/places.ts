@@ -1,4 +1,4 @@
-/** Files and folders that must not be the same. */
+/** Checks files and folders of the configuration that must not be the same. */
 import { join } from 'node:path';
 import type { z } from 'zod';
 
@@ -16,7 +16,7 @@ interface Places {
   };
 }
 
-/** The check of the whole configuration: what is handed in does not lie among our own files. */
+/** Checks that documents of the ERP are not handed in among the daemon's own files. */
 export function placesApart(
   { dataDir, store, intake, reports }: Places,
   ctx: z.RefinementCtx,

@@ -1,14 +1,16 @@
-/** The PostgreSQL database with a copy of this mirror beside those of others, if there is one. */
+/**
+ * Settings of the plane: a PostgreSQL database with a copy of this mirror beside those of others.
+ */
 import { z } from 'zod';
 import { AbsentSecret } from '../../lib/secret.ts';
 import { decodedPart } from '../../lib/strings.ts';
 import type { ContextFields } from './context.ts';
 import { choice, duration, isLoopbackName, text } from './fields.ts';
 
-/** Parts of the copy; the last two hold what is left out by default. */
+/** Parts that the copy may have; the last two hold data that is left out by default. */
 const PLANE_CONTENT = ['mirror', 'changes', 'ledgers', 'bodies', 'addresses'] as const;
 
-/** The account and the schema are names in SQL, at most as long as PostgreSQL keeps one. */
+/** Accounts and schemas are names in SQL, at most as long as PostgreSQL keeps a name. */
 const ACCOUNT = /^[a-z0-9][a-z0-9-]{0,31}$/;
 const SCHEMA = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
 
@@ -18,7 +20,7 @@ const URL_META = {
   secret: true,
 };
 
-/** The mistake in an address of PostgreSQL; undefined: none. It is not repeated. */
+/** Describes the mistake in a PostgreSQL address, without the address; undefined: none. */
 function addressProblem(written: string): string | undefined {
   const url = URL.parse(written);
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || /\s/.test(written)) {
@@ -32,12 +34,15 @@ function addressProblem(written: string): string | undefined {
   return isReadable ? undefined : 'has a % that stands for nothing';
 }
 
-/** A path is a socket of this machine. */
+/** Host of a PostgreSQL address; a path is a socket on this machine. */
 function hostOf(url: URL): string {
   return url.searchParams.get('host') ?? decodedPart(url.hostname) ?? url.hostname;
 }
 
-/** Whether what is sent to this address may be read on the way, or by who answers in its place. */
+/**
+ * Whether data sent to a PostgreSQL address could be read on the way, or be received by a false
+ * server.
+ */
 export function isUnprotected(address: string): boolean {
   const url = URL.parse(address);
   if (url === null) return false;

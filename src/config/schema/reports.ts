@@ -1,4 +1,4 @@
-/** Reports: the folder of one's own, their locale, and schedules. */
+/** Settings of reports: the folder of one's own, their locale, and schedules. */
 
 import { z } from 'zod';
 import { knownLocale } from '../../lib/strings.ts';
@@ -6,22 +6,22 @@ import type { ContextFields } from './context.ts';
 import { choice, onceSound, text, WRONG_KIND, whole } from './fields.ts';
 import { smtpSection } from './notify.ts';
 
-/** Formats that are sent or kept as files. */
+/** Formats in which a schedule can send a report or keep it as a file. */
 const SCHEDULED_FORMATS = ['xlsx', 'html', 'csv', 'json', 'ndjson', 'svg'] as const;
 
-/** Sizes that an own order may name. */
+/** Maximum of sizes in a person's own order of sizes. */
 const SIZES_MAX = 1_000;
 const SCHEDULES_MAX = 32;
 const KEEP_MAX = 1_000;
 const WEEKDAYS: readonly string[] = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun'];
 
-/** When a schedule is due, by the clock on the wall. */
+/** Time at which a schedule is due, by the local clock. */
 export interface Every {
-  /** Text as it was written. */
+  /** Text of the schedule as it was written. */
   readonly text: string;
   /** Days of the week, Monday is 1; empty: the first day of each month. */
   readonly weekdays: readonly number[];
-  /** `07:00` */
+  /** Time of day, such as `07:00`. */
   readonly time: string;
 }
 

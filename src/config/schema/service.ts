@@ -1,6 +1,6 @@
 /**
- * The remote side. The wire contract (docs/wire.md) marks what is chosen and not shown anywhere;
- * each of these choices is a setting here, so that an account that differs needs no new program.
+ * Settings of the remote side. The wire contract (docs/wire.md) marks choices that no document
+ * shows; each of them is a setting here, so that an account that differs needs no new program.
  */
 import { z } from 'zod';
 import { STATUSES } from '../statuses.ts';
@@ -24,7 +24,7 @@ import {
 
 const MEMBER = /^[A-Za-z_]\w{0,63}$/;
 
-/** ISO 4217 codes of currencies, in capitals. */
+/** Matches an ISO 4217 code of a currency, in capitals. */
 const CURRENCY = /^[A-Z]{3}$/;
 
 function isTimeZone(name: string): boolean {
@@ -42,7 +42,7 @@ function timeZone() {
   });
 }
 
-/** Words of an account for statuses that the contract spells otherwise. */
+/** Field for status words of an account that the contract spells otherwise. */
 function statusWords() {
   const meanings = ['pending', 'accepted', 'rejected', 'canceled', 'fulfilled'] as const;
   const pair = z
@@ -66,7 +66,7 @@ function statusWords() {
   });
 }
 
-/** Names of an account for members that the contract names otherwise. */
+/** Field for member names of an account that the contract names otherwise. */
 function memberNames() {
   const pair = z.strictObject({
     of: choice('variant', 'details'),
@@ -79,7 +79,7 @@ function memberNames() {
   });
 }
 
-/** A log-in, or null while neither of its two credentials is set. */
+/** Section of a log-in; null while neither of its two credentials is set. */
 function login(fields: ContextFields, name: string) {
   const expected = 'a client id (a number in quotes), or a reference to a secret that holds it';
   const clientId = fields.textOrSecret(`${name}.clientId`, expected, 'erp-1');
@@ -174,7 +174,9 @@ function v2(fields: ContextFields) {
   );
 }
 
-/** The certificate that we show to the service, or null while neither of its parts is set. */
+/**
+ * Section of the certificate that we show to the service; null while neither of its parts is set.
+ */
 function clientCertificate(fields: ContextFields) {
   return z
     .strictObject({
@@ -195,7 +197,7 @@ function clientCertificate(fields: ContextFields) {
     });
 }
 
-/** The proxy, or null while it has no address. */
+/** Section of the proxy; null while it has no address. */
 function proxy(fields: ContextFields) {
   const expected = 'the name of a user, or a reference to a secret that holds it';
   return z

@@ -1,4 +1,4 @@
-/** The schema as a plain outline: which settings there are, and which of them are secret. */
+/** Outline of the configuration's schema: its settings, and which of them are secret. */
 import { z } from 'zod';
 import type { Path } from '../source/tree.ts';
 import type { FieldMeta } from './fields.ts';
@@ -9,7 +9,7 @@ const META: z.ZodType<FieldMeta> = z.object({
   secret: z.boolean().optional(),
 });
 
-/** Describes what a person should write here; undefined for a section. */
+/** Gives the description of what a person should write for a setting; undefined for a section. */
 export function metaOf(schema: z.core.$ZodType): FieldMeta | undefined {
   const parsed = META.safeParse(z.globalRegistry.get(schema));
   if (parsed.success) return parsed.data;
@@ -22,7 +22,7 @@ function unwrapped(schema: z.core.$ZodType): z.core.$ZodType | undefined {
   return schema instanceof z.ZodPipe ? schema.in : undefined;
 }
 
-/** The settings of a section by name; undefined when the schema is no section. */
+/** Gives the settings of a section by name; undefined when the schema is no section. */
 export function membersOf(
   schema: z.core.$ZodType,
 ): Readonly<Record<string, z.core.$ZodType>> | undefined {
@@ -42,7 +42,7 @@ function itemOf(schema: z.core.$ZodType): z.core.$ZodType | undefined {
   return inner === undefined ? undefined : itemOf(inner);
 }
 
-/** The schema of what stands at `path`; undefined when nothing may stand there. */
+/** Finds the schema of the setting or section at `path`; undefined when nothing may stand there. */
 export function schemaAt(schema: z.core.$ZodType, path: Path): z.core.$ZodType | undefined {
   let current: z.core.$ZodType | undefined = schema;
   for (const step of path) {

@@ -1,8 +1,13 @@
-/** The pulls: when each runs, how old its data may get, and what it may delete unasked. */
+/**
+ * Settings of the streams: when each is pulled, how old its data may get, and how much it may
+ * delete without a person.
+ */
 import { z } from 'zod';
 import { choice, cron, decimal, duration, flag, whole } from './fields.ts';
 
-/** Deletions above these, in rows or as a share, hold a run until a person has looked. */
+/**
+ * Limits of the deletion guard, in rows and as a share: a run that deletes more waits for a person.
+ */
 const DELETION_GUARDS = {
   brands: { absolute: 20, share: 0.2 },
   freight: { absolute: 10, share: 0.3 },
@@ -17,15 +22,15 @@ const DELETION_GUARDS = {
   countries: { absolute: 20, share: 0.2 },
 } as const;
 
-/** Closed orders that the walk over all orders reads again. */
+/** Number of closed orders that a walk over all orders reads again. */
 const CLOSED_ORDERS = 2_000;
 
 const HOUR_MS = 3_600_000;
 
-/** Random delay of the lists of V2. */
+/** Maximum of the random delay, in milliseconds, of the lists of V2. */
 const V2_JITTER_MS = 60_000;
 
-/** Lists of V2 that hardly ever change: three-hourly and half-daily. */
+/** Schedules of the V2 lists that hardly ever change: three-hourly and half-daily. */
 const V2_LISTS = {
   colors: { schedule: '21 */3 * * *', freshness: 7 * HOUR_MS },
   pdmBrands: { schedule: '22 */3 * * *', freshness: 7 * HOUR_MS },
@@ -34,7 +39,7 @@ const V2_LISTS = {
   countries: { schedule: '28 */12 * * *', freshness: 25 * HOUR_MS },
 } as const;
 
-/** Adds what is the same for every installation. */
+/** Adds the constants of a stream to its settings. */
 function withConstants<T extends object>(settings: T, name: keyof typeof DELETION_GUARDS) {
   return { ...settings, deletionGuard: DELETION_GUARDS[name] };
 }
@@ -45,7 +50,7 @@ function listOfV2(settings: { readonly enabled: boolean }, name: keyof typeof V2
 
 export function streamsSection() {
   const timed = z.strictObject({ enabled: flag(), schedule: cron(), freshness: freshness() });
-  // Built once: to build one for each takes as long as all the rest of the schema.
+  // The schema of usual streams is built once: one for each would take as long as all the rest.
   const usual = timed.extend({ jitter: duration('0s', '1h') });
   const guarded = usual.extend({
     deletionGuard: z.strictObject({ absolute: whole(0, 100_000_000), share: decimal(0, 1, '0.1') }),

@@ -1,5 +1,5 @@
 /**
- * A YAML file as a tree of values with places. YAML 1.2, one document, no anchors, aliases or
+ * Reads a YAML file as a tree of values with places. YAML 1.2, one document, no anchors, aliases or
  * tags: a configuration that reads the same for people and for programs.
  *
  * Nothing of the file's text enters a message: a broken line may hold a secret.
@@ -46,7 +46,7 @@ function adviceFor(code: string): Advice {
   return code === 'BAD_ALIAS' ? NO_ALIAS : (ADVICE[code] ?? NO_ADVICE);
 }
 
-/** A value that is surely one value, even in a file whose quotes do not match. */
+/** Matches a value that is certainly a single one, even in a file whose quotes do not match. */
 const PLAIN_VALUE = /^[\w./:-]{0,60}$/;
 
 interface Reading {
@@ -99,7 +99,7 @@ function treeOf(node: unknown, nameOffset: number, reading: Reading): Tree {
   return { ...placed, kind: 'leaf', value: node.value, isUnclear };
 }
 
-/** Finds the opening quote of a text that the parser ended at `end` without a closing one. */
+/** Finds the opening quote of a text that ends at `end` without a closing quote. */
 function openQuote(document: Document, text: string, end: number): number | undefined {
   let opened: number | undefined;
   visit(document, {
@@ -114,7 +114,7 @@ function openQuote(document: Document, text: string, end: number): number | unde
 }
 
 function refuseErrors(document: Document, text: string, reading: Reading): void {
-  // After an unexpected token each further word would be reported again.
+  // Only the first of several unexpected words is reported, because the parser reports each.
   let unfitEnd: number | undefined;
   for (const { code, pos } of [...document.errors, ...document.warnings]) {
     const quote = code === 'MISSING_CHAR' ? openQuote(document, text, pos[0]) : undefined;
@@ -126,7 +126,10 @@ function refuseErrors(document: Document, text: string, reading: Reading): void 
   }
 }
 
-/** The tree of a file; an empty file is an empty map. All problems, not only the first. */
+/**
+ * Parses a file into its tree; an empty file is an empty map. Collects all problems, not only the
+ * first.
+ */
 export function parseTree(
   text: string,
   place: Pick<Place, 'source' | 'file'>,

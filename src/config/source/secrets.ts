@@ -1,7 +1,7 @@
 /**
- * Secrets come from outside the configuration file: `{ file: … }`, `{ env: … }` or
- * `{ credential: … }` (a file name in systemd's `$CREDENTIALS_DIRECTORY`). What is written in the
- * place of a reference is never repeated in a message, because it may be the secret itself.
+ * Reads secrets, which come from outside the configuration file: `{ file: … }`, `{ env: … }` or `{
+ * credential: … }` (a file name in systemd's `$CREDENTIALS_DIRECTORY`). A value in place of a
+ * reference is never repeated in a message, because it may be the secret itself.
  */
 import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ export type SecretReference =
   | { readonly kind: 'env'; readonly env: string }
   | { readonly kind: 'credential'; readonly credential: string };
 
-/** More than any key or token; a bigger file is not what was meant. */
+/** Maximum bytes of a secret file: more than any key or token has, so a larger file is another. */
 const SECRET_BYTES_MAX = 65_536;
-/** Any access for the group or for others. */
+/** Permission bits that give the group or others any access. */
 const SHARED_MODE = 0o077;
 
 export type Read = { readonly value: string } | { readonly problem: string; readonly hint: string };
@@ -36,14 +36,14 @@ const REFERENCE = z.union([
     .transform(({ credential }) => ({ kind: 'credential' as const, credential })),
 ]);
 
-/** The reference that was written, or undefined when it is none (a literal, two at once). */
+/** Parses a written reference to a secret; undefined when it is none (a literal, two at once). */
 export function parseReference(written: unknown): SecretReference | undefined {
   if (!isJsonObject(written)) return undefined;
   const parsed = REFERENCE.safeParse(written);
   return parsed.success ? parsed.data : undefined;
 }
 
-/** `file /etc/…`, `environment variable X`, `credential x`: where a secret comes from. */
+/** Describes where a secret comes from: `file /etc/…`, `environment variable X`, `credential x`. */
 export function describeReference(reference: SecretReference): string {
   if (reference.kind === 'file') return `file ${reference.file}`;
   if (reference.kind === 'env') return `environment variable ${reference.env}`;
@@ -53,7 +53,7 @@ export function describeReference(reference: SecretReference): string {
 function readSecretFile(path: string, mayBeShared: boolean): Read {
   let descriptor: number;
   try {
-    // Non-blocking: a named pipe in the place of the file must not hang the start.
+    // The open does not block, so that a named pipe in place of the file cannot hang the start.
     descriptor = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (thrown) {
     const hint = 'create it, readable by the service user only (chmod 600)';
@@ -93,7 +93,7 @@ function readSecretFile(path: string, mayBeShared: boolean): Read {
   }
 }
 
-/** Reads what the reference names; `resolvePath` makes a relative file name absolute. */
+/** Reads the secret that a reference names; `resolvePath` makes a relative file name absolute. */
 export function readSecret(
   reference: SecretReference,
   env: Readonly<Record<string, string | undefined>>,

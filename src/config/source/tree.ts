@@ -1,4 +1,4 @@
-/** Configuration values that remember where each was written, and how such trees are laid over. */
+/** Configuration values that remember where each was written, and the overlaying of such trees. */
 /** Place of a written value. Lines and columns count from 1. */
 export interface Place {
   readonly source: 'default' | 'file';
@@ -7,7 +7,7 @@ export interface Place {
   readonly column?: number;
 }
 
-/** `nameAt` is where the name of the setting stands, `at` where its value does. */
+/** Places of a setting: `nameAt` of its name, `at` of its value. */
 interface Placed {
   readonly at: Place;
   readonly nameAt: Place;
@@ -20,17 +20,22 @@ export type Tree = Placed &
     | {
         readonly kind: 'leaf';
         readonly value: unknown;
-        /** A quote that was not closed may have swallowed other settings: better not shown. */
+        /**
+         * Whether a quote that was not closed may have drawn other settings into the value, so that
+         * it is not shown.
+         */
         readonly isUnclear?: boolean;
       }
   );
 
 export type Path = readonly (string | number)[];
 
-/** Possible name of a setting. In a damaged file anything may end up as a name, even a key. */
+/**
+ * Matches possible names of settings. In a damaged file anything may end up as a name, even a key.
+ */
 const PLAIN_NAME = /^[A-Za-z_]{1,40}\d{0,2}$/;
 
-/** `listener.secrets[0].secret`; a name that is none is left out. */
+/** Shows a path as `listener.secrets[0].secret`; a step that cannot be a name is left out. */
 export function showPath(path: Path): string {
   return path
     .map((step) => {
@@ -42,8 +47,8 @@ export function showPath(path: Path): string {
 }
 
 /**
- * `over` laid over `base`: maps member by member, anything else replaced whole. No reference to a
- * secret stands in the default: two would be mixed.
+ * Lays `over` over `base`: maps member by member, anything else replaced whole. The default has no
+ * references to secrets, so two of them are never mixed.
  */
 export function layOver(base: Tree, over: Tree): Tree {
   if (base.kind !== 'map' || over.kind !== 'map') return over;
@@ -75,7 +80,7 @@ export function nearestTree(
   return { tree: current, exact: true };
 }
 
-/** The plain value, without places. */
+/** Gives the value of a tree without places. */
 export function plainValue(tree: Tree): unknown {
   if (tree.kind === 'leaf') return tree.value;
   if (tree.kind === 'list') return tree.items.map(plainValue);

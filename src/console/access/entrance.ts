@@ -1,7 +1,7 @@
 /**
  * Ways in to the console, on the daemon's side: a printed link, a name with its password, a name
- * that an authenticating proxy gives, a token for a program. Links are in memory: a restart makes
- * them worthless, like their age.
+ * that an authenticating proxy gives, a token for a program. Links are kept in memory only, so they
+ * end with the daemon, or after minutes.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
@@ -26,15 +26,15 @@ import {
 interface Operator {
   readonly name: string;
   readonly role: Role;
-  /** Hash; none: only a proxy can name this person. */
+  /** Hash of the person's password; left out: only a proxy can sign this person in. */
   readonly password?: string | undefined;
   readonly sees: readonly 'addresses'[];
 }
 
-/** People of the configuration, and who comes by a proxy without being one of them. */
+/** People who may sign in: those of the configuration, and others whom a proxy names. */
 export interface People {
   readonly operators: readonly Operator[];
-  /** Null: nobody. */
+  /** Role of people whom the proxy names and the configuration does not; null: none. */
   readonly proxyRole: Role | null;
 }
 
@@ -53,7 +53,7 @@ interface SignedIn {
   readonly expiresAt: number;
 }
 
-/** A link that was not opened yet. */
+/** Sign-in link that was printed and not opened yet. */
 interface Link {
   readonly name: string;
   readonly role: Role;
@@ -68,39 +68,39 @@ interface NewToken {
 }
 
 export interface Entrance {
-  /** The key of a link that signs in once, within minutes. */
+  /** Makes the key of a link that signs in once, within minutes. */
   mintLink(name: string, role: Role): { readonly key: string; readonly expiresAt: number };
   byLink(key: string, address: string | null): Promise<SignedIn>;
   byPassword(name: string, password: string, address: string | null): Promise<SignedIn>;
-  /** The open session of a name that the proxy vouches for, or a new one. */
+  /** Returns the open session of a name that the proxy vouches for, or opens one. */
   byProxy(name: string, address: string | null): Promise<Session>;
   hasPasswords(): boolean;
-  /** People who may come in by now, as the configuration has them. */
+  /** Current people of the configuration. */
   people(): People;
-  /** Ends one session or token; refuses where it is not open. */
+  /** Ends one session or token; throws RefusedError where it is not open. */
   endSession(sessionId: number, by: Actor): Promise<void>;
   createToken(
     token: NewToken,
     by: Actor,
   ): Promise<{ readonly token: string; readonly sessionId: number }>;
-  /** Ends the open tokens of this name; refuses when there is none. */
+  /** Ends the open tokens of this name, and returns how many; throws where there is none. */
   revokeTokens(name: string, by: Actor): Promise<number>;
   /**
-   * Takes the people of a configuration that was read again, and ends the sessions of those whom
-   * it does not have, or has with another password, role or view of addresses.
+   * Takes over the people of a configuration that was read again. Ends the sessions of people whom
+   * it no longer has, or has with another password, role or view of addresses.
    */
   takePeople(people: People): Promise<void>;
 }
 
 const LINK_MS = 5 * 60_000;
 const LINKS_MAX = 100;
-/** How long sessions that are over stay in the database. */
+/** Milliseconds for which ended sessions stay in the database. */
 const KEPT_MS = 90 * 86_400_000;
 const KEY_BYTES = 32;
 const TRIES_MAX = 5;
 const WAITING_MAX = 20;
 const TRIES_MS = 60_000;
-/** Names that are remembered for their tries; beyond it, the oldest is forgotten. */
+/** Most names whose sign-in tries are remembered; beyond it, the oldest is forgotten. */
 const NAMES_MAX = 1_000;
 
 const SPENT = new RefusedError('console.link', 'this link was used or has expired', {
@@ -111,7 +111,7 @@ export function signInUrl(base: string, key: string): string {
   return `${base}/sign-in?key=${key}`;
 }
 
-/** Counts tries of the last minute by name. */
+/** Limits sign-in tries per name and minute, against guessing of passwords. */
 function createBrake(clock: Clock) {
   const tries = new Map<string, number[]>();
   return (name: string): void => {
@@ -182,7 +182,7 @@ interface Standing {
   readonly credentialDigest?: string | undefined;
 }
 
-/** Role and view of a person by now; undefined: nobody that may come in this way. */
+/** Present role and rights of a person; undefined: nobody who may sign in this way. */
 function standingOf(
   { operators, proxyRole }: People,
   name: string,
@@ -198,7 +198,7 @@ function standingOf(
   return { role: operator.role, seesAddresses, credentialDigest: sha256(operator.password) };
 }
 
-/** Ends sessions of people who are not, or are not the same, in the configuration. */
+/** Ends the sessions of people whom the configuration no longer has, or has with other rights. */
 async function endForeign({ store, clock }: EntranceDeps, people: People): Promise<void> {
   const now = clock.now();
   await store.transaction(async (tx) => {
@@ -221,7 +221,7 @@ async function endForeign({ store, clock }: EntranceDeps, people: People): Promi
   });
 }
 
-/** Gives each name a single session, which each request of the proxy finds again. */
+/** Gives each name a single session, which further requests through the proxy find again. */
 async function proxySession(
   { store, clock, random, sessionMs, sessionIdleMs }: EntranceDeps,
   people: People,
@@ -237,7 +237,7 @@ async function proxySession(
   return store.transaction(async (tx) => {
     const found = await findSession(tx, { proxied: name }, { now, idleMs: sessionIdleMs });
     if (found) return found;
-    // Nobody gets its key: only the proxy's word leads to it.
+    // The key of a proxy's session is given to nobody: only the proxy's word leads to it.
     const given = { name, way: 'proxy', address, ...standing, expiresAt: now + sessionMs } as const;
     const { sessionId } = await openSession(tx, given, { random, now });
     await auditSignIn(tx, { ...given, sessionId }, now);
@@ -256,7 +256,7 @@ async function auditSignIn(
   await auditSession(tx, 'console.sign_in', by, session, { role }, now);
 }
 
-/** A password costs 32 MiB and 80 ms: one after the other, and few may wait. */
+/** Checks passwords one after the other and lets few wait, because each takes 32 MiB and 80 ms. */
 function createQueue(): <T>(work: () => Promise<T>) => Promise<T> {
   let waiting = 0;
   let last: Promise<unknown> = Promise.resolve();
@@ -310,7 +310,7 @@ export function createEntrance(deps: EntranceDeps): Entrance {
       brake(name);
       const hash = people.operators.find((one) => one.name === name)?.password;
       const isRight = await inTurn(() => isPassword(password, hash));
-      // Looked up only now: meanwhile the configuration may have been read again.
+      // The configuration may have been read again while the password was checked.
       const standing = standingOf(people, name, 'password');
       const isStill = hash !== undefined && standing?.credentialDigest === sha256(hash);
       if (!isRight || !isStill) {

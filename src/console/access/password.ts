@@ -1,8 +1,8 @@
-/** Passwords of named operators, as the configuration has them: `scrypt:<cost>:<salt>:<hash>`. */
+/** Hashes and checks passwords; the configuration has them as `scrypt:<cost>:<salt>:<hash>`. */
 import { scrypt, timingSafeEqual } from 'node:crypto';
 import type { Random } from '../../lib/random.ts';
 
-/** scrypt's N; with blocks of 8 it takes 32 MiB and some 80 ms, off the event loop. */
+/** Cost parameter N of scrypt; with blocks of 8, a check takes 32 MiB and some 80 ms. */
 const COST = 32_768;
 const BLOCK = 8;
 const BYTES = 32;
@@ -12,7 +12,7 @@ const PASSWORD_HASH = /^scrypt:(\d{4,7}):([\w-]{22}):([\w-]{43})$/;
 
 function derive(password: string, salt: Buffer, cost: number): Promise<Buffer> {
   const options = { N: cost, r: BLOCK, p: 1, maxmem: 256 * cost * BLOCK };
-  // Two keyboards may write one letter in two ways.
+  // Keyboards may encode one letter in two ways, which NFKC makes the same.
   const text = password.normalize('NFKC');
   return new Promise((resolve, reject) => {
     scrypt(text, salt, BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
@@ -25,7 +25,10 @@ export async function hashPassword(password: string, random: Random): Promise<st
   return `scrypt:${COST}:${salt.toString('base64url')}:${key.toString('base64url')}`;
 }
 
-/** Takes as long for an unknown name (`hash` undefined) as for a wrong password. */
+/**
+ * Checks a password. Takes as long for an unknown name (`hash` undefined) as for a wrong password,
+ * so that names cannot be guessed.
+ */
 export async function isPassword(password: string, hash: string | undefined): Promise<boolean> {
   const [, cost = String(COST), salt = 'A'.repeat(22), key = 'A'.repeat(43)] =
     PASSWORD_HASH.exec(hash ?? '') ?? [];

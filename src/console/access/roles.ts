@@ -1,11 +1,11 @@
-/** Roles at the console, and the acts that each may do: all of the ones before it too. */
+/** Roles at the console, and the acts that each may do; every role includes those before it. */
 import { RefusedError } from '../../lib/errors.ts';
 import type { ConsoleRole } from '../../store/tables/records.ts';
 
 export const ROLES = ['viewer', 'operator', 'approver'] as const satisfies readonly ConsoleRole[];
 export type Role = (typeof ROLES)[number];
 
-/** The least role for each act; what is not in it is not offered at the console. */
+/** Lowest role that each act needs; an act that is not listed is not offered at the console. */
 const NEEDED = {
   'delivery.accept': 'operator',
   'delivery.hold': 'operator',
@@ -36,7 +36,7 @@ const NEEDED = {
 
 export type Act = keyof typeof NEEDED;
 
-/** The least role that may do it. */
+/** Lowest role that the act needs. */
 export function neededFor(act: Act): Role {
   return NEEDED[act];
 }

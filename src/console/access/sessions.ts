@@ -10,7 +10,7 @@ import type { Role } from './roles.ts';
 
 export type Way = 'link' | 'password' | 'proxy' | 'token';
 
-/** Somebody who is signed in. */
+/** Session of a person or a program that is signed in. */
 export interface Session {
   readonly sessionId: number;
   readonly name: string;
@@ -27,14 +27,14 @@ export interface NewSession {
   readonly seesAddresses: boolean;
   readonly address: string | null;
   readonly expiresAt: number;
-  /** Digest of what it signs in by, such as a password's hash. */
+  /** Digest of the credential that the person signed in with, such as the password's hash. */
   readonly credentialDigest?: string | undefined;
 }
 
 const KEY_BYTES = 32;
 export const TOKEN_PREFIX = 'selvedge_';
 
-/** Also what a person reads in the audit. */
+/** Name of a session, as it also stands in the audit. */
 export function sessionLabel({ way, sessionId }: Pick<Session, 'way' | 'sessionId'>): string {
   return `${way}:${sessionId}`;
 }
@@ -43,7 +43,7 @@ export function viaOf(session: Session, address: string | null): Via {
   return { session: sessionLabel(session), address };
 }
 
-/** Stores the session; the key is told once, here. */
+/** Stores a new session and returns its key, which is not stored and cannot be read again. */
 export async function openSession(
   tx: Tx,
   given: NewSession,
@@ -68,13 +68,13 @@ export async function openSession(
   return { key, sessionId };
 }
 
-/** How a session is found: by its key, its id, or the name that a proxy gives. */
+/** Ways to look a session up: by its key, its id, or the name that a proxy gives. */
 type Sought =
   | { readonly key: string }
   | { readonly sessionId: number }
   | { readonly proxied: string };
 
-/** An open session. One that idled too long is over; a token may idle. */
+/** Finds an open session. One that was idle for too long is over; a token may be idle. */
 export async function findSession(
   db: Db | Tx,
   which: Sought,
@@ -106,7 +106,7 @@ export async function touchSession(tx: Tx, sessionId: number, now: number): Prom
     .execute();
 }
 
-/** Ends open sessions: one, all of a name, or those of a way. Returns how many. */
+/** Ends open sessions, and returns how many: one by id, or a name's by certain ways. */
 export async function endSessions(
   tx: Tx,
   which: { readonly sessionId: number } | { readonly name: string; readonly ways: readonly Way[] },
@@ -125,7 +125,7 @@ export async function endSessions(
   return Number(numUpdatedRows);
 }
 
-/** Forgets sessions and tokens that were over before then. */
+/** Deletes sessions and tokens that expired before a time. */
 export async function dropOldSessions(tx: Tx, before: number): Promise<void> {
   await tx.deleteFrom('console_session').where('expires_at', '<', before).execute();
 }
@@ -141,7 +141,7 @@ export interface SessionRow {
   readonly expiresAt: number;
 }
 
-/** Open sessions and tokens, the newest first. */
+/** Lists open sessions and tokens, the newest first. */
 export async function listSessions(
   db: Db,
   ways: readonly Way[],
@@ -167,7 +167,7 @@ export async function listSessions(
   }));
 }
 
-/** Writes an audit row about a session: who signed in or out, and how. */
+/** Writes an audit row about a session: a sign-in, a sign-out, a new or a revoked token. */
 export async function auditSession(
   tx: Tx,
   action: 'console.sign_in' | 'console.sign_out' | 'console.token' | 'console.revoke',

@@ -1,6 +1,6 @@
 /**
- * Answers of the console to programs. Each is strict, so that a test that parses the real answers
- * finds what is not described.
+ * Schemas of the console's answers to programs. Each is strict, so that a test that parses real
+ * answers with it finds every member that is not described.
  */
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';

@@ -1,6 +1,6 @@
 /**
- * The description of the console for programs: made from the schemas that requests are checked by,
- * and from those of the answers, which a test parses every real answer by.
+ * The OpenAPI description of the console: made from the schemas that requests are checked by, and
+ * from those of the answers, with which a test parses every real answer.
  */
 import { z } from 'zod';
 import { createDocument } from 'zod-openapi';

@@ -1,4 +1,4 @@
-/** Answers about stock, reports and the parts of a delivery; each is strict, as the others are. */
+/** Schemas of answers about stock, reports and the parts of a delivery; each is strict. */
 import { z } from 'zod';
 import {
   anyObject,

@@ -1,4 +1,4 @@
-/** Paths about stock, reports and the parts of a delivery. */
+/** OpenAPI paths about stock, reports and the parts of a delivery. */
 import { z } from 'zod';
 import { changesQuery, factsQuery } from '../routes/delivery-parts.ts';
 import { styleQuery, stylesQuery } from '../routes/stock.ts';

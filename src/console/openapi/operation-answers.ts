@@ -1,4 +1,4 @@
-/** Answers about pulls, events and the system; each is strict, as the others are. */
+/** Schemas of answers about pulls, events and the system; each is strict, as in answers.ts. */
 import { z } from 'zod';
 import { RUN_OUTCOMES } from '../../store/tables.ts';
 import { counts, idOrNull, numberOrNull, pauseMembers, textOrNull, time } from './answers.ts';

@@ -1,4 +1,4 @@
-/** Paths about pulls, events and the system. */
+/** OpenAPI paths about pulls, events and the system. */
 import { z } from 'zod';
 import { reasonAct, releaseAct, replayAct, replayQuery, runAct } from '../operations/wishes.ts';
 import { eventsQuery } from '../routes/events.ts';

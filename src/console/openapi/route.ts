@@ -1,4 +1,4 @@
-/** Operations of the console's description: a read with its twins, and a change. */
+/** Builds OpenAPI operations: a read with its JSON and CSV twins, and a change. */
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject } from 'zod-openapi';
 import { csvQuery } from '../show.ts';
@@ -46,7 +46,7 @@ interface Reading {
   readonly summary: string;
   readonly path?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** Beside those of every read. */
+  /** Error answers of this read, beside those that every read has. */
   readonly problems?: ZodOpenApiOperationObject['responses'];
 }
 
@@ -80,7 +80,7 @@ interface Writing {
   readonly id: string;
   readonly tag: string;
   readonly summary: string;
-  /** The least role. */
+  /** Lowest role that the change needs. */
   readonly role: 'operator' | 'approver';
   readonly path?: z.ZodObject;
   readonly body: z.ZodType;

@@ -1,4 +1,7 @@
-/** Paths about rules and rules on trial, with their answers; each is strict, as the others are. */
+/**
+ * OpenAPI paths about rules and rules on trial, with the schemas of their answers; each is strict,
+ * as in answers.ts.
+ */
 import { z } from 'zod';
 import { armAct, reloadAct, seenAct } from '../operations/rule-wishes.ts';
 import { reasonAct } from '../operations/wishes.ts';

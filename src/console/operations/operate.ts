@@ -1,6 +1,6 @@
 /**
- * The daemon's side of pulls, events and the system: acts through the functions that the command
- * line uses, and tells what only the daemon knows.
+ * The daemon's side of the pages about pulls, events and the system: acts through the functions
+ * that the command line uses, and answers what only the daemon knows.
  */
 import type { EventOperations } from '../../inbox/operations.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -10,7 +10,7 @@ import type { People } from '../access/entrance.ts';
 import { operateRules, type RuleOperations } from './rules.ts';
 import type { Lookup, OperationWish } from './wishes.ts';
 
-/** A link into the portal of the relay, which works once. */
+/** Link into the portal of the relay, which works once. */
 interface PortalLink {
   readonly url: { reveal(): string };
   readonly expiresAt?: string | undefined;
@@ -21,12 +21,12 @@ export interface OperationDeps {
   readonly events: EventOperations;
   readonly rules: RuleOperations;
   readonly openPortal: (who: Actor) => Promise<PortalLink>;
-  /** Events refused since the daemon started by reason, and further counts of the listener. */
+  /** Counters of the event listener since the daemon started, such as refused events by reason. */
   readonly inbox: () => unknown;
   readonly people: () => People;
-  /** Findings of the checks that leave the network alone. */
+  /** Findings of the doctor's checks that do without the network. */
   readonly doctor: () => Promise<readonly unknown[]>;
-  /** Ends a session or a token; refuses where none is open. */
+  /** Ends a session or a token; throws RefusedError where none is open. */
   readonly endSession: (sessionId: number, who: Actor) => Promise<void>;
 }
 
@@ -67,7 +67,7 @@ function shownPeople({ operators, proxyRole }: People) {
   };
 }
 
-/** A release that is not possible has nothing to show, and a reason. */
+/** Preview of a run's release; a release that is not possible has a reason in its place. */
 async function releaseOf(sync: SyncOperations, runId: number) {
   try {
     return { preview: await sync.previewRelease(runId), refused: null };

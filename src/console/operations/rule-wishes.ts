@@ -1,4 +1,4 @@
-/** Requests of the pages about rules: the bodies as they are checked, and their messages. */
+/** Requests of the pages about rules: schemas of their bodies, and messages to the daemon. */
 import { z } from 'zod';
 import type { ReportInput } from '../../decisions/reject/arm.ts';
 
@@ -8,19 +8,19 @@ const ARMED_DAYS_MAX = 366;
 
 export const armAct = z.object({
   reason,
-  /** How long it stays armed. */
+  /** Days for which the rule stays armed. */
   days: z.coerce.number().min(1).max(ARMED_DAYS_MAX).default(90),
 });
 
 export const seenAct = z.object({
   reason,
-  /** A decision in which the rule matched, and which somebody looked at. */
+  /** Decision in which the rule matched, and which the person has looked at. */
   decisionId: z.coerce.number().int().min(1),
 });
 
 export const reloadAct = z.object({
   reason,
-  /** Hash of the set, and the mode, that the preview showed: anything else is refused. */
+  /** Hash of the rule set that the preview showed; a reload with another set is refused. */
   rules: z.string().min(1).max(100),
   mode: z.string().min(1).max(20),
 });

@@ -1,11 +1,11 @@
-/** The daemon's side of the pages about rules: the operations that the command line uses. */
+/** The daemon's side of the pages about rules: calls the operations that the command line uses. */
 import type { RejectOperations } from '../../decisions/reject/arm.ts';
 import type { Actor } from '../../store/audit.ts';
 import type { RuleWish } from './rule-wishes.ts';
 
 export interface RuleOperations {
   readonly rejects: RejectOperations;
-  /** Preview of a reload; throws the ConfigError that names every mistake. */
+  /** Preview of a reload; throws a ConfigError that names every mistake. */
   readonly preview: () => Promise<object>;
   readonly reload: (who: Actor, agreed: { rules: string; mode: string }) => Promise<object>;
 }

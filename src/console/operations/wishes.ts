@@ -1,6 +1,6 @@
 /**
- * Requests of the pages about pulls, events and the system: the bodies as they are checked, and
- * the messages that the daemon gets.
+ * Requests of the pages about pulls, events and the system: the schemas of their bodies, and the
+ * messages to the daemon.
  */
 import { z } from 'zod';
 import type { RuleWish } from './rule-wishes.ts';
@@ -11,7 +11,7 @@ export const reasonAct = z.object({ reason });
 
 export const runAct = z.object({
   reason,
-  /** 1: every row is compared, whatever the digests say. */
+  /** Whether every row is compared, even where digests say that nothing changed. */
   full: z
     .union([z.boolean(), z.enum(['', '0', '1'])])
     .default(false)
@@ -20,14 +20,14 @@ export const runAct = z.object({
 
 export const releaseAct = z.object({
   reason,
-  /** Rows that the release would delete, as the person saw it. */
+  /** Rows that the release would delete, as the person saw it; else it is refused. */
   deletes: z.coerce.number().int().min(0),
 });
 
-/** Events of one page of people; more are replayed by time. */
+/** Most event ids of one replay at the console; more events are replayed by time. */
 const IDS_MAX = 100;
 
-/** Events by their ids, or all that arrived since a point in time (ISO 8601, UTC). */
+/** Selection of events: one by its id, or all that arrived since a time (ISO 8601, UTC). */
 export const replayQuery = z.object({
   id: z.string().trim().max(256).optional(),
   since: z.iso.datetime({ offset: true }).optional(),
@@ -48,7 +48,7 @@ export const replayAct = z
 
 export type Replayed = { readonly ids: readonly string[] } | { readonly since: number };
 
-/** Answer to a lookup of the doctor's findings. */
+/** Reply of the daemon to a lookup of the doctor's findings. */
 export const doctorFindings = z.array(
   z.object({
     check: z.string(),
@@ -58,7 +58,7 @@ export const doctorFindings = z.array(
   }),
 );
 
-/** Changes that only the daemon can make. */
+/** Changes that a page asks of the daemon, which alone can make them. */
 export type OperationWish =
   | {
       readonly do: 'pull.run';
@@ -78,7 +78,7 @@ export type OperationWish =
   | { readonly do: 'session.end'; readonly sessionId: number; readonly reason: string }
   | RuleWish;
 
-/** Figures that only the daemon has. */
+/** Information that a page asks of the daemon, which alone has it. */
 export type Lookup =
   | { readonly ask: 'release'; readonly runId: number }
   | { readonly ask: 'inbox' }

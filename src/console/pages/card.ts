@@ -1,4 +1,7 @@
-/** A delivery beside the list and on its own page: what it is, why it waits, what can be done. */
+/**
+ * Card of a delivery, beside the review list and on its own page: its facts, why it waits, and the
+ * acts that are possible.
+ */
 import { type Html, html } from '../../lib/html.ts';
 import { compareSizes } from '../../lib/sizes.ts';
 import { mayDo, type Role } from '../access/roles.ts';
@@ -10,9 +13,9 @@ export interface CardContext {
   readonly role: Role;
   readonly timeZone: string;
   readonly now: number;
-  /** The last reasons of this session's name, the latest first. */
+  /** Reasons that this person gave last, the latest first. */
   readonly reasons: readonly string[];
-  /** Address that a form leads back to. */
+  /** Address to which the card's forms return. */
   readonly back: string;
 }
 
@@ -31,7 +34,7 @@ function cellOf(lines: readonly GridLine[]): Html {
   }</span></td>`;
 }
 
-/** Pieces packed / on hand, by colour and size, a table a style. */
+/** Tables of pieces packed / on hand by colour and size, one for each style. */
 function sizeGrid(lines: readonly GridLine[]): Html {
   const styles = Map.groupBy(lines, ({ style, styleName }) =>
     [style, styleName].filter(Boolean).join(' '),
@@ -77,7 +80,7 @@ ${reasonField('reject-reason', context.reasons)}
 <button class="danger">Reject for good</button></form></details>`;
 }
 
-/** Acts of this person that make sense now; nothing where nothing can be done. */
+/** Form with the acts that this person may do now, or a sentence why there are none. */
 function actions(view: DeliveryView, context: CardContext): Html {
   const { card, latestDecisionId } = view;
   const { role } = context;
@@ -152,7 +155,7 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
   }`;
 }
 
-/** Sentences for the end of a hold. */
+/** Words for what follows when a hold runs out. */
 const AFTERWARDS: Readonly<Record<string, string>> = {
   escalate: 'it is overdue and waits for you',
   're-evaluate': 'the rules decide again',
@@ -170,7 +173,7 @@ ${AFTERWARDS[afterwards]}</li>`,
   )}</ul>`;
 }
 
-/** Beside the list: all that a decision needs. */
+/** Card of a delivery beside the review list, with all that a decision needs. */
 export function deliveryCardPart(view: DeliveryView, context: CardContext): Html {
   const { card, missedBy, grid } = view;
   const [latest] = card.decisions;

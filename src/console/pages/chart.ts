@@ -1,4 +1,4 @@
-/** Charts of the first screen: a day of streams, pushes and events, and a week of decisions. */
+/** Charts of the first screen: streams, pushes and events of a day, and decisions of a week. */
 import { chartFigure } from '../../lib/chart/chart.ts';
 import type { ChartData } from '../../lib/chart/data.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -8,7 +8,7 @@ import { plural, span, whole } from './format.ts';
 const HOUR_MS = 3_600_000;
 const DAYS = 7;
 const OUTCOMES = ['accept', 'hold', 'reject', 'release', 'no_rule'] as const;
-/** Most series of a chart: one a colour. */
+/** Most series in a chart, because there are so many colors. */
 const STREAMS_MAX = 8;
 const MINUTE_MS = 60_000;
 
@@ -45,7 +45,7 @@ than it may be.${others > 0 && ` ${plural(others, 'stream')} that stayed younger
   return figure({ title, kind: 'line', xs, series, empty, format: percent }, note);
 }
 
-/** Bars an hour, stacked by outcome. */
+/** Chart of decisions: one bar per hour of the last week, stacked by outcome. */
 function decisionsChart({ decisions, hours }: OverviewCharts, timeZone: string): Html {
   const last = hours.at(-1) ?? 0;
   const count = DAYS * 24;

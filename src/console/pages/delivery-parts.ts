@@ -1,4 +1,4 @@
-/** Parts of a delivery on pages of their own: mirrored rows, changes, facts, and the rules now. */
+/** Pages with the details of a delivery: mirrored rows, changes, facts, and the rules now. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { counterfactualText } from '../../rules/analysis/counterfactuals.ts';
@@ -23,7 +23,7 @@ const PARTS = [
 ] as const;
 export type DeliveryPart = (typeof PARTS)[number][0];
 
-/** Links to the parts of a delivery, and to the events of its order. */
+/** Navigation between the detail pages of a delivery, with a link to the events of its order. */
 export function deliveryParts(
   { orderDeliveryId, orderId }: Pick<DeliveryIds, 'orderDeliveryId' | 'orderId'>,
   shown: DeliveryPart,
@@ -113,7 +113,7 @@ ${
 export interface FactsView {
   readonly rows: readonly FactView[];
   readonly q: string;
-  /** Count of all, without the filter. */
+  /** Number of all facts, without the filter. */
   readonly total: number;
   readonly locale: string;
 }

@@ -1,4 +1,4 @@
-/** A delivery on a page of its own: its whole way, every decision, its pushes and events. */
+/** Page of a delivery: its whole way, every decision, its pushes and events. */
 import { type Html, html } from '../../lib/html.ts';
 import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
@@ -12,7 +12,7 @@ interface Step {
   readonly what: string;
 }
 
-/** Packed, told, decided, sent, answered, in the order in which it happened. */
+/** Steps of a delivery in order of time: packing, events, decisions and attempts to send. */
 function timeline({ card, attempts, events }: DeliveryView): Step[] {
   const steps: Step[] = [
     { at: card.since, what: 'packed' },
@@ -57,7 +57,7 @@ function pushesPart({ card }: DeliveryView): Html | false {
   )}</ul></section>`;
 }
 
-/** `locale`: language of the reader, for a spreadsheet; empty: not known. */
+/** Page of a delivery. `locale`: the reader's language for the CSV link; empty: not known. */
 export function deliveryPage(view: DeliveryView, context: CardContext, locale: string): Html {
   const { card, tracking } = view;
   const earlier = card.decisions.slice(1);

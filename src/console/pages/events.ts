@@ -1,4 +1,4 @@
-/** Events: the list, one event with what it led to, a replay before it is done, and the portal. */
+/** Pages about events: the list, one event with its effects, a replay's preview, the portal. */
 import type { MissedDelivery } from '../../inbox/event-coverage.ts';
 import type { ReplayResult } from '../../inbox/operations.ts';
 import type { EventRow, EventTrace } from '../../inbox/overview.ts';
@@ -9,18 +9,18 @@ import { plural, span, time, whole } from './format.ts';
 import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 
-/** Counts of the listener since the daemon started; undefined: the daemon does not answer. */
+/** Counters of the event listener since the daemon started. */
 export interface InboxCounts {
   readonly accepted: number;
   readonly duplicates: number;
   readonly unknownType: number;
   readonly failedCommits: number;
   readonly refused: Readonly<Record<string, number>>;
-  /** Our clock minus the relay's, ms; undefined: nothing signed has come. */
+  /** Our clock minus the relay's, in ms; undefined before the first signed event. */
   readonly clockOffsetMs?: number | undefined;
 }
 
-/** Why a request was refused, in words; others are told by their own name. */
+/** Words for reasons of refused events; a reason that is not listed is shown by its code. */
 const REFUSALS: Readonly<Record<string, string>> = {
   forged: 'the signature is not by a secret of ours',
   malformed: 'the headers of the signature cannot be read',
@@ -188,10 +188,10 @@ an event is a hint, and what the service says now is what counts.</p>${replayPar
 }
 
 export interface ReplayView {
-  /** Said of the selection: `event msg_1`, `events since …`. */
+  /** Selection in words: `event msg_1`, `events since …`. */
   readonly what: Html;
   readonly result: ReplayResult;
-  /** Members of the form that carries it out. */
+  /** Hidden fields of the form that carries the replay out. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
@@ -277,7 +277,10 @@ export function eventPage(trace: EventTrace, body: unknown, { timeZone }: Reader
 <h2>Body</h2><pre tabindex="0">${text}</pre>`;
 }
 
-/** Undefined: its address is none that a browser may be sent to. */
+/**
+ * Page with the link to the relay's portal; `url` is undefined where it is no web address that a
+ * browser may be sent to.
+ */
 export function portalPage(url: string | undefined, expiresAt: string | null): Html {
   return html`<h1>The portal of the relay</h1>
 ${

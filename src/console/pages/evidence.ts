@@ -1,4 +1,4 @@
-/** Why a delivery was decided as it was: the deciding rules with their clauses and values. */
+/** Shows why a delivery was decided as it was: the deciding rules with their clauses and values. */
 
 import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
@@ -7,7 +7,7 @@ import type { Evaluation } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
 import { byWhom, plural, time } from './format.ts';
 
-/** A clause's value for its rule, in a word and a sign, so that colour alone tells nothing. */
+/** Result of a clause as a sign and a word, because colour alone must not carry the meaning. */
 function verdict({ value, negated }: ClauseResult): readonly [sign: string, word: string] {
   if (value === 'unknown') return ['?', 'not known'];
   return value === negated ? ['✗', 'no'] : ['✓', 'yes'];
@@ -22,7 +22,7 @@ ${clause.operands.map((operand) => html`<div class="values">${operandText(operan
 </div></li>`;
 }
 
-/** A rule's result with its clauses and their values. */
+/** A rule's result, with its clauses and the values that they compared. */
 export function ruleBlock(rule: RuleResult): Html {
   const owner = rule.owner === undefined ? '' : ` · ask ${rule.owner}`;
   return html`<section class="rule"><h3>${rule.title}</h3>
@@ -31,7 +31,7 @@ ${rule.message !== undefined && html`<p>${rule.message}</p>`}
 <ul class="clauses">${rule.clauses.map(clauseRow)}</ul></section>`;
 }
 
-/** The rules that decided first; the others behind a fold. */
+/** Results of all rules: those that decided come first, the others are folded away. */
 export function evidenceOf({ live, rules }: Evaluation): Html {
   const decided = rules.filter(({ id }) => live.rules.includes(id));
   const others = rules.filter(({ id }) => !live.rules.includes(id));

@@ -1,4 +1,4 @@
-/** Numbers, amounts and times as people read them. */
+/** Formats numbers, amounts and times for people. */
 import { type Html, html } from '../../lib/html.ts';
 import { formatDuration } from '../../lib/units.ts';
 
@@ -13,7 +13,7 @@ export function whole(count: number | null): string {
   return count === null ? '?' : WHOLE.format(count);
 }
 
-/** `2,356.92 EUR`; `?` where a price is missing. */
+/** An amount such as `2,356.92 EUR`; `?` where the value is not known. */
 export function money(value: number | null, currency: string | null): string {
   const amount = value === null ? '?' : DECIMAL.format(value);
   return currency === null ? amount : `${amount} ${currency}`;
@@ -37,7 +37,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return made;
 }
 
-/** A point in time in the console's zone. */
+/** A time element in the console's time zone; null: no time. */
 export function time(at: number | null, timeZone: string): Html | null {
   if (at === null) return null;
   const iso = new Date(at).toISOString();
@@ -46,7 +46,7 @@ export function time(at: number | null, timeZone: string): Html | null {
 
 const STEPS = [1_000, 60_000, 3_600_000] as const;
 
-/** How long ago or until then, in whole seconds, minutes or, from a day on, hours. */
+/** A span of time in whole seconds, minutes or, from a day on, hours. */
 export function span(ms: number): string {
   const [second, minute, hour] = STEPS;
   const short = ms < minute ? second : minute;
@@ -58,7 +58,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${WHOLE.format(count)} ${count === 1 ? one : many}`;
 }
 
-/** Name of a person or a part behind a decision. */
+/** Words for who made a decision: the rules, somebody at the service, or a person's name. */
 export function byWhom(actor: string | null): string {
   if (actor === null) return '';
   if (actor === 'daemon') return 'the rules';

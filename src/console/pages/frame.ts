@@ -1,4 +1,4 @@
-/** The frame of all pages: head, tabs, who is signed in, warnings and the footer. */
+/** Frame of all pages: head, tabs, the person's name, warnings and the footer. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Session } from '../access/sessions.ts';
 import { assetPath } from '../assets.ts';
@@ -23,19 +23,19 @@ export interface Frame {
   readonly instance: string;
   readonly version: string;
   readonly timeZone: string;
-  /** Command that shows or does the same. */
+  /** Command line that shows or does the same as the page. */
   readonly cli: string;
-  /** Numbers behind tabs; 0 is not shown. */
+  /** Numbers beside the tabs' names; 0 is not shown. */
   readonly counts: Partial<Readonly<Record<Tab, number>>>;
-  /** Marks of what changes, when the page was read. */
+  /** Latest decision, run and event when the page was read; other ones mean news. */
   readonly marks: Readonly<Record<'decisionId' | 'runId' | 'eventAt', unknown>>;
-  /** Faults of the whole: pauses, a daemon that does not answer. */
+  /** Warnings that concern the whole console: pauses, a daemon that does not answer. */
   readonly warnings: readonly string[];
-  /** The last act, with a way back where there is one. */
+  /** Confirmation of the act that was just done, with an undo button where possible. */
   readonly done?: Html | undefined;
 }
 
-/** htmx must not add styles of its own, which the policy of the pages refuses. */
+/** Keeps htmx from adding styles, which the pages' Content-Security-Policy refuses. */
 const HTMX_CONFIG = JSON.stringify({ includeIndicatorCSS: false });
 
 function head(title: string): Html {
@@ -49,7 +49,7 @@ function head(title: string): Html {
 <script src="${assetPath('console.js')}" defer></script></head>`;
 }
 
-/** A page for those who are not signed in, and for refusals. */
+/** Page with a short notice, for people who are not signed in, and for refusals. */
 export function noticePage(title: string, text: string): Html {
   return html`<!doctype html><html lang="en">${head(`${title} · Selvedge`)}
 <body class="outside"><main class="card"><h1>${title}</h1><p>${text}</p>
@@ -59,7 +59,7 @@ export function noticePage(title: string, text: string): Html {
 const OPEN_COMMAND = 'selvedge console open';
 
 export interface SignIn {
-  /** Key of a printed link. */
+  /** Key of the printed link that was opened; undefined: none. */
   readonly key: string | undefined;
   readonly hasPasswords: boolean;
   readonly name?: string;
@@ -101,7 +101,7 @@ function tabs({ tab, counts }: Frame): Html {
   return html`<nav aria-label="Pages">${TABS.map(link)}</nav>`;
 }
 
-/** Mark that a page follows, and what a line says once it is another one. */
+/** Mark that each tab's page compares with the live one, and the line shown on a change. */
 const FOLLOWED = {
   '/': ['decisionId', 'Something was decided meanwhile: show it'],
   '/review': ['decisionId', 'Something was decided meanwhile: show it'],

@@ -1,4 +1,4 @@
-/** Pushes on their way to the service: the list, and one row with both sides. */
+/** Pages about pushes: the list, and one push beside what the service has. */
 import { type Html, html } from '../../lib/html.ts';
 import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';
@@ -6,7 +6,7 @@ import { type Act, mayDo, type Role } from '../access/roles.ts';
 import { plural, span, time } from './format.ts';
 import { withQuery } from './review.ts';
 
-/** An unknown outcome is a state of its own, and no failure. */
+/** Word for a push's state: an unknown outcome is no failure, and is called by its name. */
 function stateWord(state: string): string {
   return state === 'in_doubt' ? 'outcome unknown' : state;
 }
@@ -17,7 +17,7 @@ export interface OutboxListView {
   readonly query: URLSearchParams;
   readonly kinds: readonly string[];
   readonly states: readonly string[];
-  /** Language of the reader, for a spreadsheet; empty: not known. */
+  /** Reader's language for the CSV link; empty: not known. */
   readonly locale: string;
   readonly now: number;
 }
@@ -95,7 +95,7 @@ function act(
 <button>${text}</button></form>`;
 }
 
-/** Acts that make sense in the row's state. */
+/** Buttons for the acts that make sense in the push's state. */
 function acts(card: OutboxCard, role: Role): readonly (Html | false)[] {
   const { state, blockedReason } = card;
   const needs = blockedReason !== null;

@@ -1,4 +1,4 @@
-/** The first screen: healthy, fresh, what needs me, in this order. */
+/** The first screen: health, freshness, and what needs the person, in this order. */
 import { type Html, html } from '../../lib/html.ts';
 import type { StreamStatus } from '../../ops/status.ts';
 import type { OverviewCharts } from '../read/charts.ts';

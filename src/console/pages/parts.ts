@@ -1,16 +1,16 @@
-/** Parts that pages of operations share: tables, figures, forms with a reason, and progress. */
+/** Parts that several pages share: tables, figures, forms with a reason, progress bars. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Pause } from '../../store/pauses.ts';
 import { type Act, mayDo, neededFor, type Role } from '../access/roles.ts';
 import { whole } from './format.ts';
 
-/** The person who reads a page, and the time of reading. */
+/** Person who reads a page, with the time of reading. */
 export interface Reader {
   readonly role: Role;
-  /** Epoch milliseconds. */
+  /** Epoch ms when the page is read. */
   readonly now: number;
   readonly timeZone: string;
-  /** Language of the reader, for a spreadsheet; empty: not known. */
+  /** Reader's language for CSV links; empty: not known. */
   readonly locale: string;
 }
 
@@ -24,7 +24,7 @@ export interface Column<Row> {
   readonly cell: (row: Row) => HtmlValue;
 }
 
-/** A table that scrolls by itself where the screen is narrow; `empty` stands in for no rows. */
+/** Table that scrolls sideways on a narrow screen; `empty` is shown when there are no rows. */
 export function tableOf<Row>(
   label: string,
   rows: readonly Row[],
@@ -50,19 +50,19 @@ export function figures(pairs: readonly (readonly [string, HtmlValue])[]): Html 
 
 export interface ReasonForm {
   readonly act: Act;
-  /** Address that the form is sent to. */
+  /** Address to which the form is sent. */
   readonly path: string;
   readonly button: string;
-  /** Told above the form. */
+  /** Text above the form that says what it does. */
   readonly what: HtmlValue;
-  /** Names the reason's field; unique on the page. */
+  /** Id of the form's reason field, unique on the page. */
   readonly id: string;
   readonly isDanger?: boolean;
   readonly fields?: Readonly<Record<string, string | number>>;
   readonly more?: HtmlValue;
 }
 
-/** A form that says what it does and asks why; in its place, who may, for those who may not. */
+/** Form that says what it does and asks why; a person who may not do it reads who may. */
 export function reasonForm(role: Role, form: ReasonForm): Html {
   const { act, path, button, what, id, isDanger, fields = {}, more } = form;
   if (!mayDo(role, act)) {
@@ -81,18 +81,18 @@ export function reasonForm(role: Role, form: ReasonForm): Html {
 interface Progress {
   readonly rows: number;
   readonly pages?: number;
-  /** An estimate; null: not known. */
+  /** Estimate of the run's total rows; null: not known. */
   readonly of: number | null;
 }
 
 function progressText({ rows, of }: Progress): string {
-  // The last pull had fewer: it tells nothing of the rest of this one.
+  // With more rows than the last complete run had, that number estimates nothing.
   if (of === null || of < rows || of === 0) return `${whole(rows)} rows so far`;
   const percent = Math.floor((rows / of) * 100);
   return `${whole(rows)} of about ${whole(of)} rows, ${percent} %`;
 }
 
-/** The bar of a stream's pull, which the script moves while the page is open. */
+/** Progress bar of a stream's run, which the page's script updates while the page is open. */
 export function progressPart(stream: string, progress: Progress | null): Html {
   const { rows = 0, of = null } = progress ?? {};
   return html`<div class="pull" data-pull="${stream}"${progress === null && html` hidden`}>

@@ -1,4 +1,4 @@
-/** Pulls: all streams, one stream with its runs, and one run with what it held back. */
+/** Pages about pulls: all streams, one stream with its runs, and one run with what it held back. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
@@ -28,7 +28,7 @@ function outcomeWord(outcome: string): Html {
   return html`<b class="state s-run-${outcome}">${outcome}</b>`;
 }
 
-/** State of a stream in words, the reason of what stands still first. */
+/** State of a stream in words; a reason why it stands still comes first. */
 function stateOf(row: PullRow, { now, pauses }: PauseReader): HtmlValue {
   const pause = pauseOf(pauses, 'stream', row.stream);
   if (row.notAtLevel !== null) return `level ${row.notAtLevel} of the account does not have it`;
@@ -218,7 +218,7 @@ ${runsTable(page.rows, context, 'No run fits.')}
 ${more && html`<p><a class="button" href="${more}">Next page</a></p>`}`;
 }
 
-/** Effect of a release, as the daemon answered; null: nothing waits for one. */
+/** Effect of a run's release, as the daemon previewed it. */
 export interface ReleaseShown {
   readonly preview: {
     readonly deletes: number;
@@ -227,7 +227,7 @@ export interface ReleaseShown {
     readonly acceptsCount: string | null;
     readonly later: string | null;
   } | null;
-  /** Why it cannot be released. */
+  /** Reason why the run cannot be released; null: it can. */
   readonly refused: string | null;
 }
 

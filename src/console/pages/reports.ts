@@ -1,4 +1,4 @@
-/** Reports: those there are, and one with its form, chart, table and files. */
+/** Pages about reports: the list, and one report with its form, chart, table and files. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { ReportDocument } from '../../report/document.ts';
 import { chartPart, tablePart } from '../../report/page.ts';
@@ -83,18 +83,18 @@ ${
 <section><h2>By the clock</h2>${schedulesTable(schedules, timeZone)}</section>`;
 }
 
-/** A report that was made for a page. */
+/** Report that was run for a page. */
 export interface MadeReport extends Pick<ReportDocument, 'table' | 'given' | 'manner'> {
-  /** Parameters and time, in words. */
+  /** Parameters and time of the run, in words. */
   readonly about: string;
 }
 
 export interface ReportView {
   readonly report: Report;
-  /** Values as they were given, by name. */
+  /** Values that the person gave, by the parameters' names. */
   readonly given: Readonly<Record<string, string>>;
   readonly made: MadeReport | undefined;
-  /** Why there is no table; undefined: there is one, or nothing was asked. */
+  /** Error in place of a table; undefined: there is a table, or nothing was asked for. */
   readonly problem: string | undefined;
   readonly schedules: readonly ScheduleRow[];
   readonly query: URLSearchParams;

@@ -1,4 +1,4 @@
-/** The list that people decide by, with the open delivery beside it. */
+/** Page of the review list, by which people decide, with the open delivery beside it. */
 
 import {
   type Facet,
@@ -18,20 +18,20 @@ export interface ReviewView {
   readonly page: ReviewPage;
   readonly facets: Facets;
   readonly rules: RulesShown;
-  /** The address as it stands, without the place of the page. */
+  /** Filter and order of the list as query parameters, without the place of the page. */
   readonly query: URLSearchParams;
   readonly sort: Sort;
   readonly descending: boolean;
   readonly role: Role;
-  /** Language of the reader, for a spreadsheet; empty: not known. */
+  /** Reader's language for the CSV link; empty: not known. */
   readonly locale: string;
   readonly now: number;
-  /** All that fit, for a bulk act; undefined: nobody asked for one, or there are too many. */
+  /** All deliveries that fit the filter, for one act; undefined: not wanted, or too many. */
   readonly selection: ReviewSelection | undefined;
   readonly open: Html | undefined;
 }
 
-/** The address with some of it changed; an empty value takes it out. */
+/** Address with some query parameters changed; an empty value removes one. */
 export function withQuery(
   path: string,
   query: URLSearchParams,
@@ -67,7 +67,7 @@ function facetSelect(
   )}</select></div>`;
 }
 
-/** Members of the address that are no filter. */
+/** Query parameters of the list that do not belong to its filter. */
 const PLACE = new Set(['open', 'after', 'sort', 'descending']);
 
 function filters({ facets, query, rules }: ReviewView): Html {
@@ -120,7 +120,7 @@ function columnHead(view: ReviewView, [sort, title, kind]: (typeof COLUMNS)[numb
   if (sort === undefined) return html`<th scope="col" class="${kind}">${title}</th>`;
   const isSorted = sort === view.sort;
   const descending = isSorted && !view.descending ? '1' : '';
-  // The longest waiting were packed first: what is shown falls while what is compared rises.
+  // `waiting` shows ages but is sorted by time of packing, so its arrow is turned.
   const falls = view.descending !== (sort === 'waiting');
   const href = withQuery('/review', view.query, { sort, descending, after: '' });
   const sign = isSorted && (falls ? ' ↓' : ' ↑');
@@ -161,7 +161,7 @@ function sums({ sums: all }: ReviewSelection): string {
   return all.map(({ currency, value }) => money(value, currency)).join(' + ');
 }
 
-/** All that fit the filter, decided in one act: what it would be is shown before. */
+/** Form to decide all deliveries that fit the filter in one act, with their number and value. */
 function bulkForm(view: ReviewView): Html | false {
   const { selection, role, query } = view;
   if (!selection || selection.count < 2 || !mayDo(role, 'delivery.accept')) return false;

@@ -1,4 +1,4 @@
-/** Acts about rules that need more than a button: arming, match by match, and a reload. */
+/** Pages for acts on rules that need more than a button: arming, match by match, and a reload. */
 import type { Match } from '../../decisions/reject/matches.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { MatchesView } from '../read/rules.ts';
@@ -10,10 +10,10 @@ import { differenceItems, rulePath } from './rules.ts';
 export interface ArmView {
   readonly id: string;
   readonly title: string;
-  /** Conditions of arming that are not met. */
+  /** Conditions for arming the rule that are not met yet. */
   readonly missing: readonly string[];
   readonly matches: MatchesView;
-  /** The one to look at now. */
+  /** Match to look at next; undefined: there is none. */
   readonly match: Match | undefined;
 }
 
@@ -64,7 +64,7 @@ ${
 ${wants && html`<h2>Matches</h2>${matchPart(view, context)}`}`;
 }
 
-/** A reload as it would be now. */
+/** Preview of a reload: its effects, as they would be now. */
 export interface ReloadPreview {
   readonly diff: {
     readonly from: string;
@@ -88,7 +88,7 @@ export interface ReloadPreview {
   readonly unread: readonly string[];
 }
 
-/** Differences in effect, as a list. */
+/** List of the differences in effect that a reload would make. */
 export function differencesPart({ diff }: Pick<ReloadPreview, 'diff'>): Html {
   const { added, removed, changed, settings } = diff;
   const all = [
@@ -104,7 +104,10 @@ ${differenceItems(differences)}</ul></li>`,
   return html`<ul class="differences">${all}</ul>`;
 }
 
-/** @param problem the mistakes of the rules or the configuration, where they cannot be loaded */
+/**
+ * Page for a reload of the rules. @param problem mistakes in rules or configuration, because of
+ * which they cannot be loaded
+ */
 export function reloadPage(
   found: ReloadPreview | undefined,
   problem: string | undefined,

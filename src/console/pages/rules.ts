@@ -1,4 +1,4 @@
-/** Rules: all of them with their figures, and one with its text, tests, matches and versions. */
+/** Pages about rules: the list with figures, and one with text, tests, matches and versions. */
 import type { RejectOverview } from '../../decisions/review/overview.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -19,7 +19,7 @@ export function rulePath(id: string): string {
   return `/rules/${encodeURIComponent(id)}`;
 }
 
-/** Ends that people brought to what it matched, as its action is to be judged by. */
+/** Words for how people decided what the rule matched, by which its action is judged. */
 function peopleText({ action, figures: of }: RuleRow): string {
   if (of === null) return '…';
   const { accepted, rejected } = of;
@@ -74,7 +74,7 @@ setting <code>rules.directory</code>, or <a href="/rules/trial">try one here</a>
   );
 }
 
-/** Part of the page that is asked for again until the figures are there. */
+/** Table of rules with their figures; it reloads itself until the figures are counted. */
 function figuresPart(rows: readonly RuleRow[], known: Figures, context: PauseReader): Html {
   const isCounting = known.rules === undefined && known.problem === undefined;
   const again = html` hx-get="/rules" hx-select="#rules" hx-swap="outerHTML"
@@ -158,7 +158,7 @@ ${figuresPart(rows, view.figures, context)}
 <h2>Decisions</h2>${pausePart(context)}`;
 }
 
-/** A text with the numbers of its lines, which are not copied with it. */
+/** Text with line numbers, which are not copied with it. */
 function numbered(lines: readonly string[], first: number, label: string): Html {
   return html`<div class="code" tabindex="0" role="group" aria-label="${label}">
 <ol start="${first}">
@@ -237,7 +237,7 @@ interface Difference {
   readonly after?: unknown;
 }
 
-/** Rules that went and that came, an item each. */
+/** List items for the differences between two versions of a rule or of settings. */
 export function differenceItems(all: readonly Difference[]): readonly Html[] {
   return all.map(
     ({ path, before, after }) =>

@@ -1,4 +1,4 @@
-/** Stock: styles to choose from, and one style by colour and size, through time, and in orders. */
+/** Pages about stock: styles to choose from, and one style by colour, size, day and order. */
 import { chartFigure } from '../../lib/chart/chart.ts';
 import type { ChartData, ChartSeries } from '../../lib/chart/data.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
@@ -27,7 +27,7 @@ export interface StylesView {
   readonly rows: readonly StyleRow[];
   readonly next: string | null;
   readonly query: URLSearchParams;
-  /** Language of the reader, for a spreadsheet; empty: not known. */
+  /** Reader's language for the CSV link; empty: not known. */
   readonly locale: string;
 }
 
@@ -72,16 +72,16 @@ ${
 
 export interface StyleView {
   readonly stock: StyleStock;
-  /** Undefined of a time of the past. */
+  /** Lines of open orders that want the style; undefined when the page shows a time in the past. */
   readonly wanted: readonly WantedLine[] | undefined;
   readonly seasons: readonly SeasonLeft[];
   readonly days: StockHistory;
-  /** Lines of the chart. */
+  /** Property by which the chart has one line per value. */
   readonly by: 'size' | 'color';
   readonly query: URLSearchParams;
   readonly timeZone: string;
   readonly locale: string;
-  /** Why the time that was asked for tells nothing. */
+  /** Reason why the stock at the time asked for cannot be shown; undefined: it can. */
   readonly problem: string | undefined;
 }
 
@@ -99,7 +99,7 @@ const NOW: readonly Measure[] = [
 ];
 const THEN: readonly Measure[] = [{ name: 'On hand', of: ({ onHand }) => onHand, isHeat: true }];
 
-/** Null where one of them is not known. */
+/** Sum of a measure over cells; null where it is not known for one of them. */
 function sumOf(cells: readonly StockCell[], of: Measure['of']): number | null {
   return cells.reduce<number | null>((sum, cell) => {
     const value = of(cell);
@@ -107,7 +107,7 @@ function sumOf(cells: readonly StockCell[], of: Measure['of']): number | null {
   }, 0);
 }
 
-/** Share of what is wanted that is free, size by size: what is left of one fills no other. */
+/** Percentage of wanted pieces that are free, by size: one size's rest fills no other. */
 function coverText(cells: readonly StockCell[]): string {
   const wanted = cells.filter(({ toPack }) => (toPack ?? 0) > 0);
   const asked = wanted.reduce((sum, { toPack }) => sum + (toPack ?? 0), 0);
@@ -130,7 +130,7 @@ function colorName({ color, colorCode, barcode }: StockCell): string {
   return parts.join(' · ') || barcode;
 }
 
-/** Rows of a color, or of all of them together. */
+/** Table rows of a color, or of all colors together, one per measure. */
 function measureRows(
   name: string,
   cells: readonly StockCell[],
@@ -157,7 +157,7 @@ function measureRows(
 interface GridContext {
   readonly stock: StyleStock;
   readonly measures: readonly Measure[];
-  /** The largest number that is shaded. */
+  /** Largest absolute number among the shaded ones, which gets the strongest shade. */
   readonly most: number;
 }
 
@@ -187,7 +187,7 @@ without a season still want and nothing is packed for. Cover: the share of it th
 }`;
 }
 
-/** Pieces of each day, carried over days on which nothing changed. */
+/** Chart series of pieces per day; a day without changes repeats the day before. */
 function seriesOf({ stock, days: history, by }: StyleView): ChartSeries[] {
   const { rows, days, told } = history;
   const groups = Map.groupBy(rows, (row) => row[by] ?? NO_SIZE);
@@ -270,7 +270,7 @@ function wantedPart(view: StyleView): Html | false {
   }${table}</section>`;
 }
 
-/** Lines of open orders on a page; the table has all. */
+/** Most lines of open orders on a page; the CSV has all. */
 export const WANTED_SHOWN = 200;
 
 function seasonsPart(seasons: readonly SeasonLeft[]): Html | false {

@@ -1,4 +1,4 @@
-/** The system: the daemon and its host, the doctor, settings, the audit, and who is signed in. */
+/** Pages about the system: daemon and host, doctor, settings, audit, and sessions. */
 import type { SettingRow } from '../../config/describe.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { formatSize } from '../../lib/units.ts';
@@ -36,7 +36,7 @@ function csvLink(path: Part, locale: string, query = new URLSearchParams()): Htm
 export interface HostView {
   readonly daemon: Awaited<ReturnType<typeof readDaemon>>;
   readonly version: string;
-  /** Milliseconds since the daemon answered last. */
+  /** Milliseconds since the daemon last answered. */
   readonly silentMs: number;
   readonly loop: LoopDelay;
   readonly storage: Storage;
@@ -150,7 +150,7 @@ export interface Finding {
 const GRADES = { failed: 0, warning: 1, skipped: 2, ok: 3 } as const;
 const GRADE_WORDS = { failed: 'failed', warning: 'look', skipped: 'left out', ok: 'fine' } as const;
 
-/** Without `checked`, the page asks for the checks by itself. */
+/** Page of the doctor; without `checked`, the browser requests the findings by itself. */
 export function doctorPage(checked: Html | undefined): Html {
   return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
 ${
@@ -288,7 +288,7 @@ interface People {
 export interface PeopleView {
   readonly people: People;
   readonly sessions: readonly SessionRow[];
-  /** The session that looks. */
+  /** Id of the session that reads the page. */
   readonly own: number;
 }
 

@@ -1,4 +1,4 @@
-/** Rules on trial: the form, the wait, and what they would do and would have done. */
+/** Pages about rules on trial: form, wait, and what the rules would do and would have done. */
 import type { Trial } from '../../decisions/simulation/trial.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { amountUnits, decimalOf, sumOfUnits } from '../../lib/money.ts';
@@ -12,15 +12,15 @@ import { differencesPart } from './rule-acts.ts';
 
 export interface TrialForm {
   readonly text: string;
-  /** `rules`, `all`, `in-force`, or `file:` and a name. */
+  /** Meaning of the text: `rules`, `all`, `in-force`, or `file:` and the file it replaces. */
   readonly what: string;
   readonly days: number;
   readonly shadowAsLive: boolean;
-  /** Names of the files in force. */
+  /** Names of the rule files in force. */
   readonly files: readonly string[];
 }
 
-/** Characters of all texts of a trial. */
+/** Most characters of all texts of a trial together. */
 export const TRIAL_CHARS_MAX = 262_144;
 
 function formPart({ text, what, days, shadowAsLive, files }: TrialForm): Html {
@@ -84,7 +84,7 @@ ${plural(errors, 'mistake')}. Nothing was tried.</p>
 <ul class="problems">${problems.map(problemItem)}</ul>`;
 }
 
-/** Sums by currency; a sum that is not known has a `?`. */
+/** Sums by currency as text; a sum that is not known is shown as `?`. */
 function amountsOf(amounts: Readonly<Record<string, number | null>>): string[] {
   const all = Object.entries(amounts).sort(([a], [b]) => (a < b ? -1 : 1));
   return all.map(([currency, sum]) => money(sum, currency === '?' ? null : currency));
@@ -157,7 +157,7 @@ function changedPart({ backtest: { changed, changes } }: Trial): Html {
   )}`;
 }
 
-/** The value of these by currency; null where one is not known. */
+/** Value of deliveries by currency; null where the value of one is not known. */
 function worthOf(prospects: Trial['queue']['prospects']): Readonly<Record<string, number | null>> {
   const all = Map.groupBy(prospects, ({ currency }) => currency ?? '?');
   return Object.fromEntries(

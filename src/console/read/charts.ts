@@ -1,4 +1,4 @@
-/** Hours of runs, decisions, pushes and events, for the charts of the first screen. */
+/** Reads runs, decisions, pushes and events by the hour, for the charts of the first screen. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
@@ -17,19 +17,19 @@ interface HourlyDecisions {
 
 interface StreamAges {
   readonly stream: string;
-  /** Oldest age in each hour, in percent of what it may be; null: nothing was read yet. */
+  /** Highest age of data in each hour, in percent of the allowed one; null: not known. */
   readonly percents: readonly (number | null)[];
 }
 
 export interface OverviewCharts {
-  /** Begin of each of the last 24 hours, epoch milliseconds. */
+  /** Start of each of the last 24 hours, in epoch ms. */
   readonly hours: readonly number[];
   readonly ages: readonly StreamAges[];
-  /** Counts of the last 7 days. */
+  /** Decisions of each hour of the last 7 days, by outcome. */
   readonly decisions: readonly HourlyDecisions[];
-  /** Most pushes under way in each hour, and the age of the oldest at its end, ms. */
+  /** Most pushes open at once in each hour, and the oldest one's age in ms at its end. */
   readonly queue: { readonly depths: readonly number[]; readonly oldestMs: readonly number[] };
-  /** From the relay's time stamp to here, ms; null: no event came. */
+  /** Milliseconds from the relay's time stamp to an event's arrival; null: none came. */
   readonly lag: {
     readonly medianMs: readonly (number | null)[];
     readonly longestMs: readonly (number | null)[];
@@ -41,7 +41,7 @@ interface RunTimes {
   readonly ended_at: number;
 }
 
-/** Complete runs of a stream since then, and the one before. */
+/** Complete runs of a stream that ended since a time, and the one before. */
 async function runsOf(db: Db, stream: string, since: number): Promise<RunTimes[]> {
   const { rows } = await sql<RunTimes>`select started_at, ended_at from sync_run
     where stream = ${stream} and outcome = 'complete' and run_id >= coalesce((
@@ -53,8 +53,8 @@ async function runsOf(db: Db, stream: string, since: number): Promise<RunTimes[]
 }
 
 /**
- * The age of a stream's data is the time since its last complete run began: it is highest when the
- * next one ends, and at the end of an hour in which none did.
+ * Highest age of a stream's data within an hour. The age counts from the start of the last complete
+ * run, so it is highest when the next one ends, or at the hour's end.
  */
 function oldestIn(runs: readonly RunTimes[], from: number, to: number): number | null {
   let oldest: number | null = null;
@@ -100,7 +100,7 @@ interface PushTimes {
 }
 
 async function pushesSince(db: Db, since: number): Promise<PushTimes[]> {
-  // Every kind and state by name: that is how the index begins.
+  // Names every kind and state, because the index begins with these columns.
   const { rows } = await sql<PushTimes>`
     select created_at, ended_at from outbox where ended_at is null
     union all select created_at, ended_at from outbox
@@ -109,7 +109,7 @@ async function pushesSince(db: Db, since: number): Promise<PushTimes[]> {
   return rows;
 }
 
-/** Most that were under way at once between the two times. */
+/** Most pushes that were open at once between two times. */
 function deepestIn(pushes: readonly PushTimes[], from: number, to: number): number {
   const steps: { readonly at: number; readonly by: number }[] = [];
   let depth = 0;
@@ -172,10 +172,10 @@ async function readCharts(
   };
 }
 
-/** Hours change slowly, and a day of a busy account is ten thousand rows. */
+/** Milliseconds for which charts are kept, because a day may be ten thousand rows. */
 const FRESH_MS = 60_000;
 
-/** Reads them at most once a minute, however many ask. */
+/** Creates the reader of the charts, which reads once a minute at most, however many pages ask. */
 export function createCharts(
   db: Db,
   clock: Clock,

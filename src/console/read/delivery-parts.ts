@@ -1,4 +1,4 @@
-/** A delivery from inside: its rows as they are mirrored, what changed in them, and its facts. */
+/** Reads the details of a delivery: its mirrored rows, what changed in them, and its facts. */
 import { sql } from 'kysely';
 import {
   type DecisionRecord,
@@ -22,7 +22,7 @@ export interface DeliveryIds {
   readonly orderId: number;
 }
 
-/** By id or number; throws when there is none. */
+/** Ids of a delivery that is named by id or number; throws when there is none. */
 export async function deliveryIds(db: Db, named: string): Promise<DeliveryIds> {
   const orderDeliveryId = await deliveryIdOf(db, named);
   return db
@@ -35,11 +35,11 @@ export async function deliveryIds(db: Db, named: string): Promise<DeliveryIds> {
 
 type RawRow = Readonly<Record<string, unknown>>;
 
-/** Rows of the mirror; columns that hold JSON are parsed. */
+/** Mirrored rows of a delivery and its order; columns that hold JSON are parsed. */
 export interface RawDelivery {
   readonly delivery: RawRow;
   readonly delivery_lines: readonly RawRow[];
-  /** Null: it is not mirrored. */
+  /** Row of the order; null: the order is not mirrored. */
   readonly order: RawRow | null;
   readonly order_lines: readonly RawRow[];
 }
@@ -95,12 +95,12 @@ export interface DeliveryChange {
   readonly at: number;
   readonly entity: string;
   readonly op: string;
-  /** By column: before and after. */
+  /** Changed columns, each with its value before and after. */
   readonly diff: unknown;
   readonly cause: string;
 }
 
-/** Changes of the delivery and its order in the feed, the latest first. */
+/** Changes of a delivery and of its order in the change feed, the latest first. */
 export async function readChanges(
   db: Db,
   { orderDeliveryId, orderId }: DeliveryIds,
@@ -122,7 +122,7 @@ export async function readChanges(
   };
 }
 
-/** The rules in force, as the daemon decides by them. */
+/** Rule set in force, by which the daemon decides. */
 async function rulesInForce(db: Db, hash: string | undefined): Promise<RuleSet> {
   if (hash !== undefined) return storedRuleSet(db, hash);
   throw new RefusedError('rules.none', 'no rules are in force yet', {
@@ -131,14 +131,14 @@ async function rulesInForce(db: Db, hash: string | undefined): Promise<RuleSet> 
 }
 
 export interface FactView {
-  /** The path for a condition. */
+  /** Path of the fact, as a rule's condition names it. */
   readonly text: string;
-  /** Status now; null: not known. */
+  /** Present value of the fact; null: it is not known. */
   readonly value: string | null;
   readonly about: string;
 }
 
-/** Every fact that a condition may ask for, as it is now. */
+/** Reads every fact that a condition may ask for, with its present value. */
 export async function readFacts(
   deps: Pick<ConsoleDeps, 'db' | 'snapshot'>,
   named: string,
@@ -153,7 +153,7 @@ export async function readFacts(
 
 export interface NowView extends Omit<ExplainedNow, 'facts' | 'delivery'> {
   readonly status: string | null;
-  /** The latest decision once more: its facts, under the rules of then; null: none. */
+  /** Replay of the latest decision, by its stored facts and rule set; null: none. */
   readonly replay: Pick<Replay, 'decisionId' | 'at' | 'outcome' | 'differences'> | null;
 }
 

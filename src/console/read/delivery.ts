@@ -1,4 +1,4 @@
-/** A delivery with everything a person decides by, and what became of it. */
+/** Reads a delivery with everything that a person needs to decide, and what became of it. */
 import { sql } from 'kysely';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
@@ -8,7 +8,7 @@ import { decimalOf } from '../../lib/money.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import type { Db } from '../../store/store.ts';
 
-/** A line with its place in a size grid. */
+/** Line of a delivery, with style, color and size for the size grid. */
 export interface GridLine {
   readonly barcode: string | null;
   readonly style: string | null;
@@ -17,11 +17,11 @@ export interface GridLine {
   readonly size: string | null;
   readonly packed: number | null;
   readonly price: number | null;
-  /** Pieces on hand; null where the stock does not list it. */
+  /** Pieces on hand; null where the stock list does not have the variant. */
   readonly stock: number | null;
 }
 
-/** Deliveries of the account in the last 90 days. */
+/** Number of the account's deliveries in the last 90 days, by their end. */
 interface AccountHistory {
   readonly accepted: number;
   readonly rejected: number;
@@ -51,13 +51,13 @@ export interface DeliveryView {
   readonly history: AccountHistory | null;
   readonly siblings: readonly Sibling[];
   readonly note: DeliveryNote | null;
-  /** Sentences that tell which limit would have let the latest decision accept. */
+  /** Sentences on the limits that kept the latest decision from accepting. */
   readonly missedBy: readonly string[];
   readonly attempts: readonly Attempt[];
   readonly events: readonly { readonly type: string | null; readonly receivedAt: number }[];
   readonly latestDecisionId: number | null;
   readonly contentHash: string;
-  /** The push of the latest decision is under way, so nothing else can be decided now. */
+  /** Whether the latest decision's push is open, so that nothing else can be decided. */
   readonly openPush: boolean;
   readonly tracking: readonly string[];
 }
@@ -166,7 +166,7 @@ function trackingOf(text: string): string[] {
   return Array.isArray(numbers) ? numbers.map(String) : [];
 }
 
-/** Decisions of which programs hear what would have let the delivery pass. */
+/** Most decisions of a delivery for which programs are told the limits that prevented an accept. */
 const EXPLAINED_MAX = 20;
 
 /** Limits that would have let the delivery pass, for each of its latest decisions. */
@@ -178,7 +178,7 @@ export async function counterfactualsIn(
   return Object.fromEntries(await pastCounterfactuals(db, ids));
 }
 
-/** By id or number; throws when there is none. */
+/** Reads the delivery that is named by id or number; throws when there is none. */
 export async function deliveryView(db: Db, named: string, now: number): Promise<DeliveryView> {
   const id = await deliveryIdOf(db, named);
   const card = await deliveryCard(db, `id:${id}`);

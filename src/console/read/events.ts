@@ -1,4 +1,4 @@
-/** Events for pages: the list, one event with its effects, and those that never came. */
+/** Reads events for pages: the list, one event with its effects, and missed events. */
 import { isUtf8 } from 'node:buffer';
 import { listMissed, type MissedDelivery } from '../../inbox/event-coverage.ts';
 import {
@@ -15,7 +15,7 @@ import { foreignEvents } from '../../store/system-keys.ts';
 
 export interface EventPage {
   readonly rows: readonly EventRow[];
-  /** The `after` of the next page; null: this is the last one. */
+  /** Parameter `after` for the next page; null: this page is the last. */
   readonly next: string | null;
 }
 
@@ -51,9 +51,9 @@ export interface EventFigures {
   readonly lastAt: number | null;
   readonly relay: RelayFigures | null;
   readonly missed: readonly MissedDelivery[];
-  /** Events of other accounts, by their system key. */
+  /** Number of events of other accounts, by their system key. */
   readonly foreign: Readonly<Record<string, number>>;
-  /** Orders that wait to be read again. */
+  /** Number of orders that wait to be read again. */
   readonly waiting: number;
 }
 
@@ -77,7 +77,7 @@ export async function readEventFigures(db: Db, now: number): Promise<EventFigure
   };
 }
 
-/** The body as JSON where it is some, else as text, else in base64. */
+/** Body of an event: JSON where it parses, else text, else base64. */
 export function bodyOf({ body }: Pick<EventTrace, 'body'>): unknown {
   if (!isUtf8(body)) return body.toString('base64');
   const text = body.toString('utf8');

@@ -1,4 +1,4 @@
-/** The review list as an address asks for it: for pages, for programs and for the command line. */
+/** Reads the review list by an address's filter, for pages, programs and the command line. */
 import {
   listForReview,
   type ReviewFilter,
@@ -17,7 +17,10 @@ export interface ReviewList {
   readonly page: ReviewPage;
 }
 
-/** Throws ZodError where the query cannot be read. The reader of a command sees everything. */
+/**
+ * Reads one page of the review list; throws ZodError where the query is not valid. Without
+ * `reader`, as for the command line, nothing is masked.
+ */
 export async function readReviewList(
   db: Db,
   rulesShown: ReadRules,

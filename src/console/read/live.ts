@@ -1,35 +1,38 @@
-/** The few numbers that every page shows and asks for again and again. */
+/** Counts that every page shows and polls for. */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { Db } from '../../store/store.ts';
 
 export interface LiveCounts {
   readonly held: number;
-  /** Pushes that need a person. */
+  /** Number of pushes that need a person. */
   readonly attention: number;
-  /** The latest decision: another one means that a list may have changed. */
+  /** Id of the latest decision: another one means that lists may have changed. */
   readonly decisionId: number;
-  /** The latest pull that has ended; another one means that the pages of pulls may have changed. */
+  /** Id of the latest ended run: another one means that the pages of pulls may have changed. */
   readonly runId: number;
-  /** When the latest event arrived, epoch ms; null: none yet. */
+  /** Epoch ms when the latest event arrived; null: none yet. */
   readonly eventAt: number | null;
-  /** Pulls that go on. */
+  /** Runs that are under way. */
   readonly runs: readonly LiveRun[];
 }
 
-/** How far a pull has got. */
+/** Progress of a run. */
 interface LiveRun {
   readonly runId: number;
   readonly stream: string;
   readonly rows: number;
-  /** Rows of the last complete run, as an estimate; null: there was none. */
+  /** Rows of the stream's last complete run, as an estimate of the total; null: there was none. */
   readonly of: number | null;
 }
 
-/** Many pages ask at once; counting ten thousand held deliveries takes ten milliseconds. */
+/**
+ * Milliseconds for which the counts are kept: many pages ask, and counting ten thousand held
+ * deliveries takes ten milliseconds.
+ */
 const FRESH_MS = 1_000;
 
-/** Pulls that are told; more never go on at once. */
+/** Most runs whose progress is shown; more never run at once. */
 const RUNS_MAX = 12;
 
 async function runsOf(db: Db): Promise<readonly LiveRun[]> {
@@ -56,7 +59,7 @@ async function count(db: Db): Promise<LiveCounts> {
   return { ...(rows[0] ?? nothing), runs: await runsOf(db) };
 }
 
-/** Counts at most once a second, however many ask. */
+/** Creates the counter, which counts once a second at most, however many pages ask. */
 export function createLiveCounts(db: Db, clock: Clock): () => Promise<LiveCounts> {
   let known: { readonly at: number; readonly counts: Promise<LiveCounts> } | undefined;
   return () => {

@@ -1,4 +1,4 @@
-/** The first screen: healthy, fresh, what needs a person. */
+/** Reads the first screen: health, freshness, and what needs a person. */
 import { sql } from 'kysely';
 import { readStatus, type Status } from '../../ops/status.ts';
 import type { Db } from '../../store/store.ts';
@@ -7,7 +7,7 @@ interface Need {
   readonly what: string;
   readonly count: number;
   readonly newestAt: number | null;
-  /** Address of the rows. */
+  /** Address of the page that lists these things. */
   readonly href: string;
 }
 
@@ -39,7 +39,7 @@ async function underWayOf(db: Db) {
   return { count: Number(rows[0]?.count ?? 0), oldestAt: rows[0]?.oldest ?? null };
 }
 
-/** Held deliveries by the rule that holds them. */
+/** Held deliveries by the rules that hold them. */
 async function heldByRule(db: Db): Promise<Need[]> {
   const { rows } = await sql<{ rule: string; count: number; newest: number }>`
     select r.value rule, count(*) count, max(n.at) newest

@@ -1,9 +1,9 @@
-/** Texts about people that belong to rows, so that they can be masked in what quotes them. */
+/** Reads customers' private texts, so that they can be masked where other texts quote them. */
 import { tryParseJson } from '../../lib/json.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 
-/** Private members of orders, by order id. */
+/** Customers' names, comments and addresses of orders, by order id. */
 export async function privateOfOrders(
   db: Db,
   orderIds: readonly number[],
@@ -21,7 +21,7 @@ export async function privateOfOrders(
   );
 }
 
-/** Documents of pushes, by push. */
+/** Documents of pushes, by the push's id. */
 export async function documentsOf(
   db: Db,
   outboxIds: readonly number[],

@@ -1,4 +1,4 @@
-/** Pulls for pages: streams with their figures, a stream's runs, and one run in full. */
+/** Reads pulls for pages: streams with their figures, a stream's runs, and one run in full. */
 import type { Db } from '../../store/store.ts';
 import type { RunOutcome } from '../../store/tables.ts';
 import { describeDrift, driftOfStream } from '../../sync/drift.ts';
@@ -16,10 +16,10 @@ import { describeSchedule } from '../../sync/schedule.ts';
 import type { ConsoleSettings } from '../context.ts';
 
 export interface PullRow extends StreamOverview {
-  /** The schedule in words; null: it is not pulled. */
+  /** Schedule of the stream in words; null: the stream is not pulled. */
   readonly scheduleText: string | null;
   readonly figures: RunFigures;
-  /** The run that goes on; null: none. */
+  /** Run of the stream that is under way; null: none. */
   readonly running: RunOverview | null;
 }
 
@@ -48,7 +48,7 @@ export async function readPulls(
   return rows;
 }
 
-/** Rows that could not be read, by what they are. */
+/** Number of rows that could not be read, by entity. */
 export interface Quarantined {
   readonly entity: string;
   readonly rows: number;
@@ -73,7 +73,7 @@ export async function readQuarantined(db: Db): Promise<Quarantined[]> {
 
 export interface RunPage {
   readonly rows: readonly RunOverview[];
-  /** The `before` of the next page; null: this is the last one. */
+  /** Parameter `before` for the next page; null: this page is the last. */
   readonly next: string | null;
 }
 
@@ -100,7 +100,7 @@ interface SampledChange {
   readonly entity: string;
   readonly key: string;
   readonly op: string;
-  /** The changed members as JSON, each with its value before and after. */
+  /** Changed members as JSON, each with its value before and after. */
   readonly diff: string;
 }
 
@@ -113,17 +113,17 @@ interface UnreadRow {
 
 export interface RunView {
   readonly run: RunOverview;
-  /** Rows of the stream's last complete run, as an estimate; null: there was none. */
+  /** Rows of the stream's last complete run, as an estimate of the total; null: there was none. */
   readonly rowsBefore: number | null;
-  /** Why the run was put off; null: it was not. */
+  /** Error because of which the run was put off; null: it was not. */
   readonly lastError: string | null;
-  /** Sentences about members that the contract does not know. */
+  /** Sentences about members that the service sends and Selvedge does not know. */
   readonly drift: readonly string[];
   readonly accepted: AcceptedCounts | null;
-  /** Rows of the run that could not be read. */
+  /** Rows of the run that could not be read, with the reasons. */
   readonly unread: readonly UnreadRow[];
   readonly changes: readonly SampledChange[];
-  /** The run has something that a person may release. */
+  /** Whether the run has held something back that a person may release. */
   readonly isWaiting: boolean;
 }
 
@@ -136,7 +136,7 @@ async function changesOf(db: Db, run: RunOverview): Promise<SampledChange[]> {
     .select(['feed_from', 'feed_to'])
     .where('run_id', '=', run.runId)
     .executeTakeFirstOrThrow();
-  // Runs that began after its end bound the search in a feed of millions.
+  // Runs that began after this one ended bound the search in a change feed of millions of rows.
   const later = await db
     .selectFrom('sync_run')
     .select((eb) => eb.fn.min('feed_from').as('from'))
@@ -166,7 +166,7 @@ async function unreadOf(db: Db, runId: number): Promise<UnreadRow[]> {
   return rows;
 }
 
-/** Undefined: there is no such run. */
+/** Reads a run with its details; undefined: there is no such run. */
 export async function readRunView(db: Db, runId: number): Promise<RunView | undefined> {
   const run = await readRun(db, runId);
   if (!run) return undefined;

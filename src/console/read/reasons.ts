@@ -1,4 +1,4 @@
-/** The reasons that somebody gave last, to choose from. */
+/** Reads the reasons that a person gave last for decisions, to choose from. */
 import type { Db } from '../../store/store.ts';
 
 const REASONS = 5;

@@ -1,4 +1,4 @@
-/** Reports for pages: those there are, with their schedules, and the values for one. */
+/** Reads reports for pages: all of them with their schedules, and the parameters of one. */
 
 import type { Clock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
@@ -9,15 +9,15 @@ import { readSchedule, type ScheduleResult } from '../../report/schedules/state.
 import type { Db } from '../../store/store.ts';
 import { RefusedHere, type ReportSettings } from '../context.ts';
 
-/** A report that is made by the clock, with its last result. */
+/** Schedule of a report, with the result of its last try. */
 export interface ScheduleRow {
   readonly name: string;
   readonly report: string;
   readonly every: string;
   readonly format: string;
-  /** Epoch milliseconds; null: no time is known. */
+  /** Epoch ms when the report is due next; null: no such time is known. */
   readonly nextAt: number | null;
-  /** When the failed one is tried again; null: it is not. */
+  /** Epoch ms when a failed report is tried again; null: it is not. */
   readonly retryAt: number | null;
   readonly last: ScheduleResult | null;
 }
@@ -32,7 +32,7 @@ export interface ReportRow {
 
 export interface ReportList {
   readonly reports: readonly ReportRow[];
-  /** Files that are no reports, with what is wrong. */
+  /** Files of the reports' folder that are no valid reports, each with its error. */
   readonly wrong: readonly { readonly name: string; readonly message: string }[];
 }
 
@@ -73,14 +73,14 @@ export async function readReportList(
   };
 }
 
-/** The report by name, with a name in messages that tells nothing of the host. */
+/** Finds a report; its `file` has no folder, so that messages hide the host's paths. */
 export function namedReport({ directory }: ReportSettings, name: string): Report {
   return { ...findReport(directory, name), file: `${name}.sql` };
 }
 
 /**
- * Values of the report's parameters, of which empty ones are as not given.
- * @throws RefusedHere 400, which names what is missing or wrong
+ * Values of the report's parameters; empty ones count as not given. @throws RefusedHere with status
+ * 400, which names what is missing or wrong
  */
 export function valuesOf(
   report: Report,
@@ -100,7 +100,7 @@ export function valuesOf(
   }
 }
 
-/** Parameters that somebody must still fill in. */
+/** Names of the parameters that still need a value. */
 export function missingOf(
   { params }: Report,
   given: Readonly<Record<string, string>>,

@@ -1,4 +1,4 @@
-/** Rules in force as pages show them: what they are, how they did, whether they may act. */
+/** Reads the rules in force for pages: texts and figures, and whether rejects are armed. */
 import { sql } from 'kysely';
 import { type Match, seenCount, unseenMatches } from '../../decisions/reject/matches.ts';
 import { type RejectOverview, rejectOverview } from '../../decisions/review/overview.ts';
@@ -15,7 +15,7 @@ interface Armed {
   readonly actor: string;
   readonly reason: string;
   readonly expiresAt: number;
-  /** False: it was armed in another text and only watches. */
+  /** Whether the arming covers the rule's present text; if not, the rule only watches. */
   readonly inForce: boolean;
 }
 
@@ -23,16 +23,16 @@ export interface RuleRow {
   readonly id: string;
   readonly title: string;
   readonly action: Rule['action'];
-  /** The weaker one of the rule's mode and that of the set. */
+  /** Mode in effect: the weaker one of the rule's and the rule set's. */
   readonly mode: Rule['mode'];
   readonly owner: string | null;
   readonly file: string;
   readonly line: number;
-  /** Null: not a reject rule, or not armed. */
+  /** Arming of the rule; null: it is no reject rule, or not armed. */
   readonly armed: Armed | null;
-  /** Rejects of it that wait. */
+  /** Number of the rule's rejects that wait out their grace. */
   readonly waiting: number;
-  /** Null: they are not counted yet. */
+  /** Figures of the rule; null: they are not counted yet. */
   readonly figures: Omit<RuleFigures, 'id'> | null;
 }
 
@@ -74,7 +74,7 @@ export function ruleRows(
   return ruleSet.rules.map((rule) => ruleRow(rule, ruleSet, rejects, figures));
 }
 
-/** A decision that a rule made or matched. */
+/** Decision that a rule took part in, with its delivery. */
 interface DecidedByRule {
   readonly decisionId: number;
   readonly orderDeliveryId: number;
@@ -87,7 +87,7 @@ interface DecidedByRule {
 const MONTH_MS = 30 * 86_400_000;
 const DECIDED_MAX = 10;
 
-/** The latest decisions of 30 days that this rule made. */
+/** Latest decisions of the last 30 days that this rule took part in. */
 async function decidedBy(db: Db, id: string, now: number): Promise<readonly DecidedByRule[]> {
   const { rows } = await sql<DecidedByRule>`select n.decision_id "decisionId",
       n.order_delivery_id "orderDeliveryId",
@@ -101,9 +101,9 @@ async function decidedBy(db: Db, id: string, now: number): Promise<readonly Deci
   return rows;
 }
 
-/** A text that a rule had, and since when. */
+/** Text that the rule had, with the time since when. */
 export interface RuleVersion {
-  /** The first rule set with it. */
+  /** Hash of the first rule set with this text. */
   readonly hash: string;
   readonly since: number;
   readonly lines: readonly string[];
@@ -112,7 +112,7 @@ export interface RuleVersion {
 const SETS_MAX = 40;
 const VERSIONS_MAX = 12;
 
-/** Texts of the rule in the latest rule sets, the newest first. */
+/** Texts that the rule had in the latest rule sets, the newest first. */
 async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
   const sets = await db
     .selectFrom('rule_set')
@@ -135,9 +135,9 @@ async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
 
 export interface Comparison {
   readonly version: RuleVersion;
-  /** Differences of now against then, in effect; empty: the same. */
+  /** Differences in effect between the present text and that one; empty: none. */
   readonly differences: RuleSetDiff['changed'][number]['differences'];
-  /** Why it cannot be compared. */
+  /** Error because of which the texts cannot be compared; null: they were. */
   readonly problem: string | null;
 }
 
@@ -152,21 +152,21 @@ async function compare(
     const differences = diff.changed.find((one) => one.id === id)?.differences ?? [];
     return { version, differences, problem: null };
   } catch (thrown) {
-    // Rules of another version of the program.
+    // The stored rules may be of another version of the program.
     if (!(thrown instanceof SelvedgeError)) throw thrown;
     return { version, differences: [], problem: thrown.message };
   }
 }
 
 export interface MatchesView {
-  /** Matches that nobody has looked at yet, the newest first. */
+  /** Matches of the rule that nobody has looked at yet, the newest first. */
   readonly unseen: readonly Match[];
   readonly seen: number;
-  /** How many arming asks for. */
+  /** Number of matches that somebody must have looked at before the rule can be armed. */
   readonly needed: number;
 }
 
-/** Matches of exactly the present text of a reject rule, and what is private in them. */
+/** Matches of exactly the present text of a reject rule: those not looked at, and how many are. */
 export async function readMatches(
   db: Db,
   rule: Rule,
@@ -180,7 +180,7 @@ export async function readMatches(
   };
 }
 
-/** Private members of the orders of these deliveries. */
+/** Customers' names, comments and addresses of the orders of these deliveries. */
 export async function privateOfDeliveries(
   db: Db,
   deliveries: readonly number[],
@@ -202,7 +202,7 @@ export interface RuleView {
   readonly row: RuleRow;
   readonly text: RuleText | undefined;
   readonly decided: readonly DecidedByRule[];
-  /** Null: not a reject rule. */
+  /** Matches of the rule; null: it is no reject rule. */
   readonly matches: MatchesView | null;
   readonly versions: readonly RuleVersion[];
   readonly comparison: Comparison | null;
@@ -211,7 +211,7 @@ export interface RuleView {
 
 const MATCHES_SHOWN = 10;
 
-/** @param wanted hash of the rule set to compare with */
+/** Reads a rule for its page. @param about.wanted hash of the rule set to compare with */
 export async function readRule(
   db: Db,
   {

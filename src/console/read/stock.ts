@@ -1,4 +1,4 @@
-/** Stock for pages: styles to choose from, and one style by colour and size, now and before. */
+/** Reads stock for pages: styles to choose from, and one style by colour and size. */
 import { type RawBuilder, sql } from 'kysely';
 import { RefusedError } from '../../lib/errors.ts';
 import { sortSizes } from '../../lib/sizes.ts';
@@ -10,19 +10,19 @@ export interface StyleRow {
   readonly style: string;
   readonly styleName: string | null;
   readonly brand: string | null;
-  /** Colors and variants in the stock list; 0: it does not list the style. */
+  /** Number of colors of the style in the stock list; 0: the list does not have it. */
   readonly colors: number;
   readonly variants: number;
-  /** Variants with more than 0 pieces. */
+  /** Number of variants with more than 0 pieces. */
   readonly inStock: number;
   readonly pieces: number;
-  /** Variants with fewer than 0 pieces. */
+  /** Number of variants with fewer than 0 pieces. */
   readonly below: number;
 }
 
 export interface StylePage {
   readonly rows: readonly StyleRow[];
-  /** The `after` of the next page; null: this is the last one. */
+  /** Parameter `after` for the next page; null: this page is the last. */
   readonly next: string | null;
 }
 
@@ -32,20 +32,23 @@ export interface StyleFilter {
   readonly limit: number;
 }
 
-/** The number of the next style in either list, by their indices: variants are never counted. */
+/**
+ * SQL for the next style number in the stock or the season variants. It costs one look into an
+ * index, however many variants a style has.
+ */
 function nextStyle(after: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`(select min(n) from (
     select min(style_no) n from stock_variant_row where style_no > ${after}
     union all select min(style_no) from season_variant_row where style_no > ${after}))`;
 }
 
-/** A text anywhere in a column; `%` and `_` are letters like others. */
+/** SQL condition that a column contains a text; `%` and `_` stand for themselves. */
 function has(column: string, q: string): RawBuilder<boolean> {
   const text = `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`;
   return sql`${sql.ref(column)} like ${text} escape '\\'`;
 }
 
-/** Styles whose number, name or brand has the text, or that have this barcode. */
+/** SQL condition for styles with the text in number, name or brand, or with this barcode. */
 function searched(q: string): RawBuilder<boolean> {
   return sql`(${has('s.no', q)} or exists (
       select 1 from (
@@ -60,7 +63,7 @@ function searched(q: string): RawBuilder<boolean> {
       union all select style_no from season_variant_row where barcode = ${q}))`;
 }
 
-/** Columns of the first row of a style that has them. */
+/** SQL for a name or brand of a style, from any of its rows that has one. */
 function anyOf(column: 'style_name' | 'brand_name'): RawBuilder<string | null> {
   const of = sql.ref(column);
   return sql`coalesce(
@@ -68,7 +71,7 @@ function anyOf(column: 'style_name' | 'brand_name'): RawBuilder<string | null> {
     (select v.${of} from season_variant_row v where v.style_no = f.no and v.${of} <> '' limit 1))`;
 }
 
-/** Styles of both lists by number. */
+/** Reads a page of the styles in the lists of stock and seasons, by number. */
 export async function readStyles(db: Db, { q, after, limit }: StyleFilter): Promise<StylePage> {
   const first = nextStyle(sql`${after ?? ''}`);
   const fits = q === undefined ? sql`1` : searched(q);
@@ -89,20 +92,20 @@ export async function readStyles(db: Db, { q, after, limit }: StyleFilter): Prom
   return { rows: shown, next: rows.length > limit ? (shown.at(-1)?.style ?? null) : null };
 }
 
-/** A size of a color; null where nothing is known of it. */
+/** Stock of one variant, by color and size; null where a number is not known. */
 export interface StockCell {
   readonly barcode: string;
   readonly color: string | null;
   readonly colorCode: string | null;
   readonly size: string | null;
   readonly onHand: number | null;
-  /** Packed and not shipped. */
+  /** Pieces packed and not yet shipped. */
   readonly packed: number | null;
-  /** On hand, less what is packed. */
+  /** Pieces on hand that are not packed. */
   readonly free: number | null;
   /** Pieces that open orders without a season still want. */
   readonly toPack: number | null;
-  /** Share of these that is free, 0 to 100; null: nothing is wanted. */
+  /** Percentage of these wanted pieces that is free, 0 to 100; null: nothing is wanted. */
   readonly coverPercent: number | null;
 }
 
@@ -110,11 +113,11 @@ export interface StyleStock {
   readonly style: string;
   readonly styleName: string | null;
   readonly brand: string | null;
-  /** Epoch milliseconds of a time of the past; null: now. */
+  /** Epoch ms of the past time that is shown; null: now. */
   readonly asOf: number | null;
-  /** In the order of colors and sizes. */
+  /** Cells of the style, ordered by color and size. */
   readonly cells: readonly StockCell[];
-  /** Sizes of the cells in their order. */
+  /** Sizes of the cells, in order. */
   readonly sizes: readonly string[];
 }
 
@@ -142,7 +145,7 @@ function coverOf(free: number | null, toPack: number): number | null {
   return Math.round((100 * Math.min(toPack, Math.max(0, free))) / toPack);
 }
 
-/** Sizes by their ranks; those that have none yet, by their names. */
+/** Sizes in the order of their ranks; those without a rank follow, by name. */
 async function orderedSizes(db: Db, cells: readonly StockCell[]): Promise<string[]> {
   const sizes = [...new Set(cells.map(sizeOf))];
   const { rows } = await sql<{ size: string }>`select r.size from json_each(${JSON.stringify(
@@ -165,7 +168,7 @@ function inOrder(cells: readonly StockCell[], sizes: readonly string[]): StockCe
   );
 }
 
-/** Rows of the list as they are now; a style that only seasons have, has none. */
+/** Rows of a style in the stock list as it is now; none for a style that only seasons have. */
 async function cellsNow(db: Db, style: string): Promise<readonly AtsRow[]> {
   const { rows } = await sql<AtsRow>`select barcode, style_name, brand_name, color_code, color_name,
       size, quantity, packed, to_pack,
@@ -188,7 +191,7 @@ function textOf(value: SqlRow[string] | undefined): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-/** None of a style that only seasons have. */
+/** Variants of a style that the stock list has had; none for a style that only seasons have. */
 async function listedOnce(db: Db, style: string, at: number) {
   try {
     return await readStockVariants(db, style, at);
@@ -198,7 +201,10 @@ async function listedOnce(db: Db, style: string, at: number) {
   }
 }
 
-/** The list had it then; nothing is kept of what was packed and ordered. */
+/**
+ * Cells of a style at a past time. Only pieces on hand are known: no history is kept of what was
+ * packed and wanted.
+ */
 async function cellsAsOf(db: Db, style: string, at: number): Promise<StockCell[]> {
   const variants = await listedOnce(db, style, at);
   return variants.flatMap((variant) => {
@@ -222,7 +228,7 @@ interface StyleNames {
   readonly brand_name: string | null;
 }
 
-/** The style of this number, or that of a barcode; undefined: neither list has it. */
+/** Finds a style by its number, or by a barcode; undefined: neither list has it. */
 export async function findStyle(db: Db, named: string): Promise<StyleNames | undefined> {
   const { rows } = await sql<StyleNames>`
     select style_no style, max(nullif(style_name, '')) style_name,
@@ -242,7 +248,7 @@ export async function findStyle(db: Db, named: string): Promise<StyleNames | und
 }
 
 /**
- * The style by color and size, now or at the time `asOf`.
+ * Stock of a style by color and size, now or at the time `asOf`.
  * @throws RefusedError `stock.too_early`, `stock.too_late`
  */
 export async function readStyleStock(
@@ -260,7 +266,7 @@ export async function readStyleStock(
   return { style, styleName, brand, asOf: asOf ?? null, cells: inOrder(cells, sizes), sizes };
 }
 
-/** Pieces of the style that can be ordered ahead, by season and window. */
+/** Pieces of a style that can be ordered ahead, for one season and delivery window. */
 export interface SeasonLeft {
   readonly season: string;
   readonly window: string | null;
@@ -277,13 +283,13 @@ export async function readSeasonsOf(db: Db, style: string): Promise<SeasonLeft[]
   return rows;
 }
 
-/** A line of an open order that still wants pieces of the style. */
+/** Line of an open order that still wants pieces of the style. */
 export interface WantedLine {
   readonly orderId: number;
   readonly orderNo: string | null;
   readonly reference: string | null;
   readonly accountNo: string | null;
-  /** Name of the customer. */
+  /** Name of the customer who ordered. */
   readonly company: string | null;
   readonly country: string | null;
   readonly season: string | null;
@@ -318,7 +324,7 @@ export async function readWanted(db: Db, style: string, limit: number): Promise<
   return rows;
 }
 
-/** Pieces of a size at the end of a day. */
+/** Pieces of a color and size at the end of a day. */
 interface StockDay {
   readonly day: string;
   readonly color: string | null;
@@ -328,9 +334,9 @@ interface StockDay {
 
 export interface StockHistory {
   readonly rows: readonly StockDay[];
-  /** Every day (UTC) from the first of the rows to today. */
+  /** All days (UTC) from that of the first row to today. */
   readonly days: readonly string[];
-  /** Days of which the rows tell everything: on the others it was as on the day before. */
+  /** Days on which the mirror changed, with complete rows; others are as the day before. */
   readonly told: ReadonlySet<string>;
 }
 
@@ -341,7 +347,7 @@ function dayOf(at: number): string {
   return new Date(at).toISOString().slice(0, 10);
 }
 
-/** The style at the end of the last 90 days, as far as the change feed is kept. */
+/** Stock of a style at the end of each of 90 days, as far as the change feed reaches back. */
 export async function readStockHistory(db: Db, style: string, now: number): Promise<StockHistory> {
   const since = dayOf(now - (HISTORY_DAYS - 1) * DAY_MS);
   const { rows } = await sql<StockDay>`

@@ -1,4 +1,4 @@
-/** The host and the installation for pages: files, disk, backups, the loop, people and settings. */
+/** Reads host and installation for pages: files, disk, backups, delays of the event loop. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -10,7 +10,10 @@ import type { Db } from '../../store/store.ts';
 import type { Machine } from '../context.ts';
 
 export interface LoopDelay {
-  /** Middle and longest answer of the daemon's loop in the last five minutes, ms. */
+  /**
+   * Median of the times that the daemon's event loop took to answer a beat in the last five
+   * minutes, in ms; longestMs: the longest.
+   */
   readonly medianMs: number | null;
   readonly longestMs: number | null;
   readonly beats: number;
@@ -31,15 +34,15 @@ interface BackupRow {
   readonly schema: number;
   readonly bytes: number;
   readonly program: string;
-  /** The clock was ahead: nobody knows how new it is. */
+  /** Whether the backup has a date in the future, so that its age is not known. */
   readonly isAhead: boolean;
 }
 
 export interface BackupList {
   readonly rows: readonly BackupRow[];
-  /** In the same folder, of other databases. */
+  /** Number of backups of other databases in the same folder. */
   readonly others: number;
-  /** Why none can be shown; null: nothing is wrong. */
+  /** Error because of which backups cannot be listed; null: none. */
   readonly problem: string | null;
 }
 
@@ -66,13 +69,13 @@ export function readBackups(machine: Machine, now: number): BackupList {
 
 export interface Storage {
   readonly mirrorBytes: number;
-  /** The write-ahead log; a reader that stays lets it grow. */
+  /** Bytes of the write-ahead log; a reader that stays lets it grow. */
   readonly logBytes: number;
   readonly exchangeBytes: number;
-  /** In the database and not used: later rows take it. */
+  /** Bytes of free pages inside of the database, which later rows will use. */
   readonly unusedBytes: number;
   readonly freeBytes: number;
-  /** Work that rests for want of space; null: none. */
+  /** Work that is stopped because the disk is nearly full; null: none. */
   readonly resting: string | null;
   readonly schema: number;
 }
@@ -106,12 +109,12 @@ export async function readStorage(db: Db, { dataDir, store, exchange }: Machine)
 
 interface DaemonState {
   readonly running: boolean;
-  /** Host and process; null: no daemon has ever run. */
+  /** Host and process of the daemon that has or had the lease; null: no daemon has ever run. */
   readonly holder: string | null;
   readonly since: number | null;
 }
 
-/** By its lease, which a daemon that can write renews again and again. */
+/** State of the daemon, by its lease, which a daemon that can write renews again and again. */
 export async function readDaemon(db: Db, now: number): Promise<DaemonState> {
   const lease = await db
     .selectFrom('lease')

@@ -1,4 +1,4 @@
-/** Rows of a report for a session that may not see who a customer is. */
+/** Masks the rows of a report for a session that may not see who a customer is. */
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Cell } from '../../report/query.ts';
@@ -6,10 +6,10 @@ import type { Report } from '../../report/report-file.ts';
 import type { Rows } from '../../report/table.ts';
 import { MASK, maskPrivate } from '../mask.ts';
 
-/** Columns of the mirror that hold private texts alone. */
+/** Columns of the mirror that hold nothing but private texts. */
 const PRIVATE_WORDS = ['company', 'comment', 'shipping_address', 'address', 'email', 'phone'];
 
-/** Columns with words of rules, people and the service, which may quote any of those. */
+/** Columns with free text, which may quote private texts and is therefore blanked. */
 const FREE = new Set([
   ...['reason', 'note', 'detail', 'message', 'error', 'last_error', 'answer', 'says', 'text'],
   ...['facts', 'body', 'diff', 'extra', 'evidence', 'blocked_reason', 'comment'],
@@ -22,7 +22,8 @@ function memberName(column: string): string {
 }
 
 /**
- * A private column must keep its name, by which it is masked.
+ * Refuses a report that reads a private column under another name, because masking goes by the
+ * names.
  * @throws RefusedError `report.private`
  */
 function requireNamed({ sql, file }: Report, columns: readonly string[]): void {
@@ -48,12 +49,12 @@ function maskedCell(column: string, cell: Cell): Cell {
   return parsed === undefined ? cell : JSON.stringify(maskPrivate(parsed));
 }
 
-/** The same rows without names and addresses; refuses a report that hides what it shows. */
+/** Masks names and addresses in a report's rows; refuses renamed private columns. */
 export function maskRows(report: Report, { columns, rows }: Rows): Rows {
   requireNamed(report, columns);
   const names = columns.map(memberName);
   const masked = (row: readonly Cell[]): Cell[] => {
-    // Objects of one member each: two columns may have the same name.
+    // Each cell becomes an object of its own, because two columns may have the same name.
     const cells = names.map((name, index) => ({
       [name]: maskedCell(columns[index] ?? '', row[index] ?? null),
     }));

@@ -1,4 +1,4 @@
-/** The process that makes a report for the console (runs.ts starts it): the job on stdin. */
+/** Main program of the process that makes a report for the console (runs.ts starts it). */
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
@@ -20,7 +20,7 @@ async function make({ order, format, isMasked }: ConsoleJob): Promise<Outcome> {
     isMasked ? maskRows(report, given) : given,
   );
   const { table, at } = document;
-  // Without a chart nobody needs the rows as they were.
+  // Only the chart needs the rows as the SELECT returned them.
   const given = report.chart ? document.given : { columns: [], rows: [] };
   const content =
     format === 'page' ? JSON.stringify({ table, given, at }) : await makeFile(document, format);
@@ -28,9 +28,9 @@ async function make({ order, format, isMasked }: ConsoleJob): Promise<Outcome> {
   return { rows: table.rows.length, about: describeRun(document), notes: [...table.notes] };
 }
 
-// The daemon goes first.
+// Gives the daemon precedence on the processor.
 setPriority(constants.priority.PRIORITY_LOW);
-// From runs.ts beside it, which has the same type.
+// The input comes from runs.ts in the same type, so it is not checked.
 const job: ConsoleJob = JSON.parse(await text(process.stdin));
 const outcome = await make(job).catch(
   (thrown: unknown): Outcome => ({ failed: toError(thrown).message }),

@@ -1,6 +1,7 @@
 /**
- * Makes reports for the console in processes of their own, with the limits of a scheduled one: the
- * console's thread neither reads their rows nor writes workbooks, and goes on meanwhile.
+ * Makes reports for the console in processes of their own, with the limits of scheduled reports:
+ * the console's thread neither reads their rows nor writes workbooks, and stays free for other
+ * pages.
  */
 
 import { z } from 'zod';
@@ -11,21 +12,21 @@ import type { Order } from '../../report/make.ts';
 import { COLUMN_KINDS } from '../../report/report-head.ts';
 import { type Made, makeInProcess } from '../../report/schedules/make-process.ts';
 
-/** `page` is what a page of the console shows: the table, and the rows of its chart. */
+/** Formats that the console makes; `page`: table and chart rows of a console page. */
 export type ConsoleFormat = Extract<Format, 'csv' | 'json' | 'xlsx' | 'html'> | 'page';
 
 export interface ConsoleJob {
   readonly order: Order;
   readonly format: ConsoleFormat;
   readonly target: null;
-  /** Names and addresses are masked before anything is made of the rows. */
+  /** Whether names and addresses are masked before anything is made of the rows. */
   readonly isMasked: boolean;
 }
 
 const cell = z.union([z.string(), z.number(), z.null()]);
 const rows = z.array(z.array(cell));
 
-/** Content of the format `page`. */
+/** Schema of the content in the format `page`. */
 export const pageContent = z.object({
   table: z.object({
     columns: z.array(
@@ -39,14 +40,14 @@ export const pageContent = z.object({
   at: z.number(),
 });
 
-/** Each takes a core and up to a gigabyte. */
+/** Most reports that are made at once, because each takes a core and up to a gigabyte. */
 const RUNS_MAX = 2;
 const PROGRAM = programUrl(import.meta.url, 'report-main');
 
 export interface ReportRuns {
-  /** Throws RetryLaterError while others run, and what the report says of itself. */
+  /** Makes a report. Throws RetryLaterError while too many run, or the report's error. */
   make(job: ConsoleJob, signal: AbortSignal): Promise<Made>;
-  /** Ends what runs. */
+  /** Ends all reports that are being made. */
   end(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Acts of people: forms, and the same with JSON for programs. A form leads back to its page
- * (303) with what was done; JSON answers with the result.
+ * Routes for acts of people, as forms, and as JSON for programs. A form returns to its page (303)
+ * with a confirmation; JSON is answered with the result.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -43,7 +43,10 @@ const DONE = {
   reject: 'rejected',
 } as const;
 
-/** A bulk act of a form: its filter is in fields named `filter.…`. */
+/**
+ * Body of an act on many deliveries, in the form that programs send: a form has its filter in
+ * fields named `filter.…`.
+ */
 function bulkBody(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || !('digest' in body)) return body;
   const fields = Object.entries(body);
@@ -55,13 +58,13 @@ function bulkBody(body: unknown): unknown {
   return { ...rest, select: { filter: Object.fromEntries(filter), expect } };
 }
 
-/** How a route hears who asks, has the daemon act, and answers. */
+/** Functions that routes of acts share: who asks, and having the daemon act. */
 export interface Acting {
   askerOf(request: FastifyRequest): Asker;
   act(request: FastifyRequest, wish: Wish): Promise<unknown>;
 }
 
-/** A form leads back, a program gets the value. */
+/** Answers an act: a form is redirected to `back`, a program gets the result as JSON. */
 export function answer(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -106,7 +109,7 @@ function installDeliveryActs(app: FastifyInstance, { act }: Acting): void {
   });
 }
 
-/** The result of a bulk act, in a line. */
+/** Result of an act on many deliveries, in one line. */
 function bulkText(value: unknown, action: keyof typeof DONE): string {
   const all = answers.parse(value).answers;
   const failed = all.filter(({ ok }) => !ok);

@@ -1,4 +1,4 @@
-/** Parts of a delivery with their twins: mirrored rows, changes, facts, and the rules now. */
+/** Routes for a delivery's details and twins: mirrored rows, changes, facts, the rules now. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { changesPage, factsPage, nowPage, rawPage } from '../pages/delivery-parts.ts';
@@ -31,7 +31,7 @@ async function idsOf({ deps }: PageContext, request: FastifyRequest): Promise<Na
   return [ids, `id:${ids.orderDeliveryId}`];
 }
 
-/** Masks what is private of the order wherever it is quoted. */
+/** Masks private texts of the order in a value, unless the session may see them. */
 async function masked<T>(
   { deps }: PageContext,
   request: FastifyRequest,

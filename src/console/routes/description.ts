@@ -1,10 +1,10 @@
-/** `/openapi.json`: the description of the console, for those who may read it. */
+/** Route `/openapi.json`: the description of the console, for signed-in people and programs. */
 import type { FastifyInstance } from 'fastify';
 
 export function installDescription(app: FastifyInstance): void {
   let text: string | undefined;
   app.get('/openapi.json', async (_request, reply) => {
-    // Loaded when somebody asks: it costs more than a start.
+    // Loads the description at the first request, because it would make each start slower.
     if (text === undefined) {
       const { consoleDocument } = await import('../openapi/document.ts');
       text = JSON.stringify(consoleDocument());

@@ -1,4 +1,4 @@
-/** Events with their twins, their replay, and the way into the portal of the relay. */
+/** Routes for events with their twins, for a replay, and for the relay's portal. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ import { idParams, maskedForOrders, type PageContext, parametersOf } from './pag
 export const eventsQuery = z.object({
   type: optionalText,
   order: optionalOr(z.coerce.number().int().min(1)),
-  /** ISO 8601. */
+  /** Time (ISO 8601) from which events must have arrived. */
   since: optionalOr(z.iso.datetime({ offset: true })),
   after: z.string().max(500).optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
@@ -57,7 +57,7 @@ function eventsTable(rows: readonly EventRow[]): Table {
   };
 }
 
-/** Undefined: the daemon does not answer. */
+/** Counters of the event listener, from the daemon; undefined: its answer has none. */
 async function countsOf({ deps }: PageContext): Promise<InboxCounts | undefined> {
   return inboxCounts.safeParse(await askFor(deps, { ask: 'inbox' })).data;
 }
@@ -68,7 +68,7 @@ function pageOf({ deps }: PageContext, request: FastifyRequest) {
   return readEventPage(deps.db, { ...query, orderId: order, since: from });
 }
 
-/** The event as this session may see it. */
+/** An event with its effects; its body is masked unless the session may see names and addresses. */
 async function traceFor({ deps }: PageContext, request: FastifyRequest, name: string) {
   const trace = await traceEvent(deps.db, name);
   if (!trace) {
@@ -101,7 +101,7 @@ async function showEvent(context: PageContext, request: FastifyRequest, reply: F
   );
 }
 
-/** The selection of a replay's address; a number of hours becomes a point in time. */
+/** Selection of events in a replay's address; a number of hours becomes a point in time. */
 function selectionIn(
   request: FastifyRequest,
   now: number,

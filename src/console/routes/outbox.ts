@@ -1,4 +1,4 @@
-/** Pushes on their way to the service, with their twins. */
+/** Routes for pushes to the service, with their twins. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ export const outboxQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(100),
 });
 
-/** The rows as this session may see them. */
+/** Rows of pushes, masked unless the session may see names and addresses. */
 async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly OutboxRow[]) {
   if (seesAddresses) return rows;
   const documents = await documentsOf(

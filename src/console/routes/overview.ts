@@ -1,4 +1,4 @@
-/** The first screen and its twins. */
+/** Routes for the first screen with its twins, and for the live counts. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LIVE_PATH } from '../context.ts';

@@ -1,4 +1,4 @@
-/** Parts that every page needs beside its own rows: the frame, the zone, the rules, the person. */
+/** Context that all pages need beside their own rows: frame, time zone, rules and person. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
@@ -20,7 +20,7 @@ const SILENT_MS = 30_000;
 
 export const idParams = z.object({ id: z.string().min(1).max(100) });
 
-/** The filter of a page's address, without what was just done. */
+/** Query parameters of a page without empty ones, and without the confirmation of the last act. */
 export function parametersOf(request: FastifyRequest): URLSearchParams {
   const at = request.url.indexOf('?');
   const query = new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1));
@@ -28,12 +28,15 @@ export function parametersOf(request: FastifyRequest): URLSearchParams {
   return query;
 }
 
-/** Masks what is private, for a session that may not see it. */
+/** Masks a value's private texts, unless the session may see them. */
 export function maskedFor<T>(request: FastifyRequest, value: T): T {
   return signedIn(request).seesAddresses ? value : maskPrivate(value);
 }
 
-/** The same for what is about orders: their private texts are masked wherever it quotes them. */
+/**
+ * Masks a value about orders, unless the session may see names and addresses: the orders' private
+ * texts are masked wherever the value quotes them.
+ */
 export async function maskedForOrders<T>(
   request: FastifyRequest,
   db: Db,
@@ -47,7 +50,7 @@ export async function maskedForOrders<T>(
 interface PageHead {
   readonly title: string;
   readonly tab: Tab;
-  /** Command that shows the same. */
+  /** Command line that shows the same as the page. */
   readonly cli: string;
 }
 
@@ -63,9 +66,9 @@ export interface PageContext {
     body: Html,
   ): Promise<FastifyReply>;
   readerOf(request: FastifyRequest): Promise<Reader>;
-  /** With the pauses as this session may see them. */
+  /** Reader with the active pauses, masked as far as the session requires. */
   pauseReaderOf(request: FastifyRequest): Promise<PauseReader>;
-  /** `back` is where the forms of a card lead. */
+  /** Context of a delivery's card; `back` is the address to which its forms return. */
   cardContext(request: FastifyRequest, back: string): Promise<CardContext>;
 }
 

@@ -1,4 +1,4 @@
-/** The pages for people, each with its twins for programs: `/x`, `/x.json`, `/x.csv`. */
+/** Installs the pages for people, each with its twins for programs: `/x`, `/x.json`, `/x.csv`. */
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';

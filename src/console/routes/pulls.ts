@@ -1,4 +1,4 @@
-/** Pulls with their twins, and what people may do to them. */
+/** Routes for pulls with their twins, and for what people may do to them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
@@ -32,7 +32,7 @@ export const runsQuery = z.object({
   limit: z.coerce.number().int().min(1).max(100).default(50),
 });
 
-/** Runs below the table of streams. */
+/** Number of latest runs shown below the table of streams. */
 const LATEST = 20;
 
 const preview = z.object({
@@ -85,7 +85,10 @@ function pullsJson(rows: readonly PullRow[]): unknown {
   );
 }
 
-/** The run as this session may see it; changed members of customers' rows may be private. */
+/**
+ * A run with its details, masked unless the session may see names and addresses: changed members of
+ * customers' rows may be private.
+ */
 async function viewOf(
   { deps }: PageContext,
   request: FastifyRequest,

@@ -1,4 +1,4 @@
-/** Reports, made in a process of their own, with their twins and files. */
+/** Routes for reports, which are made in processes of their own, with their twins and files. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -26,7 +26,7 @@ import {
 import { csvQuery, isoTimes, localeOf, sendCsv } from '../show.ts';
 import { type PageContext, parametersOf } from './page-context.ts';
 
-/** Rows of a page; files have more. */
+/** Most rows of a report on a page; FILE_ROWS: in a file. */
 const PAGE_ROWS = 1_000;
 const FILE_ROWS = 10_000;
 const TIME_MS_MAX = 30_000;
@@ -35,13 +35,16 @@ const reportParams = z.object({ id: z.string().min(1).max(100) });
 
 interface Asked {
   readonly report: Report;
-  /** Values as they were given, by parameter. */
+  /** Values that the person gave, by the parameters' names. */
   readonly given: Readonly<Record<string, string>>;
 }
 
 type Runs = PageContext & { readonly runs: ReportRuns };
 
-/** Members of the address that begin so are the report's own: no name of ours is in their way. */
+/**
+ * Values of the report's parameters in the query. A prefix sets them apart, so that a parameter may
+ * have the name of another query parameter.
+ */
 function givenIn(query: URLSearchParams): Record<string, string> {
   return Object.fromEntries(
     [...query].flatMap(([name, value]) =>
@@ -50,7 +53,7 @@ function givenIn(query: URLSearchParams): Record<string, string> {
   );
 }
 
-/** Makes it for the session that asks, as far as it may see it, until its browser goes away. */
+/** Makes a report, masked unless the session may see all; ends when the browser leaves. */
 async function make(
   { deps, zoneOf, runs }: Runs,
   request: FastifyRequest,
@@ -60,7 +63,8 @@ async function make(
 ): Promise<Made & { readonly manner: MadeReport['manner'] }> {
   const { settings, clock } = deps;
   const { locale: wanted } = csvQuery.parse(request.query);
-  // A page is in the words of all others; a file goes to a spreadsheet of the reader's place.
+  // A page is in one language with the rest of the console; a file is for the spreadsheet in the
+  // reader's language.
   const locale = format === 'page' ? (settings.reports.locale ?? undefined) : wanted;
   const manner = { locale, timeZone: await zoneOf() };
   const order = {
@@ -95,7 +99,7 @@ async function sendFile(
     .send(content);
 }
 
-/** The rows are JSON already: nothing of them is read here. */
+/** Sends a report's rows as the JSON in which they come, without parsing it. */
 async function sendRows(
   context: Runs,
   request: FastifyRequest,
@@ -125,7 +129,7 @@ function problemOf(thrown: unknown): string {
   throw thrown;
 }
 
-/** Result to show: none while the page waits for what only a person can say. */
+/** Report for its page; nothing while a parameter is missing, an error in words. */
 async function shownOf(
   context: Runs,
   request: FastifyRequest,

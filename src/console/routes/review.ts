@@ -1,4 +1,4 @@
-/** The list that people decide by, and a delivery, with their twins. */
+/** Routes for the review list and for deliveries, with their twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { BULK_MAX } from '../../decisions/review/bulk.ts';
 import {
@@ -57,7 +57,7 @@ async function viewFor(
   return maskedForOrders(request, db, [view.card.order.orderId], view);
 }
 
-/** The rows as this session may see them. */
+/** Rows of the list, masked unless the session may see names and addresses. */
 async function rowsFor({ seesAddresses }: Session, db: Db, page: ReviewPage): Promise<ReviewPage> {
   if (seesAddresses) return page;
   const of = await privateOfOrders(
@@ -147,7 +147,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
       reviewTable((await listOf(context, request, { limit: LIST_MAX })).page),
     ),
   );
-  // A bulk act of a program must expect exactly this.
+  // A program must send this count, digest and time back as `expect` of an act on many deliveries.
   app.get('/review/selection.json', async (request) => {
     const { filter } = await listOf(context, request);
     const { deliveries, ...selection } = await selectForReview(context.deps.db, filter);

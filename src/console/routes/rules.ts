@@ -1,4 +1,4 @@
-/** Rules with their twins, and what people may do to them. */
+/** Routes for rules with their twins, and for what people may do to them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { missingForArming } from '../../decisions/reject/arm.ts';
@@ -31,17 +31,20 @@ import { answer, createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
 
 export const ruleQuery = z.object({
-  /** Hash of the rule set to compare with. */
+  /** Hash of the rule set to compare the rule with. */
   version: z.string().max(100).optional(),
 });
 const armQuery = z.object({ before: z.coerce.number().int().min(1).optional() });
 
 const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "…"`;
 
-/** Matches among which the next one to look at is found. */
+/** Most matches among which the next one to look at is searched. */
 const MATCHES_MAX = 500;
 
-/** Refuses an act that asks the daemon nothing, and that the role may not do. */
+/**
+ * Refuses an act that the role may not do. The daemon checks the acts that it is asked for; this is
+ * for acts of the console's thread alone.
+ */
 export function requireHere(request: FastifyRequest, act: Act): void {
   const { role } = signedIn(request);
   if (mayDo(role, act)) return;
@@ -113,7 +116,10 @@ function installList(app: FastifyInstance, context: PageContext, figures: Figure
   );
 }
 
-/** The rule as this session may see it: messages and values tell of customers. */
+/**
+ * A rule with its details, masked unless the session may see names and addresses: messages and
+ * values quote customers.
+ */
 async function viewFor(
   { deps: { db, clock } }: PageContext,
   request: FastifyRequest,
@@ -196,7 +202,7 @@ const difference = z.object({
 });
 const fromTo = z.object({ from: z.string(), to: z.string() });
 
-/** A preview that the daemon made. */
+/** Schema of the reload's preview that the daemon answers. */
 const previewed: z.ZodType<ReloadPreview> = z.object({
   diff: z.object({
     ...{ from: z.string(), to: z.string(), added: names, removed: names },

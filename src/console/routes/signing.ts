@@ -1,11 +1,14 @@
-/** Signing in by a printed link or with a password, and signing out. */
+/** Routes for signing in with a printed link or a password, and for signing out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { askFor, type ConsoleDeps, RefusedHere } from '../context.ts';
 import { noticePage, signInPage } from '../pages/frame.ts';
 import { sendPage } from '../show.ts';
 
-/** Name of the cookie; behind https no other host or plain connection can set it. */
+/**
+ * Name of the session's cookie. The prefix `__Host-` behind https keeps other hosts and plain
+ * connections from setting it.
+ */
 export function cookieName(publicUrl: string | null): string {
   return publicUrl?.startsWith('https:') ? '__Host-selvedge' : 'selvedge';
 }
@@ -15,7 +18,7 @@ export interface SessionKey {
   readonly isBearer: boolean;
 }
 
-/** A token goes before a cookie. */
+/** Key that a request comes with; a token in `Authorization` goes before a cookie. */
 export function sessionKeyOf({ headers }: FastifyRequest, cookie: string): SessionKey | undefined {
   const { authorization } = headers;
   if (authorization !== undefined) {
@@ -27,7 +30,10 @@ export function sessionKeyOf({ headers }: FastifyRequest, cookie: string): Sessi
   return key ? { key, isBearer: false } : undefined;
 }
 
-/** Address of the person: what the reverse proxy on this machine says, else the peer. */
+/**
+ * Network address of the person: from a reverse proxy on this machine its `X-Forwarded-For`, else
+ * the connection's.
+ */
 export function addressOf(
   { ip, headers }: FastifyRequest,
   publicUrl: string | null,
@@ -66,7 +72,7 @@ export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
     const cookie = cookieHeader(settings.publicUrl, key, seconds);
     return reply.header('set-cookie', cookie).code(303).header('location', '/').send();
   };
-  // A link preview only reads: the link is spent by the button.
+  // Link previews send GET requests, so that only the button's POST uses a link up.
   app.get('/sign-in', async (request, reply) => {
     const { key } = linkQuery.parse(request.query);
     const { hasPasswords } = ways.parse(await askFor(deps, { ask: 'ways' }));
@@ -94,7 +100,7 @@ export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
     sendPage(reply, noticePage('Signed out', 'To come back, sign in again.')),
   );
   app.addHook('onSend', async (_request, reply) => {
-    // A page that a proxy or a browser kept would show one person's data to another.
+    // Forbids caching, because a cached page would show one person's data to another.
     if (reply.getHeader('cache-control') === undefined) reply.header('cache-control', 'no-store');
   });
 }

@@ -1,4 +1,4 @@
-/** Stock: the list of styles, a style by colour and size, and its open orders, with their twins. */
+/** Routes for stock with their twins: styles, a style by colour and size, its open orders. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -33,7 +33,7 @@ export const stylesQuery = z.object({
 });
 
 export const styleQuery = z.object({
-  /** `2026-03-31T18:00` in the zone of the console, or with the zone that it names. */
+  /** Time such as `2026-03-31T18:00`, in the console's time zone unless it names another. */
   asOf: z
     .string()
     .max(40)
@@ -46,7 +46,7 @@ const styleParams = z.object({ id: z.string().min(1).max(200) });
 
 const LOCAL = /^(\d{4}-\d\d-\d\d)(?:T(\d\d:\d\d))?(?::\d\d(?:\.\d+)?)?$/;
 
-/** @throws RefusedError `console.bad_request` where it is no time */
+/** Epoch ms of a time in a query; throws RefusedError `stock.bad_time` where it is none. */
 function timeOf(text: string | undefined, timeZone: string): number | undefined {
   if (text === undefined) return undefined;
   const [, date, time = '00:00'] = LOCAL.exec(text) ?? [];
@@ -58,7 +58,7 @@ function timeOf(text: string | undefined, timeZone: string): number | undefined 
   });
 }
 
-/** Name of a file, which is a header: letters of ASCII alone. */
+/** Name of a downloaded file, in the ASCII letters that a header allows. */
 function fileName(what: string, style: string): string {
   return `${what}-${style.replaceAll(/[^\w.-]+/g, '_')}`;
 }
@@ -112,7 +112,7 @@ async function wantedFor(
   return signedIn(request).seesAddresses ? rows : maskPrivate(rows);
 }
 
-/** The style at the time that was asked for; a time that tells nothing is a refusal in words. */
+/** Stock at the time asked for; if that is unusable, the present one and a refusal. */
 async function stockOf(
   { deps: { db, clock } }: PageContext,
   style: Awaited<ReturnType<typeof requireStyle>>,

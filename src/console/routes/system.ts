@@ -1,4 +1,4 @@
-/** The system's pages with their twins, and the end of sessions. */
+/** Routes for the system's pages with their twins, and for ending sessions. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-/** Rules on trial: the form, the start, and the result with its twins. */
+/** Routes for rules on trial: the form, the start, and the result with its twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Trial } from '../../decisions/simulation/trial.ts';
@@ -23,7 +23,7 @@ const DAY_MS = 86_400_000;
 const DAYS = 30;
 const DAYS_MAX = 366;
 const FILES_MAX = 20;
-/** Characters of other alphabets take several bytes; a form has a little more around them. */
+/** Largest body of a trial in bytes, because letters may take several. */
 const BODY_BYTES_MAX = 1_048_576;
 
 const flag = z
@@ -41,9 +41,12 @@ const file = z.object({
 
 export const trialAct = z
   .object({
-    /** Left out: the rules in force. */
+    /** Rule files to try; left out: the rules in force are tried. */
     files: z.array(file).min(1, 'paste rules, or choose a file').max(FILES_MAX).optional(),
-    /** Rules are replaced one by one, files as a whole, or nothing else is in force. */
+    /**
+     * Replaced part of the rules in force: `rules`: each rule with the same id; `files`: each file
+     * with the same name; `all`: everything.
+     */
     over: z.enum(['rules', 'files', 'all']).default('rules'),
     days: z.coerce.number().int().min(1).max(DAYS_MAX).default(DAYS),
     shadowAsLive: flag,
@@ -67,10 +70,10 @@ const formQuery = z.object({
   what: z.enum(['rules', 'all', 'in-force']).optional(),
 });
 
-/** Rules that somebody pasted have no file of their own. */
+/** File name given to rules that were pasted. */
 const PASTED = 'pasted.yaml';
 
-/** A form as the body of a program. */
+/** Translates the form's fields into the body that programs send. */
 function bodyOfForm(body: unknown): unknown {
   const { text, what, days, shadowAsLive, uploads } = trialForm.parse(body);
   if (what === 'in-force') return { days, shadowAsLive };
@@ -80,7 +83,7 @@ function bodyOfForm(body: unknown): unknown {
   return { files: [...pasted, ...uploads], over, days, shadowAsLive };
 }
 
-/** The fields of a form with files. */
+/** Fields and uploaded files of a multipart form. */
 async function readMultipart(request: FastifyRequest, body: Buffer): Promise<unknown> {
   const headers = { 'content-type': request.headers['content-type'] ?? '' };
   const data = await new Response(body, { headers }).formData().catch(() => {
@@ -100,7 +103,7 @@ async function readMultipart(request: FastifyRequest, body: Buffer): Promise<unk
   return { ...Object.fromEntries(fields), uploads };
 }
 
-/** Names of the files in force, and the form as it is at first. */
+/** Form as it is at first: names of the files in force, and the rule or file to edit. */
 async function formFor({ rulesShown }: PageContext, request: FastifyRequest): Promise<TrialForm> {
   const { rule, file: wanted, what = 'rules' } = formQuery.parse(request.query);
   const { inForce } = await rulesShown();
@@ -114,7 +117,7 @@ async function formFor({ rulesShown }: PageContext, request: FastifyRequest): Pr
   return { ...form, text, what };
 }
 
-/** The form with what was tried, to be changed. */
+/** The form with the rules that were tried, so that they can be changed and tried again. */
 function formAgain({ wish }: TrialRun, form: TrialForm, days: number): TrialForm {
   const { files, shadowAsLive } = wish;
   const [first] = files?.files ?? [];
@@ -123,7 +126,7 @@ function formAgain({ wish }: TrialRun, form: TrialForm, days: number): TrialForm
   return { ...form, text: first?.text ?? '', what, days, shadowAsLive };
 }
 
-/** The result as this session may see it. */
+/** Result of a trial, masked unless the session may see names and addresses. */
 async function trialFor(
   { deps: { db } }: PageContext,
   request: FastifyRequest,
@@ -169,7 +172,7 @@ function datedBacktest({ backtest: { until, ...rest } }: Trial) {
   return { ...rest, until: isoTime(until) };
 }
 
-/** A trial as programs get it. */
+/** JSON of a trial for programs. */
 function trialJson({ id, state, startedAt, progress, problem, end }: TrialRun, trial?: Trial) {
   return isoTimes({
     ...{ id, state, startedAt, progress: progress ?? null, problem: problem ?? null },
@@ -234,7 +237,7 @@ function installStart(app: FastifyInstance, { deps }: PageContext, trials: Trial
   });
 }
 
-/** Rejects that are kept in full with a report; all of them are counted. */
+/** Most rejects that a kept backtest lists in full; all of them are counted. */
 const REJECTS_KEPT_MAX = 20;
 
 function installKeep(app: FastifyInstance, { deps }: PageContext, trials: Trials): void {
@@ -277,7 +280,7 @@ export function installTrial(app: FastifyInstance, context: PageContext): void {
     return context.show(request, reply, head, trialPage(await formFor(context, request)));
   });
   app.get('/rules/trial/:id', (request, reply) => showTrial(context, trials, request, reply));
-  // Forms with files are for this route alone.
+  // A scope of its own, so that no other route accepts forms with files.
   app.register(async (inside) => installStart(inside, context, trials));
   installKeep(app, context, trials);
 }

@@ -1,4 +1,4 @@
-/** Calls of the service that a person makes, through the daemon's own transport and limits. */
+/** Calls of the service that a person composes, with the daemon's transport and limits. */
 import { callRaw, type RawAnswer, type RawCall } from '../../client/raw-call.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
@@ -11,7 +11,7 @@ import type { Service } from '../service.ts';
 
 export interface Answered extends RawAnswer {
   readonly tookMs: number;
-  /** The service's clock less ours; null: it does not say. */
+  /** The service's clock minus ours, in ms; null: the service does not tell its time. */
   readonly clockOffsetMs: number | null;
 }
 
@@ -27,12 +27,12 @@ export type ServiceCaller = (
   signal?: AbortSignal,
 ) => Promise<Answered>;
 
-/** Its body may hold a secret that no configuration has told us yet. */
+/** Whether a call is a log-in, whose body may hold a secret not named by a configuration. */
 function isLogIn(path: string): boolean {
   return path.includes('/auth/login');
 }
 
-/** Writes every call that may change something into the audit before it is sent. */
+/** Creates the caller. A call that may change something is written into the audit first. */
 export function createServiceCaller({ store, service, clock }: CallerDeps): ServiceCaller {
   return async (call, actor, signal) => {
     const target = service.raw[call.api];
@@ -42,7 +42,7 @@ export function createServiceCaller({ store, service, clock }: CallerDeps): Serv
     const { api, method, path } = call;
     if (method !== 'GET') {
       const act = { action: 'service.call', subject: `${api} ${method} ${path}` };
-      // A body that is no JSON after the secrets were taken out is kept as text.
+      // A body that is no valid JSON after its secrets were removed is kept as text.
       const body = service.transport.scrub(JSON.stringify(call.json ?? null));
       const detail = { body: isLogIn(path) ? null : (tryParseJson(body) ?? body) };
       await writeAudit(store.db, { ...actor, ...act, detail }, clock.now());

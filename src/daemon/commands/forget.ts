@@ -1,8 +1,8 @@
 /**
- * Forgets what is stored of the people in one order: names, addresses, numbers to reach them,
- * comments. Each room blanks its own tables, all of them in one transaction with the audit row;
- * exchange.db goes first, because it may be held, and each step may be done twice. At the end
- * nothing is left in the files of the data folder but in copies, which are named.
+ * Forgets the people in one order: names, addresses, telephone numbers, e-mails and comments. Each
+ * room blanks its own tables, all of them in one transaction with the audit row; exchange.db goes
+ * first, because it may be locked, and each step may be done twice. At the end the files of the
+ * data folder hold none of it, except for copies, which are named.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -39,12 +39,12 @@ export interface ForgetDeps {
 
 export interface Forgotten {
   readonly reference: string | null;
-  /** Null: the service never had it. */
+  /** Id of the order; null: the service never had it. */
   readonly orderId: number | null;
   readonly decisions: number;
   readonly events: number;
   readonly documents: number;
-  /** Copies that still hold it, and what to do about each. */
+  /** Copies that still hold the data, each with what to do about it. */
   readonly copies: readonly string[];
 }
 
@@ -61,7 +61,7 @@ function ambiguous(name: string, ids: readonly number[]): RefusedError {
   return new RefusedError('orders.ambiguous', message, { hint });
 }
 
-/** Finds the order in the mirror and what was submitted of it. */
+/** Finds the order in the mirror, and the documents that were submitted for it. */
 async function subjectOf(db: Db, name: string): Promise<Subject> {
   const orders = await ordersNamed(db, name);
   if (orders.length > 1) {
@@ -94,7 +94,7 @@ function thingsOf({ keys, pushes }: Subject) {
   return new Map([...keys, ['outbox', pushes.map(({ outboxId }) => outboxId)] as const]);
 }
 
-/** Refuses while anything of the order is still to happen: it needs what would be blanked. */
+/** Refuses while anything of the order is still to happen, which needs the data. */
 async function requireOver(
   db: Db | Tx,
   subject: Subject,
@@ -120,7 +120,7 @@ async function requireOver(
   });
 }
 
-/** Copies of the databases that this cannot reach. */
+/** Copies of the databases that forgetting cannot reach. */
 function copiesOf(config: Config, now: number): string[] {
   const { dataDir, store } = config;
   const replaced = readdirSync(dataDir).filter((name) => name.includes('.db.before-'));
@@ -166,7 +166,7 @@ async function forgetInMirror(
   });
 }
 
-/** Forgets the people in the order of this reference (or `id:7`). Doing it again is harmless. */
+/** Forgets the people in the order with this reference (or `id:7`). Repeating it is harmless. */
 export async function forgetOrder(deps: ForgetDeps, name: string, who: Actor): Promise<Forgotten> {
   const { config, store, clock } = deps;
   const subject = await subjectOf(store.db, name);

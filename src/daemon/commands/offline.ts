@@ -9,7 +9,7 @@ import { openStore, type SqliteStore, storeOptions } from '../../store/store.ts'
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
 
-/** Parts that such a command works with. */
+/** Parts that a command in offline mode works with. */
 export interface OfflineParts {
   readonly config: Config;
   readonly clock: Clock;
@@ -21,11 +21,14 @@ export interface OfflineDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly scrubber: Scrubber;
-  /** Before the first start: makes the database, which keeps the time of the last log-in. */
+  /** Whether the database may be created, to keep the time of the last log-in. */
   readonly mayBeNew?: boolean;
 }
 
-/** Throws `store.locked` when a daemon runs, and where no database is unless it may be new. */
+/**
+ * Runs a command's work while no daemon runs. Throws `store.locked` when one does, and where there
+ * is no database, unless it may be new.
+ */
 export async function workOffline<T>(
   config: Config,
   deps: OfflineDeps,

@@ -1,6 +1,6 @@
 /**
- * Begins and ends the feed by which a copy in PostgreSQL follows what Selvedge did. Only the
- * daemon writes the database, so that both are asked of it.
+ * Starts and ends the feed that a copy in PostgreSQL follows to learn of Selvedge's decisions and
+ * pushes. Only the daemon writes the database, so it is asked for both.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
@@ -19,7 +19,7 @@ export interface FeedChange {
 
 export type FeedAction = 'init' | 'remove';
 
-/** Makes it so; nothing is written, the audit included, where it is so already. */
+/** Starts or ends the feed; writes nothing, the audit included, where nothing changes. */
 export function changeFeed(
   { store, clock }: { readonly store: Store; readonly clock: Clock },
   action: FeedAction,

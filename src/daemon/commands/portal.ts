@@ -1,4 +1,4 @@
-/** A link into the relay's portal: kept nowhere; the audit says who asked for it. */
+/** Opens the relay's portal for a person; the audit says who, and the link is kept nowhere. */
 import type { PortalLink } from '../../client/portal-link.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';

@@ -1,4 +1,4 @@
-/** Routes of the local API for what a person asks of the daemon as a whole. */
+/** Routes of the local API on the daemon as a whole: pauses, raw calls, plane, forgetting. */
 import type { Config } from '../../config/schema.ts';
 import type { RouteGroup } from '../../local-api/api.ts';
 import { forgetRoutes } from '../../local-api/order-routes.ts';

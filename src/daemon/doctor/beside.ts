@@ -1,7 +1,7 @@
 /**
- * Runs the checks of the doctor that leave the network alone for a daemon that goes on: in a
- * process of its own, because a check of every page of the database would make the loop wait, and
- * because a process that closes a file of a database loses its own locks on it.
+ * Runs those checks of the doctor that do without the network beside a running daemon: in a process
+ * of its own, because checking every page of the database would block the event loop, and because a
+ * process that closes a file of a database loses its own locks on it.
  */
 
 import type { ConfigProblem } from '../../config/problems.ts';
@@ -14,19 +14,19 @@ import { runBeside } from '../../lib/process/beside.ts';
 import { programUrl } from '../../lib/process/program-url.ts';
 import type { Finding } from './finding.ts';
 
-/** Input of that process; secrets are in it as their names only. */
+/** Input of the process that runs the checks; of secrets it has only the names. */
 export interface DoctorRequest {
   readonly config: Config;
   readonly warnings: readonly ConfigProblem[];
   readonly now: number;
 }
 
-/** A whole check of a large database takes a while. */
+/** Milliseconds that all checks may take; those of a large database are slow. */
 const RUN_MS_MAX = 120_000;
 const MEMORY_BYTES_MAX = 536_870_912;
 const HEAP_MIB_MAX = 128;
 
-/** Throws RetryLaterError when the process dies or takes longer than two minutes. */
+/** Runs the checks in another process; throws RetryLaterError when it dies or is late. */
 async function examineBeside(request: DoctorRequest, clock: Clock): Promise<readonly Finding[]> {
   const beside = {
     program: programUrl(import.meta.url, 'doctor-main'),
@@ -45,10 +45,10 @@ async function examineBeside(request: DoctorRequest, clock: Clock): Promise<read
   });
 }
 
-/** Findings are given again for so long: pages and their twins ask one after the other. */
+/** Milliseconds for which findings are given again, to pages and twins alike. */
 const FRESH_MS = 5_000;
 
-/** Gives the same findings to all who ask at the same time, or right afterwards. */
+/** Creates the doctor, which gives all who ask at nearly the same time the same findings. */
 export function createDoctor(
   given: Omit<DoctorRequest, 'now'>,
   clock: Clock,

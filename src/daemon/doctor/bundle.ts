@@ -1,7 +1,8 @@
 /**
- * Everything that a report needs and nothing that a stranger should have: versions, the masked
- * configuration, the state of every part, and what went wrong lately. No orders, customers, prices
- * or addresses, no bodies of documents and events, nothing that people wrote, no secrets.
+ * Makes the support bundle: everything that a report of a fault needs and nothing that a stranger
+ * should have. It has versions, the masked configuration, the state of every part, and recent
+ * faults; no orders, customers, prices or addresses, no bodies of documents and events, nothing
+ * that people wrote, no secrets.
  */
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
@@ -33,7 +34,7 @@ async function troubles({ db }: SqliteStore) {
       .execute(),
     pushes: await db
       .selectFrom('outbox')
-      // The words of an error may repeat the order: the codes of the attempts must do.
+      // Leaves out error texts, which may repeat the order; the attempts have the codes of errors.
       .select(['outbox_id', 'kind', 'state', 'attempts', 'created_at', 'ended_at'])
       .where('state', 'not in', ['confirmed', 'canceled'])
       .orderBy('outbox_id', 'desc')
@@ -61,7 +62,7 @@ async function troubles({ db }: SqliteStore) {
   };
 }
 
-/** This check repeats why a person paused something; the states tell that it is paused. */
+/** Check that is left out, because it repeats people's reasons; the states list pauses. */
 const TOLD_BY_STATES = 'paused';
 
 async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]> {
@@ -76,7 +77,7 @@ function withoutReasons({ paused, ...states }: Installation): object {
   return { ...states, paused: paused.map(({ target, name, at }) => ({ target, name, at })) };
 }
 
-/** A database that cannot be read is what many a report is about. */
+/** States of all parts, or why the database cannot be read, which a report may be about. */
 async function statesOf({ config }: LoadedConfig, now: number): Promise<object> {
   try {
     await using store = await openReadOnlyStore(storeOptions(config));
@@ -87,7 +88,7 @@ async function statesOf({ config }: LoadedConfig, now: number): Promise<object> 
   }
 }
 
-/** `settings`: the masked configuration. */
+/** Makes the bundle; `settings` is the masked configuration. */
 export async function makeBundle(
   loaded: LoadedConfig,
   settings: readonly SettingRow[],

@@ -1,4 +1,4 @@
-/** Checks of the database, read beside a running daemon. */
+/** Checks the database, also while a daemon runs. */
 import { sql } from 'kysely';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
@@ -55,13 +55,13 @@ function checkPaused({ paused, dryRun }: Installation): Finding[] {
   return found.length > 0 ? found : [fine('paused', 'nothing is paused')];
 }
 
-/** Nothing has failed where something is not understood, and yet nothing may be decided. */
+/** Causes that keep deliveries undecided count as failed, although nothing has broken. */
 function checkCauses({ causes }: Installation): Finding[] {
   const found = causes.map(({ says, advice }) => bad('understood', says, advice));
   return found.length > 0 ? found : [fine('understood', 'everything that the service says')];
 }
 
-/** Members of variants that seem to have another name here: nothing is known of what they say. */
+/** Finds members of variants that the service seems to send under another name. */
 async function checkNames({ db }: SqliteStore): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const stream of ['stock', 'season']) {

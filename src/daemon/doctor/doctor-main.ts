@@ -1,4 +1,4 @@
-/** The process that runs checks of the doctor (beside.ts starts it): JSON in, JSON out. */
+/** Main program of the process that runs the doctor's checks (beside.ts starts it). */
 import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
 import type { DoctorRequest } from './beside.ts';

@@ -1,7 +1,7 @@
 /**
- * Looks at everything that an installation stands on, from the configuration to the service, and
- * says of what is not fine what to do. Changes nothing: the database is read, the service is asked
- * for lists only, and no portal link is made, because each is a way in.
+ * Checks everything that an installation depends on, from the configuration to the service, and
+ * gives advice on what is not fine. Changes nothing: the database is read, the service is asked for
+ * lists only, and no portal link is made, because each is a way in.
  */
 import type { LoadedConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
@@ -32,7 +32,7 @@ import {
 export interface DoctorDeps {
   readonly loaded: LoadedConfig;
   readonly now: number;
-  /** Undefined: it is left alone. */
+  /** Access to the network; undefined: its checks are left out. */
   readonly network: Network | undefined;
 }
 
@@ -71,7 +71,7 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* await guarded('certificate', () =>
     checkCertificate(baseUrl, now, routeOf(config.service)),
   );
-  // Without a daemon the log-in needs the database: asking would make it, or migrate it.
+  // Without a daemon, a log-in would create or migrate a database that failed its checks.
   if (database.some(({ grade }) => grade === 'failed')) {
     yield skipped('service', 'not asked: first the database', 'see "database"');
   } else {

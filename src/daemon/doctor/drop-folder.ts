@@ -1,4 +1,7 @@
-/** The folder that the ERP drops files into: may both write in it, and can its files be taken? */
+/**
+ * Checks the folder that the ERP drops files into: whether both sides may write in it, and whether
+ * its files can be taken.
+ */
 import { accessSync, constants, type Dirent, readdirSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
@@ -20,12 +23,12 @@ function may(path: string, mode: number): boolean {
   }
 }
 
-/** A file that was taken meanwhile is not closed. */
+/** Whether this user may not read the file; a file that was taken meanwhile does not count. */
 function isClosed(path: string): boolean {
   return !may(path, R_OK) && statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Lists entries that look like files for the daemon and are never taken. */
+/** Lists entries that are named like files to take, and that the daemon can never take. */
 function stayingIn(found: readonly Dirent[], folder: string): string[] {
   return found
     .filter(({ name }) => isToBeTaken(name))
@@ -33,7 +36,7 @@ function stayingIn(found: readonly Dirent[], folder: string): string[] {
     .map(({ name }) => name);
 }
 
-/** Files that are left alone for their names, and that nobody writes or renames any more. */
+/** Lists files that are not taken for their names, and have not changed for a while. */
 function strangersIn(found: readonly Dirent[], folder: string, now: number): string[] {
   return found
     .filter((one) => one.isFile())
@@ -53,7 +56,7 @@ function checkModes(dataDir: string, folder: string, { mode, gid }: Stats): Find
     const advice = `chmod o= ${folder}; its group alone drops files (docs/erp-integration.md)`;
     return odd('drop folder', `other users may open ${folder}`, advice);
   }
-  // Closed to its group, or of the data folder's, it is of one user for both.
+  // A folder closed to its group, or of the data folder's group, is one user's.
   const isShared =
     (mode & GROUP_ENTERS) !== 0 && gid !== statSync(dataDir, { throwIfNoEntry: false })?.gid;
   if (!isShared || (mode & GROUP_WRITES) !== 0) return undefined;
@@ -62,7 +65,7 @@ function checkModes(dataDir: string, folder: string, { mode, gid }: Stats): Find
 
 type Place = Pick<Config, 'dataDir' | 'intake'>;
 
-/** @param now epoch milliseconds. */
+/** Checks the drop folder, if the configuration has one. @param now epoch milliseconds */
 export function checkDropFolder({ dataDir, intake }: Place, now: number): Finding[] {
   const folder = intake.folder.path;
   if (folder === null) return [];

@@ -1,4 +1,7 @@
-/** The file that the ERP writes: is it there, may both write it, and would the daemon take it? */
+/**
+ * Checks exchange.db, which the ERP writes: whether it is there, whether both sides may write it,
+ * and whether the daemon would take it.
+ */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../../config/schema.ts';
@@ -27,9 +30,9 @@ function checkModes({ dataDir }: Config, path: string, mode: number): Finding[] 
   const folder = dirname(path);
   const folderMode = statSync(folder).mode;
   const isShared = (folderMode & GROUP_ENTERS) !== 0;
-  // Whom an administrator lets into the data folder is there to read.
+  // Members of the data folder's own group are let in to read only.
   if (isShared && folder !== dataDir && (folderMode & GROUP_WRITES) === 0) {
-    // SQLite makes its journal beside the file.
+    // SQLite creates its journal beside the file.
     return [odd('exchange', `the group of ${folder} may not write in it`, `chmod g+w ${folder}`)];
   }
   if (!isShared || (mode & EXCHANGE_MODE) === EXCHANGE_MODE) return [];
@@ -40,13 +43,13 @@ export function checkExchange(config: Config): Finding[] {
   const path = exchangeFile(config);
   const folder = dirname(path);
   if (!statSync(folder, { throwIfNoEntry: false })) {
-    // Said of the data folder already, which no group needs to get into.
+    // A missing data folder is reported by its own check, and needs no group.
     if (folder === config.dataDir) return [];
     const advice = 'make it, for a group of both (docs/install.md), or correct intake.database';
     return [bad('exchange', `the folder of ${path} is not there`, advice)];
   }
   const stat = statSync(path, { throwIfNoEntry: false });
-  // SQLite makes its journal beside the file.
+  // SQLite creates its journal beside the file, so the folder must be writable, too.
   const closed = [folder, ...(stat ? [path] : [])].filter((one) => !mayWrite(one));
   if (closed.length > 0) {
     const text = `this user may not write ${closed.join(', ')}`;

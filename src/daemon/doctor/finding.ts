@@ -1,4 +1,4 @@
-/** Result of a check, with advice. */
+/** Findings of the doctor: the result of a check, with advice. */
 import { toError } from '../../lib/errors.ts';
 
 type Grade = 'ok' | 'warning' | 'failed' | 'skipped';
@@ -7,7 +7,7 @@ export interface Finding {
   readonly check: string;
   readonly grade: Grade;
   readonly text: string;
-  /** Advice; every result that is not fine has one. */
+  /** Advice for a person; every finding that is not fine has one. */
   readonly advice?: string | undefined;
 }
 
@@ -28,7 +28,7 @@ export function odd(check: string, text: string, advice: string): Finding {
   return { check, grade: 'warning', text, advice };
 }
 
-/** A check that breaks is a finding as well. */
+/** Runs a check; one that throws becomes a failed finding. */
 export async function guarded(
   check: string,
   look: () => Promise<readonly Finding[]> | readonly Finding[],

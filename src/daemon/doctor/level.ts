@@ -1,4 +1,4 @@
-/** The level of the interface: what the account lacks, and what its published description says. */
+/** Checks the account's level: what it lacks, and whether published descriptions agree. */
 import { z } from 'zod';
 import type { RawCall } from '../../client/raw-call.ts';
 import { lackLine, missingAtLevel } from '../../config/level.ts';
@@ -6,12 +6,12 @@ import type { Config } from '../../config/schema.ts';
 import { type Finding, fine, odd, skipped } from './finding.ts';
 import { asked, type Network } from './network.ts';
 
-/** Version of the V2 description that the client is written from. */
+/** Version of the service's V2 description that the client was written from. */
 const V2_VERSION = '2.1.3';
 
 const described = z.object({ info: z.object({ version: z.string() }) });
 
-/** A line for each thing that the level does not have. */
+/** Findings for what the account's level does not have, one for each thing. */
 export function checkLacks({ service }: Config): Finding[] {
   const { level } = service.v1;
   const lacking = missingAtLevel(level);
@@ -19,7 +19,7 @@ export function checkLacks({ service }: Config): Finding[] {
   return lacking.map((one) => skipped('level', lackLine(level, one)));
 }
 
-/** The version of the published description; undefined: there is none that can be read. */
+/** Version in the service's published description; undefined: none can be read. */
 async function versionOf(
   config: Config,
   network: Network,
@@ -30,7 +30,7 @@ async function versionOf(
     const { json } = await asked(config, network, call);
     return described.safeParse(json).data?.info.version;
   } catch {
-    // Nobody has promised that it is there; what is wrong with the service is told elsewhere.
+    // No contract promises a description, and faults of the service are found by other checks.
     return undefined;
   }
 }

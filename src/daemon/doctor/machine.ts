@@ -1,4 +1,4 @@
-/** Checks that need neither the database nor the network. */
+/** Checks of the doctor that need neither the database nor the network. */
 import { readdirSync, readFileSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -19,10 +19,10 @@ const OTHERS = 0o007;
 const OWNER_WRITES = 0o200;
 const GROUP_WRITES = 0o020;
 const DAY_MS = 86_400_000;
-/** Limit of runs that are read: one per minute of a day. */
+/** Most runs of a schedule that are examined: one per minute of a day. */
 const RUNS_MAX = 1_440;
 
-/** Version of the SQLite in the driver, not of Node's own, which nothing here uses. */
+/** Version of SQLite in the database driver, not of Node's own, which nothing here uses. */
 export function sqliteVersion(): string {
   const memory = new Database(':memory:');
   const found = String(memory.prepare('select sqlite_version()').pluck().get());
@@ -36,8 +36,9 @@ export function checkVersions(): Finding[] {
 }
 
 /**
- * A start by hand as another user leaves files that the service cannot use. In a folder that its
- * group may write, any of the group may be the service.
+ * Whether the folder's owner, as whom the service runs, may write a file in it: a start by hand as
+ * another user leaves files that the service cannot use. In a folder that its group may write, any
+ * user of the group may be the service.
  */
 function mayOwnerWrite(folder: Stats, file: Stats): boolean {
   if (folder.uid === 0) return true;
@@ -81,7 +82,10 @@ export async function checkDisk({ dataDir, store }: Config): Promise<Finding[]> 
   return [fine('disk', text)];
 }
 
-/** The first time between two runs, within a day of the schedule, that is longer than this. */
+/**
+ * First gap in ms between two runs within a day of the schedule that is longer than `longestMs`;
+ * undefined: there is none.
+ */
 function gapAbove(schedule: string, first: number, longestMs: number): number | undefined {
   let at = first;
   for (let runs = 0; runs < RUNS_MAX && at - first < DAY_MS; runs += 1) {
@@ -93,7 +97,7 @@ function gapAbove(schedule: string, first: number, longestMs: number): number | 
   return undefined;
 }
 
-/** Gaps between runs, over a day of the schedule, against how old the data may get. */
+/** Checks for each stream that a gap between two runs is not longer than its data may get old. */
 export function checkSchedules(config: Config, now: number): Finding[] {
   const streams = Object.entries(pulledStreams(config));
   const findings = streams.flatMap(([name, { schedule, freshness }]) => {
@@ -134,7 +138,7 @@ export function checkBackups(config: Config, now: number): Finding[] {
 
 interface Holder {
   readonly pid: string;
-  /** With its arguments. */
+  /** Command line of the process, with its arguments. */
   readonly words: readonly string[];
 }
 
@@ -143,12 +147,12 @@ function openFilesOf(pid: string): string[] {
     const folder = `/proc/${pid}/fd`;
     return readdirSync(folder).map((fd) => readlinkSync(join(folder, fd)));
   } catch {
-    // Gone, or of another user.
+    // The process has ended meanwhile, or belongs to another user.
     return [];
   }
 }
 
-/** Finds other processes that have `path` open, without the daemon, which also has `lock`. */
+/** Finds other processes that have `path` open, without the daemon, which has `lock` open, too. */
 function strangersAt(path: string, lock: string): Holder[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
@@ -159,13 +163,16 @@ function strangersAt(path: string, lock: string): Holder[] {
     .map((pid) => ({ pid, words: readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0') }));
 }
 
-/** The process of the copy has it open for good, in transactions of milliseconds. */
+/**
+ * Whether the process keeps the copy in PostgreSQL. It has the database open all the time, but only
+ * for transactions of milliseconds.
+ */
 function isCopy({ words }: Holder): boolean {
   const at = words.indexOf('plane');
   return at > 0 && words[at + 1] === 'run';
 }
 
-/** Names other programs that have the database open: a reader that stays keeps its log growing. */
+/** Names other programs with the database open: lasting reads let the write-ahead log grow. */
 export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
   const path = join(dataDir, 'mirror.db');

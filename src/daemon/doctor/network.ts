@@ -1,4 +1,4 @@
-/** Checks of the network: our own listeners, and the service, asked as the daemon asks it. */
+/** Checks of the network: our own listeners, and the service, called in the daemon's way. */
 import { X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:tls';
@@ -18,12 +18,12 @@ import { bad, type Finding, fine, odd, skipped } from './finding.ts';
 interface Deadline {
   readonly clock: Pick<Clock, 'after'>;
   readonly limitMs: number;
-  /** Description of the work for the message when the limit is over. */
+  /** Work that is limited, in words, for the message when the time is up. */
   readonly what: string;
   readonly hint: string;
 }
 
-/** Does the work, which must end when the signal aborts. */
+/** Runs the work with a time limit; the work must end when its signal aborts. */
 async function within<T>(
   { clock, limitMs, what, hint }: Deadline,
   work: (signal: AbortSignal) => Promise<T>,
@@ -47,7 +47,7 @@ export interface Network {
   readonly clock: Pick<Clock, 'after'>;
 }
 
-/** Asks the service, through the daemon when one runs, until the signal aborts. */
+/** Function that calls the service until the signal aborts, through the daemon when one runs. */
 export type Ask = (
   call: RawCall,
   signal: AbortSignal,
@@ -57,7 +57,7 @@ const CONNECT_MS = 5_000;
 const OFFSET_MS_MAX = 30_000;
 const CERTIFICATE_MS_MIN = 21 * 86_400_000;
 
-/** Any answer will do: a GET is no event. */
+/** Checks that both listeners answer; the event listener may refuse, as a GET is no event. */
 export async function checkListeners(
   { listener, local }: Config,
   { clock }: Pick<Network, 'clock'>,
@@ -97,7 +97,10 @@ const ADVICE = {
   stale: 'timedatectl set-ntp true: the clock of the relay or ours is off by five minutes',
 } as const;
 
-/** Events that the running daemon refused while it took none. Anybody may forge some of many. */
+/**
+ * Finds events that the running daemon refused. Reported only while it has taken none: with others
+ * taken, anybody may have forged the refused ones.
+ */
 export async function checkRefused(
   { dataDir }: Pick<Config, 'dataDir'>,
   { clock }: Pick<Network, 'clock'>,
@@ -131,7 +134,7 @@ async function expiryOf(url: URL, way: Route): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const to = tunnel ? { socket: tunnel } : { host: url.hostname, port };
     const options = { ...tlsOf(way), ...to, servername: url.hostname, timeout: CONNECT_MS };
-    // Whether it is trusted is for the call to find out; here only its end is read.
+    // Reads the expiry date only; whether the certificate is trusted shows in a call.
     const socket = connect({ ...options, rejectUnauthorized: false }, () => {
       const { valid_to: end } = socket.getPeerCertificate();
       socket.destroy();
@@ -152,7 +155,7 @@ function certificateEnds(name: string, of: string, end: number, now: number, who
   return odd(name, text, `${who} must renew it`);
 }
 
-/** The certificate that we show. */
+/** Checks the expiry of the client certificate that we present to the service. */
 function checkOurs(client: NonNullable<Route['client']>, now: number): Finding {
   const certificate = new X509Certificate(client.certText);
   const of = certificate.subject.replaceAll('\n', ', ');
@@ -173,12 +176,12 @@ export async function checkCertificate(
   return [...ours, certificateEnds('certificate', url.host, end, now, 'the service')];
 }
 
-/** A log-in and a call, each of them as late as the configuration lets an answer be. */
+/** Most milliseconds for a log-in and a call, each answered as late as the configuration allows. */
 function askMsMax({ timeouts, limits }: Config['service']): number {
   return limits.loginSpacing + 2 * timeouts.firstByte;
 }
 
-/** A service that keeps silent is asked again and again, which takes minutes. */
+/** Calls the service within a time limit; the client alone would repeat it for minutes. */
 export async function asked({ service }: Config, { ask, clock }: Network, call: RawCall) {
   const { api, path } = call;
   const again = api === 'v2' ? `"selvedge api GET ${path} --v2"` : `"selvedge api GET ${path}"`;
@@ -189,7 +192,7 @@ export async function asked({ service }: Config, { ask, clock }: Network, call: 
   return within({ clock, limitMs: askMsMax(service), what, hint }, (signal) => ask(call, signal));
 }
 
-/** An address that the account has at its level. */
+/** Path for a trial call that exists at the account's level. */
 function pathThatIsThere({ service }: Config): string {
   return hasAtLevel(service.v1.level, 'brandsAndFreight') ? '/brands' : '/orders';
 }

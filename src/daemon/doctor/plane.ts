@@ -1,4 +1,7 @@
-/** Checks of the copy in PostgreSQL, from this side: its feed, and what its process tells. */
+/**
+ * Checks the copy in PostgreSQL from the daemon's machine: its feed in the database, and the state
+ * that its process reports.
+ */
 import type { Config } from '../../config/schema.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { describeCopy, planeSettingsOf, readPlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
@@ -8,7 +11,7 @@ import { bad, type Finding, fine, odd } from './finding.ts';
 
 const BY_ITSELF = 'nothing else waits for it';
 
-/** Nothing at all where there is no copy, and nothing of one. */
+/** Findings about the copy in PostgreSQL; none where neither a copy nor a feed for one exists. */
 export async function checkPlane(db: Db, config: Config, now: number): Promise<Finding[]> {
   const feed = await ledgerFeedState(db);
   const copy = readPlaneCopy(planeSettingsOf(config), now);

@@ -1,4 +1,4 @@
-/** The doors for the ERP as the configuration describes them. */
+/** Builds the intake channels for the ERP from the configuration. */
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
@@ -20,10 +20,10 @@ import type { Worker } from '../supervisor.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Documents and receipts in the exchange database, once they have ended. */
+/** Milliseconds for which ended documents and receipts stay in exchange.db. */
 const RECEIPTS_KEPT_MS = 90 * DAY_MS;
 
-/** Files of the folder, once they have been taken. */
+/** Milliseconds for which files that were taken stay in the drop folder. */
 const FILES_KEPT_MS = 30 * DAY_MS;
 
 const FILE_BYTES_MAX = 4_194_304;

@@ -1,8 +1,8 @@
 /**
  * Reload, at SIGHUP and `selvedge rules reload`: reads the configuration and the rules again and
- * checks both as a whole. A mistake in either changes nothing and opens an incident, because a
- * signal has no answer. Rules, their folder and their mode take effect at once, and so do the
- * people of the console; changes of other settings are reported as "needs a restart".
+ * checks both as a whole. A mistake in either changes nothing and opens an incident, because nobody
+ * reads an answer to a signal. Rules, their folder and their mode take effect at once, and so do
+ * the people of the console; changes of other settings are reported as "needs a restart".
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
@@ -34,35 +34,41 @@ interface RulesReloaded extends Reloaded {
   /** Mode in effect: without valid rules the daemon only observes, whatever the setting says. */
   readonly mode: Change<DecisionMode>;
   readonly directory: Change<string>;
-  /** Settings that have changed and act from the next start on. */
+  /** Settings that have changed and take effect only with the next start. */
   readonly restart: readonly string[];
-  /** Files that somebody may take for rules, and that are not read. */
+  /** Files that look like rules and are not read. */
   readonly unread: readonly string[];
 }
 
 interface Agreed {
-  /** Hash of the set. */
+  /** Hash of the rule set that the person agreed to. */
   readonly rules: string;
   readonly mode: string;
 }
 
 export interface RulesInForce {
-  /** Reads the lists again that come from the database; `onChanged`: it is another set now. */
+  /**
+   * Creates the worker that reads the rules' lists from the database again; `onChanged` is called
+   * when they make it another rule set.
+   */
   listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
-  /** Gives what a reload would do; changes nothing and opens no incident. */
+  /** Returns what a reload would do; changes nothing and opens no incident. */
   preview(): Promise<RulesReloaded>;
-  /** @param agreed what a person saw before; a reload that would do something else is refused. */
+  /**
+   * Reloads the rules and the configuration. @param agreed preview that a person saw; a reload that
+   * would do something else is refused
+   */
   reload(who: Actor, agreed?: Agreed): Promise<RulesReloaded>;
   /** Calls `task` with the configuration of each reload, before the reload is answered. */
   onReloaded(task: (fresh: Config) => Promise<void>): void;
 }
 
-/** A list that the ERP changed counts after this long at the most. */
+/** Milliseconds after which a list that the ERP changed is in effect at the latest. */
 const LISTS_EVERY_MS = 60_000;
 
-/** Settings that need no restart. */
+/** Settings that take effect at a reload, without a restart. */
 const AT_ONCE = ['rules.directory', 'rules.mode', 'console.operators', 'console.proxy.role'];
 
 const INCIDENT = { kind: 'config_invalid', entity: 'configuration', key: 'file' } as const;
@@ -133,7 +139,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
     },
     async reload(who, agreed) {
       const fresh = await readAgain(config, deps);
-      // Whatever is wrong with the rules has an incident of its own.
+      // The configuration is valid now; mistakes in the rules have an incident of their own.
       await nowSound();
       if (agreed !== undefined && agreed.mode !== fresh.rules.mode) {
         const message = 'rules.mode changed since it was shown; nothing was reloaded';

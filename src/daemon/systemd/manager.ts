@@ -1,4 +1,4 @@
-/** The service manager as one thing: what it listens to, and the sockets that it keeps for us. */
+/** The service manager (systemd): messages to it, and the sockets that it opened for us. */
 import { ConfigError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { createNotifier, type Notifier, statusText } from './notifier.ts';
@@ -23,7 +23,7 @@ function nameOf(written: string, position: number): SocketName {
   throw new ConfigError('systemd.socket_name', message, { hint });
 }
 
-/** The sockets meant for this process; none when they are meant for another one. */
+/** Sockets passed to this process, by name; none when meant for another process. */
 export function inheritedSockets(
   env: Readonly<Record<string, string | undefined>>,
   pid: number,
@@ -49,10 +49,10 @@ export interface ServiceManager {
   readonly sockets: InheritedSockets;
 }
 
-/** How long opening and migrating a large database may take; the start's deadline moves with it. */
+/** Milliseconds that the manager is told to wait for a large database to open or migrate. */
 const START_MS_MAX = 900_000;
 
-/** The one that the environment names; one that hears nothing when there is none. */
+/** Service manager that the environment names; without one, messages go nowhere. */
 export function serviceManager(
   env: Readonly<Record<string, string | undefined>>,
   pid: number,
@@ -66,7 +66,7 @@ export async function tellOpening({ notifier }: ServiceManager): Promise<void> {
   await notifier.tell(extend, statusText('opening the database'));
 }
 
-/** READY once everything listens; STOPPING first thing on the way out. */
+/** Tells the service manager READY once all listens, STOPPING when the stop begins. */
 export function announce(
   { notifier }: ServiceManager,
   listening: Promise<boolean>,

@@ -1,21 +1,21 @@
 /**
- * Tells the service manager how we are, by its own helper program: Node has no datagram sockets
- * of the Unix kind. Without `NOTIFY_SOCKET` nothing is started and nothing happens.
+ * Tells the service manager the daemon's state, by its own helper program: Node has no datagram
+ * sockets of the Unix kind. Without `NOTIFY_SOCKET` nothing is started and nothing happens.
  *
- * The helper is a child, so the unit needs `NotifyAccess=all`. It is given five seconds and never
- * throws: a service manager that does not listen must not stop the daemon.
+ * The helper is a child process, so the unit needs `NotifyAccess=all`. It is given five seconds and
+ * never throws: a service manager that does not listen must not stop the daemon.
  */
 import { execFile } from 'node:child_process';
 import type { Logger } from '../../lib/log.ts';
 
 export interface Notifier {
-  /** Whether somebody listens at all. */
+  /** Whether a service manager listens at all. */
   readonly isHeard: boolean;
-  /** How long we may stay silent before we are killed; undefined: as long as we like. */
+  /** Milliseconds of silence until the service manager kills us; undefined: no limit. */
   readonly watchdogMs: number | undefined;
   /** Sends assignments such as `READY=1`; resolves when they have arrived, or could not be sent. */
   tell(...assignments: readonly string[]): Promise<void>;
-  /** Says that we reload while `work` lasts, and that we are ready again, whatever came of it. */
+  /** Reports a reload while `work` lasts, and readiness afterwards, whatever came of it. */
   reloading<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -25,7 +25,7 @@ const HELPER = 'systemd-notify';
 const HELPER_MS_MAX = 5_000;
 const STATUS_CHARS_MAX = 200;
 
-/** `WATCHDOG_USEC`, unless it is meant for another process. */
+/** Milliseconds from `WATCHDOG_USEC`; undefined: not set, or for another process. */
 function watchdogOf(env: Environment, pid: number): number | undefined {
   const microseconds = Number(env.WATCHDOG_USEC ?? '');
   if (!Number.isFinite(microseconds) || microseconds <= 0) return undefined;
@@ -33,7 +33,7 @@ function watchdogOf(env: Environment, pid: number): number | undefined {
   return microseconds / 1_000;
 }
 
-/** The assignment of the one line that `systemctl status` shows. */
+/** Assignment that sets the line shown by `systemctl status`. */
 export function statusText(text: string): string {
   return `STATUS=${text.replace(/\s+/g, ' ').slice(0, STATUS_CHARS_MAX)}`;
 }

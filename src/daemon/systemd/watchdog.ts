@@ -16,13 +16,13 @@ export interface WatchdogDeps {
   readonly notifier: Notifier;
   /** Names of the workers that make no progress. */
   readonly stuck: () => readonly string[];
-  /** Puts down which workers fail, for who looks at the status. */
+  /** Notes which workers fail, for the status. */
   readonly note: () => Promise<void>;
   /** Line about the installation for `systemctl status`. */
   readonly describe: () => Promise<string>;
 }
 
-/** How often to look where no watchdog asks for more. */
+/** Most milliseconds between two looks at the workers; a watchdog may ask for more looks. */
 const LOOK_MS_MAX = 20_000;
 
 async function statusOf({ describe, log }: WatchdogDeps): Promise<string> {
@@ -48,8 +48,7 @@ export function createWatchdog(deps: WatchdogDeps): Worker {
         } else if (notifier.isHeard) {
           await notifier.tell('WATCHDOG=1', statusText(await statusOf(deps)));
         }
-        // The note comes after the ping: the service manager must hear from us whatever the
-        // database does.
+        // The note comes last: the service manager must hear from us though the database hangs.
         await deps.note().catch((error: unknown) => {
           log.error({ err: toError(error) }, 'cannot note which workers fail');
         });

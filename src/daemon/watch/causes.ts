@@ -1,6 +1,6 @@
 /**
- * Tells people of what is not understood: one incident and one alarm in the log for each cause,
- * which ends by itself once the cause is gone.
+ * Worker that tells people why deliveries cannot be decided, or streams are never complete: one
+ * incident and one alarm in the log for each cause, which ends by itself once the cause is gone.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -13,12 +13,12 @@ export interface CauseWatchDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** service.v1.timeZone. */
+  /** Time zone in which times of the service without a zone are read (`service.v1.timeZone`). */
   readonly timeZone: string;
 }
 
 const LOOK_MS = 30_000;
-/** Between two looks, however much is read. */
+/** Least milliseconds between two looks, however much is read meanwhile. */
 const PAUSE_MS = 1_000;
 
 export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps): Promise<void> {
@@ -38,7 +38,7 @@ export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps
 }
 
 export interface CauseWatch extends Worker {
-  /** Something was read. */
+  /** Makes the worker look soon, because data was read. */
   wakeUp(): void;
 }
 

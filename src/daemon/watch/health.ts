@@ -1,4 +1,4 @@
-/** The health of this daemon: what its parts tell, brought together for those who watch it. */
+/** Health of this daemon, from all of its parts, for `/healthz`, `/readyz` and metrics. */
 import { statSync } from 'node:fs';
 import type { Config } from '../../config/schema.ts';
 import type { Meter } from '../../inbox/meter.ts';
@@ -31,7 +31,7 @@ export interface HealthDeps {
   readonly workers: () => readonly WorkerHealth[];
   readonly stuck: () => readonly string[];
   readonly inForce: () => InForce;
-  /** Whether both listeners have begun to accept. */
+  /** Whether both listeners (events, local API) accept connections. */
   readonly isOpen: () => boolean;
 }
 
@@ -54,7 +54,7 @@ function backupReader(config: Config, { store, clock }: HealthDeps): () => LiveR
         bytes: mirror.bytes + (exchange?.bytes ?? 0),
       };
     } catch {
-      // A folder that this user may not read must not hide all other numbers.
+      // The folder of backups may be closed to this user, which must not hide all other numbers.
       return undefined;
     }
   };
@@ -94,10 +94,16 @@ function liveReadings(
   };
 }
 
-/** In a row: another program may hold the database for a moment. */
+/**
+ * Failed renewals of the lease in a row from which the database counts as not writable; another
+ * program may lock it for a moment.
+ */
 const RENEWALS_FAILED_MIN = 2;
 
-/** The lease is what is written again and again, whatever else there is to do. */
+/**
+ * Reasons why the database cannot be written; none: it can. The lease shows it, because it is
+ * written again and again, whatever else there is to do.
+ */
 function cannotWrite({ failed }: Pick<Lease, 'failed'>): string[] {
   const { times, why } = failed();
   return times < RENEWALS_FAILED_MIN ? [] : [`the database cannot be written: ${why}`];
@@ -118,7 +124,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
     const readings = await readDatabase(store.db, now, freshness, config.dataDir);
     return { ...readings, ...(await tally.read(now)), inForce: deps.inForce() };
   };
-  // Loaded when it is asked for: a start does not wait for it.
+  // Loads the metrics library at the first request, so that a start does not wait for it.
   const load = async (): Promise<Metrics> => {
     const { createMetrics } = await import('../../ops/metrics/metrics.ts');
     return createMetrics({
@@ -136,7 +142,7 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
       return metrics;
     },
     ill: () => deps.stuck().map((worker) => `${worker} makes no progress`),
-    // Another worker that fails keeps no event away: its restarts are counted, for an alert.
+    // Other workers that fail keep no event away; metrics count their restarts.
     unready: () => [
       ...(deps.isOpen() ? [] : ['the listeners do not accept']),
       ...cannotWrite(deps.lease),

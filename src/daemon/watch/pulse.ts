@@ -9,11 +9,14 @@ import type { WorkerHealth } from '../supervisor.ts';
 export interface Pulse {
   /** The clock for one worker alone; every use of it is a beat. */
   clockOf(worker: string): Clock;
-  /** Names the running workers whose clock was not used for too long; sleep does not count. */
+  /** Names running workers whose clock was not used for too long; sleep does not count. */
   stuck(workers: readonly WorkerHealth[]): readonly string[];
 }
 
-/** No single piece of work of a loop lasts this long; what goes over the wire has its deadline. */
+/**
+ * Milliseconds without use of its clock after which a worker counts as stuck: no single piece of
+ * work lasts this long, and network requests have deadlines.
+ */
 export const STUCK_MS = 120_000;
 
 function beatingClock(clock: Clock, beat: (asleepMs: number) => void): Clock {
@@ -41,7 +44,7 @@ function beatingClock(clock: Clock, beat: (asleepMs: number) => void): Clock {
 }
 
 export function createPulse(clock: Clock): Pulse {
-  /** Until when (monotonic) nothing is expected of a worker. */
+  /** Monotonic time until which each worker sleeps, and is not expected to use its clock. */
   const quietUntil = new Map<string, number>();
   return {
     clockOf: (worker) =>

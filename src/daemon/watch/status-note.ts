@@ -1,4 +1,4 @@
-/** Notes for the status: workers that fail, and a request limit that holds work up. */
+/** Notes for the status: workers that fail, and a request limit that delays work. */
 import type { Limiter } from '../../client/http/limiter.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { PACE_KEY, type ServicePace } from '../../ops/pace.ts';
@@ -8,7 +8,10 @@ import { writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
 import type { WorkerHealth } from '../supervisor.ts';
 
-/** At start after start, or within a day; one alone is over before anybody looks. */
+/**
+ * Failures of a worker, at start after start or within a day, from which it gets an incident; a
+ * single one is over before anybody looks.
+ */
 const FAILURES_MIN = 3;
 
 export async function tellFailing(
@@ -27,10 +30,13 @@ export interface PaceNoteDeps {
   readonly limiter: Pick<Limiter, 'pace' | 'waiting'>;
 }
 
-/** Share of held-up time below which no note is written. */
+/** Share of time (0 to 1) delayed by the request limit, below which no note is written. */
 const BUSY_MIN = 0.1;
 
-/** Called every few seconds; writes nothing while nobody waits. */
+/**
+ * Creates the function that notes the pace of requests. It is called every few seconds, and writes
+ * nothing while no request waits for the limit.
+ */
 export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => Promise<void> {
   let before = { heldMs: limiter.pace().heldMs, at: clock.monotonic() };
   // True at the start, because an earlier process may have left a note.
@@ -50,7 +56,7 @@ export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => P
   };
 }
 
-/** Notes all of it; called every few seconds. */
+/** Creates the function that notes failing workers and the pace every few seconds. */
 export function createStatusNote(
   deps: PaceNoteDeps & { readonly workers: () => readonly WorkerHealth[] },
 ): () => Promise<void> {

@@ -1,4 +1,6 @@
-/** Accepts by the rules; those whose push came to nothing do not count. */
+/**
+ * Deliveries that the rules accepted; those whose push was canceled, refused or dead do not count.
+ */
 import { sql } from 'kysely';
 import type { Tx } from '../../store/store.ts';
 
@@ -8,11 +10,13 @@ export interface AcceptedBefore {
   readonly at: number;
   readonly accountNo: string | null;
   readonly currency: string | null;
-  /** In units (lib/money.ts); null: a price or a quantity is not known. */
+  /** Value of the delivery in units (lib/money.ts); null: a price or a quantity is not known. */
   readonly amount: number | null;
 }
 
-/** Other deliveries that the rules accepted since then. */
+/**
+ * Deliveries that the rules accepted after `since`, without the delivery `orderDeliveryId` itself.
+ */
 export async function acceptedSince(
   tx: Tx,
   orderDeliveryId: number,

@@ -1,7 +1,8 @@
 /**
- * Limits of accepts by the rules: a day, a customer and day, an amount a day in one currency, and
- * the share of all that was decided. Accepts are counted from the database, in the transaction that
- * enqueues the next one; those whose push came to nothing do not count. A day is any 24 hours.
+ * Limits of accepts by the rules: how many a day, how many a day for one customer, which amount a
+ * day in one currency, and which share of all decided deliveries. Accepts are counted from the
+ * database, in the transaction that enqueues the next one; an accept whose push failed or was
+ * canceled does not count. A day is any 24 hours.
  */
 import { AMOUNT_DECIMALS, sumOfUnits } from '../../lib/money.ts';
 import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
@@ -11,7 +12,10 @@ import type { Subject } from '../facts.ts';
 import { countedOf, decidedToday } from '../reject/caps.ts';
 import { type AcceptedBefore, acceptedSince, DAY_MS } from './accepted.ts';
 
-/** A delivery over a limit is looked at again after this time: pushes that fail free the limit. */
+/**
+ * Milliseconds after which a delivery over a limit is evaluated again: failed pushes free the
+ * limit.
+ */
 const LOOK_MS = 600_000;
 
 function amountOver(
@@ -30,7 +34,7 @@ function amountOver(
   return isWithin ? undefined : `${max} ${currency} a day`;
 }
 
-/** The limit that the accept of this delivery would exceed, in words; undefined: none. */
+/** Names the limit that the accept of this delivery would exceed; undefined: it exceeds none. */
 export async function acceptCapExceeded(
   tx: Tx,
   { facts, delivery }: Subject,

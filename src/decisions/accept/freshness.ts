@@ -1,7 +1,7 @@
 /**
- * Accepts rest on fresh data: one by a rule that reads a stream is held while the last complete
- * pull of that stream is older than it may be, or the ERP's credit figures are. It is decided by
- * itself once the data is fresh.
+ * Holds accepts that would rest on old data: one by a rule that reads a stream is held while the
+ * last complete pull of that stream, or the ERP's credit figures, are older than their limit. The
+ * delivery is decided by itself once the data is fresh.
  */
 import { parseDuration } from '../../lib/units.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -14,7 +14,10 @@ import { safeguardHold } from '../reject/outcome.ts';
 
 const CREDIT = /^customer\.credit\b/;
 
-/** The prices of a pre-order are those of its season, of another order those of the stock. */
+/**
+ * Names the streams of the facts that the rules read: prices of a pre-order come from the stream of
+ * its season, prices of any other order from the stock.
+ */
 function movedOf(reads: readonly string[], { facts }: Pick<Subject, 'facts'>): readonly string[] {
   const isAhead = facts.order.season !== null && facts.order.season !== undefined;
   const priced = isAhead ? 'season' : 'stock';
@@ -35,7 +38,8 @@ async function completeAt(db: Db | Tx, stream: string): Promise<number | null> {
 }
 
 function isOld(at: number | null, limitMs: number, now: number): boolean {
-  // A future timestamp was written before the clock was set back.
+  // A timestamp in the future was written before the clock was set back, so the true age is
+  // unknown.
   return at === null || at > now || now - at > limitMs;
 }
 
@@ -51,7 +55,10 @@ interface Asked {
   readonly now: number;
 }
 
-/** Milliseconds that a stream may be old: by the rules, else by the configuration. */
+/**
+ * Milliseconds that the data of a stream may be old: by the rules' settings, else by the
+ * configuration.
+ */
 function limitOf(
   { ruleSet, freshness }: Pick<Asked, 'ruleSet' | 'freshness'>,
   stream: 'stock' | 'season',
@@ -67,14 +74,16 @@ async function staleStream(tx: Tx, asked: Asked, rules: readonly Rule[]) {
   );
   for (const stream of ['stock', 'season'] as const) {
     const limitMs = limitOf(asked, stream);
-    // A stream that is not pulled gets no older.
+    // A stream that the configuration does not pull has no limit, so its data never counts as old.
     if (!streams.includes(stream) || limitMs === undefined) continue;
     if (isOld(await completeAt(tx, stream), limitMs, asked.now)) return { stream, limitMs };
   }
   return undefined;
 }
 
-/** Whether the credit figures behind these rules are older than they may be, or of no known age. */
+/**
+ * Whether the rules read credit figures of a customer that are too old, or whose age is not known.
+ */
 async function isCreditOld(tx: Tx, asked: Asked, rules: readonly Rule[]): Promise<boolean> {
   if (!rules.some(({ reads }) => reads.some((path) => CREDIT.test(path)))) return false;
   const { subject, ruleSet, now } = asked;
@@ -88,12 +97,14 @@ async function isCreditOld(tx: Tx, asked: Asked, rules: readonly Rule[]): Promis
   return isOld(row?.as_of ?? null, limitMs, now);
 }
 
-/** The words never contain an age: what changes with each look would be journaled each time. */
+/**
+ * The reason of the hold names no age: an age changes with each look, and each change is journaled.
+ */
 function waitsFor({ stream }: Stale): string {
   return `waits for fresh ${stream}; see: selvedge sync show ${stream}`;
 }
 
-/** Holds an accept while data that its rules read is too old. */
+/** Holds an accept while a stream or the credit figures that its rules read are too old. */
 export async function holdForStaleData(
   tx: Tx,
   { subject, ruleSet, outcome, now, freshness }: Candidate,
@@ -115,8 +126,8 @@ export async function holdForStaleData(
 const INCIDENT = { kind: 'accepts_wait', entity: 'stream' } as const;
 
 /**
- * Opens one incident for each stream that accepts wait for, and ends it once the stream is fresh.
- * Call it between two rounds of decisions.
+ * Opens one incident for each stream whose old data may hold accepts, and ends it once the stream
+ * is fresh. Call it between two rounds of decisions.
  */
 export async function reportStaleStreams(
   db: Db,
@@ -134,7 +145,8 @@ export async function reportStaleStreams(
   for (const stream of ['stock', 'season'] as const) {
     const limitMs = limitOf({ ruleSet, freshness }, stream);
     const at = await completeAt(db, stream);
-    // Before the first pull another line says what is waited for.
+    // Before the first complete pull no incident is opened: nothing is decided, and the log says
+    // why.
     const isStale =
       read.includes(stream) && limitMs !== undefined && at !== null && isOld(at, limitMs, now);
     if (!isStale) await endIncidents(db, INCIDENT, [stream], now);
@@ -145,7 +157,7 @@ export async function reportStaleStreams(
   }
 }
 
-/** Pulled streams that the rules read and that were never complete. */
+/** Names the pulled streams that the rules read and that have never had a complete run. */
 export async function streamsToComeFirst(
   db: Db,
   { rules, settings }: RuleSet,

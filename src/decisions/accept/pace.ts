@@ -1,7 +1,7 @@
 /**
- * Limits accepts: after too many in an hour, or many in a row that the service refused, an incident
- * is opened and accepting pauses for a while. Accepts by the rules are held until the pause is
- * over.
+ * Limits the pace of accepts: after too many in an hour, or many in a row that the service refused,
+ * an incident is opened and accepting pauses for a while. During the pause deliveries that the
+ * rules would accept are held.
  *
  * Hours are those of the clock; the count is stored, so that a restart keeps it.
  */
@@ -19,22 +19,22 @@ import { REFUSED_BY_SERVICE } from '../push.ts';
 type Settings = RuleSet['settings'];
 
 const HOUR_MS = 3_600_000;
-/** The latest rows of the outbox among which pushes of accepts are looked for. */
+/** Number of latest outbox rows that are searched for pushes of accepts. */
 const ROWS_LOOKED_AT = 500;
 const KEY = 'accept_pace';
 const INCIDENT = { kind: 'accepts_paused', entity: 'rules', key: 'accept' } as const;
 
 const PACE = z.object({
-  /** Number of the hour, and the accepts in it. */
+  /** Hours since the epoch; `count` is the number of accepts in that hour. */
   hour: z.int(),
   count: z.int(),
-  /** Accepting pauses until then; epoch milliseconds. */
+  /** Time until which accepting pauses, in epoch milliseconds. */
   pausedUntil: z.int(),
   why: z.string(),
 });
 type Pace = z.output<typeof PACE>;
 
-/** When the hour began in which accepts are counted now. */
+/** Beginning of the clock hour in which accepts are counted at `now`, in epoch milliseconds. */
 export function hourBegan(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS;
 }
@@ -49,11 +49,11 @@ async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> 
   if (text === undefined) return { hour, count: 0, pausedUntil: 0, why: '' };
   const read = PACE.parse(tryParseJson(text));
   const pace = read.hour === hour ? read : { ...read, hour, count: 0 };
-  // A pause that is longer than one can be began before the clock was set back.
+  // An end further away than a whole pause was stored before the clock was set back.
   return pace.pausedUntil > now + pauseMsOf(settings) ? { ...pace, pausedUntil: 0 } : pace;
 }
 
-/** Says to people that accepting pauses, why and until when; undefined while it does not. */
+/** Tells people why and until when accepting pauses; undefined while it does not pause. */
 export async function pauseOfAccepts(
   tx: Tx,
   settings: Settings,
@@ -69,18 +69,20 @@ function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
   return writeStateAt(tx, KEY, JSON.stringify(pace), now);
 }
 
-/** Whether the last `max` pushes of accepts since then all failed. */
+/** Whether the last `max` pushes of accepts since `since` all failed. */
 async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
   const rows = await tx
     .selectFrom('outbox')
     .select('state')
-    // Only the latest rows count: behind a long backlog no push has ended lately.
+    // Only the latest rows of the outbox are searched: behind a long backlog no push has ended
+    // lately.
     .where('outbox_id', '>', (eb) =>
       eb
         .selectFrom('outbox')
         .select(sql<number>`coalesce(max(outbox_id), 0) - ${ROWS_LOOKED_AT}`.as('from')),
     )
-    // The plus makes SQLite search by number instead of through every push ever made.
+    // The plus keeps SQLite from using an index on `kind`, which would read every push ever made;
+    // it searches by `outbox_id` instead.
     .where(sql<string>`+kind`, '=', 'delivery_status')
     .where('ended_at', 'is not', null)
     .where('created_at', '>', since)
@@ -106,11 +108,11 @@ async function reasonToPause(
 
 export interface Paused {
   readonly outcome: Outcome;
-  /** When it is to be looked at again; epoch milliseconds. */
+  /** Time at which the held delivery is evaluated again, in epoch milliseconds. */
   readonly until: number;
 }
 
-/** The hold in the place of an accept while accepting pauses; undefined: it does not. */
+/** Gives the hold that replaces an accept while accepting pauses; undefined: it does not pause. */
 export async function pausedAccept(
   tx: Tx,
   accept: Outcome,
@@ -127,8 +129,9 @@ function pausedBy(accept: Outcome, why: string, until: number): Paused {
 }
 
 /**
- * Counts an accept that is about to be enqueued, or gives the hold in its place while accepting
- * pauses. Call it in the transaction that enqueues. `isCounted`: it was counted and never sent.
+ * Counts an accept that is about to be enqueued, or gives the hold that replaces it while accepting
+ * pauses. Call it in the transaction that enqueues the push. `isCounted`: an earlier accept of this
+ * delivery was counted but never sent, so this one is not counted again.
  */
 export async function paceAccept(
   tx: Tx,

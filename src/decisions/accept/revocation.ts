@@ -1,8 +1,9 @@
 /**
- * Revocation: a live hold rule with `applies_to: [pending, accepted]` may send back to pending what
- * the rules of this daemon accepted, as long as it has not shipped, and only so often a day. A
- * delivery whose accept was revoked is not accepted again before its cooldown is over: whatever
- * caused it must have passed. A delivery that cannot be evaluated is not revoked.
+ * Revocation: a live hold rule with `applies_to: [pending, accepted]` may send a delivery that the
+ * rules of this daemon accepted back to pending, as long as it has not shipped, and only so often a
+ * day. A delivery whose accept was revoked is not accepted again before its cooldown is over, so
+ * that the cause of the revocation has time to pass. A delivery that cannot be evaluated is not
+ * revoked.
  */
 import { sql } from 'kysely';
 import { parseDuration } from '../../lib/units.ts';
@@ -28,7 +29,7 @@ import { recordDecision, rememberEvaluation } from '../record.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
-/** An accepted delivery without a tracking number counts as shipped after this long. */
+/** Milliseconds after which an accepted delivery without a tracking number counts as shipped. */
 const REVOKED_WITHIN_MS = 14 * DAY_MS;
 const COOLDOWN_MS_DEFAULT = 3_600_000;
 
@@ -39,8 +40,8 @@ interface Revocations {
 
 /**
  * How often the rules revoked the accept of this delivery in the last `ms`, and when last. A
- * revocation with a future timestamp was before the clock was set back and does not count: the
- * cooldown would never end.
+ * revocation with a future timestamp was made before the clock was set back; it does not count,
+ * because its cooldown would never end.
  */
 async function revocationsWithin(
   tx: Tx,
@@ -73,8 +74,8 @@ async function forgetAccepted(tx: Tx, orderDeliveryId: number, now: number): Pro
 }
 
 /**
- * The evaluation by which the rules of this daemon accepted it lately, if that was the latest
- * decision and it has not shipped.
+ * Finds the evaluation by which the rules of this daemon accepted the delivery lately; undefined if
+ * a later decision followed or the delivery has shipped.
  */
 async function ourAccept(
   tx: Tx,
@@ -97,14 +98,17 @@ async function ourAccept(
   return row && storedEvaluation(row);
 }
 
-/** Whether rules ask about accepted deliveries as well. */
+/** Whether a rule that is not off applies to accepted deliveries as well. */
 function asksAboutAccepted({ rules }: RuleSet): boolean {
   return rules.some(({ mode, appliesTo }) => mode !== 'off' && appliesTo.includes('accepted'));
 }
 
 type Judged = Judgement & { readonly outcome: Outcome };
 
-/** A delivery that was accepted by this evaluation, under the rules as they are now. */
+/**
+ * Evaluates an accepted delivery, whose accept rests on the given evaluation, under the rules in
+ * force.
+ */
 function judgeAccepted(
   { rules, mode, now }: RulesContext,
   subject: Subject,
@@ -114,7 +118,7 @@ function judgeAccepted(
   const seen = factsInContext(ruleSet, subject.facts);
   const evaluation = evaluate(ruleSet, subject.facts, {
     mode: mode === 'shadow' ? 'shadow' : 'live',
-    // A hold that lapsed, and then led to the accept, does not revoke it.
+    // A hold rule whose time was up before the accept does not revoke that accept.
     lapsed: new Set(accept.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : []))),
     seen,
   });
@@ -125,16 +129,17 @@ function judgeAccepted(
 }
 
 /**
- * The remembered basis of an accepted delivery; the prefix keeps it apart from that of a pending
- * one.
+ * Digest of what the outcome for an accepted delivery rests on; the prefix keeps it apart from the
+ * digest of a pending delivery.
  */
 function acceptedBasis(judged: Judged): string {
   return `accepted ${basisOf(judged)}`;
 }
 
 /**
- * How the result of the rules differs from the remembered one. New rules do not revoke earlier
- * accepts: their first result is remembered, and only a later change revokes.
+ * How the rules' result for an accepted delivery differs from the one stored with its evaluation.
+ * New rules do not revoke earlier accepts: their first result is stored, and only a later change
+ * revokes.
  */
 async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'result' | 'none'> {
   const { rules, subject } = judged;
@@ -143,7 +148,7 @@ async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'result' | 'n
     .select(['rules_key', 'basis'])
     .where('order_delivery_id', '=', subject.delivery.order_delivery_id)
     .executeTakeFirst();
-  // The key is empty after its revocation was canceled.
+  // The key of the rules is empty after a revocation of this delivery was canceled.
   const key = last?.rules_key ?? '';
   if (key !== '' && !key.endsWith(rules.ruleSet.hash)) return 'rules';
   return last?.basis === acceptedBasis(judged) ? 'none' : 'result';
@@ -165,11 +170,12 @@ export async function wouldReconsider(
   const judged = judgeAccepted(context, subject, accept);
   const change = await changeOf(tx, judged);
   if (change === 'none') return isRevokedTooOften(tx, orderDeliveryId);
-  // An outcome that may not be acted on now is not remembered, so that it is found again later.
+  // A revocation that may not be sent now is not stored as the result, so the next look finds it
+  // again.
   return context.mode === 'live' || judged.outcome.code !== 'hold_rule';
 }
 
-/** Revokes the accept of a delivery where a hold rule asks for it. */
+/** Revokes the accept of a delivery if a hold rule that applies to accepted deliveries matches. */
 export async function reconsiderAccepted(
   tx: Tx,
   context: DecisionContext,
@@ -209,7 +215,7 @@ export async function reconsiderAccepted(
   return { decisionId, orderDeliveryId, outcome };
 }
 
-/** Holds an accept until the cooldown after a revocation is over. */
+/** Holds a delivery that the rules would accept until the cooldown after its revocation is over. */
 export async function holdForCooldown(
   tx: Tx,
   { subject, ruleSet: { settings }, outcome, now }: Candidate,

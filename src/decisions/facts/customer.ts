@@ -1,4 +1,4 @@
-/** The facts of the customer: figures of the ERP, and the credit left after our own accepts. */
+/** The facts of the customer: figures of the ERP, and the credit left after accepts by Selvedge. */
 import { isJsonObject } from '../../lib/json.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -11,7 +11,7 @@ type ExtraValue = string | number | boolean;
 
 export interface Customer {
   readonly facts: CustomerFacts;
-  /** Fields of the ERP whose value is not of the declared kind, in words. */
+  /** Sentences on the ERP's fields of the customer whose values are not of their declared kind. */
   readonly invalidFields: readonly string[];
 }
 
@@ -22,7 +22,10 @@ function fits(value: unknown, kind: ExtraFields[string]): value is ExtraValue {
   return typeof value === 'number' && /^-?\d+(\.\d+)?$/.test(String(value));
 }
 
-/** A value that the CEL engine refuses in a field of this kind: the fact is unknown, not absent. */
+/**
+ * A stand-in of another type than the declared kind, which the CEL engine refuses: the fact is then
+ * unknown, not absent.
+ */
 function oddValue(value: unknown, kind: ExtraFields[string]): ExtraValue {
   if (kind !== 'text') return `no ${kind}: ${shown(value)}`;
   return typeof value === 'number' ? value : value === true;
@@ -52,7 +55,7 @@ function extraOf(
   return { extra, invalidFields };
 }
 
-/** Undefined when the ERP does not know the account. */
+/** Reads the facts of the customer account; undefined when the ERP does not know the account. */
 export async function customerFacts(
   tx: Tx,
   accountNo: string,
@@ -69,7 +72,8 @@ export async function customerFacts(
   const { credit_limit: limit, balance, currency, overdue_days: overdue } = row;
   const { extra, invalidFields } = extraOf(row.extra, fields);
   const saysNothing = [limit, balance, overdue].every((value) => value === null);
-  // Figures are never younger than their arrival, whatever the clock or the zone of the ERP says.
+  // Credit figures are as old as their arrival at least, whatever the clock or the zone of the ERP
+  // says.
   const since = Math.min(row.as_of ?? row.changed_at, row.changed_at);
   const account = { accountNo, currency };
   const credit = saysNothing

@@ -1,15 +1,20 @@
-/** All deliveries of an order: pieces that they have together, and how many have which status. */
+/**
+ * Sums over all deliveries of an order: how many pieces they have, and how many have each status.
+ */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Tx } from '../../store/store.ts';
 
 export interface Delivered {
-  /** Other deliveries of the order, by status. */
+  /** Number of the order's other deliveries by status. */
   readonly others: ReadonlyMap<string, number>;
-  /** Pieces that are or may be on their way; null when one delivery does not tell. */
+  /**
+   * Pieces in this delivery and in others that are or may be on their way; null when one delivery's
+   * pieces are unknown.
+   */
   readonly quantity: number | null;
-  /** Pieces of a barcode; null as above. */
+  /** The same number of pieces for one barcode; null when a delivery's pieces are unknown. */
   readonly of: (barcode: string) => number | null;
 }
 
@@ -17,9 +22,11 @@ interface Row {
   readonly id: number;
   readonly status: string;
   readonly unread: string | null;
-  /** 1: another order has the number of one of its deliveries, which is not in the mirror. */
+  /**
+   * 1 when a delivery of the order is missing in the mirror, because another order has its number.
+   */
   readonly shared: number;
-  /** Null: the delivery has no lines. */
+  /** Null when the delivery has no lines. */
   readonly line_no: number | null;
   readonly barcode: string | null;
   readonly pieces: number | null;
@@ -32,7 +39,9 @@ function countByStatus(rows: readonly Row[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** Reads the order's deliveries; pieces count of this one whatever its status. */
+/**
+ * Reads all deliveries of the order; the pieces of `orderDeliveryId` count whatever its status is.
+ */
 export async function deliveredPieces(
   tx: Tx,
   orderId: number,
@@ -47,7 +56,7 @@ export async function deliveredPieces(
     left join delivery_line line on line.order_delivery_id = d.order_delivery_id
     where d.order_id = ${orderId}
       and (d.order_delivery_id = ${orderDeliveryId} or d.deleted_at is null)`.execute(tx);
-  // A status that nobody knows may mean that the goods are on their way.
+  // Deliveries with an unknown status count: their goods may be on their way.
   const isCounted = ({ id, status }: Row): boolean =>
     id === orderDeliveryId || (status !== 'rejected' && status !== 'canceled');
   const counted = rows.filter(isCounted);

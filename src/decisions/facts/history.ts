@@ -1,6 +1,6 @@
 /**
  * Facts from earlier days and deliveries: the account's orders and refunds, and the accepts of the
- * last 24 hours. They cost a walk over many rows, so only those that a rule reads are computed.
+ * last 24 hours. Each of them reads many rows, so only facts that a rule reads are computed.
  */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
@@ -15,12 +15,12 @@ type CustomerFacts = NonNullable<Facts['customer']>;
 type TodayFacts = NonNullable<Facts['today']>;
 type Settings = RuleSet['settings'];
 
-/** Whether some rule reads the fact. */
+/** Tells whether some rule reads the fact with this path. */
 export type IsRead = (path: string) => boolean;
 
 const REFUNDS_MS = 90 * DAY_MS;
 const SIMILAR_MS = 30 * DAY_MS;
-/** Orders of the account that are compared with the order, the newest first. */
+/** Number of the account's newest orders among which one with the same lines is searched for. */
 const SIMILAR_ORDERS_MAX = 500;
 
 interface Account {
@@ -61,7 +61,7 @@ async function refundsSince(tx: Tx, { accountNo }: Account, since: number): Prom
   return Number(rows[0]?.count ?? 0);
 }
 
-/** Facts of the account that the mirror knows and some rule reads; undefined: none is read. */
+/** Facts of the account that the mirror knows and some rule reads; undefined: no rule reads any. */
 export async function accountFacts(
   tx: Tx,
   account: Account,
@@ -78,14 +78,17 @@ export async function accountFacts(
   return Object.keys(facts).length > 0 ? facts : undefined;
 }
 
-/** Worth in one currency; null when it is not known, or of an accept of unknown currency. */
+/**
+ * Sum of the accepted deliveries' values in one currency; null when a value, or the currency of an
+ * accepted delivery, is not known.
+ */
 function amountIn(currency: string | null, accepts: readonly AcceptedBefore[]): number | null {
   if (currency === null) return null;
   const same = accepts.filter((one) => [null, currency].includes(currencyOf(one.currency)));
   return sumOfUnits(same.map((one) => (one.currency === null ? null : one.amount)));
 }
 
-/** Value of 1 of the currency in the base currency, as decimal text; null without a rate. */
+/** Value of one unit of the currency in the base currency, as decimal text; null without a rate. */
 export function baseRate(
   currency: string | null,
   { base_currency: base, rates }: Pick<Settings, 'base_currency' | 'rates'>,
@@ -96,7 +99,7 @@ export function baseRate(
   return rate === undefined ? null : String(rate);
 }
 
-/** An order whose account and currency are asked about. */
+/** A delivery with the account and the currency of its order. */
 export interface AcceptsOf {
   readonly orderDeliveryId: number;
   readonly accountNo: string | null;
@@ -106,7 +109,10 @@ export interface AcceptsOf {
 const OF_ACCOUNT = ['customer.accepted_today', 'customer.amount_today'];
 const OF_ALL = ['today.accepted', 'today.amount', 'today.amount_base'];
 
-/** Accepts by the rules in the last 24 hours, of the account and of all, without this delivery. */
+/**
+ * Facts on accepts by the rules in the last 24 hours, for the account and in all; the delivery
+ * itself does not count.
+ */
 export async function acceptFacts(
   tx: Tx,
   { orderDeliveryId, accountNo, currency }: AcceptsOf,
@@ -138,7 +144,10 @@ export async function acceptFacts(
   };
 }
 
-/** SQL: barcodes with their pieces, as one text; null where a line does not tell. */
+/**
+ * SQL: the barcodes of an order with their pieces, as one text; null if a line's barcode or
+ * quantity is unknown.
+ */
 function linesOf(orderId: 'o.order_id' | number) {
   const id = typeof orderId === 'number' ? sql`${orderId}` : sql.ref(orderId);
   return sql<string | null>`(select iif(count(barcode) = count(*) and count(pieces) = count(*),
@@ -147,16 +156,19 @@ function linesOf(orderId: 'o.order_id' | number) {
       from sales_order_line l where l.order_id = ${id} group by l.barcode))`;
 }
 
-/** SQL: orders with the reference of this one; an empty one says nothing. */
+/**
+ * SQL: condition that an order has the same reference as `orderId`; an empty reference matches
+ * none.
+ */
 function sameReference(orderId: number) {
   return sql`and trim(reference) <> ''
         and reference = (select reference from sales_order where order_id = ${orderId})`;
 }
 
 /**
- * Milliseconds between the order and the newest of the account's orders before it (by id) with the
- * same lines, and where `isRepeated` the same reference too. Of two equal orders, one only has it:
- * the later one.
+ * Milliseconds between the order and the newest earlier order (by id) of the account with the same
+ * lines; with `isRepeated` the reference must be the same, too. So of two equal orders only the
+ * later one has this fact.
  */
 export async function similarWithin(
   tx: Tx,

@@ -1,8 +1,8 @@
 /**
- * The facts of a delivery's lines: stock, prices, and what the product data say of the color.
+ * The facts of a delivery's lines: stock, prices, and what the product data say of style and color.
  *
- * Free stock of a line = mirrored stock, less what others have a claim on (see `reserved.ts`), less
- * what earlier lines of this delivery take: nobody counts on the same last piece twice.
+ * Free stock of a line = mirrored stock, less what other deliveries claim (reserved.ts), less what
+ * earlier lines of this delivery take: no piece is counted on twice.
  */
 import { sql } from 'kysely';
 import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
@@ -19,7 +19,7 @@ import type { IsRead } from './history.ts';
 import { reservedPieces } from './reserved.ts';
 import { windowFacts } from './windows.ts';
 
-/** The lines of an order, without names that are empty. */
+/** Reads the lines of an order; empty names become null. */
 export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
   const lines = await tx
     .selectFrom('sales_order_line')
@@ -39,10 +39,10 @@ function withNames<T extends PackedLine>(line: T): T {
 }
 
 export interface OrderLine {
-  /** Null, as the quantity: it could not be read. */
+  /** Barcode of the line; null, like the quantity, when it could not be read. */
   readonly barcode: string | null;
   readonly quantity: number | null;
-  /** Single pieces, also those in assortments. */
+  /** Number of single pieces, with those inside assortments. */
   readonly size_quantity: number | null;
   readonly price: number | null;
   readonly season_name: string | null;
@@ -52,19 +52,19 @@ export interface OrderLine {
 interface OrderOfLines {
   readonly lines: readonly OrderLine[];
   readonly currency: string | null;
-  /** Season of a pre-order. */
+  /** Name of the season, if the order is a pre-order. */
   readonly season: string | null;
 }
 
 interface StockRead {
-  /** 0: never. */
+  /** Time of the last complete pull of the stock, in epoch milliseconds; 0: there was none. */
   readonly at: number;
   readonly unlisted: 0 | null;
 }
 
 /**
- * When the stock was read last, as a whole, and what is free of a variant that it does not list:
- * none, for an account that lists only what is in stock.
+ * Reads when the stock was last pulled completely, and the free pieces of a variant that the stock
+ * list lacks: 0 for an account whose list has only what is in stock, else unknown.
  */
 async function readStock(tx: Tx): Promise<StockRead> {
   const row = await tx
@@ -96,13 +96,13 @@ const LISTED = [
 ] as const;
 
 interface Listed extends Pick<Tables['season_variant'], (typeof LISTED)[number]> {
-  /** Members without a column; null where no rule asks for one of them. */
+  /** JSON of the service's members that have no column; null if no rule reads a fact from it. */
   readonly extra: string | null;
 }
 
 const EXTRA_FACTS = ['type', 'weight', 'country_of_origin'];
 
-/** SQL: the members without a column, which cost a look-up, where a rule asks for one of them. */
+/** SQL: the column `extra`, which costs a look-up for each row, if a rule reads a fact from it. */
 function extraColumn(isRead: IsRead) {
   const isAsked =
     isRead('delivery.weight') || EXTRA_FACTS.some((name) => isRead(`delivery.lines.${name}`));
@@ -114,7 +114,7 @@ function textIn(members: Readonly<Record<string, unknown>>, name: string): strin
   return typeof value === 'string' ? nameOf(value) : null;
 }
 
-/** What the lists say of the product, besides its prices. */
+/** Facts of the product from the lists of variants, besides its prices. */
 function productFacts(listed: Listed | undefined) {
   const extra = listed?.extra ?? null;
   const details = extra === null ? undefined : parseJsonObject(extra).details;
@@ -124,13 +124,13 @@ function productFacts(listed: Listed | undefined) {
     category: emptyToNull(listed?.category),
     gender: emptyToNull(listed?.gender),
     type: textIn(members, 'type'),
-    // Rounded up, so that a weight above a limit never looks equal to it.
+    // Weights are rounded up, so that a weight above a limit never looks equal to it.
     weight: typeof weight === 'number' && weight >= 0 ? Math.ceil(weight) : null,
     country_of_origin: countryOf(textIn(members, 'countryOfOrigin')),
   };
 }
 
-/** Reads the season's variants of these barcodes for a pre-order; empty for other orders. */
+/** Reads the season's variants with these barcodes for a pre-order; empty for other orders. */
 async function seasonVariants(
   tx: Tx,
   season: string | null,
@@ -158,7 +158,7 @@ interface StyleColor {
   readonly color_active: number | null;
 }
 
-/** Style and color flags of the product data, for the styles of these lines. */
+/** Reads the flags of style and color in the product data, for the styles of these lines. */
 async function styleColors(
   tx: Tx,
   styleNos: readonly string[],
@@ -186,7 +186,7 @@ function noosOf(type: string | null | undefined): boolean | null {
 }
 
 /**
- * The value that all these order lines share; null where they differ, because nobody knows which of
+ * The value that all these order lines share; null if they differ, because nobody knows which of
  * them was packed. An order may name a barcode once per delivery window, each with its own price.
  */
 function agreed<T>(lines: readonly OrderLine[], read: (line: OrderLine) => T): T | null {
@@ -199,7 +199,7 @@ interface PackedLine {
   readonly delivery_name: string | null;
 }
 
-/** Pieces of these lines; null where one of them does not tell. */
+/** Sum of the pieces of these lines; null when the quantity of one is unknown. */
 export function piecesOf(lines: readonly OrderLine[]): number | null {
   let sum = 0;
   for (const { quantity } of lines) {
@@ -209,7 +209,10 @@ export function piecesOf(lines: readonly OrderLine[]): number | null {
   return sum;
 }
 
-/** Order lines with the barcode of a packed line: only those of its window, where it names one. */
+/**
+ * The order lines with the barcode of a packed line; if the packed line names a delivery window,
+ * only those of that window.
+ */
 function ofWindow(lines: readonly OrderLine[], packed: PackedLine): readonly OrderLine[] {
   const same = (names: 'season_name' | 'delivery_name', line: OrderLine): boolean =>
     packed[names] === null || line[names] === null || line[names] === packed[names];
@@ -218,8 +221,8 @@ function ofWindow(lines: readonly OrderLine[], packed: PackedLine): readonly Ord
 }
 
 /**
- * Prices that the service lists now, in the currency of the order. What a key has no prices of its
- * own for is left out, not null: facts of before have neither.
+ * Prices that the service lists now, in the currency of the order. A missing net price or discount
+ * is left out instead of null, because facts stored by earlier versions have neither.
  */
 function listedPrices(listed: Listed | undefined, currency: string | null) {
   const isOurs = (other: string | null | undefined): boolean =>
@@ -250,7 +253,10 @@ function freeOf(quantity: number | null, others: number | null): number | null {
   return quantity === null || others === null ? null : Math.max(0, quantity - others);
 }
 
-/** Age of the stock figure; null when it was never read, or the clock was set back since. */
+/**
+ * Milliseconds since the stock figure was read; null when it never was, or the clock was set back
+ * since.
+ */
 function stockAge(
   variant: { readonly changed_at: number } | undefined,
   read: StockRead,
@@ -261,13 +267,15 @@ function stockAge(
   return at === 0 || at > now ? null : now - at;
 }
 
-/** Age of the last complete pull of the stock. */
+/** Milliseconds since the last complete pull of the stock; null when there was none. */
 export async function stockFacts(tx: Tx, now: number): Promise<{ readonly age: number | null }> {
   const { at } = await readStock(tx);
   return { age: at === 0 || at > now ? null : now - at };
 }
 
-/** Pieces that the order is short of; null where it does not have the barcode. */
+/**
+ * Pieces of a barcode that are ordered but not packed; null if the order does not have the barcode.
+ */
 function remainingOf(ordered: number | null, packed: number | null): number | null {
   return ordered === null || packed === null ? null : ordered - packed;
 }

@@ -23,7 +23,7 @@ export class UnknownStatus extends Error {
   override readonly name = 'UnknownStatus';
 }
 
-/** Null: it is another one, which nobody knows. */
+/** Gives the status if it is a known one; null: it is another one, whose meaning nobody knows. */
 function statusAmong<S extends string>(known: readonly S[], status: string): S | null {
   return known.find((candidate) => candidate === status) ?? null;
 }
@@ -40,7 +40,7 @@ function distinct(values: readonly (string | null)[]): string[] {
   return [...new Set(values.flatMap((value) => (value === null ? [] : [value])))];
 }
 
-/** A pre-order names its season; where the head does not, all its lines name one and the same. */
+/** Season of a pre-order: the order's own, else the season that all of its lines share. */
 function seasonOf(head: string | null, lines: readonly OrderLine[]): string | null {
   if (head !== null) return head;
   const ahead = lines.length > 0 && lines.every((line) => line.delivery_name !== null);
@@ -49,7 +49,8 @@ function seasonOf(head: string | null, lines: readonly OrderLine[]): string | nu
 }
 
 /**
- * SQL: the version of an order that a decision rests on: its content, and whether it still exists.
+ * SQL: hash of the order's content, with a mark if the service has deleted the order. A decision
+ * rests on it.
  */
 export function orderHash(order: string): RawBuilder<string> {
   const column = (name: string) => sql.ref(`${order}.${name}`);
@@ -59,7 +60,7 @@ export function orderHash(order: string): RawBuilder<string> {
 
 const ADDRESS_MEMBERS = ['address', 'city', 'zip', 'countryCode'] as const;
 
-/** Null where the service tells nothing of the address at all. */
+/** Facts of the delivery address; null if the service sends nothing of the address at all. */
 function addressFacts(text: string) {
   const parsed = tryParseJson(text);
   const address = isJsonObject(parsed) ? parsed : {};
@@ -77,10 +78,10 @@ function addressFacts(text: string) {
 
 interface MirroredOrder {
   readonly facts: Facts['order'];
-  /** Paths that matter to a decision and could not be read. */
+  /** Paths of the order's members that a decision needs and that could not be read. */
   readonly unread: readonly string[];
   readonly hash: string;
-  /** The service no longer has it. */
+  /** Whether the service no longer has the order. */
   readonly isGone: boolean;
 }
 
@@ -108,7 +109,7 @@ export async function orderFacts(
   const currency = currencyOf(order.agreed_currency);
   const sized = lines.every((line) => line.size_quantity !== null);
   const status = statusAmong(ORDER_STATUSES, order.status);
-  // A season that cannot be read is one, and not none.
+  // An order whose season cannot be read may be a pre-order: its season is unknown, not absent.
   const mayBeAhead = unread.some((path) =>
     /^(SeasonName|orderLineItems(\.\d+\.(season|delivery))?)$/.test(path),
   );
@@ -148,7 +149,7 @@ export async function orderFacts(
   };
 }
 
-/** Whether the service still lists the season: unknown as long as the list was never read. */
+/** Whether the service still lists the season; unknown while the list of seasons was never read. */
 export async function seasonFacts(tx: Tx, own: string): Promise<Facts['season']> {
   const spelt = await tx
     .selectFrom('season')

@@ -1,10 +1,10 @@
 /**
  * Claims of other deliveries: pieces by barcode, credit by account. Two deliveries that each fit
  * must not both be accepted when they do not fit together, so an accept counts from the moment its
- * push is in the outbox until the source (stock, ERP) includes it.
+ * push is in the outbox until the stock or the ERP's credit figures include it.
  *
- * Claims are computed, never stored: a failed push and a delivery that is put back, canceled or
- * rejected release theirs by themselves, also after a kill.
+ * Claims are computed, never stored: a failed push, and a delivery that is put back, canceled or
+ * rejected, release their claims by themselves, also after a kill.
  */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
@@ -14,19 +14,22 @@ import type { Tx } from '../../store/store.ts';
 import { hasOpenPush } from '../push.ts';
 
 /**
- * An accepted delivery without a tracking number claims its pieces for this long: some never get
- * one, and must not keep the stock for ever.
+ * Milliseconds for which an accepted delivery without a tracking number claims its pieces: some
+ * never get one, and must not keep the stock for ever.
  */
 const SHIPS_WITHIN_MS = 14 * 86_400_000;
 
-/** When a delivery was accepted: by the change feed, or, if we never saw it pending, packed. */
+/**
+ * SQL: time at which a delivery was accepted, by the change feed; if it was never seen pending, the
+ * time it was packed.
+ */
 const ACCEPTED_AT = sql<number>`coalesce((
   select max(c.at) from change c
   where c.entity = 'delivery' and c.key = d.order_delivery_id || ''
     and c.diff->>'$.status[1]' = 'accepted'
 ), d.created_at, d.first_seen_at)`;
 
-/** SQL: the accept of the delivery `d` is on its way. */
+/** SQL: whether an accept of the delivery `d` is on its way. */
 const BEING_ACCEPTED = hasOpenPush('d.order_delivery_id', 'accepted');
 
 interface Claim {
@@ -36,9 +39,9 @@ interface Claim {
 }
 
 /**
- * Pieces that other deliveries need, by barcode: older pending ones, those that are being
- * accepted, and accepted ones whose pieces the stock, read at `stockReadAt`, still has. Null where
- * one of them does not tell how many.
+ * Pieces that other deliveries claim, by barcode: older pending ones, those that are being
+ * accepted, and accepted ones whose pieces are still in the stock read at `stockReadAt`. Null when
+ * the pieces of one of them are unknown.
  */
 export async function reservedPieces(
   tx: Tx,
@@ -46,8 +49,8 @@ export async function reservedPieces(
   barcodes: readonly string[],
   stockReadAt: number,
 ): Promise<ReadonlyMap<string, number | null>> {
-  // CROSS JOIN is SQLite's way to keep the order: from the few lines with these barcodes, and not
-  // from all the deliveries that are pending.
+  // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
+  // deliveries, not from all pending deliveries.
   const { rows } = await sql<{ readonly barcode: string; readonly pieces: number | null }>`
     select line.barcode, iif(count(line.fulfilled_quantity) = count(*),
       sum(line.fulfilled_quantity), null) pieces
@@ -73,8 +76,9 @@ export async function reservedPieces(
 }
 
 /**
- * Worth of the account's other deliveries that were accepted since `since`, in units (lib/money.ts)
- * of `currency`. Null when it cannot be known: a price is missing, or a currency is another one.
+ * Value of the account's other deliveries that were accepted since `since`, in units (lib/money.ts)
+ * of `currency`. Null when it is unknown, because a price is missing or a delivery has another
+ * currency.
  */
 export async function reservedCredit(
   tx: Tx,

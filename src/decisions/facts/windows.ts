@@ -1,4 +1,4 @@
-/** Delivery windows with their days, from the settings of the rules. */
+/** Facts on delivery windows: their first and last days, from the settings of the rules. */
 import { nameKey } from '../../lib/strings.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { daysBetween } from '../calendar.ts';
@@ -10,7 +10,10 @@ interface Bounds {
   readonly to: number;
 }
 
-/** Bounds by season and delivery; the name of a window that means all others is empty. */
+/**
+ * Bounds of delivery windows by season and window name; the empty name stands for all windows of
+ * the season that are not named.
+ */
 const known = new WeakMap<Settings, ReadonlyMap<string, Bounds>>();
 
 function keyOf(season: string, delivery: string): string {
@@ -30,7 +33,7 @@ function boundsOf(settings: Settings): ReadonlyMap<string, Bounds> {
   return made;
 }
 
-/** Beginning and end of a line's window; null where the settings do not name it. */
+/** Beginning and end of a line's delivery window; null if the settings do not name the window. */
 export function windowFacts(
   season: string | null,
   delivery: string | null,

@@ -1,8 +1,8 @@
 /**
- * Decisions wait while a run of a stream that their rules read has changed most of its rows at once
- * (sync/run/change-guard.ts): what the rules would go by is more likely a fault of the service.
- * They go on by themselves when a person has accepted the run, or a later one found the rows as
- * they were.
+ * Holds decisions while a run of a stream that their rules read has changed most of its rows at
+ * once (sync/run/change-guard.ts): such a change is more likely a fault of the service than the
+ * truth. The decisions go on by themselves when a person has accepted the run, or a later run found
+ * the rows as they were.
  */
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -11,7 +11,7 @@ import { READ_FROM, streamsOf } from '../fact-streams.ts';
 import type { Subject } from '../facts.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 
-/** Streams from which the rules that act read. */
+/** Names the streams that the live rules read. */
 function streamsRead({ rules }: RuleSet): readonly string[] {
   const paths = rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : []));
   return streamsOf(READ_FROM, paths);
@@ -23,12 +23,12 @@ interface ChangedRun {
   readonly outcome: string;
 }
 
-/** How soon a delivery is looked at again that waits for the end of a run. */
+/** Milliseconds after which a delivery that waits for the end of a run is evaluated again. */
 const RUN_LOOK_MS = 30_000;
 
 /**
- * Runs whose changes wait for a person. One that goes on counts while it has changed the most of
- * what it has read so far: at its end is known what that was.
+ * Finds runs whose changes wait for a person. A run that is still going counts while it has changed
+ * most of the rows it has read so far; only its end shows the true share.
  */
 export async function changedRuns(db: Db | Tx): Promise<readonly ChangedRun[]> {
   const runs = await sql<ChangedRun>`select run_id, stream, outcome from sync_run
@@ -47,7 +47,7 @@ async function runToWaitFor(
   const runs = await changedRuns(tx);
   if (runs.length === 0) return undefined;
   const streams = streamsRead(ruleSet);
-  // Only pre-orders read the season's stream.
+  // Only pre-orders use the stream `season`.
   const isRead = (stream: string): boolean =>
     streams.includes(stream) && (stream !== 'season' || facts.order.season !== null);
   return runs.find(({ stream }) => isRead(stream));
@@ -59,7 +59,7 @@ function describe({ run_id: runId, stream, outcome }: ChangedRun): string {
   return `${what}; see "selvedge sync show ${runId}", then: selvedge sync release ${runId}`;
 }
 
-/** Says which run the decision waits for; undefined when it need not wait. */
+/** Finds the run that a decision waits for; undefined when it need not wait. */
 export async function waitsForChanges(
   tx: Tx,
   ruleSet: RuleSet,
@@ -69,7 +69,7 @@ export async function waitsForChanges(
   return run && describe(run);
 }
 
-/** Holds an accept or a reject while the change of a run waits for a person. */
+/** Holds an accept or a reject while the changes of a run wait for a person. */
 export async function holdForChanges(
   tx: Tx,
   { ruleSet, subject, outcome, now }: Candidate,
@@ -79,6 +79,7 @@ export async function holdForChanges(
   if (!run) return undefined;
   const reason = `safeguard changes: ${describe(run)}`;
   const held = { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason } as const;
-  // Such a run may begin and end between two passes.
+  // A run may begin and end between two passes, so a delivery that waits for one has a time of its
+  // own.
   return { outcome: held, ...(run.outcome === 'running' ? { lookAt: now + RUN_LOOK_MS } : {}) };
 }

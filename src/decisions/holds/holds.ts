@@ -1,17 +1,17 @@
 /**
- * How long a delivery is held. A hold begins when a rule first matches and lasts while it matches;
- * `until` says when the rules are asked again although nothing changed, `at_most` when its time is
- * up, `then` what follows:
+ * How long a delivery is held. A hold begins when a hold rule first matches and lasts while the
+ * rule matches. `until` says when the rules are asked again although nothing changed, `at_most` how
+ * long the hold lasts at most, and `then` what follows after that:
  *
- * - escalate: it stays held, and an incident is opened;
+ * - escalate: the delivery stays held, and an incident is opened;
  * - re-evaluate: the rules are asked again, and a rule that still matches begins a new hold;
  * - accept: the rule now accepts; every other rule still counts;
  * - release: the rule says nothing more, and the others decide.
  *
- * The time goes on when a list, a table or another rule is edited; an edit of the rule itself
- * begins it again.
+ * The time of a hold goes on when a list, a table or another rule is edited; an edit of the rule
+ * itself begins it again.
  *
- * Everything is a row: after a kill, a hold ends when it would have ended.
+ * Every hold is a row of the database: after a kill it ends when it would have ended.
  */
 import { canonicalJson } from '../../lib/json.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
@@ -33,7 +33,7 @@ export interface HoldRow {
   readonly lapsed_at: number | null;
 }
 
-/** The cause of a hold: a rule, or the outcome itself where no single rule holds. */
+/** Cause of a hold: a rule, or the code of the outcome if no single rule holds. */
 interface Holder {
   readonly id: string;
   readonly hash: string;
@@ -55,7 +55,7 @@ export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly Hol
     .execute();
 }
 
-/** Text hashes of the rules whose time is up and that hold no more. */
+/** Text hashes of the rules whose hold has lasted its time and that therefore hold no more. */
 export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet<string> {
   const lapsed = holds.filter(({ afterwards, expires_at }) => {
     return (afterwards === 'accept' || afterwards === 'release') && expires_at <= now;
@@ -63,7 +63,10 @@ export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet
   return new Set(lapsed.map((row) => row.rule_hash));
 }
 
-/** Every live hold rule that matches, and any other cause of a hold. */
+/**
+ * Names the causes of a hold: every live hold rule that matches, every unclear rule, or the
+ * outcome.
+ */
 function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
   const known = new Map(ruleSet.rules.map((rule) => [rule.id, rule]));
   const unclear = live.code === 'could_not_evaluate' ? live.rules : [];
@@ -86,7 +89,7 @@ function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
   return holders;
 }
 
-/** When the rules are asked again, within the hold. */
+/** Time within the hold at which the rules are asked again although nothing changed; null: none. */
 function untilAt(
   { until }: HoldTiming,
   since: number,
@@ -112,7 +115,7 @@ function begin(holder: Holder, since: number, now: number, settings: Settings): 
   };
 }
 
-/** The hold as it goes on, or as it is after its time was up. */
+/** Continues a hold, or applies what follows after its time was up. */
 function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): HoldRow {
   const isUp = row.expires_at <= now && row.lapsed_at === null;
   if (isUp && row.afterwards === 're-evaluate') return begin(holder, now, now, settings);
@@ -123,7 +126,7 @@ function goOn(row: HoldRow, holder: Holder, now: number, settings: Settings): Ho
   };
 }
 
-/** Holds of one rule that have lasted their time and need a person: one incident for all. */
+/** Incident for all holds of one rule that have lasted their time and now need a person. */
 const HOLD_EXPIRED = { kind: 'hold_expired', entity: 'rule' } as const;
 
 async function openRules(tx: Tx, rules: readonly string[]): Promise<readonly string[]> {
@@ -143,7 +146,9 @@ function isExpired(row: Pick<HoldRow, 'afterwards' | 'lapsed_at'>): boolean {
   return row.afterwards === 'escalate' && row.lapsed_at !== null;
 }
 
-/** Opens, updates or ends the incident of each of these rules, by the holds that there are. */
+/**
+ * Opens, updates or ends the incident of each of these rules, by its expired holds in the database.
+ */
 async function tellExpired(tx: Tx, rules: Iterable<string>, now: number): Promise<void> {
   for (const key of rules) {
     const { deliveries, example, since } = await tx
@@ -167,11 +172,11 @@ async function tellExpired(tx: Tx, rules: Iterable<string>, now: number): Promis
 export interface HoldPlan {
   readonly before: readonly HoldRow[];
   readonly rows: readonly HoldRow[];
-  /** Why, for people. */
+  /** Reason of the hold, for people. */
   readonly reason: string;
 }
 
-/** Nothing holds these deliveries any more: they were decided, or are left to people. */
+/** Ends all holds of these deliveries: they were decided, or are left to people. */
 export async function endHolds(tx: Tx, ids: readonly number[], now: number): Promise<void> {
   const ended = await tx
     .deleteFrom('hold')
@@ -181,7 +186,7 @@ export async function endHolds(tx: Tx, ids: readonly number[], now: number): Pro
   await tellExpired(tx, new Set(ended.filter(isExpired).map((row) => row.rule_id)), now);
 }
 
-/** Computes the holds of the delivery from now on; writes nothing. */
+/** Computes the holds of the delivery after this evaluation; writes nothing. */
 export function planHolds(
   ruleSet: RuleSet,
   before: readonly HoldRow[],
@@ -205,8 +210,8 @@ export function holdsChange({ before, rows }: HoldPlan): boolean {
 }
 
 /**
- * When the delivery must be evaluated because of its holds; null when nothing holds it, or
- * everything that holds it has lasted its time.
+ * Time at which the delivery must be evaluated because of its holds; null when nothing holds it, or
+ * all of its holds have lasted their time.
  */
 export function holdsEndAt({ rows }: HoldPlan): number | null {
   const looks = rows.flatMap((row) => [
@@ -225,7 +230,8 @@ export async function storeHolds(tx: Tx, id: number, plan: HoldPlan, now: number
   const expired = (rows: readonly HoldRow[]) =>
     new Set(rows.filter(isExpired).map((row) => row.rule_id));
   const changed = expired(plan.before).symmetricDifference(expired(plan.rows));
-  // After the clock was set back a hold has not lasted its time any more, without a change here.
+  // When the clock is set back, expired holds become unexpired without a change here, so the open
+  // incidents of all rules that hold the delivery are checked, too.
   const others = plan.rows.map((row) => row.rule_id);
   const told = others.length === 0 ? [] : await openRules(tx, others);
   await tellExpired(tx, changed.union(new Set(told)), now);

@@ -1,7 +1,7 @@
 /**
- * Holds deliveries of our own orders until it is known that the service created the order as it was
- * sent: else goods could leave months early, go elsewhere, or leave twice. Reads the outbox's
- * tables each time; a person ends it there (`selvedge outbox resolve`).
+ * Holds deliveries of orders that the ERP submitted until it is known that the service created the
+ * order as it was sent: else goods could leave months early, go elsewhere, or leave twice. Reads
+ * the outbox's tables each time; a person ends the doubt there (`selvedge outbox resolve`).
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -11,21 +11,27 @@ import type { OutboxState } from '../../store/tables.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 import { safeguardHold } from '../reject/outcome.ts';
 
-/** Checked again this often: no event says that a person noted a difference or a lookup ended. */
+/**
+ * Milliseconds until a held delivery is evaluated again: no event says that a person noted a
+ * difference or that a lookup ended.
+ */
 const RELOOK_MS = 30_000;
-/** An order that was just answered is read back within moments. */
+/**
+ * Milliseconds until the next look at an order that was just answered: it is read back within
+ * moments.
+ */
 const READ_BACK_MS = 1_000;
 
-/** An open question about the order, in words. */
+/** Sentence on what is still open about the order. */
 interface Open {
   readonly detail: string;
-  /** When to look at it again; without it, {@link RELOOK_MS}. */
+  /** Milliseconds until the delivery is evaluated again; without it, {@link RELOOK_MS}. */
   readonly againMs?: number;
 }
 
 const detailSchema = z.object({ holds: z.literal(true), differences: z.array(z.string()) });
 
-/** A difference found when the order was read back, which nobody has noted yet. */
+/** Finds a difference between the order as sent and as read back, which no person has noted yet. */
 async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined> {
   const row = await tx
     .selectFrom('outbox as o')
@@ -50,7 +56,8 @@ async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined
 }
 
 /**
- * A document of ours that may be this order: one that is read back, or whose outcome is unknown.
+ * Finds a document of the outbox that may have become this order: one that is read back, or one
+ * whose outcome is unknown.
  */
 async function openDocument(
   tx: Tx,
@@ -58,7 +65,7 @@ async function openDocument(
   reference: string | null,
 ): Promise<Open | undefined> {
   const key = reference?.trim().normalize('NFC').toLowerCase() ?? '';
-  // Each by an index of its own: behind an outage thousands are open.
+  // Each condition uses an index of its own: after an outage thousands of documents are open.
   const { rows } = await sql<{
     readonly outbox_id: number;
     readonly state: OutboxState;
@@ -82,8 +89,8 @@ async function openDocument(
 }
 
 /**
- * A document with the same goods whose outcome is unknown, and for which no lookup has ended since
- * this order was first seen: the next one decides.
+ * Finds a document with an unknown outcome that shares a barcode with this order, and for which no
+ * lookup has ended since the order was first seen: the next lookup shows whether they are the same.
  */
 async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   const { rows } = await sql<{ readonly outbox_id: number }>`
@@ -108,7 +115,7 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   };
 }
 
-/** Holds an accept while something is open about the order. */
+/** Holds an accept while it is open whether the service has the order as it was sent. */
 export async function holdForOwnOrder(
   tx: Tx,
   { subject: { delivery, facts }, outcome, now }: Candidate,

@@ -1,7 +1,8 @@
 /**
- * Evaluations as the journal stores them. Nearly all of one is what each evaluation by the same
- * rule set says, so the set's first one, without values of facts, is the dictionary of all. That
- * of a forgotten order is plain text with digests in it (forget.ts).
+ * Evaluations as the journal stores them: compressed. Nearly all the text of an evaluation is the
+ * same for each evaluation by one rule set, so the set's first evaluation, without values of facts,
+ * is the compression dictionary for all. The evaluation of a forgotten order is plain text with
+ * digests in it (forget.ts).
  */
 import { deflateSync, inflateSync } from 'node:zlib';
 import { sql } from 'kysely';
@@ -12,7 +13,7 @@ import type { Tx } from '../../store/store.ts';
 
 export interface StoredEvaluation {
   readonly evaluation: Uint8Array;
-  /** Words of the rule set; null: it had none. */
+  /** Compression dictionary of the rule set; null: the set has none. */
   readonly words: Uint8Array | null;
 }
 
@@ -22,24 +23,24 @@ function dictionaryOf(words: Uint8Array | null | undefined): { dictionary?: Buff
 
 type Open = Readonly<Record<string, unknown>>;
 
-/** In the place of a sentence. */
+/** Text that replaces a forgotten sentence. */
 export const FORGOTTEN_TEXT = 'forgotten';
 
 function objectOf(value: unknown): Open {
   return isJsonObject(value) ? value : {};
 }
 
-/** An outcome without its sentence. */
+/** An outcome whose reason is blanked. */
 export function blankedOutcome(value: unknown): Open {
   return { ...objectOf(value), reason: FORGOTTEN_TEXT };
 }
 
-/** A value behind a clause, without itself. */
+/** A clause's operand whose value is blanked. */
 function blankedOperand(value: unknown): Open {
   return { text: objectOf(value).text, value: null };
 }
 
-/** A rule's result, without values of facts. */
+/** A rule's result in which all values of facts are blanked. */
 function blankedRule(value: unknown): Open {
   const { message, record, clauses, ...rule } = objectOf(value);
   const bare = Array.isArray(clauses) ? clauses.map(objectOf) : [];
@@ -53,7 +54,7 @@ function blankedRule(value: unknown): Open {
   };
 }
 
-/** The rules' results, without what they saw. */
+/** An evaluation in which all values of facts are blanked. */
 function blankedEvaluation(text: string): Open {
   const { rules, live, shadow, ...rest } = objectOf(tryParseJson(text));
   return {
@@ -64,21 +65,24 @@ function blankedEvaluation(text: string): Open {
   };
 }
 
-/** Digests of the texts of an entry that may tell of people. */
+/** Digests of those texts of a journal entry that may tell of people. */
 export interface TextDigests {
   readonly reason: string;
   readonly shadow: string;
   readonly evaluation: string;
 }
 
-/** Beginning of the evaluation of an entry whose texts were forgotten; no deflated one has it. */
+/**
+ * Beginning of the evaluation in an entry whose texts were forgotten; no compressed evaluation
+ * begins so.
+ */
 const FORGOTTEN = '{"forgotten":';
 
-/** SQL: whether the texts of an entry were forgotten. */
+/** SQL: whether the texts of a journal entry were forgotten. */
 export const IS_FORGOTTEN = sql<boolean>`substr(evaluation, 1, ${sql.lit(FORGOTTEN.length)})
   = cast(${sql.lit(FORGOTTEN)} as blob)`;
 
-/** Stands for an evaluation whose order was forgotten. */
+/** Makes the text that replaces the evaluation of a forgotten order. */
 export function forgottenEvaluation(digests: TextDigests, text: string): Buffer {
   return Buffer.from(JSON.stringify({ forgotten: digests, ...blankedEvaluation(text) }));
 }
@@ -87,14 +91,19 @@ const forgottenSchema = z.object({
   forgotten: z.object({ reason: z.string(), shadow: z.string(), evaluation: z.string() }),
 });
 
-/** Digests that a forgotten entry keeps in the place of its texts; undefined: it has the texts. */
+/**
+ * Reads the digests that a forgotten entry keeps instead of its texts; undefined: nothing is
+ * forgotten.
+ */
 export function keptDigests(evaluation: string): TextDigests | undefined {
   if (!evaluation.startsWith(FORGOTTEN)) return undefined;
   const kept = forgottenSchema.safeParse(tryParseJson(evaluation));
   return kept.success ? kept.data.forgotten : undefined;
 }
 
-/** The text, deflated; the first one by a rule set gives its words. */
+/**
+ * Compresses the text of an evaluation; the first one by a rule set becomes the set's dictionary.
+ */
 export async function packEvaluation(tx: Tx, ruleSetHash: string, text: string): Promise<Buffer> {
   const row = await tx
     .selectFrom('rule_set')
@@ -107,7 +116,7 @@ export async function packEvaluation(tx: Tx, ruleSetHash: string, text: string):
   return deflateSync(text, dictionaryOf(words));
 }
 
-/** The text that was packed; a SyntaxError where it is not whole. */
+/** Decompresses the text of an evaluation; throws a SyntaxError if it is damaged. */
 export function unpackEvaluation({ evaluation, words }: StoredEvaluation): string {
   const bytes = Buffer.from(evaluation);
   if (bytes.subarray(0, FORGOTTEN.length).equals(Buffer.from(FORGOTTEN))) return bytes.toString();
@@ -118,7 +127,7 @@ export function unpackEvaluation({ evaluation, words }: StoredEvaluation): strin
   }
 }
 
-/** The evaluation of a row of `decision`. */
+/** Reads the evaluation from a row of `decision`. */
 export function storedEvaluation(row: StoredEvaluation): Evaluation {
   return JSON.parse(unpackEvaluation(row));
 }

@@ -1,7 +1,7 @@
 /**
- * Forgetting an order in the decisions: the facts go, and the texts in which values of facts may
- * stand are blanked. What was decided, by whom and by which rules stays, and so does the proof:
- * the chain holds the digests (journal.ts).
+ * Forgets an order in the decisions: the facts are deleted, and the texts that may contain values
+ * of facts are blanked. The outcome, the actor and the rules of each decision stay, and so does the
+ * proof: the hash chain contains digests of the texts (journal.ts).
  */
 import { sql } from 'kysely';
 import { tryParseJson } from '../../lib/json.ts';
@@ -16,7 +16,7 @@ import {
   unpackEvaluation,
 } from './evaluations.ts';
 
-/** Rejects that wait, in words; empty: nothing is under way. */
+/** Describes rejects of the order that wait, each in a sentence; empty: none waits. */
 export async function waitingRejects(db: Db | Tx, orderId: number): Promise<string[]> {
   const rows = await db
     .selectFrom('reject_entry')
@@ -27,7 +27,7 @@ export async function waitingRejects(db: Db | Tx, orderId: number): Promise<stri
   return rows.map((row) => `a reject of delivery ${row.order_delivery_id} waits`);
 }
 
-/** A kept backtest shows some rejects in full. */
+/** Removes these deliveries from kept backtest reports, which show some rejects in full. */
 async function forgetReports(tx: Tx, deliveryIds: readonly number[]): Promise<void> {
   const theirs = sql`select value from json_each(${JSON.stringify(deliveryIds)})`;
   const own = sql`r.value->>'$.orderDeliveryId' in (${theirs})`;
@@ -37,7 +37,7 @@ async function forgetReports(tx: Tx, deliveryIds: readonly number[]): Promise<vo
     where exists (select 1 from json_each(report, '$.rejects') r where ${own})`.execute(tx);
 }
 
-/** Gives how many decisions there were. */
+/** Forgets the order's decisions and gives how many there were. */
 export async function forgetDecisions(
   tx: Tx,
   orderId: number,
@@ -56,7 +56,7 @@ export async function forgetDecisions(
     await tx
       .updateTable('decision')
       .set({
-        // The reason of a person is in the audit as well.
+        // A person's reason stays, because the audit has it as well.
         reason: actor === 'daemon' ? FORGOTTEN_TEXT : reason,
         shadow: JSON.stringify(blankedOutcome(tryParseJson(shadow))),
         evaluation: forgottenEvaluation(digests, evaluation),

@@ -1,9 +1,9 @@
 /**
- * Arming and disarming of reject rules, and the breaker's reset: what a person may do, each in one
- * transaction with its audit row. Arming asks for everything that shows the rule to be understood:
- * tests that prove every clause, a stored backtest of exactly this text, matches that somebody has
- * looked at. A RefusedError lists everything that is missing, and changes nothing. A changed text
- * and the end of its time disarm by themselves, with an audit row as well.
+ * Arms and disarms reject rules and resets the breaker: each act of a person is one transaction
+ * with its audit row. Arming asks for everything that shows that the rule is understood: tests that
+ * prove every clause, a stored backtest of exactly this text, matches that somebody has looked at.
+ * A RefusedError lists everything that is missing, and changes nothing. A rule whose text changed
+ * or whose arming expired is disarmed by itself, with an audit row as well.
  */
 
 import { sql } from 'kysely';
@@ -24,14 +24,14 @@ import { endEntries } from './queue.ts';
 
 export interface ReportInput {
   readonly ruleSetHash: string;
-  /** Epoch milliseconds. */
+  /** Beginning of the backtested period, in epoch milliseconds; `until` is its end. */
   readonly since: number;
   readonly until: number;
-  /** Deliveries replayed. */
+  /** Number of deliveries that were replayed. */
   readonly deliveries: number;
-  /** Hashes of the rules on trial, by their ids. */
+  /** Hashes of the rules on trial, by rule id. */
   readonly rules: Readonly<Record<string, string>>;
-  /** The report in the form of `selvedge rules backtest --json`. */
+  /** Report in the form of `selvedge rules backtest --json`. */
   readonly report: unknown;
 }
 
@@ -58,7 +58,9 @@ async function storeReport(
   return row.report_id;
 }
 
-/** The latest report about exactly this text that replayed anything at all. */
+/**
+ * Finds the latest backtest report about exactly this rule text that replayed any delivery at all.
+ */
 async function latestReport(db: Db | Tx, { id, hash }: Rule): Promise<number | undefined> {
   const row = await db
     .selectFrom('backtest_report')
@@ -78,7 +80,7 @@ interface Armed {
   readonly ruleHash: string;
   readonly reportId: number;
   readonly expiresAt: number;
-  /** Why it may never act although it is armed. */
+  /** Reasons why the rule may never reject although it is armed. */
   readonly warnings: readonly string[];
 }
 
@@ -86,24 +88,27 @@ export interface RejectOperationsDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly ruleSet: () => RuleSet;
-  /** Deliveries must be decided again. */
+  /** Called after arming or disarming, because deliveries must be decided again. */
   readonly onChanged: () => void;
 }
 
 interface Disarmed {
-  /** Rejects that waited for it. */
+  /** Number of waiting rejects of the rule that were withdrawn. */
   readonly withdrawn: number;
-  /** Pushes that were not sent yet. */
+  /** Number of unsent pushes of the rule that were canceled. */
   readonly canceled: number;
 }
 
 export interface RejectOperations {
-  /** @param lastsMs how long it stays armed. */
+  /** @param lastsMs how many milliseconds the rule stays armed. */
   arm(ruleId: string, lastsMs: number, who: Actor): Promise<Armed>;
   disarm(ruleId: string, who: Actor): Promise<Disarmed>;
-  /** Gives how many deliveries somebody has looked at by now. */
+  /**
+   * Records that somebody looked at these matches of the rule; gives how many deliveries were
+   * looked at so far.
+   */
   seen(ruleId: string, decisions: readonly number[], who: Actor): Promise<number>;
-  /** Keeps a backtest; gives its id. */
+  /** Stores a backtest report and gives its id. */
   keepReport(report: ReportInput, who: Actor): Promise<number>;
   resetBreaker(who: Actor): Promise<Breaker>;
 }
@@ -129,7 +134,7 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
 
 const BACKTEST = 'selvedge rules backtest --since 30d --save';
 
-/** Conditions of arming that are not met, in words; empty: the rule can be armed. */
+/** Conditions of arming that are not met, each in a sentence; empty: the rule can be armed. */
 export async function missingForArming(
   db: Db | Tx,
   ruleSet: RuleSet,
@@ -186,7 +191,7 @@ async function arm(
   return { ...armed, warnings: lack === undefined ? [] : [lack] };
 }
 
-/** Gives whether it was armed. */
+/** Ends the arming of a rule and gives whether it was armed. */
 async function endArming(tx: Tx, ruleId: string, who: Actor, at: number): Promise<boolean> {
   const ended = await tx
     .updateTable('arming')
@@ -198,7 +203,7 @@ async function endArming(tx: Tx, ruleId: string, who: Actor, at: number): Promis
   return ended.length > 0;
 }
 
-/** Also a rule that is in no file any more. */
+/** Disarms a rule by a person's request, also one that is in no file any more. */
 async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Actor, at: number) {
   if (!(await endArming(tx, ruleId, who, at))) {
     rejectRule(ruleSet, ruleId);
@@ -216,7 +221,9 @@ async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Actor, at: 
   return disarmed;
 }
 
-/** Disarms without a person; the reason goes into the audit and to the withdrawn entries. */
+/**
+ * Disarms a rule without a person; the reason is written to the audit and to the withdrawn rejects.
+ */
 async function disarmAutomatically(
   tx: Tx,
   ruleSet: RuleSet,
@@ -242,8 +249,8 @@ async function disarmAutomatically(
 }
 
 /**
- * Disarms the rules that have another text in this set, or are not in it; gives them. A text that
- * comes back, however soon, is armed by a person or not at all.
+ * Disarms the rules that have another text in this rule set, or are missing from it; gives their
+ * ids. A text that comes back, however soon, must be armed again by a person.
  */
 export async function disarmChanged(
   tx: Tx,
@@ -257,15 +264,15 @@ export async function disarmChanged(
 }
 
 /**
- * Disarms the rules whose arming has expired, and gives them. Disarming cannot be undone, so it
- * goes by trusted time: the clock may be ahead for a while.
+ * Disarms the rules whose arming has expired, and gives their ids. Disarming cannot be undone, so
+ * it uses trusted time: the clock may be ahead for a while.
  */
 export async function disarmExpired(
   { store, clock }: Pick<RejectOperationsDeps, 'store' | 'clock'>,
   ruleSet: RuleSet,
 ): Promise<readonly string[]> {
   const until = await trustedNow({ store, clock });
-  // Usually there is none, and a transaction would make other writers wait.
+  // Usually no arming has expired, and a transaction would make other writers wait.
   if ((await expiredArmings(store.db, until)).length === 0) return [];
   return store.transaction(async (tx) => {
     const runOut = await expiredArmings(tx, until);

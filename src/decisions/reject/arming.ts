@@ -8,13 +8,13 @@ import { readBreaker } from './breaker.ts';
 
 interface OpenArming {
   readonly ruleId: string;
-  /** Whether the set has exactly its text. */
+  /** Whether the rule set still has exactly the text that was armed. */
   readonly isSame: boolean;
-  /** Epoch milliseconds. */
+  /** Time at which the arming ends by itself, in epoch milliseconds. */
   readonly expiresAt: number;
 }
 
-/** Armings that were not ended; some may have expired. */
+/** Armings that nobody has ended yet; some of them may have expired. */
 export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
   const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
   const rows = await tx
@@ -27,7 +27,7 @@ export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly 
   });
 }
 
-/** Rules whose arming expired and was not ended yet. */
+/** Ids of rules whose arming has expired but was not ended yet. */
 export async function expiredArmings(db: Db | Tx, until: number): Promise<readonly string[]> {
   const rows = await db
     .selectFrom('arming')
@@ -38,7 +38,9 @@ export async function expiredArmings(db: Db | Tx, until: number): Promise<readon
   return rows.map(({ rule_id: ruleId }) => ruleId);
 }
 
-/** Ids of the reject rules of this set that are armed now. A copy under another id is not. */
+/**
+ * Ids of the reject rules of this set that are armed now; a copy of a rule under another id is not.
+ */
 export async function armedRuleIds(
   tx: Tx,
   ruleSet: RuleSet,

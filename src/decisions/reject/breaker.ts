@@ -1,5 +1,5 @@
 /**
- * The breaker of rejects. Once it has tripped, every reject rule only watches, across restarts and
+ * The breaker of rejects. Once it has tripped, no reject rule acts any more, across restarts and
  * changes of the rules, until a person resets it and says why.
  */
 import { z } from 'zod';
@@ -16,10 +16,10 @@ const INCIDENT = { kind: 'reject_breaker', entity: 'rules', key: 'reject' } as c
 
 const BREAKER = z.object({ at: z.number(), safeguard: z.string(), detail: z.string() });
 
-/** The cause and the time of the trip. */
+/** Cause and time of the breaker's trip. */
 export type Breaker = z.output<typeof BREAKER>;
 
-/** Undefined while the breaker has not tripped. */
+/** Reads cause and time of the breaker's trip; undefined while it has not tripped. */
 export async function readBreaker(db: Db | Tx): Promise<Breaker | undefined> {
   const text = await readState(db, KEY);
   return text === undefined ? undefined : BREAKER.parse(tryParseJson(text));
@@ -30,7 +30,7 @@ export async function tripBreaker(tx: Tx, breaker: Breaker): Promise<void> {
   await openIncident(tx, { ...INCIDENT, detail: breaker }, breaker.at);
 }
 
-/** When a person last reset the breaker; 0: never. */
+/** Time at which a person last reset the breaker, in epoch milliseconds; 0: never. */
 export async function breakerResetAt(tx: Tx): Promise<number> {
   const row = await tx
     .selectFrom('daemon_state')
@@ -40,7 +40,7 @@ export async function breakerResetAt(tx: Tx): Promise<number> {
   return row?.updated_at ?? 0;
 }
 
-/** Throws RefusedError when there is nothing to reset. */
+/** Resets the breaker; throws a RefusedError when it has not tripped. */
 export async function resetBreaker(tx: Tx, who: Actor, at: number): Promise<Breaker> {
   const breaker = await readBreaker(tx);
   if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');

@@ -1,8 +1,8 @@
 /**
  * Limits of rejects by hour, day, customer, amount, share of all deliveries, and against the usual
  * number. Rejects are counted from the database, in the transaction that enqueues the next one: a
- * restart forgets none, and two of them never miss each other. A day is any 24 hours. A reject
- * counts once it is enqueued, whatever the service answers.
+ * restart forgets none, and two rejects at the same moment count each other. A day is any 24 hours.
+ * A reject counts once it is enqueued, whatever the service answers.
  */
 import { sql } from 'kysely';
 import { AMOUNT_DECIMALS, formatAmount, sumOfUnits } from '../../lib/money.ts';
@@ -16,10 +16,10 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const MEDIAN_DAYS = 30;
 
-/** The parts of a reject that the caps count. */
+/** Properties of a delivery by which the limits of rejects count it. */
 interface Counted {
   readonly accountNo: string | null;
-  /** In units (lib/money.ts); null: not known. */
+  /** Value of the delivery in units (lib/money.ts); null: not known. */
   readonly amount: number | null;
   readonly currency: string | null;
 }
@@ -39,7 +39,7 @@ interface Intent {
   readonly currency: string | null;
 }
 
-/** Rejects that were sent to the outbox since then. */
+/** Rejects that were enqueued in the outbox after `since`. */
 async function intentsSince(tx: Tx, since: number): Promise<Intent[]> {
   const rows = await tx
     .selectFrom('reject_entry')
@@ -60,7 +60,7 @@ export async function decidedToday(tx: Tx, now: number): Promise<number> {
   return Number(row.count);
 }
 
-/** Median of the daily counts of 30 days, most of which are usually zero. */
+/** Median of the rejects on each of 30 days; on most days there are usually none. */
 function medianOf(counts: readonly number[]): number {
   const sorted = counts.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -76,7 +76,7 @@ function countsByDay(intents: readonly Intent[], now: number): readonly number[]
   return counts;
 }
 
-/** Says how a count exceeds its limit; undefined when it does not. */
+/** Says by how much a count of rejects exceeds its limit; undefined when it does not. */
 function over(what: string, count: number, max: number | undefined): string | undefined {
   return max !== undefined && count > max ? `${what}: ${count}, allowed are ${max}` : undefined;
 }
@@ -109,7 +109,7 @@ async function shareOver(
   safeguards: RuleSet['settings']['safeguards']['reject'],
 ): Promise<string | undefined> {
   const { max_share_of_day: max, share_floor: floor } = safeguards;
-  // Counted only above the floor, because the count reads every evaluation.
+  // The share is computed only above the floor, because it counts every evaluation of the day.
   if (rejects <= floor) return undefined;
   const decided = Math.max(rejects, await decidedToday(tx, now));
   if (rejects * 100 <= max * decided) return undefined;
@@ -127,7 +127,7 @@ function medianOver(
   return `far above what is usual: ${rejects} today, the median of 30 days is ${median}`;
 }
 
-/** The limit that a reject by this rule would exceed, with its numbers. */
+/** Names the limit that a reject by this rule would exceed, with its numbers; undefined: none. */
 export async function capExceeded(
   tx: Tx,
   rule: Rule,

@@ -1,5 +1,5 @@
 /**
- * Carries out rejects whose grace period is over. For each, it reads the delivery at the service;
+ * Carries out rejects whose grace period is over. For each, it reads the delivery from the service;
  * then one transaction evaluates the rules on fresh facts, checks every safeguard, and either
  * enqueues the push (which the caps count) or journals the hold of the safeguard. The outbox sends
  * the push: it looks the delivery up once more, compares it exactly, and reads the result back.
@@ -40,37 +40,41 @@ export interface RejectDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
-  /** Reads the delivery at the service into the mirror; throws when the service cannot be asked. */
+  /**
+   * Reads the delivery from the service into the mirror; throws when the service cannot be asked.
+   */
   readonly readDelivery: (
     orderId: number,
     orderDeliveryId: number,
     signal: AbortSignal,
   ) => Promise<unknown>;
-  /** A push was put into the outbox. */
+  /** Called after a push was put into the outbox. */
   readonly onPush: () => void;
-  /** Deliveries must be decided again. */
+  /** Called when deliveries must be decided again. */
   readonly onDecided: () => void;
 }
 
 export interface RejectExecutor {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** Looks for due entries at once. */
+  /** Makes the executor look at once for rejects whose grace is over. */
   wake(): void;
   /** Cancels unsent rejects by rules that may not reject any more. */
   recall(): Promise<void>;
 }
 
 const SLEEP_MS_MAX = 30_000;
-/** How soon a postponed entry is checked again, if no safeguard says when. */
+/** Milliseconds after which a postponed reject is checked again, if no safeguard names a time. */
 const LOOK_AGAIN_MS = 300_000;
 
-/** The result of a grace period that is over. */
+/** Result at the end of a grace period: the push, or the safeguard that objects to it. */
 type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Objection };
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
-/** Ends or postpones the entry as the safeguard demands, and trips the breaker. */
+/**
+ * Ends or postpones the waiting reject as the safeguard demands; some safeguards trip the breaker.
+ */
 async function applyObjection(tx: Tx, entry: RejectEntry, stop: Objection, { at, rules }: Judged) {
   const { safeguard, detail, next, until = at + LOOK_AGAIN_MS } = stop;
   if (next === 'wait') {
@@ -87,7 +91,7 @@ async function applyObjection(tx: Tx, entry: RejectEntry, stop: Objection, { at,
   await cancelDisallowedRejects(tx, rules.ruleSet, at);
 }
 
-/** Journals the hold of the safeguard, once for each change of its reason. */
+/** Holds the delivery as the safeguard demands; one that postpones again is not journaled again. */
 async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Objection): Promise<Step> {
   const { at } = judged;
   const outcome = safeguardHold(entry.ruleId, stop);
@@ -128,7 +132,7 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   return { pushed: true };
 }
 
-/** Decides at the end of a grace period; undefined when the entry has ended meanwhile. */
+/** Decides about a reject at the end of its grace; undefined when it has ended in the meantime. */
 async function decide(
   deps: RejectDeps,
   tx: Tx,
@@ -138,7 +142,7 @@ async function decide(
   const now = deps.clock.now();
   const [rules, mode] = [deps.rules(), deps.mode()];
   await finishPushedRejects(tx, now);
-  // The decider may not have noted a status change in the service yet.
+  // The decider may not have noted the latest status change in the service yet.
   await noteExternal(tx, { rules, mode, now }, orderDeliveryId);
   const entry = await entryById(tx, entryId);
   if (entry?.state !== 'waiting') return undefined;
@@ -158,7 +162,7 @@ async function decide(
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }
 
-/** Looks the delivery up at the service; the objection when that is not possible. */
+/** Looks the delivery up at the service; gives an objection to the reject when that fails. */
 async function lookUp(
   deps: RejectDeps,
   { orderId, orderDeliveryId }: RejectEntry,
@@ -205,7 +209,7 @@ async function disarm(deps: RejectDeps): Promise<void> {
 }
 
 async function recall({ store, clock, rules }: RejectDeps): Promise<void> {
-  // Usually there is none, and a transaction would make other writers wait.
+  // Usually no push has ended, and a transaction would make other writers wait.
   if (!(await hasPushed(store.db))) return;
   await store.transaction(async (tx) => {
     await finishPushedRejects(tx, clock.now());

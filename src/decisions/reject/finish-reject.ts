@@ -1,4 +1,4 @@
-/** Ends the entries of rejects whose push has ended, and counts the pushes that failed. */
+/** Ends the queue entries of rejects whose push has ended, and counts the pushes that failed. */
 import { sql } from 'kysely';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -8,7 +8,7 @@ import { armedRuleIds } from './arming.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Entries whose push is in the outbox and was not finished yet, each with its push. */
+/** Queue entries of rejects whose push is in the outbox and that were not finished yet. */
 function pushed(db: Db | Tx) {
   return db
     .selectFrom('reject_entry as r')
@@ -17,12 +17,12 @@ function pushed(db: Db | Tx) {
     .where('r.state', '=', 'pushing');
 }
 
-/** Whether there is anything for {@link finishPushedRejects}. */
+/** Whether {@link finishPushedRejects} would find any entry. */
 export async function hasPushed(db: Db): Promise<boolean> {
   return (await pushed(db).select('r.entry_id').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** Ends the entries whose push has ended. */
+/** Ends the queue entries of rejects whose push has ended. */
 export async function finishPushedRejects(tx: Tx, at: number): Promise<void> {
   const ended = await pushed(tx)
     .select(['r.entry_id', 'outbox.state', 'outbox.last_error'])
@@ -44,8 +44,8 @@ export async function finishPushedRejects(tx: Tx, at: number): Promise<void> {
 }
 
 /**
- * Cancels the pushes of rules that may not reject any more: disarmed, changed, not live, or behind
- * the breaker. A push that was sent is not sent again. Gives how many were canceled.
+ * Cancels the pushes of rules that may not reject any more: disarmed, changed, not live, or stopped
+ * by the breaker. A push that was sent is not sent again. Gives how many were canceled.
  */
 export async function cancelDisallowedRejects(
   tx: Tx,
@@ -71,8 +71,8 @@ export async function cancelDisallowedRejects(
 }
 
 /**
- * Says that too many pushes failed within a day since `after`. A push that was canceled, or whose
- * delivery changed before it was sent, does not count.
+ * Says that too many pushes of rejects failed within a day since `after`; undefined: not too many
+ * did. A push that was canceled, or whose delivery changed before it was sent, does not count.
  */
 export async function failuresExceeded(
   tx: Tx,

@@ -15,7 +15,7 @@ async function completeAt(tx: Tx, stream: string): Promise<number | undefined> {
   return row?.complete_at ?? undefined;
 }
 
-/** When we last heard of orders: a complete sweep, or an event that came in. */
+/** Time at which we last heard of orders: by a complete sweep of open orders, or by an event. */
 async function heardAt(tx: Tx, now: number): Promise<number | undefined> {
   const event = await tx
     .selectFrom('webhook_event')
@@ -27,7 +27,7 @@ async function heardAt(tx: Tx, now: number): Promise<number | undefined> {
   return known.length > 0 ? Math.max(...known) : undefined;
 }
 
-/** Since when the oldest order waits that an event asked us to read. */
+/** Time since which the oldest order waits that is to be read again; undefined: none waits. */
 async function behindSince(tx: Tx): Promise<number | undefined> {
   const row = await tx
     .selectFrom('refresh')
@@ -42,14 +42,15 @@ function tooOld(
   limit: string,
   now: number,
 ): string | undefined {
-  // A future timestamp was written before the clock was set back.
+  // A timestamp in the future was written before the clock was set back, so the true age is
+  // unknown.
   if (at === undefined || at > now) return `${what}: its age is not known`;
   const age = now - at;
   if (age <= (parseDuration(limit) ?? 0)) return undefined;
   return `${what} is ${formatDuration(age)} old, allowed are ${limit}`;
 }
 
-/** When the ERP took the row of the buyer; undefined where it has none, or does not say. */
+/** Time at which the ERP wrote the buyer's row; undefined if the ERP has no such row or no time. */
 async function customerAt(tx: Tx, { facts }: Subject): Promise<number | undefined> {
   const row = await tx
     .selectFrom('erp_customer')
@@ -60,7 +61,10 @@ async function customerAt(tx: Tx, { facts }: Subject): Promise<number | undefine
   return row?.as_of ?? undefined;
 }
 
-/** Lists that are read from the ERP's customers rest on the buyer's row as the facts do. */
+/**
+ * Whether the rule reads the customer: facts of the buyer, or a list that is filled from the ERP's
+ * customers, which depends on the buyer's row as well.
+ */
 function readsCustomer({ reads }: Rule, { list_sources: sources }: Settings): boolean {
   const lists = new Set(Object.keys(sources).map((name) => `lists.${name}`));
   return reads.some((path) => path.startsWith('customer.') || lists.has(path));
@@ -88,7 +92,7 @@ export async function lackOfCustomers(
 
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
 
-/** Says which data is too old for this rule; undefined when none is. */
+/** Names the data that is too old for this rule; undefined when none is. */
 export async function notFresh(
   tx: Tx,
   rule: Rule,

@@ -1,6 +1,6 @@
 /**
- * Deliveries on which a rule matched while it was not armed. A person must look at some of them
- * before the rule may be armed, and each look is recorded.
+ * Deliveries on which a reject rule matched while it was not armed. A person must look at some of
+ * them before the rule may be armed, and each look is recorded.
  */
 import { sql } from 'kysely';
 import { RefusedError } from '../../lib/errors.ts';
@@ -16,12 +16,12 @@ export interface Match {
   readonly evaluation: Evaluation;
 }
 
-/** SQL: the decision `d` is a match of this text. */
+/** SQL: whether the rule with this hash matched in decision `d`. */
 function isMatch(ruleHash: string) {
   return sql<boolean>`instr(d.matched, ${ruleHash}) > 0`;
 }
 
-/** The latest match of each delivery by exactly this text that nobody has looked at yet. */
+/** The latest match of each delivery by exactly this rule text that nobody has looked at yet. */
 export async function unseenMatches(db: Db, ruleHash: string, limit: number): Promise<Match[]> {
   const rows = await db
     .selectFrom('decision as d')
@@ -57,7 +57,7 @@ export async function unseenMatches(db: Db, ruleHash: string, limit: number): Pr
   }));
 }
 
-/** How many deliveries somebody has looked at, by exactly this text. */
+/** Number of deliveries matched by exactly this rule text that somebody has looked at. */
 export async function seenCount(db: Db | Tx, ruleHash: string): Promise<number> {
   const row = await db
     .selectFrom('match_seen')
@@ -67,7 +67,9 @@ export async function seenCount(db: Db | Tx, ruleHash: string): Promise<number> 
   return Number(row.count);
 }
 
-/** Writes down that somebody looked at these decisions; each must be a match of that text. */
+/**
+ * Records that somebody looked at these decisions; each must be a match of exactly this rule text.
+ */
 export async function markSeen(
   tx: Tx,
   ruleHash: string,

@@ -1,7 +1,7 @@
 /**
- * The outcome where rejects are concerned: a reject begins its grace period instead of being sent,
- * one that a safeguard stopped is held, and one that the rules no longer want is withdrawn. Called
- * in the transaction of every pending delivery that is decided.
+ * Adapts an outcome to the queue of rejects: a reject begins its grace period instead of being
+ * sent, a reject that a safeguard stopped is held, and one that the rules no longer want is
+ * withdrawn. Called in the transaction of every pending delivery that is decided.
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Rule } from '../../rules/rule.ts';
@@ -9,7 +9,10 @@ import type { Tx } from '../../store/store.ts';
 import type { Candidate, Judgement, Precaution } from '../judgement.ts';
 import { beginEntry, endEntry, latestEntry, type RejectEntry } from './queue.ts';
 
-/** The hold that a safeguard turns an outcome into; its name begins the reason. */
+/**
+ * The hold that replaces an outcome to which a safeguard objects; its reason begins with the
+ * safeguard's name.
+ */
 export function safeguardHold(
   ruleId: string | undefined,
   { safeguard, detail }: { readonly safeguard: string; readonly detail: string },
@@ -24,7 +27,7 @@ export function safeguardHold(
   };
 }
 
-/** Whether a person has decided since the reject, and left the delivery to the rules again. */
+/** Whether a person has decided since the reject, and then left the delivery to the rules again. */
 async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolean> {
   const row = await tx
     .selectFrom('decision')
@@ -38,9 +41,10 @@ async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolea
 }
 
 /**
- * Holds a delivery because of an earlier objection. One whose order is gone is held whatever the
- * rules say. One that a safeguard stopped stays held until a person has decided or it has changed;
- * one that a safeguard only postpones is held while the rules want the reject.
+ * Holds a delivery because of an earlier objection of a safeguard. A delivery whose order the
+ * service no longer has is held whatever the rules say. A delivery whose reject was stopped stays
+ * held until a person has decided or it has changed; one whose reject is only postponed is held
+ * while the rules want the reject.
  */
 export async function holdOfSafeguard(
   tx: Tx,
@@ -62,8 +66,8 @@ export async function holdOfSafeguard(
 }
 
 /**
- * The deciding reject rule with the longest grace period, in whatever order the files are; among
- * equal ones the first by its id.
+ * Finds the deciding reject rule with the longest grace period, in whatever order the files are;
+ * among equals the first by id.
  */
 function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
   const graceOf = ({ reject }: Rule): number => reject?.graceMs ?? 0;
@@ -74,8 +78,8 @@ function rejectingRule({ rules, outcome }: Judgement): Rule | undefined {
 }
 
 /**
- * Begins, keeps or ends the wait of a reject; call it once the decision is recorded. Gives when a
- * reject that begins to wait will be due.
+ * Begins, keeps or ends the wait of a reject; call it once the decision is recorded. Gives the time
+ * at which a newly waiting reject will be due.
  */
 export async function updateRejectEntry(
   tx: Tx,

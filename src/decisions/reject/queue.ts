@@ -1,6 +1,6 @@
 /**
- * The queue of rejects: from the decision to reject until the delivery is rejected, or something
- * prevented it. An entry waits out its grace here, where everybody can see and stop it.
+ * The queue of rejects: an entry exists from the decision to reject until the delivery is rejected,
+ * or something prevented it. During its grace period everybody can see and stop it here.
  */
 import type { Rule } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -10,14 +10,15 @@ type EntryState = 'waiting' | 'pushing' | 'rejected' | 'stopped' | 'held' | 'wit
 
 interface End {
   /**
-   * `stopped`: by a person, here or in the service. `held`: by a safeguard, until a person has
-   * decided or the delivery has changed. `withdrawn`: the rules decide otherwise, have changed or
-   * may not reject any more, or the delivery has changed or is gone.
+   * How a waiting reject ends without a push. `stopped`: by a person, here or in the service.
+   * `held`: by a safeguard, until a person has decided or the delivery has changed. `withdrawn`:
+   * the rules decide otherwise, have changed or may not reject any more, or the delivery has
+   * changed or is gone.
    */
   readonly state: 'stopped' | 'held' | 'withdrawn';
-  /** A person's name as far as it is known, `external` for somebody in the service, or `daemon`. */
+  /** Author of the end: a person's name, `external` for somebody in the service, or `daemon`. */
   readonly by: string;
-  /** The safeguard that ended it, if one did. */
+  /** Name of the safeguard that ended the entry, if one did. */
   readonly safeguard?: string;
   readonly detail: string;
   readonly at: number;
@@ -27,7 +28,7 @@ function ending({ state, by, safeguard, detail, at }: End) {
   return { state, safeguard: safeguard ?? null, detail, ended_at: at, ended_by: by };
 }
 
-/** Ends the entry that waits for this delivery, if there is one. */
+/** Ends the waiting reject of this delivery, if there is one. */
 export async function endEntry(tx: Tx, orderDeliveryId: number, end: End): Promise<void> {
   await tx
     .updateTable('reject_entry')
@@ -38,7 +39,7 @@ export async function endEntry(tx: Tx, orderDeliveryId: number, end: End): Promi
     .execute();
 }
 
-/** Ends what waits because of this rule, or everything that waits; gives how many there were. */
+/** Ends the waiting rejects by this rule, or all of them; gives how many there were. */
 export async function endEntries(tx: Tx, ruleId: string | undefined, end: End): Promise<number> {
   let query = tx
     .updateTable('reject_entry')
@@ -53,12 +54,12 @@ export async function endEntries(tx: Tx, ruleId: string | undefined, end: End): 
 export interface Begin {
   readonly subject: Subject;
   readonly rule: Rule;
-  /** The decision to reject. */
+  /** Id of the decision to reject. */
   readonly decisionId: number;
   readonly at: number;
 }
 
-/** Begins the grace period of a reject; gives when it ends. */
+/** Begins the grace period of a reject and gives the time at which it ends. */
 export async function beginEntry(tx: Tx, begin: Begin): Promise<number> {
   const { subject, rule, decisionId, at } = begin;
   const { delivery } = subject;
@@ -91,7 +92,7 @@ export interface RejectEntry {
   readonly queuedAt: number;
   readonly dueAt: number;
   readonly state: EntryState;
-  /** The safeguard that puts it off or ended it. */
+  /** Name of the safeguard that postponed or ended the entry. */
   readonly safeguard: string | null;
   readonly detail: string | null;
 }
@@ -115,7 +116,7 @@ function entries(db: Db | Tx) {
     ]);
 }
 
-/** The latest entry of a delivery, open or not. */
+/** The latest queue entry of a delivery, whether it still waits or has ended. */
 export function latestEntry(tx: Tx, orderDeliveryId: number): Promise<RejectEntry | undefined> {
   return entries(tx)
     .where('order_delivery_id', '=', orderDeliveryId)
@@ -127,7 +128,7 @@ export function entryById(tx: Tx, entryId: number): Promise<RejectEntry | undefi
   return entries(tx).where('entry_id', '=', entryId).executeTakeFirst();
 }
 
-/** Entries in their grace period, the next to be rejected first. */
+/** Entries in their grace period; the one that ends first comes first. */
 export function waitingEntries(db: Db): Promise<RejectEntry[]> {
   return entries(db)
     .where('ended_at', 'is', null)
@@ -137,7 +138,7 @@ export function waitingEntries(db: Db): Promise<RejectEntry[]> {
     .execute();
 }
 
-/** Postpones an entry that a safeguard objects to; it is checked again at `until`. */
+/** Postpones a reject to which a safeguard objects; it is checked again at `until`. */
 export async function postponeEntry(
   tx: Tx,
   entryId: number,

@@ -1,7 +1,8 @@
 /**
  * The safeguards of a reject whose grace period is over, in the order in which they are checked.
- * The first that objects turns the reject into a hold with its name as the reason, and says what
- * follows: wait and check again, decide again, leave it to a person, or trip the breaker.
+ * The first one that objects turns the reject into a hold with its name as the reason, and says
+ * what follows: wait and check again, decide again, leave the delivery to a person, or trip the
+ * breaker.
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
@@ -23,10 +24,10 @@ export interface Inspection {
   readonly now: number;
   readonly mode: DecisionMode;
   readonly ruleSet: RuleSet;
-  /** The rule of the entry, if the set still has it. */
+  /** Rule that wanted the reject, if the set still has it. */
   readonly rule: Rule | undefined;
   readonly entry: RejectEntry;
-  /** The delivery as the service showed it a moment ago. */
+  /** Delivery as the service showed it a moment ago. */
   readonly subject: Subject;
   readonly evaluation: Evaluation;
 }
@@ -35,8 +36,9 @@ export interface Objection {
   readonly safeguard: string;
   readonly detail: string;
   /**
-   * `wait`: checked again at `until`, or soon. `decide-again`: the rules decide at once. `person`:
-   * held for a person. `trip`: the same, and no rule rejects until the breaker is reset.
+   * Consequence of an objection. `wait`: the reject is checked again at `until`, or soon.
+   * `decide-again`: the rules decide at once. `person`: the delivery is held for a person. `trip`:
+   * the same, and no rule rejects until the breaker is reset.
    */
   readonly next: 'wait' | 'decide-again' | 'person' | 'trip';
   readonly until?: number | undefined;
@@ -148,7 +150,7 @@ const SAFEGUARDS: readonly Safeguard[] = [
   capSafeguard,
 ];
 
-/** The first objection of a safeguard; undefined: the reject may be sent. */
+/** The first objection of a safeguard to the reject; undefined: it may be sent. */
 export async function firstObjection(
   tx: Tx,
   inspection: Inspection,

@@ -1,7 +1,7 @@
 /**
- * Deciding all deliveries that fit a filter, as long as they are those that a person saw. The set
- * is named by its count and digest, so that nothing is decided that came into it unseen; a refusal
- * names what came and went.
+ * Decides all deliveries that fit a filter, as long as they are those that a person saw. Count and
+ * digest identify the set, so that no delivery is decided that came into it unseen; a refusal names
+ * the deliveries that came and went.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
@@ -18,23 +18,26 @@ import {
 } from './listing.ts';
 import type { Review, ReviewAnswer, ReviewRequest } from './review.ts';
 
-/** Deliveries of one bulk act; more nobody looks at. */
+/** Maximum of deliveries in one bulk act; nobody looks at more. */
 export const BULK_MAX = 500;
-/** Rejects of one bulk act; each is final. */
+/** Maximum of rejects in one bulk act, because each reject is final. */
 export const REJECTS_MAX = 20;
 
-/** The set that a person saw. */
+/** The set of deliveries that a person saw, by its count and digest. */
 export const expectedSet = z.object({
   count: z.coerce.number().int().min(1),
   digest: z.string().max(64),
-  /** {@link ReviewSelection.asOf}, by which a refusal names what came and went. */
+  /**
+   * Latest decision that the person saw ({@link ReviewSelection.asOf}); with it a refusal can name
+   * the deliveries that came and went.
+   */
   asOf: z.coerce.number().int().min(0).optional(),
 });
 export type ExpectedSet = z.output<typeof expectedSet>;
 
 const MARK = /^(\d{1,9})-([\da-f]{16})-(\d{1,15})$/;
 
-/** The set in one word, as a person copies it from the list to the act. */
+/** The set of deliveries as one word, which a person copies from the list to the act. */
 export function markOf({
   count,
   digest,
@@ -43,7 +46,7 @@ export function markOf({
   return `${count}-${digest}-${asOf}`;
 }
 
-/** Undefined where the text is no {@link markOf}. */
+/** Reads the text of a {@link markOf}; undefined when it is none. */
 export function parseMark(mark: string): ExpectedSet | undefined {
   const [, count, digest, asOf] = MARK.exec(mark) ?? [];
   return digest === undefined ? undefined : { count: Number(count), digest, asOf: Number(asOf) };
@@ -67,7 +70,7 @@ function nameAll(word: string, found: readonly DecidedSince[], now: number): str
   return [`${word}: ${[...named, ...more].join(', ')}`];
 }
 
-/** Whether the decision before put the delivery among the held ones of this filter. */
+/** Whether the delivery's previous decision was a hold that this filter shows. */
 function wasHeld({ rule, rules }: ReviewFilter, { before }: DecidedSince): boolean {
   if (before?.outcome !== 'hold') return false;
   const has = (id: string) => before.rules.includes(id);
@@ -92,7 +95,7 @@ async function describeChange(
 }
 
 /**
- * All that fit the filter, if they are the ones that were seen.
+ * Selects all deliveries that fit the filter, if they are the ones that the person saw.
  * @throws RefusedError `console.changed`, which says what came and went
  */
 export async function selectExpected(
@@ -109,10 +112,13 @@ export async function selectExpected(
   throw new RefusedError('console.changed', message, { hint: 'look at the list again' });
 }
 
-/** Deliveries between two turns of the loop. */
+/** Number of deliveries that are decided before other work of the daemon gets its turn. */
 const SLICE = 10;
 
-/** @throws RefusedError when they are more than one act may decide */
+/**
+ * Decides the selected deliveries, one after the other.
+ * @throws RefusedError when they are more than one act may decide
+ */
 export async function actOnSelected(
   review: Review,
   request: Omit<ReviewRequest, 'delivery' | 'seen'>,
@@ -130,7 +136,10 @@ export async function actOnSelected(
   return answers;
 }
 
-/** @throws RefusedError when one act may not decide so many */
+/**
+ * Checks that one act may decide so many deliveries.
+ * @throws RefusedError when it may not
+ */
 export function requireFew(action: ReviewRequest['action'], count: number): void {
   const max = action === 'reject' ? REJECTS_MAX : BULK_MAX;
   if (count <= max) return;

@@ -1,4 +1,7 @@
-/** A delivery for the review queue: its content, its holds and every decision about it. */
+/**
+ * Everything that the review queue shows of one delivery: its content, its holds and every
+ * decision.
+ */
 import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
 import { type DecisionRecord, decisionsOf, deliveryIdOf } from './deliveries.ts';
@@ -70,11 +73,14 @@ async function holdsOf(db: Db, id: number) {
   return rows.map((row) => ({
     rule: row.rule_id,
     since: row.since,
-    /** When the rules are asked again although nothing changed. */
+    /** Time at which the rules are asked again although nothing changed, in epoch milliseconds. */
     untilAt: row.until_at,
     expiresAt: row.expires_at,
     afterwards: row.afterwards,
-    /** Its time was up; what follows has been done. */
+    /**
+     * Time at which the hold had lasted its time and its consequence was applied, in epoch
+     * milliseconds.
+     */
     lapsedAt: row.lapsed_at,
   }));
 }
@@ -109,17 +115,17 @@ async function rejectsOf(db: Db, id: number) {
 
 export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly lines: Awaited<ReturnType<typeof linesOf>>;
-  /** The manual decision, if there is one. */
+  /** A person's decision about the delivery; null: there is none. */
   readonly review: Awaited<ReturnType<typeof reviewOf>>;
-  /** Its reject entries, open or ended, the latest first. */
+  /** Queue entries of the delivery's rejects, waiting or ended, the latest first. */
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
-  /** Its open holds, until when they last, and what follows. */
+  /** Open holds of the delivery, until when they last, and what follows. */
   readonly holds: Awaited<ReturnType<typeof holdsOf>>;
-  /** The latest first. */
+  /** Decisions about the delivery, the latest first. */
   readonly decisions: readonly DecisionRecord[];
 };
 
-/** By id or number; throws when there is none. */
+/** Reads the card of the delivery with this id or number; throws when there is none. */
 export async function deliveryCard(db: Db, delivery: string): Promise<DeliveryCard> {
   const id = await deliveryIdOf(db, delivery);
   return {

@@ -5,17 +5,20 @@ import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { storedEvaluation } from '../journal/evaluations.ts';
 
-/** SQL: why the push failed: the service refused it, or the delivery changed before it was sent. */
+/**
+ * SQL: reason why a push failed: the service refused it, or the delivery changed before it was
+ * sent.
+ */
 export const REFUSAL = sql<string | null>`case when outbox.state in ('refused', 'dead') then
   case when exists (select 1 from outbox_attempt a
     where a.outbox_id = outbox.outbox_id and a.class = 'conflict')
   then 'the service refused it (409); ' else '' end || coalesce(outbox.last_error, '') end`;
 
-/** When the hold of the delivery `d` ends by itself. */
+/** SQL: time at which the hold of the delivery `d` ends by itself, in epoch milliseconds. */
 export const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold h
   where h.order_delivery_id = d.order_delivery_id and h.lapsed_at is null)`;
 
-/** Whether a hold of the delivery `d` has lasted its time and waits for a person. */
+/** SQL: whether a hold of the delivery `d` has lasted its time and waits for a person. */
 export const ESCALATED = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
   and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
 
@@ -36,7 +39,7 @@ export interface DecisionRecord {
   } | null;
 }
 
-/** Every decision about a delivery, the latest first. */
+/** All decisions about a delivery, the latest first. */
 export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<DecisionRecord[]> {
   const rows = await db
     .selectFrom('decision as n')
@@ -77,7 +80,7 @@ function unknown(delivery: string, deletedAt: number | null | undefined): Selved
   });
 }
 
-/** An ambiguous name is refused: a final reject must not hit the wrong delivery. */
+/** The error for an ambiguous name: a final reject must not hit the wrong delivery. */
 function ambiguous(delivery: string, id: number, ids: readonly number[]): SelvedgeError {
   const message = ids.includes(id)
     ? `${delivery} is the id of one delivery and the number of another`
@@ -87,8 +90,8 @@ function ambiguous(delivery: string, id: number, ids: readonly number[]): Selved
 }
 
 /**
- * The id of a delivery that a person named by its id or its number. Numbers may look like ids; what
- * is written as `id:7` means nothing else.
+ * Finds the id of a delivery that a person named by its id or its number. Numbers may look like
+ * ids; a text such as `id:7` always means the id.
  */
 export async function deliveryIdOf(db: Db | Tx, delivery: string): Promise<number> {
   const id = Number(/^(?:id:)?(\d{1,15})$/.exec(delivery)?.[1] ?? -1);

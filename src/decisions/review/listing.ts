@@ -12,7 +12,9 @@ import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** States of deliveries, of the latest decision about a pending one, and of its push. */
+/**
+ * States by which the list is filtered: of the delivery, of its latest decision, or of its push.
+ */
 export const SHOWN = [
   'held',
   'undecided',
@@ -27,32 +29,35 @@ export type Shown = (typeof SHOWN)[number];
 
 export interface ReviewFilter {
   readonly shown: Shown;
-  /** Id of a rule that decides. */
+  /** Id of a rule that led to the decision. */
   readonly rule?: string | undefined;
-  /** The rules of an owner: any of them decides. */
+  /** Ids of all rules of one owner; at least one of them led to the decision. */
   readonly rules?: readonly string[] | undefined;
   readonly country?: string | undefined;
-  /** Account number. */
+  /** Account number of the customer. */
   readonly customer?: string | undefined;
   readonly season?: string | undefined;
   readonly currency?: string | undefined;
-  /** Value, in the currency of the order. */
+  /** Least value of the delivery, in the currency of the order; `max` is the greatest. */
   readonly min?: number | undefined;
   readonly max?: number | undefined;
-  /** Packed before then, in epoch milliseconds. */
+  /** Time before which the delivery was packed, in epoch milliseconds. */
   readonly packedBefore?: number | undefined;
-  /** Only those whose hold has lasted its time. */
+  /** Shows only deliveries whose hold has lasted its time. */
   readonly overdue?: boolean | undefined;
-  /** A part of the delivery's, the order's or the customer's number or name, or its reference. */
+  /**
+   * Text that the number or name of the delivery, order or customer, or the order's reference,
+   * contains.
+   */
   readonly q?: string | undefined;
-  /** The reader does not see names: nothing is found or sorted by them. */
+  /** The reader may not see names, so nothing is found or sorted by them. */
   readonly isMasked?: boolean | undefined;
 }
 
 export interface Page {
   readonly sort: Sort;
   readonly descending: boolean;
-  /** {@link ReviewPage.next} of the page before. */
+  /** Position after which the page begins: {@link ReviewPage.next} of the page before. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -70,32 +75,34 @@ export interface ReviewRow {
   readonly season: string | null;
   readonly currency: string | null;
   readonly pieces: number | null;
-  /** Decimal; null where a line has no price. */
+  /** Decimal value of the delivery; null when a line has no price. */
   readonly value: number | null;
-  /** When it was packed, or first seen here; epoch milliseconds. */
+  /** Time at which the delivery was packed, or first seen here; epoch milliseconds. */
   readonly packedAt: number;
   readonly outcome: string | null;
   readonly reason: string | null;
   readonly rules: readonly string[];
-  /** `daemon`, `external` or `person:<name>`. */
+  /** Author of the latest decision: `daemon`, `external` or `person:<name>`. */
   readonly decidedBy: string | null;
   readonly decidedAt: number | null;
-  /** State of the push of that decision, when it has one. */
+  /** State of the latest decision's push, if it has one. */
   readonly push: string | null;
-  /** Why the service refused that push, when it did; a 409 says so. */
+  /**
+   * Reason why the service refused the decision's push, if it did; the reason names a status 409.
+   */
   readonly refusal: string | null;
-  /** When its hold ends; null when none does by itself. */
+  /** Time at which the hold ends by itself, in epoch milliseconds; null when it does not. */
   readonly deadline: number | null;
   readonly overdue: boolean;
   readonly note: string | null;
-  /** The delivery as a person saw it, for {@link Seen}. */
+  /** Version of the delivery that a person saw in the list, for {@link Seen}. */
   readonly decisionId: number | null;
   readonly contentHash: string;
 }
 
 export interface ReviewPage {
   readonly rows: readonly ReviewRow[];
-  /** Beginning of the next page; null: this is the last one. */
+  /** Position at which the next page begins; null: this is the last page. */
   readonly next: string | null;
 }
 
@@ -103,7 +110,7 @@ const PACKED_AT = sql<number>`coalesce(d.created_at, d.first_seen_at)`;
 
 const SEASON = sql<string | null>`o.season_name`;
 
-/** Ten-thousandths; null where a line has no price or no quantity. */
+/** SQL: value of the delivery in ten-thousandths; null when a line has no price or no quantity. */
 const VALUE = sql<number | null>`(select iif(count(*) = count(l.price * l.fulfilled_quantity),
   sum(l.price * l.fulfilled_quantity), null) from delivery_line l
   where l.order_delivery_id = d.order_delivery_id)`;
@@ -111,7 +118,7 @@ const VALUE = sql<number | null>`(select iif(count(*) = count(l.price * l.fulfil
 const PIECES = sql<number | null>`(select sum(l.fulfilled_quantity) from delivery_line l
   where l.order_delivery_id = d.order_delivery_id)`;
 
-/** Cheap where the order says it, which nearly all do. */
+/** SQL: currency of the order; the slower view is read only for the few orders that name none. */
 const CURRENCY = sql<string | null>`case when trim(o.currency) <> '' then o.currency else
   (select c.currency from order_currency c where c.order_id = d.order_id) end`;
 
@@ -120,7 +127,9 @@ const FROM = sql`delivery d
   left join evaluation e on e.order_delivery_id = d.order_delivery_id
   left join decision n on n.decision_id = e.decision_id`;
 
-/** Value that each sort compares; texts as people look them up. */
+/**
+ * SQL values by which each sort orders the list; texts in the form in which people look them up.
+ */
 const SORT_BY: Readonly<Record<Sort, RawBuilder<string | number | null>>> = {
   waiting: PACKED_AT,
   deadline: sql`coalesce(${HOLD_UNTIL}, 9e15)`,
@@ -144,13 +153,13 @@ const WHERE_SHOWN: Readonly<Record<Shown, RawBuilder<boolean>>> = {
   all: sql`true`,
 };
 
-/** A column of the push of the latest decision. */
+/** SQL: a column of the latest decision's push. */
 function ofPush<T>(column: RawBuilder<T>): RawBuilder<T | null> {
   return sql`(select ${column} from outbox where outbox.decision_id = n.decision_id
     order by outbox.outbox_id desc limit 1)`;
 }
 
-/** Makes a text of a person literal for LIKE. */
+/** SQL pattern for LIKE that finds a person's text literally. */
 function containing(q: string): string {
   return `%${q.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
 }
@@ -169,7 +178,7 @@ function searched(q: string, isMasked: boolean) {
     or ${texts})`;
 }
 
-/** Conditions on the delivery and its order, whatever was decided. */
+/** SQL conditions of the filter on the delivery and its order, which no decision can change. */
 function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
   const { country, customer, season, currency, min, max, packedBefore, q } = filter;
   const all: RawBuilder<boolean>[] = [];
@@ -215,7 +224,7 @@ interface Found {
   readonly place: string | number;
 }
 
-/** Ids of one page, and one more when there are more. */
+/** Ids of the deliveries of one page, and one more when there are more. */
 async function idsOf(db: Db, filter: ReviewFilter, page: Page): Promise<readonly Found[]> {
   const isByAccount = page.sort === 'customer' && filter.isMasked === true;
   const by = isByAccount ? BY_ACCOUNT : SORT_BY[page.sort];
@@ -335,7 +344,10 @@ export interface Facets {
 
 const FACETS = ['rule', 'country', 'season', 'currency'] as const;
 
-/** How many fit the filter, and how many of them each rule, country, season and currency has. */
+/**
+ * Counts the deliveries that fit the filter, in all and for each rule, country, season and
+ * currency.
+ */
 export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets> {
   const { rows } = await sql<{ of: string; name: string | null; count: number }>`
     with found as materialized (select n.rules rules, o.country_code country, ${SEASON} season,
@@ -365,13 +377,16 @@ export interface SelectedDelivery {
   readonly contentHash: string;
 }
 
-/** All that fit a filter, as a person saw them: how many, with a digest of their contents. */
+/**
+ * All deliveries that fit a filter, as a person saw them: how many, with a digest of their
+ * contents.
+ */
 export interface ReviewSelection {
   readonly count: number;
   readonly digest: string;
-  /** The latest decision by then: what was decided later may have changed the set. */
+  /** Id of the latest decision at the time; later decisions may have changed the set. */
   readonly asOf: number;
-  /** By currency; null where a price is missing. */
+  /** Sums of the deliveries' values by currency; null when a price is missing. */
   readonly sums: readonly { readonly currency: string | null; readonly value: number | null }[];
   readonly customers: number;
   readonly deliveries: readonly SelectedDelivery[];
@@ -412,7 +427,7 @@ export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promis
   };
 }
 
-/** A delivery that was decided since some decision, with what held it before. */
+/** A delivery that was decided after a certain decision, with what held it before. */
 export interface DecidedSince {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string | null;
@@ -433,7 +448,7 @@ interface RawSince {
 }
 
 /**
- * Deliveries decided after `asOf` to which the filter's conditions on delivery and order apply,
+ * Deliveries decided after `asOf` that fulfil the filter's conditions on delivery and order,
  * whatever the decisions were; the latest decision first, at most `limit`.
  */
 export async function decidedSince(

@@ -1,10 +1,10 @@
-/** Manual decisions: the rules leave a delivery alone after one, until its lines change. */
+/** Manual decisions: after one, the rules leave the delivery alone until its lines change. */
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { Subject } from '../facts.ts';
 
-/** Digest of what is in the delivery: barcodes, quantities, prices, in order. */
+/** Digest of the delivery's lines: barcodes, quantities and prices, in order. */
 function linesHash({ facts }: Subject): string {
   const lines = facts.delivery.lines.map(({ barcode, quantity, price }) => [
     barcode,
@@ -14,7 +14,7 @@ function linesHash({ facts }: Subject): string {
   return sha256(canonicalJson(lines));
 }
 
-/** Stores the manual decision for the lines that the delivery has now. */
+/** Stores the manual decision together with the digest of the delivery's present lines. */
 export async function writeReview(
   tx: Tx,
   subject: Subject,
@@ -28,7 +28,10 @@ export async function writeReview(
     .execute();
 }
 
-/** A person accepted, rejected, held or released it, and its lines are as they were then. */
+/**
+ * Whether a person accepted, rejected, held or released the delivery and its lines are still the
+ * same.
+ */
 export async function hasManualDecision(tx: Tx, subject: Subject): Promise<boolean> {
   const row = await tx
     .selectFrom('review')

@@ -17,7 +17,7 @@ export async function noteOf(db: Db, orderDeliveryId: number): Promise<DeliveryN
   return row ?? null;
 }
 
-/** Replaces the note; an empty text takes it away. */
+/** Replaces the delivery's note; an empty text removes it. */
 export async function writeNote(
   tx: Tx,
   orderDeliveryId: number,
@@ -36,6 +36,6 @@ export async function writeNote(
       .execute();
   }
   const act = { action: 'delivery.note', subject: `delivery:${orderDeliveryId}` };
-  // A note may tell of people, and nothing takes a row out of the audit.
+  // The text stays out of the audit: a note may tell of people, and no audit row is ever removed.
   await writeAudit(tx, { actor, reason: '', via, ...act }, at);
 }

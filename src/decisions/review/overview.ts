@@ -1,5 +1,6 @@
 /**
- * The reject queue for people: armed rules, the breaker, and the deliveries about to be rejected.
+ * The overview of rejects for people: armed rules, the breaker, and the deliveries about to be
+ * rejected.
  */
 import { ConfigError } from '../../lib/errors.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -11,7 +12,10 @@ import { storedRuleSet } from '../simulation/rule-sets.ts';
 
 const DAY_MS = 86_400_000;
 
-/** Hashes of the reject rules in force, by id; undefined where this version cannot read them. */
+/**
+ * Hashes of the reject rules in force, by id; undefined if this version of Selvedge cannot read
+ * them.
+ */
 async function textsInForce(
   db: Db,
   known: RuleSet | undefined,
@@ -28,7 +32,7 @@ async function textsInForce(
   }
 }
 
-/** The latest arming of each rule. */
+/** The latest arming of each rule, whether it has ended or not. */
 async function latestArmings(db: Db) {
   const rows = await db.selectFrom('arming').selectAll().orderBy('arming_id').execute();
   const latest = new Map(rows.map((row) => [row.rule_id, row]));
@@ -44,14 +48,19 @@ async function armings(db: Db, now: number, known: RuleSet | undefined) {
     armed: armed.map((row) => ({
       ruleId: row.rule_id,
       ruleHash: row.rule_hash,
-      /** Whether the rules in force have exactly this text. Null: this version cannot read them. */
+      /**
+       * Whether the rules in force have exactly the armed text; null: this version cannot read
+       * them.
+       */
       inForce: texts ? texts.get(row.rule_id) === row.rule_hash : null,
       at: row.at,
       actor: row.actor,
       reason: row.reason,
       expiresAt: row.expires_at,
     })),
-    /** By a change of what they say or the end of their time, and not armed since: they watch. */
+    /**
+     * Rules that were disarmed by a changed text or by time, and not armed since: they do not act.
+     */
     disarmed: disarmed.map((row) => ({
       ruleId: row.rule_id,
       at: row.ended_at,
@@ -76,12 +85,12 @@ async function waitingRejects(db: Db) {
     deliveryNo: row.delivery_no,
     ruleId: row.rule_id,
     queuedAt: row.queued_at,
-    /** When it will be rejected, unless a safeguard or a person prevents it. */
+    /** Time at which the delivery will be rejected, unless a safeguard or a person prevents it. */
     dueAt: row.due_at,
-    /** The safeguard that puts it off, if one does, and what it says. */
+    /** Safeguard that postpones the reject, if one does; `detail` says why. */
     safeguard: row.safeguard,
     detail: row.detail,
-    /** The message of the rule. */
+    /** Message of the rule that wants the reject. */
     reason: row.reason,
   }));
 }
@@ -98,11 +107,14 @@ async function rejectedSince(db: Db, since: number): Promise<number> {
 export interface RejectOverview extends Awaited<ReturnType<typeof armings>> {
   readonly breaker: Breaker | null;
   readonly waiting: Awaited<ReturnType<typeof waitingRejects>>;
-  /** Rejects that were meant in the last 24 hours. */
+  /** Number of rejects that were enqueued in the last 24 hours. */
   readonly today: number;
 }
 
-/** @param known the rules in force, where the caller has them */
+/**
+ * Reads the overview of rejects.
+ * @param known the rules in force, if the caller has them
+ */
 export async function rejectOverview(
   db: Db,
   now: number,

@@ -1,12 +1,12 @@
 /**
- * The review queue's actions: a person accepts, rejects, holds or releases a delivery. Each is one
- * transaction of journal entry, audit row, manual decision (`review`) and, where the service
- * must hear of it, the push. From then on the rules leave the delivery alone until its lines
- * change; a reject that waited for it is stopped.
+ * The review queue's actions: a person accepts, rejects, holds or releases a delivery. Each action
+ * is one transaction of journal entry, audit row, manual decision (`review`) and, if the delivery's
+ * status must change in the service, the push. From then on the rules leave the delivery alone
+ * until its lines change; a reject of it that waited is stopped.
  *
- * What makes no sense is refused with a RefusedError and changes nothing: a delivery that is final,
- * one with a push on its way, a reject without its number. Whether the service agrees shows later,
- * in the push.
+ * An action that makes no sense is refused with a RefusedError and changes nothing: on a delivery
+ * that is final, on one with a push on its way, a reject without its number. Whether the service
+ * agrees shows later, in the push.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
@@ -29,7 +29,10 @@ import { writeReview } from './manual-decision.ts';
 export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
 export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
 
-/** Reasons for a release: a short list, because the next rule is made from them. */
+/**
+ * Reasons for a release that a person can choose from: few, because new rules are derived from
+ * them.
+ */
 export const RELEASE_REASONS = [
   'checked',
   'customer-confirmed',
@@ -44,21 +47,21 @@ export interface ReviewRequest extends Actor {
   readonly action: ReviewAction;
   /** Id or number of the delivery. */
   readonly delivery: string;
-  /** For a release. */
+  /** Reason of a release; other actions have none. */
   readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
-  /** For a release: the rules decide again, as if nobody had decided. */
+  /** For a release: the rules decide again, as if no person had decided. */
   readonly toRules?: boolean | undefined;
-  /** For a hold: refused unless a reject waits, which it stops. */
+  /** For a hold: it is refused unless a reject waits, which the hold stops. */
   readonly ifRejectWaits?: boolean | undefined;
-  /** For a reject: the delivery numbers that the person typed. */
+  /** For a reject: the delivery numbers that the person typed as confirmation. */
   readonly confirmed?: readonly string[] | undefined;
-  /** The delivery as the person saw it; refused where it is not so any more. */
+  /** Version of the delivery that the person saw; the action is refused if it has changed since. */
   readonly seen?: Seen | undefined;
 }
 
-/** A delivery as a person saw it. */
+/** Version of a delivery that a person saw. */
 export interface Seen {
-  /** Its latest decision; null: none yet. */
+  /** Id of the delivery's latest decision; null: there is none yet. */
   readonly decisionId: number | null;
   readonly contentHash: string;
 }
@@ -67,13 +70,13 @@ interface Reviewed {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   readonly decisionId: number;
-  /** The push to the service; null when its status need not change. */
+  /** Id of the push to the service; null when the delivery's status need not change. */
   readonly outboxId: number | null;
-  /** Why the service may refuse that push all the same. */
+  /** Reason why the service may refuse the push all the same. */
   readonly doubt?: string;
 }
 
-/** The answer for each delivery of a bulk request. */
+/** Answer for each delivery of a bulk request. */
 export type ReviewAnswer =
   | ({ readonly delivery: string; readonly ok: true } & Reviewed)
   | {
@@ -88,9 +91,9 @@ export interface ReviewDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly rules: () => LoadedRuleSet;
-  /** A push was put into the outbox. */
+  /** Called after a push was put into the outbox. */
   readonly onPush: () => void;
-  /** Called after each action: a delivery may have become due. */
+  /** Called after each action, because a delivery may have become due. */
   readonly onReviewed: () => void;
 }
 
@@ -100,14 +103,14 @@ export interface Review {
   actOnAll(
     request: Omit<ReviewRequest, 'delivery' | 'seen'>,
     deliveries: readonly string[],
-    /** Each delivery as the person saw it, in the same order. */
+    /** Version of each delivery that the person saw, in the order of `deliveries`. */
     seen?: readonly Seen[],
   ): Promise<readonly ReviewAnswer[]>;
 }
 
 const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'release' } as const;
 
-/** The status that the service must show; undefined where it need not change. */
+/** Status that the delivery must get in the service; undefined if it need not change. */
 function wantedStatus(action: ReviewAction, status: string): DeliveryStatus | undefined {
   if (action === 'accept') return 'accepted';
   if (action === 'reject') return 'rejected';
@@ -130,8 +133,8 @@ function checkStatus({ action }: ReviewRequest, delivery: Subject['delivery']) {
 }
 
 /**
- * A tracking number does not prove that the goods have left, so it only warns; the service knows,
- * and refuses to revoke what has shipped.
+ * Warns that the delivery may have shipped. A tracking number does not prove that the goods have
+ * left, so it never forbids the action; the service knows, and refuses to revoke what has shipped.
  */
 function doubtAbout(to: DeliveryStatus, { tracking_numbers }: Subject['delivery']) {
   if (to !== 'pending' || tracking_numbers === '[]') return {};
@@ -147,7 +150,10 @@ function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: strin
   );
 }
 
-/** The second of two people who act on the same delivery hears of the first. */
+/**
+ * Refuses an action on a delivery that changed since the person saw it: the second of two people
+ * who act on it hears of the first.
+ */
 async function checkSeen(tx: Tx, { seen }: ReviewRequest, { delivery }: Subject, now: number) {
   if (seen === undefined) return;
   const latest = await tx
@@ -175,7 +181,7 @@ async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
   refuse('push_open', message, hint);
 }
 
-/** A release needs something to release: a hold of the rules, of a safeguard or of a person. */
+/** Refuses a release unless a rule, a safeguard or a person holds the delivery. */
 async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: number) {
   if (action !== 'release') return;
   const latest = await tx
@@ -191,7 +197,10 @@ async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: num
   refuse('not_held', 'nothing holds it', hint);
 }
 
-/** A person who stops a reject must not hold another delivery by mistake. */
+/**
+ * Refuses a hold that is meant to stop a reject when no reject waits: it would hold another
+ * delivery by mistake.
+ */
 async function checkRejectWaits(tx: Tx, { ifRejectWaits }: ReviewRequest, id: number) {
   if (ifRejectWaits !== true || (await latestEntry(tx, id))?.state === 'waiting') return;
   refuse('no_reject', 'no reject waits for it', 'selvedge rules queue shows what waits');
@@ -221,7 +230,7 @@ async function remember(
   await writeAudit(tx, { actor, reason, via, ...act, detail }, at);
 }
 
-/** Evaluates the rules, to show their result beside the person's decision. */
+/** Evaluates the rules for the delivery, to journal their result beside the person's decision. */
 async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: number, at: number) {
   const rules = deps.rules();
   const { ruleSet } = rules;
@@ -239,7 +248,7 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const { action, actor } = request;
   const at = deps.clock.now();
   const orderDeliveryId = await deliveryIdOf(tx, request.delivery);
-  // An external change that were journaled later would override this decision.
+  // An external change that is journaled after this decision would override it, so it comes first.
   await noteExternal(tx, { rules: deps.rules(), mode: 'live', now: at }, orderDeliveryId);
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
@@ -254,13 +263,13 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   const by = { actor: `person:${actor}`, trigger: 'person' };
   const decisionId = await recordDecision(tx, judgement, by);
   await remember(tx, request, judgement.subject, decisionId, at);
-  // The rules may never decide it again, so its evaluation error ends here.
+  // The rules may never evaluate this delivery again, so its evaluation error ends here.
   await resolveEvaluationErrors(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
   if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;
   const change = { orderId, orderDeliveryId, from, to, decisionId };
-  // A reject is meant for exactly what the person saw, an accept for these lines.
+  // A reject is meant for exactly the content that the person saw, an accept for these lines.
   const only = action === 'reject' ? { contentHash } : { onlyTheseLines: action === 'accept' };
   const outboxId = await enqueueDeliveryStatus(tx, { ...change, ...only }, at);
   return { orderDeliveryId, deliveryNo, decisionId, outboxId, ...doubtAbout(to, delivery) };
@@ -271,7 +280,7 @@ function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
     return { delivery, ok: false, code: 'review.unknown_status', message: thrown.message };
   }
   if (isStoreUnusable(thrown)) throw thrown;
-  // A failed write does not undo those before it, so the caller learns which one failed.
+  // A failed write does not undo those before it, so the answer names the delivery that failed.
   if (!(thrown instanceof SelvedgeError)) {
     const hint = 'nothing was decided about this one; ask for it again';
     return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message, hint };

@@ -4,7 +4,7 @@ import type { Db } from '../../store/store.ts';
 import { MAY_HAVE_ARRIVED } from '../push.ts';
 import type { Period } from './history.ts';
 
-/** In words for people; `gone` is a delivery that the mirror no longer has. */
+/** Outcome of a delivery in words for people; `gone`: the mirror no longer has the delivery. */
 export type ActualOutcome =
   | 'gone'
   | 'pending'
@@ -19,7 +19,7 @@ function actualOutcome(status: string, byDaemon: number): ActualOutcome {
   return `${status} by ${byDaemon === 1 ? 'the rules' : 'people'}`;
 }
 
-/** By the delivery's id, for every delivery that the daemon decided in the period. */
+/** Outcomes by delivery id, for every delivery that the daemon decided in the period. */
 export async function actualOutcomesOf(
   db: Db,
   period: Period,

@@ -1,4 +1,7 @@
-/** A backtest as text: what changes first, then agreement, the use of the rules, the rejects. */
+/**
+ * A backtest report as text: first the changed outcomes, then the agreement with people, the use of
+ * the rules, and the rejects.
+ */
 import { decimalOf, formatAmount } from '../../lib/money.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
@@ -17,7 +20,7 @@ function amountsText(amounts: Amounts): string {
     .join(' + ');
 }
 
-/** Columns aligned; the last one as it is. */
+/** Pads the columns of rows so that they align; the last column is not padded. */
 function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths = (rows[0] ?? []).map((_, at) =>
     Math.max(...rows.map((row) => row[at]?.length ?? 0)),
@@ -51,7 +54,7 @@ function useLines({ uses }: Backtest): readonly string[] {
   );
 }
 
-/** Limits that alone prevented accepts, and what others would let pass. */
+/** Lines about limits that alone prevented accepts, and what other limits would let pass. */
 function moveLines({ moves }: Backtest): readonly string[] {
   if (moves.length === 0) return ['   none'];
   return moves
@@ -80,7 +83,7 @@ function decimals(amounts: Amounts): Amounts {
   return Object.fromEntries(all.map(([unit, sum]) => [unit, sum === null ? null : decimalOf(sum)]));
 }
 
-/** For programs: as it is, with decimals. */
+/** The report for programs: unchanged, but with amounts as decimals. */
 export function backtestJson(report: Backtest): Backtest {
   const stakes = (all: Backtest['changes']) =>
     all.map((one) => ({ ...one, amounts: decimals(one.amounts) }));

@@ -1,12 +1,12 @@
 /**
- * Replays the past under another rule set. It evaluates the facts that were stored with every
+ * Replays past decisions under another rule set. It evaluates the facts that were stored with every
  * decision, and compares the outcomes with those of the rules of that time, or of a second set.
  * Only the clock facts are computed again, because the calendar is part of the rules on trial.
  * Reads the journal, decides nothing.
  *
- * A delivery ends at the first facts on which it is accepted or rejected; else its last ones count.
- * Reject rules count as armed: the question is what they would do. Deliveries that people decided
- * are left to people here as well.
+ * A delivery's final outcome is the first accept or reject among its decisions; without one, its
+ * last decision counts. Reject rules count as armed, because the report shows what they would do.
+ * Deliveries that people decided are left to people in the replay as well.
  */
 
 import { localClockOf } from '../../lib/local-time.ts';
@@ -28,27 +28,27 @@ import { createRuleUse, type RuleUse } from './rule-use.ts';
 export interface BacktestOptions {
   /** The rules on trial. */
   readonly rules: RuleSet;
-  /** The rules to compare with; the journal when left out. */
+  /** Rules to compare with; when left out, the outcomes in the journal are compared. */
   readonly against?: RuleSet | undefined;
-  /** Rules that only watch count as if they were live. */
+  /** Shadow rules count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
-  /** Changed deliveries to list, the first ones; none when left out. */
+  /** Maximum of changed deliveries that are listed; none when left out. */
   readonly changedMax?: number | undefined;
-  /** Told how many deliveries were replayed so far. */
+  /** Called with the number of deliveries that were replayed so far. */
   readonly onProgress?: ((deliveries: number) => void) | undefined;
 }
 
 /**
- * Sums by currency, in units (lib/money.ts); `?` where the currency is not known, null where the
- * sum is beyond what integers hold.
+ * Sums of money by currency, in units (lib/money.ts). `?` stands for an unknown currency; null: the
+ * sum is too large for an integer.
  */
 export type Amounts = Readonly<Record<string, number | null>>;
 
-/** Deliveries and their money. */
+/** Number of deliveries and the sums of their values. */
 interface Stake {
   readonly deliveries: number;
   readonly amounts: Amounts;
-  /** Numbers of a few of them. */
+  /** Numbers of a few of these deliveries. */
   readonly examples: readonly string[];
 }
 
@@ -57,15 +57,15 @@ interface Change extends Stake {
   readonly to: DecisionOutcome;
 }
 
-/** A delivery that would be decided otherwise. */
+/** A delivery that ends otherwise under the rules on trial. */
 interface ChangedDelivery {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
-  /** Decision whose facts say so. */
+  /** Id of the decision whose facts lead to the new outcome. */
   readonly decisionId: number;
   readonly from: DecisionOutcome;
   readonly to: DecisionOutcome;
-  /** In units (lib/money.ts); null: not known. */
+  /** Value of the delivery in units (lib/money.ts); null: not known. */
   readonly amount: number | null;
   readonly currency: string | null;
 }
@@ -73,7 +73,7 @@ interface ChangedDelivery {
 interface Agreement {
   /** Outcome under the rules on trial. */
   readonly outcome: DecisionOutcome;
-  /** Final status of the delivery, and who brought it about. */
+  /** Actual final status of the delivery, and who brought it about. */
   readonly actual: ActualOutcome;
   readonly deliveries: number;
 }
@@ -81,43 +81,43 @@ interface Agreement {
 export interface WouldBeReject {
   readonly orderDeliveryId: number;
   readonly decisionId: number;
-  /** The other side does not reject it. */
+  /** Whether the rules or the journal compared with do not reject the delivery. */
   readonly isNew: boolean;
   readonly outcome: Outcome;
   readonly evaluation: Evaluation;
 }
 
 export interface Backtest extends Period {
-  /** Hash of the rules on trial. */
+  /** Hash of the rule set on trial. */
   readonly rules: string;
-  /** Hash of the rules they are compared with; null is the journal. */
+  /** Hash of the rule set compared with; null: the journal was. */
   readonly against: string | null;
-  /** Hashes of the rules on trial that had a say, by their ids. */
+  /** Hashes of the rules on trial that could decide, by rule id. */
   readonly judged: Readonly<Record<string, string>>;
   readonly deliveries: number;
-  /** Decisions replayed. */
+  /** Number of decisions that were replayed. */
   readonly decisions: number;
   readonly changes: readonly Change[];
-  /** The first of the changed deliveries, as many as were asked for. */
+  /** The first changed deliveries, as many as `changedMax` allows. */
   readonly changed: readonly ChangedDelivery[];
-  /** Deliveries that end as before; `from` and `to` are the same. */
+  /** Deliveries whose outcome stays the same; `from` and `to` are equal. */
   readonly unchanged: readonly Change[];
   readonly agreement: readonly Agreement[];
   readonly uses: readonly RuleUse[];
-  /** Other limits, and what they would let pass. */
+  /** Other limits in conditions of the rules, and the deliveries that they would let pass. */
   readonly moves: readonly LimitMove<Stake>[];
-  /** Ids of rules that always match together: one of them may say nothing more than the others. */
+  /** Ids of rules that always match together, so one of them may be superfluous. */
   readonly together: readonly (readonly string[])[];
-  /** In full, the first ones; `rejectCount` is all of them. */
+  /** The first rejects in full; `rejectCount` counts all of them. */
   readonly rejects: readonly WouldBeReject[];
   readonly rejectCount: number;
   readonly newRejects: number;
-  /** The value of all of them. */
+  /** Sums of the values of all rejected deliveries. */
   readonly rejectAmounts: Amounts;
 }
 
 const EXAMPLES_MAX = 3;
-/** Beyond these nobody reads on; they are counted. */
+/** Maximum of rejects that the report has in full; nobody reads more, and all are counted. */
 const REJECTS_IN_FULL_MAX = 200;
 
 interface FinalOutcome {
@@ -129,7 +129,7 @@ interface Side {
   readonly ruleSet: RuleSet;
   readonly options: EvaluateOptions;
   readonly shadowAsLive: boolean;
-  /** The stored facts, with the time by the calendar of this set. */
+  /** Stored facts of a decision, with clock facts by the calendar of this side's rule set. */
   factsOf(decision: PastDecision): Facts;
 }
 
@@ -159,7 +159,7 @@ function judgeWith(side: Side, seen?: (evaluation: Evaluation) => void) {
   };
 }
 
-/** How a history ends when each of its decisions is judged in turn. */
+/** Final outcome of a delivery when each of its decisions is judged in turn. */
 function endOf(
   { decisions }: DeliveryHistory,
   judge: (decision: PastDecision) => DecisionOutcome,
@@ -198,7 +198,7 @@ function tallyOf(finals: readonly FinalOutcome[]): Stake {
   return tally;
 }
 
-/** Counts under two words, such as `hold` and `accept`, most first. */
+/** Makes a table that counts deliveries by two words, such as `hold` and `accept`; most first. */
 function createTable<A extends string, B extends string>() {
   const rows = new Map<string, { readonly a: A; readonly b: B; readonly tally: Tally }>();
   return {

@@ -1,4 +1,4 @@
-/** A delivery with its facts as they are now, only read: for looking, never to decide. */
+/** Reads a delivery with its present facts for commands that only show, never to decide. */
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -7,7 +7,7 @@ import { openPush } from '../push.ts';
 import { deliveryIdOf } from '../review/deliveries.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
-/** Reads the facts of a delivery at `now`, for commands that only show. */
+/** Reads a delivery with its facts at `now`; throws when there is none. */
 export async function currentSubject(
   store: Pick<Store, 'db' | 'snapshot'>,
   delivery: string,
@@ -21,7 +21,7 @@ export async function currentSubject(
   throw new SelvedgeError('deliveries.no_order', message);
 }
 
-/** Why the rules do not decide about what is pending, for people; undefined where they do. */
+/** Says why the rules do not decide about a pending delivery; undefined when they do. */
 export async function whyLeftToPeople(tx: Tx, subject: Subject): Promise<string | undefined> {
   if (await openPush(tx, subject.delivery.order_delivery_id)) {
     return 'what was decided is on its way';

@@ -3,9 +3,9 @@ import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 
 interface Difference {
-  /** `when`, `mode`, `reject.graceMs`, `tables.limits.DKK` … */
+  /** Path of the differing value: `when`, `mode`, `reject.graceMs`, `tables.limits.DKK` … */
   readonly path: string;
-  /** Undefined where there is nothing on that side. */
+  /** Value in the first rule set; undefined when it has none there. */
   readonly before: unknown;
   readonly after: unknown;
 }
@@ -32,7 +32,10 @@ function differences(path: string, before: unknown, after: unknown): readonly Di
     : [{ path, before, after }];
 }
 
-/** A clause is there or not: one that was edited is one that went and one that came. */
+/**
+ * Compares the clauses of a rule as whole texts: an edited clause is one that was removed and one
+ * that was added.
+ */
 function clauseDifferences(path: string, before: Rule, after: Rule): readonly Difference[] {
   const negated = path === 'unless';
   const texts = (rule: Rule): string[] =>

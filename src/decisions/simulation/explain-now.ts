@@ -1,4 +1,7 @@
-/** Asks the rules about a delivery now, for looking alone, and tells what keeps them from it. */
+/**
+ * Asks the rules about a delivery now, only to show the answer, and tells what keeps them from
+ * acting.
+ */
 import {
   type Counterfactual,
   counterfactualsOf,
@@ -16,13 +19,16 @@ import { currentSubject, whyLeftToPeople } from './current.ts';
 
 type Delivery = Facts['delivery'];
 
-/** The outcome that leads to a state. */
+/** Outcome of a decision that leads to each final status of a delivery. */
 const OUTCOMES: Readonly<Record<string, string>> = { accepted: 'accept', rejected: 'reject' };
 
-/** States of a push that may have set the state of its delivery. */
+/** States of a push that may have set the delivery's status in the service. */
 const MAY_HAVE_SET = ['sending', 'sent', 'in_doubt', 'confirmed'];
 
-/** The decision that set the status: one that was sent, or made at the service. */
+/**
+ * Finds the decision that set the delivery's status: one whose push was sent, or one made in the
+ * service.
+ */
 function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
   return decisions.find(
     ({ outcome, push, actor }) =>
@@ -31,7 +37,7 @@ function endedBy({ status }: Delivery, decisions: readonly DecisionRecord[]) {
   );
 }
 
-/** Rules that still see a delivery which is no longer pending. */
+/** Says which rules are still asked about a delivery that is no longer pending. */
 function askedNow({ status }: Delivery, by: DecisionRecord | undefined): string {
   if (status !== 'accepted') return 'no rule is asked about it now';
   if (by?.actor !== 'daemon') return 'no rule takes it back';
@@ -42,16 +48,19 @@ export interface ExplainedNow {
   readonly evaluation: Evaluation;
   readonly facts: Facts;
   readonly delivery: Delivery;
-  /** The decision that set its status; undefined: none that is known. */
+  /** Decision that set the delivery's status; undefined: none that is known. */
   readonly by: DecisionRecord | undefined;
-  /** Why the rules would not act on it though it is pending. */
+  /** Reason why the rules would not act on the delivery although it is pending; undefined: none. */
   readonly inWay: string | undefined;
-  /** Rules that are asked at all of one that is not pending; undefined: it is pending. */
+  /** Says which rules are asked about a delivery that is not pending; undefined: it is pending. */
   readonly asked: string | undefined;
   readonly counterfactuals: readonly Counterfactual[];
 }
 
-/** Decides nothing and writes nothing. `most` is the most that a rule may do. */
+/**
+ * Asks the rules about a delivery as it is now; decides and writes nothing. `most` is the most that
+ * a rule may do.
+ */
 export async function explainNow(
   store: Pick<Store, 'db' | 'snapshot'>,
   named: string,

@@ -1,6 +1,6 @@
 /**
- * The stored facts of past decisions, delivery by delivery: the only honest material to try rules
- * on, because today's stock and credit say nothing about last month's.
+ * Reads the stored facts of past decisions, delivery by delivery: only they can test rules on the
+ * past, because today's stock and credit say nothing about last month's.
  */
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
@@ -8,7 +8,7 @@ import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import { storedFacts } from '../journal.ts';
 
-/** Epoch milliseconds, from (included) and until (not included). */
+/** Period from `since` (included) until `until` (not included), in epoch milliseconds. */
 export interface Period {
   readonly since: number;
   readonly until: number;
@@ -18,21 +18,24 @@ export interface PastDecision {
   readonly decisionId: number;
   readonly at: number;
   readonly facts: Facts;
-  /** Outcome of the rules of that time. */
+  /** Outcome by the rules of that time. */
   readonly said: DecisionOutcome;
-  /** The daemon held it for people, whatever the rules said: a person had decided. */
+  /**
+   * Whether the daemon held the delivery for people, whatever the rules said, because a person had
+   * decided.
+   */
   readonly leftToPeople: boolean;
-  /** Hashes of the hold rules that had lasted their time, and then said accept. */
+  /** Hashes of the hold rules whose time was up and that then accepted or said nothing more. */
   readonly lapsed: ReadonlySet<string>;
 }
 
-/** A delivery with what the daemon saw of it, in order. */
+/** A delivery with its past decisions, in the order in which they were made. */
 export interface DeliveryHistory {
   readonly orderDeliveryId: number;
   readonly decisions: readonly PastDecision[];
 }
 
-/** Deliveries read at a time. */
+/** Number of deliveries that are read at a time. */
 const DELIVERIES_PER_PAGE = 200;
 
 function decisionsIn(db: Db, { since, until }: Period) {
@@ -43,7 +46,7 @@ function decisionsIn(db: Db, { since, until }: Period) {
     .where('n.actor', '=', 'daemon');
 }
 
-/** How many deliveries were decided in the period. */
+/** Number of deliveries that were decided in the period. */
 export async function decidedDeliveries(db: Db, period: Period): Promise<number> {
   const { count } = await decisionsIn(db, period)
     .select((eb) => eb.fn.count<number>('n.order_delivery_id').distinct().as('count'))
@@ -85,7 +88,7 @@ async function historiesOf(
   return [...decisions].map(([orderDeliveryId, past]) => ({ orderDeliveryId, decisions: past }));
 }
 
-/** Every delivery that was decided in the period, by id; read page by page. */
+/** Yields every delivery that was decided in the period, by id; reads them page by page. */
 export async function* histories(db: Db, period: Period): AsyncGenerator<DeliveryHistory> {
   let last = Number.MIN_SAFE_INTEGER;
   for (;;) {

@@ -1,13 +1,13 @@
 /**
- * How many deliveries, and how much money, another limit would let pass: the counterfactuals of a
- * period by rule and condition.
+ * Counts how many deliveries, and how much money, other limits in the rules would let pass: sums up
+ * the counterfactuals of a period by rule and condition.
  */
 import type { Counterfactual } from '../../rules/analysis/counterfactuals.ts';
 
 interface Step<T> {
   readonly text: string;
   readonly limit?: number | undefined;
-  /** All that pass with it. */
+  /** Deliveries that pass with this limit. */
   readonly pass: T;
 }
 
@@ -15,11 +15,14 @@ export interface LimitMove<T> {
   readonly id: string;
   readonly line: number;
   readonly clause: string;
-  /** Limits from the smallest change to that which lets all pass; else each change by itself. */
+  /**
+   * Limits from the smallest change to the one that lets all deliveries pass; for a condition
+   * without a number, each possible change by itself.
+   */
   readonly steps: readonly Step<T>[];
 }
 
-/** Shares of the deliveries of a limit that its steps let pass. */
+/** Shares of a condition's deliveries that the shown limits let pass. */
 const SHARES = [0.25, 0.5, 1];
 
 interface Row<F> {
@@ -31,7 +34,10 @@ function distance({ told: { was = 0, limit = 0 } }: Row<unknown>): number {
   return Math.abs(limit - was);
 }
 
-/** Rows that pass together, each group with the last of them. */
+/**
+ * Groups the deliveries that pass with the same change; the last row of a group has the change
+ * furthest away.
+ */
 function groupsOf<F>(rows: readonly Row<F>[]): readonly (readonly Row<F>[])[] {
   if (rows[0]?.told.was === undefined) {
     const groups = Map.groupBy(rows, ({ told }) => told.change);
@@ -44,7 +50,10 @@ function groupsOf<F>(rows: readonly Row<F>[]): readonly (readonly Row<F>[])[] {
   );
 }
 
-/** @param tallyOf counts deliveries and their money. */
+/**
+ * Makes a collector of counterfactuals.
+ * @param tallyOf counts deliveries and their money.
+ */
 export function createLimitMoves<F, T>(tallyOf: (finals: readonly F[]) => T) {
   const moves = new Map<string, Row<F>[]>();
   return {

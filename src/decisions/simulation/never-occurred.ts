@@ -1,4 +1,7 @@
-/** Finds texts of the rules that no row of the mirror ever had, with the nearest that one had. */
+/**
+ * Finds texts in rules that no row of the mirror ever had, such as misspelled countries, and names
+ * the nearest text that one had.
+ */
 import { sql } from 'kysely';
 import { nearestName } from '../../lib/nearest.ts';
 import { countryOf, currencyOf, nameOf } from '../../lib/strings.ts';
@@ -11,7 +14,7 @@ type Column = readonly [table: string, column: string];
 
 interface Mirrored {
   readonly columns: readonly Column[];
-  /** The text as facts have it. */
+  /** Converts a column's text to the fact's form; null: the fact would have no value. */
   readonly read: (text: string) => string | null;
 }
 
@@ -31,7 +34,9 @@ const SEASONS: readonly Column[] = [
   ['sales_order_line', 'season_name'],
 ];
 
-/** Facts whose texts come from columns. */
+/**
+ * Facts whose texts come from columns of the mirror; a fact that is missing here is not checked.
+ */
 const MIRRORED: Readonly<Record<string, Mirrored>> = {
   'order.country': mirrored(countryOf, ['sales_order', 'country_code']),
   'order.currency': CURRENCIES,
@@ -75,7 +80,10 @@ async function textsOf(db: Db, { columns, read }: Mirrored): Promise<ReadonlySet
   return texts;
 }
 
-/** A fact that the mirror knows no value of at all says nothing: it was not read yet. */
+/**
+ * Warns of texts that never occurred. A fact without any value in the mirror is not checked: its
+ * rows may not have been pulled yet.
+ */
 export async function neverOccurred(db: Db, ruleSet: RuleSet): Promise<readonly Problem[]> {
   const known = new Map<string, ReadonlySet<string>>();
   const problems: Problem[] = [];

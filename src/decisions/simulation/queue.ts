@@ -1,7 +1,7 @@
 /**
- * The live queue under other rules: what would happen to every pending delivery if the daemon
- * decided now. The deliveries compete as they do for the daemon: the facts of each count out what
- * older ones want, and what would be accepted uses up the customer's credit, so two of them never
+ * Tries other rules on the live queue: what would happen to every pending delivery if the daemon
+ * decided now. The deliveries compete as they do for the daemon: the facts of each leave out what
+ * older ones claim, and each simulated accept uses up the customer's credit, so two of them never
  * both have the last piece or the last of the credit.
  */
 import { decimalOf, sumOfUnits } from '../../lib/money.ts';
@@ -21,22 +21,22 @@ import { whyLeftToPeople } from './current.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
-  /** Rules that only watch count as if they were live. */
+  /** Shadow rules count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
-  /** Deliveries to look at. */
+  /** Maximum of deliveries to look at. */
   readonly most?: number;
 }
 
 export interface Prospect {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
-  /** The latest decision; null when there is none yet. */
+  /** Outcome of the latest decision; null when there is none yet. */
   readonly before: DecisionOutcome | null;
-  /** Null when it cannot be decided. */
+  /** Outcome under the rules on trial; null when the delivery cannot be decided. */
   readonly after: DecisionOutcome | null;
   readonly rules: readonly string[];
   readonly reason: string;
-  /** Null: not known. */
+  /** Value of the delivery; null: not known. */
   readonly amount: number | null;
   readonly currency: string | null;
 }
@@ -46,7 +46,7 @@ export interface Queue {
   readonly remarks: readonly string[];
 }
 
-/** A longer queue is looked at from its old end. */
+/** Maximum of pending deliveries that are looked at, the oldest ones. */
 const QUEUE_MAX = 10_000;
 
 interface Pending {
@@ -80,12 +80,12 @@ function worthOf(facts: Facts): Pick<Prospect, 'amount' | 'currency'> {
 }
 
 /**
- * Credit that the accepts of this simulation have used by customer, in units (lib/money.ts); null
- * where it cannot be summed up, as in `reservedCredit`.
+ * Credit that the accepts of this simulation have used, by customer, in units (lib/money.ts); null
+ * when the sum is unknown, as in `reservedCredit`.
  */
 type Taken = Map<string, number | null>;
 
-/** The facts as they would be after the accepts of this trial. */
+/** Facts of a delivery as they would be after the simulated accepts before it. */
 function afterAccepts(facts: Facts, taken: Taken): Facts {
   const { customer } = facts;
   const amount = taken.get(customer?.account_no ?? '');
@@ -119,7 +119,8 @@ async function answerFor(
     return { after: null, rules: [], reason, amount: null, currency: null };
   }
   const value = worthOf(subject.facts);
-  // A delivery with a push under way is skipped: the facts of the others include its claim.
+  // A delivery with a push on its way is not evaluated: other deliveries' facts count its claim
+  // already.
   const left = await whyLeftToPeople(tx, subject);
   if (left !== undefined) return { after: before, rules: [], reason: left, ...value };
   const facts = afterAccepts(subject.facts, taken);
@@ -133,7 +134,10 @@ async function answerFor(
   return { after: kind, rules, reason, ...value };
 }
 
-/** Remarks for people: deliveries left out, a pause of accepts, changes that wait for a person. */
+/**
+ * Remarks for people: deliveries that were not looked at, a pause of accepts, changes that wait for
+ * a person.
+ */
 async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOptions) {
   const { pending } = await isPending(tx)
     .select((eb) => eb.fn.countAll<number>().as('pending'))
@@ -147,7 +151,7 @@ async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOpti
   ];
 }
 
-/** The oldest first, all of one state of the database. */
+/** Tries the rules on the pending deliveries, the oldest first, in one snapshot of the database. */
 export function tryQueue(store: Store, now: number, options: QueueOptions): Promise<Queue> {
   return store.snapshot(async (tx) => {
     const prospects: Prospect[] = [];

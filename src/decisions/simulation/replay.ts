@@ -1,7 +1,7 @@
 /**
- * Past decisions once more: the stored facts, under the stored texts of the rules that decided,
- * must give the identical outcome. If they do not, either the journal or the engine is not what it
- * was, and explanations of old decisions can no longer be trusted.
+ * Replays past decisions: the stored facts, under the stored texts of the rules that decided, must
+ * give the identical outcome. If they do not, the journal or the engine has changed, and
+ * explanations of old decisions can no longer be trusted.
  */
 
 import { SelvedgeError } from '../../lib/errors.ts';
@@ -20,7 +20,7 @@ import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
 export interface Replay {
-  /** Everything that the outcome follows from. */
+  /** Rule set, facts and options from which the outcome follows. */
   readonly judged: Judged;
   readonly decisionId: number;
   readonly orderDeliveryId: number;
@@ -28,7 +28,7 @@ export interface Replay {
   readonly actor: string;
   readonly mode: string;
   readonly ruleSetHash: string;
-  /** The journaled outcome; people or a safeguard may have decided other than the rules. */
+  /** Outcome in the journal; people or a safeguard may have decided otherwise than the rules. */
   readonly outcome: string;
   readonly reason: string;
   readonly recorded: Evaluation;
@@ -39,7 +39,7 @@ export interface Replay {
 
 export interface VerifyReport {
   readonly chain: ChainReport;
-  /** Ids of the replayed decisions: the newest, and others evenly over the whole journal. */
+  /** Ids of the replayed decisions: the newest one, and others evenly over the whole journal. */
   readonly replayed: readonly number[];
   readonly different: readonly {
     readonly decisionId: number;
@@ -49,7 +49,7 @@ export interface VerifyReport {
 
 type RuleSets = (hash: string) => Promise<RuleSet>;
 
-/** Each stored set is loaded once. */
+/** Makes a cache that loads each stored rule set once. */
 function ruleSetsOf(db: Db): RuleSets {
   const loaded = new Map<string, Promise<RuleSet>>();
   return (hash) => {
@@ -63,7 +63,10 @@ function outcomeText({ kind, code, rules, reason }: Outcome): string {
   return `${kind} (${code}) by ${rules.join(', ') || 'no rule'}: ${reason}`;
 }
 
-/** Without the words: they are not what a set is known by, and may be those of an earlier text. */
+/**
+ * The outcome without its reason, for comparison: a rule set's hash does not cover wording, so the
+ * reason may be that of an earlier wording.
+ */
 function decisive({ reason, ...outcome }: Outcome): string {
   return canonicalJson(outcome);
 }
@@ -73,7 +76,7 @@ function outcomeDifference(which: string, before: Outcome, after: Outcome): read
   return [`${which}: ${outcomeText(before)} -> ${outcomeText(after)}`];
 }
 
-/** The result of a rule without the texts and values that are only shown. */
+/** The result of a rule, without the texts and values that are only shown, for comparison. */
 function essence({ clauses, title, owner, message, record, ...rule }: RuleResult): string {
   return canonicalJson({ ...rule, clauses: clauses.map(({ text, value }) => ({ text, value })) });
 }
@@ -140,7 +143,7 @@ async function replay(db: Db, decisionId: number, ruleSets: RuleSets): Promise<R
   try {
     return await replayStored(db, decisionId, ruleSets);
   } catch (thrown) {
-    // Its evaluation, or the texts of its rules, are not what was written down.
+    // The stored evaluation, or the texts of its rules, are damaged.
     const isDamaged = thrown instanceof SyntaxError || thrown instanceof TypeError;
     if (!isDamaged) throw thrown;
     const message = `decision ${decisionId} has no replay: what is stored of it cannot be read`;
@@ -152,7 +155,10 @@ export function replayDecision(db: Db, decisionId: number): Promise<Replay> {
   return replay(db, decisionId, ruleSetsOf(db));
 }
 
-/** Finds by the id of a decision of the rules what would have let its delivery pass. */
+/**
+ * Finds, by decision id, the changes of a rule's limit, list or stock that would have let the
+ * delivery pass.
+ */
 export async function pastCounterfactuals(
   db: Db,
   decisionIds: readonly number[],
@@ -165,7 +171,7 @@ export async function pastCounterfactuals(
       const isOfRules = actor === 'daemon' && outcome === replayed.live.kind;
       found.set(id, isOfRules ? counterfactualsOf(judged, replayed) : []);
     } catch (thrown) {
-      // The decision itself can be explained without.
+      // A decision is explained without its counterfactuals if it cannot be replayed.
       if (!(thrown instanceof SelvedgeError)) throw thrown;
     }
   }
@@ -185,7 +191,10 @@ async function sampleIds(db: Db, sample: number): Promise<number[]> {
   return places.flatMap((place) => rows[place]?.decision_id ?? []);
 }
 
-/** A rule set that is lost or can no longer be read is a difference as well. */
+/**
+ * Names the differences of one replay; a rule set that is lost or can no longer be read is one as
+ * well.
+ */
 async function differencesIn(
   db: Db,
   decisionId: number,
@@ -199,7 +208,7 @@ async function differencesIn(
   }
 }
 
-/** Proves the chain of the whole journal and replays a sample of it. */
+/** Verifies the hash chain of the whole journal and replays a sample of its decisions. */
 export async function verifyDecisions(db: Db, sample: number): Promise<VerifyReport> {
   const chain = await verifyChain(db);
   const ruleSets = ruleSetsOf(db);

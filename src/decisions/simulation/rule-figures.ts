@@ -1,7 +1,7 @@
 /**
- * Figures of each rule from the journal of the last 30 days: on how many deliveries it was true,
+ * Figures of each rule from the journal of the last 30 days: on how many deliveries it matched,
  * what people then did, and how often one of its conditions alone stood in the way. Reads every
- * evaluation of that time, so it belongs in a process of its own (trial.ts).
+ * evaluation of that time, so it runs in a process of its own (trial.ts).
  */
 import { sql } from 'kysely';
 import type { RuleResult } from '../../rules/combine.ts';
@@ -11,14 +11,14 @@ import { actualOutcomesOf } from './actual-outcomes.ts';
 
 export interface RuleFigures {
   readonly id: string;
-  /** Deliveries on which it was true in the last 24 hours, 7 and 30 days. */
+  /** Number of deliveries on which the rule matched in the last 24 hours, 7 and 30 days. */
   readonly day: number;
   readonly week: number;
   readonly month: number;
-  /** Ends that people brought to the deliveries of these 30 days on which it was true. */
+  /** Number of deliveries with a match in these 30 days that people then accepted or rejected. */
   readonly accepted: number;
   readonly rejected: number;
-  /** Deliveries on which it was never true, and last for one condition of several alone. */
+  /** Number of deliveries that the rule never matched because of a single one of its conditions. */
   readonly nearMisses: number;
 }
 
@@ -27,12 +27,12 @@ const MONTH_DAYS = 30;
 const PAGE_ROWS = 500;
 
 interface Tally {
-  /** When it was last true on each delivery. */
+  /** Time of the rule's last match by delivery id, in epoch milliseconds. */
   readonly matched: Map<number, number>;
   readonly near: Set<number>;
 }
 
-/** Whether all but one of several conditions are as the rule wants them. */
+/** Whether all but one of a rule's several conditions are as the rule wants them. */
 function isNear({ clauses }: RuleResult): boolean {
   const missed = clauses.filter(({ value, negated }) => value !== !negated);
   return clauses.length > 1 && missed.length === 1 && missed[0]?.value !== 'unknown';
@@ -61,7 +61,8 @@ async function* decisionsSince(db: Db, since: number) {
       .leftJoin('rule_set as s', 's.hash', 'd.rule_set_hash')
       .select(['d.decision_id', 'd.order_delivery_id', 'd.at', 'd.evaluation', 's.words'])
       .where('d.decision_id', '>', last)
-      // The plus keeps the order of the ids: each page goes on where the last one ended.
+      // The plus keeps SQLite from using the index on the time, so that rows come in the order of
+      // their ids and each page goes on where the last one ended.
       .where(sql<number>`+d.at`, '>=', since)
       .where('d.actor', '=', 'daemon')
       .orderBy('d.decision_id')
@@ -94,7 +95,7 @@ function figuresOf(
   };
 }
 
-/** By the id of each rule that was true, or nearly so. */
+/** Figures of each rule that matched a delivery, or nearly did. */
 export async function ruleFigures(db: Db, now: number): Promise<readonly RuleFigures[]> {
   const since = now - MONTH_DAYS * DAY_MS;
   const tallies = new Map<string, Tally>();

@@ -1,6 +1,6 @@
 /**
- * The rule sets that can be tried: those of a directory, and those that decided before, which are
- * kept by hash with their exact texts.
+ * Rule sets that can be tried: that of a directory, and those that decided before, which are stored
+ * by their hash with their exact texts.
  */
 import { ConfigError, invariant, SelvedgeError } from '../../lib/errors.ts';
 import { loadRules } from '../../rules/load.ts';
@@ -11,10 +11,10 @@ import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { RULES_IN_FORCE } from '../rule-keeper.ts';
 
-/** Shorter beginnings of a hash are too easily those of another set. */
+/** Minimum length of a hash's beginning: a shorter one could easily mean another rule set. */
 const PREFIX_CHARS_MIN = 6;
 
-/** Whether a text can be (the beginning of) the hash of a rule set. */
+/** Whether a text can be the hash of a rule set, or the beginning of one. */
 export function isRuleSetHash(text: string): boolean {
   return text.length >= PREFIX_CHARS_MIN && /^[0-9a-f]{1,64}$/.test(text);
 }
@@ -37,13 +37,16 @@ async function hashBeginning(db: Db, prefix: string): Promise<string> {
   return first.hash;
 }
 
-/** Rules as they decided, with their exact texts. */
+/** A rule set from the database, with its exact texts. */
 export interface StoredRuleSet {
   readonly ruleSet: RuleSet;
   readonly files: readonly RuleFile[];
 }
 
-/** @throws ConfigError where this version cannot read it */
+/**
+ * Reads a rule set from the database.
+ * @throws ConfigError when this version cannot read it
+ */
 async function readRuleSet(db: Db, hash: string): Promise<StoredRuleSet> {
   const row = await db
     .selectFrom('rule_set')
@@ -57,12 +60,12 @@ async function readRuleSet(db: Db, hash: string): Promise<StoredRuleSet> {
   throw new ConfigError('rules.outdated', `this version cannot read rule set ${hash}:${list}`);
 }
 
-/** The set that decided before, by its hash or the beginning of it. */
+/** Reads the rule set with this hash, or with a hash that begins so. */
 export async function storedRuleSet(db: Db, prefix: string): Promise<RuleSet> {
   return (await readRuleSet(db, await hashBeginning(db, prefix))).ruleSet;
 }
 
-/** The set in force; one of no rules where none was loaded yet. */
+/** Reads the rule set in force; an empty one if none was loaded yet. */
 export async function ruleSetInForce(db: Db): Promise<StoredRuleSet> {
   const hash = await readState(db, RULES_IN_FORCE);
   if (hash !== undefined) return readRuleSet(db, hash);

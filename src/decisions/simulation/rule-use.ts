@@ -6,15 +6,18 @@ export interface RuleUse {
   readonly id: string;
   readonly action: Action;
   readonly mode: Rule['mode'];
-  /** Deliveries on which it was true, and on which it could not be evaluated, at least once. */
+  /**
+   * Number of deliveries on which the rule matched at least once; `unknown`: on which it could not
+   * be evaluated.
+   */
   readonly fired: number;
   readonly unknown: number;
 }
 
-/** Any two rules match together once. */
+/** Minimum of matches for a group of rules that always match together: once is a coincidence. */
 const TOGETHER_MIN = 2;
 
-/** Finds rules that always match together: each evaluation splits the groups that differ. */
+/** Finds rules that always match together: each evaluation splits the groups whose rules differ. */
 function createTogether(ids: readonly string[]) {
   let groups: readonly (readonly string[])[] = [ids];
   return {
@@ -24,13 +27,19 @@ function createTogether(ids: readonly string[]) {
         .flatMap((group) => [...Map.groupBy(group, (id) => matched.has(id)).values()])
         .filter((group) => group.length > 1);
     },
-    /** @param fired on how many deliveries a rule was true. */
+    /**
+     * Gives the groups of rules that always matched together.
+     * @param fired on how many deliveries a rule matched.
+     */
     result: (fired: (id: string) => number): readonly (readonly string[])[] =>
       groups.filter((group) => group.every((id) => fired(id) >= TOGETHER_MIN)),
   };
 }
 
-/** Told of every evaluation of a delivery in turn, and of the end of its story. */
+/**
+ * Counts the use of rules: it is told every evaluation of a delivery in turn, and when the
+ * delivery's decisions are all told.
+ */
 export function createRuleUse(rules: readonly Rule[]) {
   const counts = new Map(rules.map(({ id }) => [id, { true: 0, unknown: 0 }]));
   const story = { true: new Set<string>(), unknown: new Set<string>() };

@@ -1,6 +1,6 @@
 /**
- * Texts of rules on trial, laid over those in force. A rule that somebody pasted takes the place
- * of the one with its id; a whole file that of the file with its name.
+ * Lays the texts of rules on trial over those in force. A pasted rule replaces the rule with the
+ * same id, a whole file the file with the same name.
  */
 import { isMap, isSeq } from 'yaml';
 import { parseYaml } from '../../lib/yaml.ts';
@@ -9,7 +9,10 @@ import type { RuleFile } from '../../rules/text/yaml.ts';
 
 export interface TrialFiles {
   readonly files: readonly RuleFile[];
-  /** Rules are replaced one by one, files as a whole, or all that is in force is left out. */
+  /**
+   * Extent of the replacement: `rules` replaces single rules by id, `files` whole files by name,
+   * `all` everything in force.
+   */
   readonly over: 'rules' | 'files' | 'all';
 }
 
@@ -24,7 +27,7 @@ function idOf(rule: unknown): string | undefined {
   return typeof id === 'string' ? id : undefined;
 }
 
-/** The file without these rules; as it is where it has none of them. */
+/** The rule file without the rules of these ids; unchanged if it has none of them. */
 function withoutRules(file: RuleFile, ids: ReadonlySet<string>): RuleFile {
   if (!file.path.endsWith('.yaml')) return file;
   const parsed = rulesIn(file.text);
@@ -35,7 +38,10 @@ function withoutRules(file: RuleFile, ids: ReadonlySet<string>): RuleFile {
   return { ...file, text: document.toString({ lineWidth: 0 }) };
 }
 
-/** @param inForce files of the set in force, as they are stored. */
+/**
+ * Gives the files of the rule set on trial.
+ * @param inForce files of the rule set in force, as they are stored.
+ */
 export function layOver(
   inForce: readonly RuleFile[],
   { files, over }: TrialFiles,
@@ -51,12 +57,14 @@ export function layOver(
 
 export interface RuleText {
   readonly file: string;
-  /** Place of the first line in the file, from 1. */
+  /** Line of the file in which the rule begins, from 1. */
   readonly line: number;
   readonly lines: readonly string[];
 }
 
-/** The text of one rule as it stands in its file, with its comments inside; undefined: no such. */
+/**
+ * Text of one rule as its file has it, with the comments inside; undefined: there is no such rule.
+ */
 export function textOfRule(files: readonly RuleFile[], id: string): RuleText | undefined {
   for (const { path, text } of files) {
     if (!path.endsWith('.yaml') || !text.includes(id)) continue;

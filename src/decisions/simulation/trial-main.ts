@@ -1,4 +1,7 @@
-/** The process that tries rules (trial.ts starts it): a request on stdin, JSON lines on stdout. */
+/**
+ * Main program of the process that tries rules (trial.ts starts it): reads a request from stdin and
+ * writes JSON lines to stdout.
+ */
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
@@ -18,7 +21,7 @@ import { ruleSetInForce } from './rule-sets.ts';
 import type { Trial, TrialLine, TrialRequest, TrialTask } from './trial.ts';
 import { layOver } from './trial-files.ts';
 
-/** Changed deliveries that are listed; all of them are counted. */
+/** Maximum of changed deliveries that are listed; all of them are counted. */
 const CHANGED_MAX = 500;
 const REJECTS_MAX = 20;
 const PROGRESS_EVERY = 50;
@@ -91,9 +94,9 @@ async function run(task: TrialTask): Promise<TrialLine> {
   }
 }
 
-// The daemon goes first.
+// The lowest priority, so that the daemon goes first.
 setPriority(constants.priority.PRIORITY_LOW);
-// From trial.ts beside it, which has the same type.
+// The request comes from trial.ts, which has the same type, so it is not checked.
 const task: TrialTask = JSON.parse(await text(process.stdin));
 try {
   await tell(await run(task));

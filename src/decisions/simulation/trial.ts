@@ -1,6 +1,6 @@
 /**
- * Runs rules on trial, and the figures of rules, in a process of its own: reading a month of the
- * journal takes seconds, for which neither the daemon's loop nor a page may wait.
+ * Tries rules, and counts the figures of rules, in a process of its own: reading a month of the
+ * journal takes seconds, for which neither the daemon's event loop nor a page may wait.
  */
 
 import type { Clock } from '../../lib/clock.ts';
@@ -19,9 +19,9 @@ import type { TrialFiles } from './trial-files.ts';
 
 export interface TrialRequest extends Period {
   readonly store: StoreOptions;
-  /** Null: the rules in force, as they are. */
+  /** Files of the rules on trial; null: the rules in force, unchanged. */
   readonly files: TrialFiles | null;
-  /** Rules that only watch count as if they were live. */
+  /** Shadow rules count as if they were live. */
   readonly shadowAsLive: boolean;
   readonly now: number;
 }
@@ -34,16 +34,16 @@ interface TestOfTrial {
 }
 
 export interface Trial {
-  /** Differences from the rules in force. */
+  /** Differences between the rules in force and those on trial. */
   readonly diff: RuleSetDiff;
   readonly warnings: readonly Problem[];
   readonly tests: { readonly passed: number; readonly failed: readonly TestOfTrial[] };
   readonly queue: Queue;
-  /** With decimals, as `selvedge rules backtest --json` has it. */
+  /** Backtest with amounts as decimals, in the form of `selvedge rules backtest --json`. */
   readonly backtest: Backtest;
 }
 
-/** Answers of the process: a line each, the last one ends it. */
+/** Lines that the process writes, each as JSON: progress first, and the result as the last one. */
 export type TrialLine =
   | { readonly progress: TrialProgress }
   | { readonly trial: Trial }
@@ -53,7 +53,7 @@ export type TrialLine =
 
 export interface TrialProgress {
   readonly deliveries: number;
-  /** Deliveries that were decided in the period. */
+  /** Number of deliveries that were decided in the period. */
   readonly of: number;
 }
 
@@ -92,7 +92,7 @@ async function run(
   };
   let last: TrialLine | undefined;
   const ending = await runBeside(beside, clock, (text) => {
-    // From trial-main.ts beside it, which has the same type.
+    // The line comes from trial-main.ts, which has the same type, so it is not checked.
     const line: TrialLine = JSON.parse(text);
     if ('progress' in line) onProgress?.(line.progress);
     else last = line;
@@ -109,7 +109,10 @@ async function run(
   throw new RetryLaterError('rules.trial_died', 'it ended before its end', { hint: 'try again' });
 }
 
-/** @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal` */
+/**
+ * Tries rules in a process of its own.
+ * @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal`
+ */
 export async function runTrial(
   request: TrialRequest,
   clock: Clock,
@@ -121,7 +124,10 @@ export async function runTrial(
   throw new RefusedError('rules.trial_failed', message, { hint: FAILED_HINT });
 }
 
-/** @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal` */
+/**
+ * Counts the figures of the rules in a process of its own.
+ * @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal`
+ */
 export async function countRuleFigures(
   store: StoreOptions,
   clock: Clock,

@@ -1,7 +1,7 @@
 /**
- * Charts as SVG made without a browser: bars, stacked bars and lines. The markup has attributes and
- * classes only, which the policy of the console allows; style.ts has the colours for a file that
- * stands alone. Each chart has a summary in words, and its numbers as a table.
+ * Draws charts as SVG without a browser: bars, stacked bars and lines. The markup has attributes
+ * and classes only, which the policy of the console allows; style.ts has the colours for a file
+ * that stands alone. Each chart has a summary in words, and its numbers as a table.
  */
 import { type Html, html } from '../html.ts';
 import { visible } from '../strings.ts';
@@ -10,10 +10,10 @@ import { type Layout, layoutOf } from './layout.ts';
 import { CHART_STYLE } from './style.ts';
 import { fitText, LINE_PX, widthOf } from './text.ts';
 
-/** Colours that can be told apart. */
+/** Maximum of series in a chart: the number of colours that can be told apart. */
 const SERIES_MAX = 8;
 
-/** Points that are marked one by one. */
+/** Number of points up to which each one is marked on a line. */
 const MARKS_MAX = 60;
 
 function sizeOf({ values }: ChartSeries): number {
@@ -24,7 +24,7 @@ function totalOf({ values }: ChartSeries): number {
   return Number(values.reduce<number>((sum, value) => sum + (value ?? 0), 0).toFixed(4));
 }
 
-/** Adds the smallest series up where there are more than colours. */
+/** Adds the smallest series up to one when a chart has more series than colours. */
 function withOthers(data: ChartData): ChartData {
   if (data.series.length <= SERIES_MAX) return data;
   const bySize = [...data.series].sort((a, b) => sizeOf(b) - sizeOf(a));
@@ -109,7 +109,7 @@ function hasValues({ xs, series }: ChartData): boolean {
   return xs.length > 0 && series.length > 0;
 }
 
-/** Sums of the series, or of a single one its highest and lowest value. */
+/** Describes a chart in words: the sum of each series, or of a single one its extremes. */
 export function chartSummary(given: ChartData): string {
   const data = withOthers(given);
   const { title, kind, xs, series, format } = data;
@@ -136,7 +136,7 @@ function extremes({ name, values }: ChartSeries, { xs, format }: ChartData): str
   return [`${name}: ${told('highest', high)}`, told('lowest', low)];
 }
 
-/** Axes and marks, without the element around them. */
+/** Draws axes and values, without the SVG element around them. */
 function drawing(data: ChartData, layout: Layout): Html {
   const isLine = data.kind === 'line';
   return html`${axes(data, layout)}${
@@ -146,7 +146,10 @@ function drawing(data: ChartData, layout: Layout): Html {
   }`;
 }
 
-/** The chart for a page: legend beside it, numbers in a table that opens where `table` is true. */
+/**
+ * Makes the chart for a page, with a legend and with its numbers in a table, which is open if
+ * `table` is true.
+ */
 export function chartFigure(given: ChartData, { table }: { readonly table: boolean }): Html {
   if (!hasValues(given)) return html`<p class="empty">${given.empty}</p>`;
   const data = withOthers(given);
@@ -177,12 +180,12 @@ function chartTable({ xName, xs, series, format }: ChartData): Html {
 }
 
 const TITLE_PX = 16;
-/** Bold letters are wider. */
+/** Factor by which bold letters are wider. */
 const BOLD = 1.15;
 const HEAD_PX = 34;
 const KEY_PX = 20;
 
-/** Places of the legend's keys: as many in a row as fit. */
+/** Places the keys of the legend: as many in a row as fit. */
 function keysOf({ series }: ChartData, layout: Layout) {
   let [x, row] = [0, 0];
   return series.map((one, index) => {
@@ -195,7 +198,7 @@ function keysOf({ series }: ChartData, layout: Layout) {
   });
 }
 
-/** The chart as a file of its own: title, legend, colours and a description inside. */
+/** Makes the chart as an SVG file of its own: title, legend, colours and a description inside. */
 export function chartDocument(given: ChartData): Html {
   const data = withOthers(given);
   const layout = layoutOf(data);

@@ -1,13 +1,13 @@
-/** Content of a chart, as its callers give it. */
+/** Content of a chart, as callers of chart.ts give it. */
 
 export const CHART_KINDS = ['bar', 'line', 'stacked'] as const;
 export type ChartKind = (typeof CHART_KINDS)[number];
 
 export interface ChartSeries {
   readonly name: string;
-  /** A value for each x; null: nothing is known. */
+  /** Values of the series, one for each x; null: nothing is known. */
   readonly values: readonly (number | null)[];
-  /** Class of its colour; without it the next one of the palette. */
+  /** CSS class of the series' colour; without it the next one of the palette. */
   readonly tone?: string;
 }
 
@@ -16,12 +16,15 @@ export interface ChartData {
   readonly kind: ChartKind;
   readonly xName: string;
   readonly xs: readonly string[];
-  /** Labels of a sequence (days, hours, numbers) may be left out; names lean instead. */
+  /**
+   * Whether the x labels are a sequence (days, hours, numbers), of which some may be left out;
+   * names lean instead.
+   */
   readonly isSequence: boolean;
   readonly series: readonly ChartSeries[];
   readonly locale: string;
-  /** A value as the summary and the table show it. */
+  /** Formats a value for the summary and the table. */
   readonly format: (value: number) => string;
-  /** Words in the place of a chart without values. */
+  /** Words in place of a chart without values. */
   readonly empty: string;
 }

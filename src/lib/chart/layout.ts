@@ -1,6 +1,6 @@
 /**
- * Places of everything in a chart. Labels below the axis never overlap: they stand level where
- * they fit, lean where they do not, and are thinned where even that is too close.
+ * Computes the places of everything in a chart. Labels below the axis never overlap: they stand
+ * level where they fit, lean where they do not, and are thinned where even that is too close.
  */
 import { type ScaleLinear, scaleLinear } from 'd3-scale';
 import type { ChartData } from './data.ts';
@@ -10,12 +10,12 @@ const WIDTH = 720;
 const PLOT_HEIGHT = 200;
 const TOP = 10;
 const GAP = 8;
-/** Length of a leaning label. */
+/** Maximum length in pixels of a label that leans. */
 const LEAN_PX_MAX = 150;
 /** Sine and cosine of the 45 degrees by which labels lean. */
 const LEAN = Math.SQRT1_2;
 const TICKS = 5;
-/** A column of bars is never thinner. */
+/** Minimum width in pixels of the band of one x, with its bars. */
 const BAND_PX_MIN = 4;
 const COMPACT_FROM = 1_000_000;
 
@@ -40,11 +40,11 @@ export interface Layout {
   readonly ticks: readonly YTick[];
   readonly labels: readonly XLabel[];
   readonly leans: boolean;
-  /** Middle of the band of an x. */
+  /** Middle of the band of an x, in pixels. */
   readonly middle: (index: number) => number;
 }
 
-/** Lowest and highest value that is drawn, zero included. */
+/** Lowest and highest value of the y axis, zero included. */
 function extentOf({ kind, xs, series }: ChartData): readonly [number, number] {
   let [low, high] = [0, 0];
   for (const index of xs.keys()) {
@@ -64,7 +64,7 @@ function isWhole({ series }: ChartData): boolean {
   return series.every(({ values }) => values.every((one) => one === null || Number.isInteger(one)));
 }
 
-/** Ticks with texts that differ from each other. */
+/** Ticks of the y axis, with texts that differ from each other. */
 function ticksOf(y: ScaleLinear<number, number>, data: ChartData): YTick[] {
   const whole = isWhole(data);
   const values = y.ticks(TICKS).filter((value) => !whole || Number.isInteger(value));
@@ -90,7 +90,7 @@ function thinned(xs: readonly string[], every: number, pixelsMax: number): XLabe
   );
 }
 
-/** Labels for bands of this width. */
+/** Chooses the x labels for bands of this width. */
 function labelsFor({ xs, isSequence }: ChartData, bandPx: number) {
   const widest = Math.max(0, ...xs.map((text) => widthOf(text)));
   const level = widest + GAP;
@@ -103,7 +103,7 @@ function labelsFor({ xs, isSequence }: ChartData, bandPx: number) {
   return { leans: true, labels: thinned(xs, every, LEAN_PX_MAX) };
 }
 
-/** Room that labels need to the left of the first band and to the right of the last one. */
+/** Pixels that labels need to the left of the first band and to the right of the last one. */
 function overhangs(labels: readonly XLabel[], leans: boolean, bandPx: number, count: number) {
   let [left, right] = [0, 0];
   for (const { index, text } of labels) {
@@ -134,7 +134,7 @@ export function layoutOf(data: ChartData): Layout {
   const width = Math.ceil(Math.max(WIDTH, left + widthMin + right));
   let bandPx = (width - left - right) / count;
   let found = labelsFor(data, bandPx);
-  // Wider margins make thinner bands, which may need other labels.
+  // Labels and bands are computed again, because wider margins make thinner bands.
   for (let round = 0; round < 4; round += 1) {
     const over = overhangs(found.labels, found.leans, bandPx, count);
     [left, right] = [Math.max(left, over.left), Math.max(right, over.right)];

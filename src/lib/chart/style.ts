@@ -1,6 +1,6 @@
 /**
- * Colours of a chart that stands alone, light and dark; the console's style sheet has its own. They
- * are text of ours alone, so that nothing in them needs an escape.
+ * Colours of a chart that stands alone, light and dark; the console's style sheet has its own. The
+ * text is constant, so that nothing in it needs an escape.
  */
 import { type Html, html } from '../html.ts';
 

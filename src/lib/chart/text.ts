@@ -1,4 +1,4 @@
-/** Widths of texts without a browser: generous guesses, so that no texts overlap. */
+/** Estimates the widths of texts without a browser, generously, so that no texts overlap. */
 import { visible } from '../strings.ts';
 
 export const FONT_PX = 11;
@@ -7,7 +7,7 @@ export const LINE_PX = 14;
 const NARROW = /[iIjltfr.,:;'|!()[\] -]/;
 const BROAD = /[mwMW@%]/;
 
-/** Widths in em, as the widest of the usual sans-serif fonts has them. */
+/** Width of a character in em, in the widest of the usual sans-serif fonts. */
 function emOf(character: string): number {
   if (character > '\u2e80') return 1;
   if (NARROW.test(character)) return 0.42;
@@ -15,7 +15,7 @@ function emOf(character: string): number {
   return /[A-ZÀ-Þ]/.test(character) ? 0.76 : 0.64;
 }
 
-/** Width in pixels at most. */
+/** Estimates the width of a text in pixels, rather too wide than too narrow. */
 export function widthOf(text: string, fontPx = FONT_PX): number {
   return [...text].reduce((sum, character) => sum + emOf(character), 0) * fontPx;
 }
@@ -25,7 +25,7 @@ export function fitText(text: string, pixelsMax: number, fontPx = FONT_PX): stri
   return cut(text, pixelsMax, fontPx, (letters, kept) => `${letters.slice(0, kept).join('')}…`);
 }
 
-/** Cuts the middle out: labels of neighbours often differ at their end. */
+/** Cuts a label in the middle, because labels of neighbours often differ at their end. */
 export function fitLabel(text: string, pixelsMax: number): string {
   return cut(text, pixelsMax, FONT_PX, (letters, kept) => {
     const head = Math.ceil(kept * 0.6);

@@ -8,19 +8,19 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 export interface BrowserGuardOptions {
   /** Whether cookies authenticate here; without them every route requires its token. */
   readonly hasCookies?: boolean;
-  /** More values of `Host` that lead here, as a reverse proxy passes them on. */
+  /** Further values of `Host` that lead to this server, as a reverse proxy passes them on. */
   readonly hosts?: readonly string[];
-  /** Further names, under which only reads of these routes are answered. */
+  /** Further host names, under which only reads of some routes are answered. */
   readonly others?: OtherNames;
 }
 
 interface OtherNames {
-  /** Without port. */
+  /** Host names without port. */
   readonly names: readonly string[];
   readonly routes: readonly string[];
 }
 
-/** The host name and addresses that only this machine can reach, as in a `Host` header. */
+/** Matches a `Host` header with a name or address that only this machine can reach. */
 const THIS_MACHINE =
   /^(?:localhost|127(?:\.\d{1,3}){3}|\[(?:::1|::ffff:7f[\da-f]{2}:[\da-f]{1,4})\])(?::\d*)?$/i;
 
@@ -44,12 +44,18 @@ const HEADERS = {
   'cache-control': 'no-store',
 };
 
-/** Whether no foreign page can have this `Host`; any other name may resolve here today. */
+/**
+ * Whether a `Host` header names this machine, which no foreign page can; any other name may resolve
+ * here today.
+ */
 export function isThisMachine(host = ''): boolean {
   return THIS_MACHINE.test(host);
 }
 
-/** By the route that was found, and not by the path as it was written. */
+/**
+ * Whether a request is a read under a further host name. The route that was found decides, not the
+ * path as written.
+ */
 function isForOthers(
   { headers, method, routeOptions }: FastifyRequest,
   { names, routes }: OtherNames,
@@ -61,8 +67,9 @@ function isForOthers(
 }
 
 /**
- * Go's rule: a browser states the origin in `Sec-Fetch-Site`, an older one in `Origin`. A client
- * with neither is no browser, and must carry a bearer token instead of a cookie.
+ * Whether a request comes from one of the server's own pages, by Go's rule: a browser states the
+ * origin in `Sec-Fetch-Site`, an older one in `Origin`. A client with neither is no browser, and
+ * must carry a bearer token instead of a cookie.
  */
 function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boolean {
   const site = headers['sec-fetch-site'];
@@ -72,7 +79,7 @@ function comesFromOwnPage({ headers }: FastifyRequest, hasCookies: boolean): boo
   return !hasCookies || (headers.authorization?.startsWith('Bearer ') ?? false);
 }
 
-/** Installs the guard for every route of `app`, also for later ones. */
+/** Installs the guard for every route of `app`, also for routes that are added later. */
 export function guardBrowser(app: FastifyInstance, options: BrowserGuardOptions = {}): void {
   const { hasCookies = true, hosts = [], others = { names: [], routes: [] } } = options;
   app.addHook('onRequest', async (request, reply) => {

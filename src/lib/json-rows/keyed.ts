@@ -1,6 +1,6 @@
 /**
- * Lists written as an object by number (`{"0": …, "1": …}`), as PHP does with a list that has lost
- * a row.
+ * Reads lists written as an object by number (`{"0": …, "1": …}`), as PHP writes a list that has
+ * lost a row.
  */
 import { COMMA, OPEN_OBJECT, QUOTE } from './structure.ts';
 import { ValueScanner } from './value-scanner.ts';
@@ -11,7 +11,7 @@ export function isRowNumber(name: string | undefined): boolean {
   return name !== undefined && NUMBER.test(name);
 }
 
-/** Index of the next row, after comma, name and colon. */
+/** Index of the next row's start, after comma, name and colon. */
 function nextRow(bytes: Uint8Array, from: number, name: ValueScanner): number {
   let at = from;
   while (at < bytes.length && bytes[at] !== OPEN_OBJECT) {
@@ -23,7 +23,7 @@ function nextRow(bytes: Uint8Array, from: number, name: ValueScanner): number {
   return at;
 }
 
-/** Converts a piece of such an object into a piece of a list. */
+/** Converts part of an object by number into part of a list, by removing the names. */
 export function withoutNames(bytes: Buffer): Buffer {
   const value = new ValueScanner();
   const parts: Buffer[] = [];

@@ -1,36 +1,42 @@
 /**
  * Skips scanning of unchanged rows. At the position of a stored chunk, as many bytes as it had are
- * digested: an equal digest proves the same rows, if the array continues properly after them.
- * Everything else is scanned.
+ * digested: an equal digest proves the same rows, if the array continues properly after them. All
+ * other bytes are scanned.
  */
 
 import { hash } from 'node:crypto';
 import { CLOSE_ARRAY, COMMA, isSpace } from './structure.ts';
 
-/** A chunk as stored by the last run. */
+/** A chunk of rows as the last run stored it. */
 export interface KnownChunk {
   readonly firstRow: number;
   readonly rowCount: number;
-  /** Bytes from the start of its first row to the end of its last. */
+  /** Number of bytes from the start of the chunk's first row to the end of its last. */
   readonly size: number;
-  /** See {@link digestOf}. */
+  /** Digest of these bytes by {@link digestOf}. */
   readonly digest: string;
 }
 
-/** Half of a SHA-256, in hex: nobody finds other bytes for it, by chance or on purpose. */
+/**
+ * Digests bytes as half of a SHA-256, in hex: nobody finds other bytes with the same digest, by
+ * chance or on purpose.
+ */
 export function digestOf(bytes: Uint8Array | string): string {
   return hash('sha256', bytes).slice(0, 32);
 }
 
 interface KnownOptions {
-  /** Stored chunk that begins with this row. */
+  /** Gives the stored chunk that begins with this row. */
   readonly known?: ((firstRow: number) => KnownChunk | undefined) | undefined;
   readonly rowsPerChunk: number;
   readonly rowBytesMax: number;
   readonly skipRows?: number | undefined;
 }
 
-/** A shifted list differs everywhere: after this many misses in a row, only some are tried. */
+/**
+ * Number of misses in a row after which only some chunks are tried, because a shifted list differs
+ * everywhere.
+ */
 const MISSES_MAX = 4;
 const TRIED_THEN = 16;
 
@@ -43,7 +49,7 @@ export class KnownRows {
     this.#options = options;
   }
 
-  /** Stored chunk to compare at this row, once per position. */
+  /** Gives the stored chunk to compare at this row, once per position. */
   expectedAt(row: number): KnownChunk | undefined {
     const { known, rowsPerChunk, rowBytesMax, skipRows = 0 } = this.#options;
     if (!known || row % rowsPerChunk !== 0 || row === this.#triedAt) return undefined;
@@ -51,16 +57,16 @@ export class KnownRows {
     if (this.#misses >= MISSES_MAX && !isRare) return undefined;
     const chunk = known(row);
     if (!chunk || chunk.rowCount > rowsPerChunk) return undefined;
-    // Then none of its rows is too large.
+    // A chunk below the limit of a row has no row that is too large.
     if (chunk.size > rowBytesMax) return undefined;
     if (row < skipRows && row + chunk.rowCount > skipRows) return undefined;
     this.#triedAt = row;
     return chunk;
   }
 
-  /** `next` is the byte after the chunk. */
+  /** Whether the bytes are those of the stored chunk; `next` is the byte after them. */
   isUnchanged({ rowCount, digest }: KnownChunk, bytes: Uint8Array, next: number): boolean {
-    // A shorter chunk was the last one: with rows after it, it is another chunk.
+    // A stored chunk with fewer rows was the last one: if rows follow, it is another chunk.
     const mayGoOn = rowCount === this.#options.rowsPerChunk;
     const ends = next === CLOSE_ARRAY || (mayGoOn && (next === COMMA || isSpace(next)));
     const isSame = ends && digestOf(bytes) === digest;
@@ -69,20 +75,23 @@ export class KnownRows {
   }
 }
 
-// Prefetches the stored digests that the scanner will ask for.
+// The digests that the scanner will need are loaded ahead of it.
 
-/** Returns the stored chunks that begin with a row in [from, to). */
+/** Gives the stored chunks that begin with a row in [from, to). */
 export type KnownChunks = (from: number, to: number) => Promise<readonly KnownChunk[]>;
 
 export interface KnownAhead {
-  /** Loads the digests around this row; rows only increase. */
+  /** Loads the stored chunks around this row; rows only increase. */
   reach(row: number): Promise<void>;
   at(firstRow: number): KnownChunk | undefined;
 }
 
-/** Rows loaded at once: a millisecond's work, a few hundred chunks. */
+/** Number of rows whose digests are loaded at once: a few hundred chunks, a millisecond's work. */
 const STRETCH_ROWS = 8_192;
-/** Lead of the prefetch: more rows than a network read or a page has. Rows beyond are scanned. */
+/**
+ * Number of rows that loading is ahead of the scanner: more than a network read or a page has. Rows
+ * beyond are scanned.
+ */
 const AHEAD_ROWS = 4_096;
 
 export function createKnownAhead(load: KnownChunks | undefined): KnownAhead {
@@ -90,7 +99,7 @@ export function createKnownAhead(load: KnownChunks | undefined): KnownAhead {
   let until = 0;
   let loading: Promise<void> = Promise.resolve();
   const loadNext = async (load: KnownChunks, from: number, to: number): Promise<void> => {
-    // Keeps the previous stretch, because pages in progress may still need it.
+    // The previous stretch is kept, because pages in progress may still need it.
     for (const row of chunks.keys()) if (row < from - STRETCH_ROWS) chunks.delete(row);
     for (const chunk of await load(from, to)) chunks.set(chunk.firstRow, chunk);
   };

@@ -5,12 +5,12 @@
 import { createHash } from 'node:crypto';
 import { isJsonObject, tryParseJson } from '../json.ts';
 
-/** Bytes of its beginning that are kept. */
+/** Bytes that are kept of the beginning of a row that is too long. */
 const HEAD_BYTES = 1_000;
 
 const MEMBER = 'rowTooLong';
 
-/** First member with a text value, usually the key. */
+/** Matches the first member of a row if its value is a text; it usually is the key. */
 const FIRST_TEXT = /^\{\s*"(?:[^"\\]|\\.)*"\s*:\s*"(?:[^"\\]|\\.)*"/;
 
 function firstMember(head: string): Record<string, unknown> {
@@ -18,7 +18,7 @@ function firstMember(head: string): Record<string, unknown> {
   return isJsonObject(found) ? found : {};
 }
 
-/** Takes the bytes of the row, part by part. */
+/** Collects the bytes of a row that is too long, part by part. */
 export class LongRow {
   readonly #hash = createHash('sha256');
   readonly #head = Buffer.alloc(HEAD_BYTES);
@@ -31,7 +31,7 @@ export class LongRow {
     this.#size += part.length;
   }
 
-  /** The short row, as JSON. */
+  /** Gives the short row in place of the long one, as JSON. */
   end(): Buffer {
     const begins = this.#head.toString('utf8', 0, Math.min(this.#size, HEAD_BYTES));
     const summary = { size: this.#size, sha256: this.#hash.digest('hex'), begins };
@@ -39,7 +39,9 @@ export class LongRow {
   }
 }
 
-/** Size of the row that a short row replaces; undefined: an ordinary row. */
+/**
+ * Size in bytes of the long row that a short one replaces; undefined: the row is an ordinary one.
+ */
 export function sizeOfLongRow(row: unknown): number | undefined {
   const summary = isJsonObject(row) ? row[MEMBER] : undefined;
   return isJsonObject(summary) && typeof summary.size === 'number' ? summary.size : undefined;

@@ -24,7 +24,7 @@ export class RestScanner {
   readonly #bytesMax: number;
   readonly #parts: Buffer[] = [];
   readonly #frames: Frame[] = [];
-  /** Possible paths of the array. */
+  /** Paths at which the array may still be. */
   #paths: readonly (readonly string[])[];
   #foundAt: readonly string[] | undefined;
   #isKeyed = false;
@@ -48,14 +48,14 @@ export class RestScanner {
     return this.#foundAt;
   }
 
-  /** The list is an object by number instead of an array. */
+  /** Whether the list is an object by number instead of an array. */
   get isKeyed(): boolean {
     return this.#isKeyed;
   }
 
   /**
-   * Index after the array's `[`, or of the first row of an object by number; -1 when the input
-   * contains neither.
+   * Scans up to the list. Returns the index after the array's `[`, or of the first row of an object
+   * by number; -1 when the input contains neither.
    */
   scan(input: Buffer, from: number): number {
     for (let at = from; at < input.length; at += 1) {
@@ -83,7 +83,7 @@ export class RestScanner {
     return JSON.parse(text);
   }
 
-  /** Whether the array would start here, or `inside` levels further out. */
+  /** Whether the array would start at this depth, or `inside` levels further out. */
   #isTarget(inside: number): boolean {
     const depth = this.#frames.length - inside;
     const found = this.#paths.find(
@@ -99,7 +99,7 @@ export class RestScanner {
 
   #isKeyedRow(): boolean {
     const last = this.#frames.at(-1);
-    // A list that started as an array ends as one.
+    // A list that started as an array is no object by number.
     if (!this.#others || this.#foundAt || !last?.object || !isRowNumber(last.key)) return false;
     this.#isKeyed = this.#isTarget(1);
     return this.#isKeyed;
@@ -110,7 +110,7 @@ export class RestScanner {
     if (this.#bytes > this.#bytesMax) {
       throw new JsonRowsError('rest_too_large', 'outside of the rows');
     }
-    // Copies, so that a few bytes do not keep a whole buffer in memory.
+    // The part is copied, so that a few bytes do not keep a whole buffer in memory.
     if (part.length > 0) this.#parts.push(Buffer.from(part));
   }
 
@@ -147,7 +147,7 @@ function keyText(bytes: readonly number[]): string | undefined {
     const key: unknown = JSON.parse(`"${Buffer.from(bytes).toString()}"`);
     return typeof key === 'string' ? key : undefined;
   } catch {
-    // Not JSON: reported when the rest is parsed.
+    // Invalid JSON is reported when the rest is parsed.
     return undefined;
   }
 }

@@ -1,9 +1,9 @@
-/** Parses the rows of one chunk. */
+/** Parses the rows of a chunk, and falls back to one by one when one of them is invalid. */
 import { toError } from '../errors.ts';
 import { createRowScanner } from '../json-rows.ts';
 
 interface BrokenRow {
-  /** Position in the chunk, from 0. */
+  /** Index of the row in the chunk, from 0. */
   readonly index: number;
   readonly text: string;
   readonly reason: string;
@@ -25,7 +25,7 @@ export function rowsOf(
     const rows: unknown = parse(text);
     if (Array.isArray(rows)) return { rows, broken: [] };
   } catch {
-    // Parsed one by one below.
+    // The rows are parsed one by one below.
   }
   const scanner = createRowScanner({
     path: [],

@@ -1,23 +1,26 @@
 import { DEPTH_MAX } from '../json.ts';
 import * as structure from './structure.ts';
 
-/** Local names, because V8 looks imported ones up again for each byte, a third of the time. */
+/**
+ * Structural bytes under local names: V8 looks imported names up again for each byte, which takes a
+ * third of the time.
+ */
 const { BACKSLASH, CLOSE_OBJECT, JsonRowsError, OPEN_OBJECT, QUOTE } = structure;
 
-/** `[` and `{` differ only in this bit, and so do `]` and `}`. */
+/** Bit in which `[` and `{` differ, and also `]` and `}`; their other bits are equal. */
 const BRACKET_BIT = 0x20;
 
-/** First bracket byte; most bytes outside of strings are below it: digits, commas, colons. */
+/** Lowest byte of a bracket; most bytes outside of strings are below it: digits, commas, colons. */
 const FIRST_BRACKET = 0x5b;
 
 const DEPTH_USUAL = DEPTH_MAX;
 
-/** The input ends inside the string. */
+/** Result when the input ends inside a string. */
 const OPEN_END = -1;
-/** The input ends inside the string, and the next byte is escaped. */
+/** Result when the input ends inside a string, and the next byte is escaped. */
 const ESCAPED_END = -2;
 
-/** Index after the string's closing quote, or how the input ends before it. */
+/** Index after a string's closing quote, or how the input ends before it. */
 function endOfString(input: Uint8Array, from: number, end: number): number {
   let at = from;
   while (at < end) {
@@ -34,20 +37,20 @@ export class ValueScanner {
   #open = new Uint8Array(DEPTH_USUAL);
   #depth = 0;
   #inString = false;
-  /** The next byte is escaped and in the next buffer. */
+  /** Whether the next buffer begins with an escaped byte. */
   #escaped = false;
 
-  /** The value is nested so deep that a parser should check it. */
+  /** Whether the value is nested so deep that a parser should check it. */
   get isDeep(): boolean {
     return this.#open.length > DEPTH_USUAL;
   }
 
-  /** Open brackets at the end of the last buffer. */
+  /** Number of brackets that are open at the end of the last buffer. */
   get depth(): number {
     return this.#depth;
   }
 
-  /** `first` is the value's first byte, already consumed. */
+  /** Begins a value; `first` is its first byte, already consumed. */
   begin(first: number): void {
     this.#inString = first === QUOTE;
     this.#depth = this.#inString ? 0 : 1;
@@ -56,7 +59,7 @@ export class ValueScanner {
     this.#open[1] = first;
   }
 
-  /** Index after the value's last byte, or -1 when the input ends inside the value. */
+  /** Index after the last byte of the value, or -1 when the input ends inside it. */
   scan(input: Uint8Array, from: number): number {
     if (!this.#inString) return this.#scanOutside(input, from);
     const at = endOfString(input, this.#escaped ? from + 1 : from, input.length);

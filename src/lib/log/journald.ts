@@ -1,9 +1,9 @@
-/** Detects whether journald reads a descriptor. */
+/** Detects whether systemd's journal reads an output. */
 import { fstatSync } from 'node:fs';
 
 /**
- * Compares the file too, because the variable is set for a whole unit, even when output was
- * redirected to a terminal or a file (systemd.exec(5)).
+ * Whether journald reads a file descriptor. `JOURNAL_STREAM` alone does not tell, because it is set
+ * for a whole unit, even when an output was redirected to a terminal or a file (systemd.exec(5)).
  */
 export function isJournald(
   { JOURNAL_STREAM }: Readonly<Record<string, string | undefined>>,

@@ -1,21 +1,21 @@
 /**
- * Logs a failure that many subjects share: one line when it begins, reminders while it lasts or
- * when it affects ten times as many, and one when it is over. Details in between are at debug
- * level, or shown by the command in the hint.
+ * Logs a failure that many subjects, such as streams, share: one line when it begins, reminders
+ * while it lasts or when it affects ten times as many, and one when it is over. Details in between
+ * are at debug level, or shown by the command in the hint.
  */
 import type { Clock } from '../clock.ts';
 import { LoginAgainError, RetryLaterError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 
 export interface Outages<Key extends string | number = string> {
-  /** Notes that this subject was postponed or failed. */
+  /** Notes that a subject was postponed or failed. */
   note(key: Key, reason: string, fields: object): void;
-  /** Notes that this subject succeeded. */
+  /** Notes that a subject succeeded. */
   over(key: Key): void;
 }
 
 export interface OutageMessages {
-  /** Log key of the subjects. */
+  /** Key under which log lines name a subject. */
   readonly of: string;
   readonly begins: string;
   readonly over: string;
@@ -23,29 +23,39 @@ export interface OutageMessages {
 }
 
 interface Outage<Key> {
-  /** Subjects affected. */
+  /** Subjects that the failure affects now. */
   readonly kept: Set<Key>;
   readonly since: number;
   loggedAt: number;
-  /** Number of subjects at the last log line. */
+  /** Number of affected subjects at the last log line. */
   loggedOf: number;
   failures: number;
 }
 
-/** Interval of reminders. */
+/** Milliseconds between two reminders of a failure that lasts. */
 const REMIND_MS = 3_600_000;
-/** Growth that triggers a reminder, so that one permanent failure does not hide a general one. */
+/**
+ * Growth in subjects that triggers a reminder, so that one permanent failure does not hide a
+ * general one.
+ */
 const REMIND_GROWTH = 10;
 
 /**
- * Limit, because subjects that end silently (a person cancels them) stay; the oldest are dropped.
+ * Maximum of failures that are remembered; the oldest are dropped. Failures whose subjects end
+ * silently (a person cancels them) would stay forever.
  */
 const OUTAGES_MAX = 1_000;
 
-/** A complete but unreadable answer concerns one subject, not the service. */
+/**
+ * Error code that is not shared: a complete but unreadable answer concerns one subject, not the
+ * service.
+ */
 const BROKEN_ANSWER = 'transport.broken_answer';
 
-/** Reason shared by failures of one cause; a subject's own problem keeps its own message. */
+/**
+ * Reason under which failures of one cause are logged together; a subject's own problem keeps its
+ * own message.
+ */
 export function sharedReason(error: Error): string {
   const isPassing = error instanceof RetryLaterError || error instanceof LoginAgainError;
   if (!isPassing || error.code === BROKEN_ANSWER) return error.message;
@@ -56,7 +66,7 @@ export function createOutages<Key extends string | number = string>(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
   { of, begins, over, hint }: OutageMessages,
 ): Outages<Key> {
-  /** By reason. */
+  /** Present failures by their reason. */
   const outages = new Map<string, Outage<Key>>();
   const leave = (key: Key, except: string | undefined): void => {
     for (const [reason, { kept, since, failures }] of outages) {

@@ -1,7 +1,7 @@
 /**
- * Runs a program of ours in a process of its own: one that only reads can be killed at any moment,
- * so it never takes longer or more memory than it may, and never makes a loop wait. It gets its
- * request as JSON on stdin and answers with a line of JSON after the other.
+ * Runs a program of ours in a process of its own. A program that only reads can be killed at any
+ * moment, so it never takes longer or more memory than it may, and never blocks the event loop. The
+ * request goes to its stdin as JSON; the answer comes line by line as JSON.
  */
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -14,20 +14,20 @@ export interface Beside {
   readonly program: URL;
   readonly request: unknown;
   readonly timeMaxMs: number;
-  /** Memory of the process, the database's own pages apart. */
+  /** Maximum bytes of the process's own memory, without the database's pages. */
   readonly memoryBytesMax: number;
-  /** Heap of JavaScript. */
+  /** Maximum MiB of the JavaScript heap. */
   readonly heapMibMax: number;
-  /** Ends it early. */
+  /** Ends the process early when it aborts. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Why it is over: by itself, or killed because of a limit or a signal. */
+/** How the process ended: by itself, or killed because of a limit or a signal. */
 export type Ending = 'ended' | 'late' | 'large' | 'stopped';
 
 const MEMORY_LOOK_MS = 100;
 
-/** Bytes of its own that a process holds; undefined: it has ended. */
+/** Bytes of its own memory that a process holds; undefined: it has ended. */
 function memoryOf(pid: number | undefined): number | undefined {
   try {
     const [, kib] =
@@ -39,8 +39,8 @@ function memoryOf(pid: number | undefined): number | undefined {
 }
 
 /**
- * Resolves to true once the process holds more than it may. SQLite cannot limit itself: it is
- * compiled without counting its memory.
+ * Resolves to true once the process holds more memory than it may. SQLite cannot limit itself: it
+ * is compiled without counting its memory.
  */
 async function exceedsMemory(
   pid: number | undefined,
@@ -55,7 +55,10 @@ async function exceedsMemory(
   return false;
 }
 
-/** Takes its lines as they come; what `onLine` throws ends the process and is thrown on. */
+/**
+ * Runs the program and passes on its lines as they come; an error of `onLine` ends the process and
+ * is rethrown.
+ */
 export async function runBeside(
   { program, request, timeMaxMs, memoryBytesMax, heapMibMax, signal }: Beside,
   clock: Clock,
@@ -82,7 +85,7 @@ export async function runBeside(
   void exceedsMemory(child.pid, memoryBytesMax, over.signal).then((exceeds) => {
     if (exceeds) kill('large');
   });
-  // A process that is killed before it has read all of it closes its end.
+  // A process that is killed before it has read the whole request closes its end.
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(request));
   try {

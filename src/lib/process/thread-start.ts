@@ -10,17 +10,19 @@ import { workerData } from 'node:worker_threads';
 import type { ThreadStart } from './thread.ts';
 
 /**
- * Lowers the thread's priority, so that the listener on the main thread goes first when all
- * processors are busy.
+ * Priority (nice value) of such a thread, so that the listener on the main thread goes first when
+ * all processors are busy.
  */
 const NICENESS = 10;
 
-/** Linux has a priority per thread; the thread's id ends this path. */
+/**
+ * Lowers the priority of this thread alone: Linux has one per thread, and its id ends this path.
+ */
 function stepBack(): void {
   try {
     setPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1)), NICENESS);
   } catch {
-    // Not possible on other systems or in a sandbox; the thread works without it.
+    // Other systems and sandboxes do not allow it; the thread works without.
   }
 }
 
@@ -29,7 +31,7 @@ if (stepsBack) stepBack();
 const hooks = registerHooks({
   resolve(specifier, context, resolveNext) {
     const isBeside = specifier.startsWith('./') || specifier.startsWith('../');
-    // `require` guesses suffixes, so it keeps Node's resolution.
+    // Files that are loaded by `require` keep Node's resolution, because it guesses suffixes.
     if (!isBeside || !context.conditions.includes('import')) return resolveNext(specifier, context);
     return { url: new URL(specifier, context.parentURL).href, shortCircuit: true };
   },

@@ -1,20 +1,22 @@
-/** Starts threads of ours; thread-start.ts runs in each of them first. */
+/** Starts threads of this program; thread-start.ts runs in each of them first. */
 import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { programUrl } from './program-url.ts';
 
-/** Worker data of a thread. */
+/** Data that a thread gets when it starts. */
 export interface ThreadStart {
-  /** Address of the module to run. */
+  /** URL of the module that the thread runs. */
   readonly program: string;
-  /** Data for the program. */
+  /** Data for that module. */
   readonly data: unknown;
-  /** Lets the main thread go first when all processors are busy. */
+  /** Whether the thread lets the main thread go first when all processors are busy. */
   readonly stepsBack: boolean;
 }
 
-/** Shares the process's compile cache, because a thread takes twice as long to start without it. */
+/**
+ * Environment of a thread with the process's compile cache; without it a start takes twice as long.
+ */
 function environment(): NodeJS.ProcessEnv {
   const folder = getCompileCacheDir();
   // Node appends a folder for its version to the configured one, so the parent is passed on.

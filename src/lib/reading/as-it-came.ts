@@ -15,23 +15,23 @@ interface Told {
   [UNREAD]?: readonly string[];
 }
 
-/** Keeps a received member; the record must be the reader's own. */
+/** Keeps the received form of a member with its record; the record must be the reader's own. */
 export function keepAsItCame(record: object & Told, name: string, raw: unknown): void {
   record[CAME] ??= {};
   record[CAME][name] = raw;
 }
 
-/** Received members of this object that were normalized or dropped; undefined: none. */
+/** Received forms of the record's members that were normalized or dropped; undefined: none. */
 export function asItCame(record: object & Told): Members | undefined {
   return record[CAME];
 }
 
-/** Names decisive unreadable members, such as `orderLineItems.0.quantity`. */
+/** Notes decisive unreadable members of a record by path, such as `orderLineItems.0.quantity`. */
 export function tellUnread(record: object & Told, paths: readonly string[]): void {
   if (paths.length > 0) record[UNREAD] = [...(record[UNREAD] ?? []), ...paths];
 }
 
-/** Empty: all decisive members were readable. */
+/** Paths of the record's decisive members that were unreadable; empty: none. */
 export function unreadIn(record: object & Told): readonly string[] {
   return record[UNREAD] ?? [];
 }

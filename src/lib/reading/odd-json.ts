@@ -1,18 +1,21 @@
 /**
- * JSON with ambiguous values: a member that occurs twice with different values, of which parsers
- * take the last or the first, and a text with U+0000, where many programs stop. `JSON.parse`
- * reports neither. An {@link OddValue} replaces such a value, which no schema accepts as a text, a
- * number or an object.
+ * Parses JSON that may have ambiguous values: a member that occurs twice with different values, of
+ * which parsers take the last or the first, and a text with U+0000, where many programs stop.
+ * `JSON.parse` reports neither. An {@link OddValue} replaces such a value, which no schema accepts
+ * as a text, a number or an object.
  */
 import { isTooDeep, memberTwice } from '../json.ts';
 
-/** An array subclass, so that nothing takes it for a value; its JSON shows the received values. */
+/**
+ * An ambiguous value, as an array subclass so that nothing takes it for a usable value; its JSON
+ * shows the received values.
+ */
 export class OddValue extends Array<unknown> {
   static override get [Symbol.species](): ArrayConstructor {
     return Array;
   }
 
-  /** The text without U+0000; undefined: a duplicate member. */
+  /** Text without its U+0000; undefined: the value is that of a duplicate member. */
   text: string | undefined;
 
   toJSON(): unknown {
@@ -20,9 +23,9 @@ export class OddValue extends Array<unknown> {
   }
 }
 
-/** SQLite and many printers end a text here. */
+/** U+0000, at which SQLite and many printers end a text. */
 const NUL = '\0';
-/** Visible replacement for people and SQL. */
+/** Visible replacement of U+0000 for people and SQL. */
 const SHOWN_NUL = '\u2400';
 
 function shownNul(text: string): string {
@@ -44,7 +47,7 @@ function withoutNul(text: string): OddValue {
 const SPACE = /[ \t\n\r]*/y;
 const SCALAR = /"(?:[^"\\]|\\.)*"|[^\s,\]}]+/y;
 
-/** Reads a text that is known to be valid JSON and not nested deep. */
+/** Parser of a text that is known to be valid JSON and not nested deep. */
 class Reader {
   readonly #text: string;
   #at = 0;
@@ -74,7 +77,7 @@ class Reader {
     return JSON.parse(token);
   }
 
-  /** Consumes a bracket or comma; returns whether the closing bracket came. */
+  /** Consumes a closing bracket or a comma; returns whether it was the bracket. */
   #ends(bracket: string): boolean {
     this.#skip();
     const isEnd = this.#text[this.#at] === bracket;
@@ -100,7 +103,7 @@ class Reader {
       const value = this.value();
       const before = values.get(name);
       const text = JSON.stringify(value);
-      // An equal duplicate is unambiguous.
+      // A duplicate member with an equal value is unambiguous.
       if (!before) values.set(name, [value]);
       else if (before.every((one) => JSON.stringify(one) !== text)) before.push(value);
     }
@@ -112,7 +115,7 @@ class Reader {
   }
 }
 
-/** Value of a JSON text; throws like `JSON.parse`. */
+/** Parses a JSON text; throws like `JSON.parse`. */
 export function parseOddJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
   const isOdd = text.includes('\\u0000') || memberTwice(text) !== undefined;

@@ -9,10 +9,11 @@ import { parseTime } from '../units.ts';
 
 const YEAR_FIRST = /^(\d{4})[-/](\d\d?)[-/](\d\d?)(?!\d)/;
 const DAY_FIRST = /^(?:[a-z]{3}, )?(\d\d?) [a-z]{3} \d{4}(?!\d)/i;
-// Hours alone (`+02`) count only after a time of day; after a year they would be month and day.
+// An offset of hours alone (`+02`) counts only after a time of day; after a year it would be month
+// and day.
 const ZONE = /(?:Z|GMT|UTC?|[ECMP][SD]T|[+-]\d\d:?\d\d|[+-](?<=:.{2,16})[\d:]+)$/i;
 
-/** JavaScript would turn February 31 into a day in March. */
+/** Whether the date exists; JavaScript would turn February 31 into a day in March. */
 function hasDay(text: string): boolean {
   const [, year, month, day] = (YEAR_FIRST.exec(text) ?? []).map(Number);
   if (year !== undefined && month !== undefined) {
@@ -22,13 +23,15 @@ function hasDay(text: string): boolean {
   return new Date(`${upToYear} UTC`).getUTCDate() === Number(inMonth);
 }
 
-/** Other formats; without a zone, JavaScript would use this machine's. */
+/**
+ * Reads a time in other formats than ISO 8601; without a zone, JavaScript would use this machine's.
+ */
 function looseTime(text: string): number {
   if (!hasDay(text)) return Number.NaN;
   return Date.parse(ZONE.test(text) ? text : `${text} UTC`);
 }
 
-/** Epoch ms, in UTC unless it says otherwise; undefined: no time. */
+/** Reads a time as epoch ms, in UTC unless it names a zone; undefined: the text is no time. */
 export function timeOfText(text: string): number | undefined {
   const at = parseTime(text) ?? looseTime(text);
   return Number.isFinite(at) ? at : undefined;
@@ -37,7 +40,7 @@ export function timeOfText(text: string): number | undefined {
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Returns the zone's offset from UTC at a time, in ms. */
+/** Builds a function that gives the zone's offset from UTC at a time, in milliseconds. */
 function offsetsOf(timeZone: string): (at: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -58,7 +61,7 @@ function offsetsOf(timeZone: string): (at: number) => number {
   };
 }
 
-/** Moment at which the zone's clocks show what UTC shows at `shown`. */
+/** Finds the moment at which clocks of the zone show the time that UTC clocks show at `shown`. */
 function momentIn(offsetAt: (at: number) => number, shown: number): number {
   const [before, after] = [offsetAt(shown - DAY_MS), offsetAt(shown + DAY_MS)];
   const moments = [shown - before, shown - after].filter((at) => at + offsetAt(at) === shown);
@@ -75,18 +78,18 @@ function sinceEpoch(value: string): number | undefined {
 
 type ReadTime = (value: unknown) => number | undefined;
 
-/** `{date, timezone_type, timezone}`, as PHP serializes a time. */
+/** Reads a time as PHP serializes it: `{date, timezone_type, timezone}`. */
 function timeOfPhp({ date, timezone }: Record<string, unknown>): number | undefined {
   if (typeof date !== 'string' || typeof timezone !== 'string') return undefined;
   try {
     return timeIn(timezone)(date);
   } catch {
-    // Unknown zone.
+    // An unknown zone makes the time unreadable.
     return undefined;
   }
 }
 
-/** Reads the times of an account in the given zone (IANA). */
+/** Builds the reader for an account's times; the zone (IANA) is that of times that name none. */
 export function timeIn(timeZone: string): ReadTime {
   const offsetAt = offsetsOf(timeZone);
   return (value) => {

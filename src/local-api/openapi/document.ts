@@ -1,7 +1,7 @@
 /**
- * The description of the local API, for programs of the ERP and of the machine: made from the
- * schemas that the requests are checked by. What only the command line asks is not in it: that
- * changes with the program.
+ * The OpenAPI description of the local API, for programs of the ERP and of the machine: made from
+ * the schemas that requests are checked by. Routes that only the command line uses are left out,
+ * because they change with each version.
  */
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiOperationObject } from 'zod-openapi';

@@ -1,4 +1,4 @@
-/** `/openapi.json`: the description of the local API. No token: it tells nothing of anybody. */
+/** `/openapi.json`: the description of the local API. It needs no token, because it has no data. */
 import type { RouteGroup } from '../api.ts';
 
 export function descriptionRoutes(): RouteGroup {
@@ -7,7 +7,7 @@ export function descriptionRoutes(): RouteGroup {
     access: 'open',
     install(app) {
       app.get('/openapi.json', async (_request, reply) => {
-        // Loaded when somebody asks: it costs more than a start.
+        // Loads the description at the first request, because it would make each start slower.
         if (text === undefined) {
           const { localApiDocument } = await import('./document.ts');
           text = JSON.stringify(localApiDocument());

@@ -1,4 +1,7 @@
-/** Requests and answers of the HTTP door: requests are checked by these, and all is described. */
+/**
+ * Schemas of the HTTP intake channel: requests are checked by them, and the description of requests
+ * and answers is made from them.
+ */
 import { z } from 'zod';
 import { DOCUMENT_KINDS, DOCUMENT_SCHEMAS } from '../../outbox/documents.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
@@ -118,7 +121,7 @@ function wrapped(kind: Kind, isKindNeeded: boolean) {
   });
 }
 
-/** The document as it is, or with its kind and reference beside it. */
+/** A document, alone or wrapped with its kind and reference. */
 export function bothShapes(kind: Kind) {
   return z.union([NAMED[kind], wrapped(kind, false)]);
 }

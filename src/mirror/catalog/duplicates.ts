@@ -1,12 +1,13 @@
 /**
- * Duplicate keys: an account may list a barcode once per season or brand. Places with different
- * season or brand are summed: the row has the total quantity, and all else from the first place by
- * season and brand, whatever the list's order. Places with equal season and brand are one, repeated
- * because the list moved; the last counts. Duplicates are found in the chunks' keys
- * (duplicates.ts). From the next run on, their rows are kept as places, beside their chunk and in
- * its transaction, so that an unchanged chunk keeps its places. Rows are merged only after the list
- * was read to its end, because a row that moved would count twice before. Writes `duplicate_key`,
- * `key_place` and, through entity.ts, the rows.
+ * Duplicate keys: an account may list a barcode once per season or brand. Each occurrence in the
+ * list is a place. Places with different season or brand are summed: the mirror's row has the total
+ * quantity, and all else from the first place by season and brand, whatever the list's order.
+ * Places with equal season and brand are one row that was sent twice because the list moved; the
+ * last counts. Duplicates are found in the keys that are stored with the chunks. From the next run
+ * on, their rows are kept as places, beside their chunk and in its transaction, so that an
+ * unchanged chunk keeps its places. Rows are merged only after the list was read to its end,
+ * because a row that moved would count twice before. Writes `duplicate_key`, `key_place` and,
+ * through entity.ts, the rows.
  */
 
 import { type RawBuilder, sql } from 'kysely';
@@ -21,12 +22,12 @@ import {
   withOwnValue,
 } from '../rows/prepared.ts';
 
-/** Keys merged per transaction. */
+/** Number of duplicate keys whose rows one transaction merges. */
 const SLICE = 500;
 
 const COLUMNS = ['first_row', 'at', 'key', 'season_name', 'brand_name', 'quantity', 'prepared'];
 
-/** A list, or a part of it. */
+/** The list that has the duplicate keys, or a part of that list. */
 interface Place {
   readonly stream: string;
   readonly part: string;
@@ -38,7 +39,7 @@ export async function hasDuplicates(db: Db | Tx, stream: string): Promise<boolea
   return (await one.executeTakeFirst()) !== undefined;
 }
 
-/** Filters the keys to known duplicates. */
+/** Gives those of the keys that are known duplicates. */
 export async function duplicatesAmong(
   tx: Tx,
   stream: string,
@@ -62,7 +63,10 @@ async function makeDue(tx: Tx, stream: string, keys: readonly SqlValue[]): Promi
     .execute();
 }
 
-/** Removes the places of chunks that begin in [from, to), by default to the list's end. */
+/**
+ * Removes the places in chunks that begin with a row in [from, to), by default up to the list's
+ * end.
+ */
 export async function forgetPlaces(
   tx: Tx,
   { stream, part }: Place,
@@ -80,7 +84,7 @@ export async function forgetPlaces(
     );
 }
 
-/** Removes the places of parts that no longer exist. */
+/** Removes the places in parts of the list that no longer exist. */
 export async function forgetPlacesBeside(
   tx: Tx,
   stream: string,
@@ -96,15 +100,17 @@ export async function forgetPlacesBeside(
     );
 }
 
-/** A row and its place. */
+/** A row with a duplicate key, and its place in the list. */
 export interface Placed {
   readonly firstRow: number;
-  /** Index within its chunk. */
+  /** Index of the row within its chunk. */
   readonly at: number;
   readonly row: PreparedRow;
 }
 
-/** Stores rows as places; those of their chunks were removed before. */
+/**
+ * Stores rows with duplicate keys as places; the caller removed the former places of their chunks.
+ */
 export async function keepPlaces(
   tx: Tx,
   { stream, part }: Place,
@@ -134,18 +140,18 @@ export async function keepPlaces(
 
 interface PlaceRow {
   readonly key: string;
-  /** Null: unreadable. */
+  /** Quantity of this place; null: it could not be read. */
   readonly quantity: number | null;
-  /** Season and brand, which distinguish the places of a key. */
+  /** Season and brand as one string, which tells the places of a key apart. */
   readonly kind: string;
   readonly prepared: string;
 }
 
-/** Merges the places of a key, ordered by season and brand. */
+/** Merges the places of one key, which are ordered by season and brand, into the mirror's row. */
 function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): PreparedRow | undefined {
   const [first] = places;
   if (!first) return undefined;
-  // The last of equal places wins.
+  // Of places with equal season and brand the last one counts.
   const kinds = new Map(places.map((place) => [place.kind, place]));
   const quantities = [...kinds.values()].flatMap(({ quantity }) => quantity ?? []);
   const sum = quantities.reduce((pieces, quantity) => pieces + quantity, 0);
@@ -154,10 +160,10 @@ function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): Prepa
   return kinds.size === 1 ? row : withOwnValue(definition, row, 'quantity', pieces);
 }
 
-/** Season and brand as one string. */
+/** SQL: season and brand as one string, which tells the places of a key apart. */
 const KIND = sql<string>`json_array(coalesce(season_name, ''), coalesce(brand_name, ''))`;
 
-/** Forgets keys with at most one place left: their rows are ordinary again. */
+/** Forgets duplicate keys with at most one place left: their rows are ordinary again. */
 async function forgetKeys(tx: Tx, stream: string, keys: readonly string[]): Promise<void> {
   for (const table of ['duplicate_key', 'key_place'] as const) {
     const ofStream = tx.deleteFrom(table).where('stream', '=', stream);
@@ -167,13 +173,13 @@ async function forgetKeys(tx: Tx, stream: string, keys: readonly string[]): Prom
 
 interface Joined {
   readonly counts: WriteCounts;
-  /** Continue after this key. */
+  /** Last key that was merged; the next slice continues after it. */
   readonly last: string;
 }
 
 /**
- * Merges the rows of some keys after `after` whose places changed; undefined when none is left. The
- * list must have been read to its end.
+ * Merges one slice of duplicate keys after `after` whose places changed; undefined when none is
+ * left. The list must have been read to its end.
  */
 export async function joinPlaces(
   tx: Tx,
@@ -199,7 +205,8 @@ export async function joinPlaces(
   const byKey = Map.groupBy(places.rows, ({ key }) => key);
   const rows = [...byKey.values()].flatMap((of) => rowOf(definition, of) ?? []);
   const counts = await upsertPrepared(tx, definition, rows, provenance);
-  // A later read was newer; the next run merges again.
+  // A stale row means that a newer read wrote it meanwhile, so these keys stay due for the next
+  // run.
   if (counts.stale > 0) return { counts, last };
   await tx
     .updateTable('duplicate_key')
@@ -212,26 +219,29 @@ export async function joinPlaces(
   return { counts, last };
 }
 
-/** Query of the distinct places, one row each; the caller may append conditions. */
+/** SQL query of the distinct places, one row each; the caller may append conditions. */
 export function placesOf(stream: string): RawBuilder<unknown> {
   return sql`select distinct key, ${KIND} kind from key_place where stream = ${stream}`;
 }
 
-/** Rows of the list beyond the first of their key, with another season or brand. */
+/** Counts the list's rows beyond the first of their key that have another season or brand. */
 export async function countPlaces(db: Db | Tx, stream: string): Promise<number> {
   const { rows } = await sql<{ readonly n: number }>`
     select count(*) - count(distinct key) n from (${placesOf(stream)})`.execute(db);
   return rows[0]?.n ?? 0;
 }
 
-// Finds keys that occur more than once in a list: because the list moved while it was read,
-// because an interrupted run left new chunks beside old ones, or permanently (places.ts). The
-// mirror has the last version; the digest of another place would prove nothing, so it is cleared.
+// A key occurs more than once in a list because the list moved while it was read, because an
+// interrupted run left new chunks beside old ones, or permanently. The mirror has the row's last
+// version; an equal digest of a chunk with another version would prove nothing, so these digests
+// are cleared.
 
-/** Keys per query; a list may have each of a million rows twice. */
+/**
+ * Number of duplicate keys that one query returns; a list may have each of a million rows twice.
+ */
 const SCAN_SLICE = 20_000;
 
-/** Duplicate keys after `after`, in order. */
+/** Duplicate keys of the list after `after`, in order. */
 async function duplicatesAfter(store: Store, stream: string, after: string): Promise<string[]> {
   const { rows } = await sql<{ readonly key: string }>`select k.value key
     from chunk, json_each(chunk.keys) k where stream = ${stream} and k.value > ${after}
@@ -260,8 +270,8 @@ async function invalidateChunksOf(
 }
 
 /**
- * Clears the digests of chunks that share a row. Scans the keys of all chunks. `isSummed`: from now
- * on the rows of such keys are kept as places.
+ * Clears the digests of chunks that share a duplicate key, for which it scans the keys of all
+ * chunks. With `isSummed`, rows of such keys are kept as places from now on.
  */
 export async function invalidateDuplicates(
   store: Store,

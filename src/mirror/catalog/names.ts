@@ -29,12 +29,12 @@ export const FREIGHT_OPTION: ListEntity = {
 };
 
 /**
- * Merges entries of a season, which may be listed once per brand, each with the brand's delivery
- * names.
+ * Merges the entries of one season: the service may list it once per brand, each time with that
+ * brand's delivery names.
  */
 function uniteSeasons(records: readonly unknown[]): unknown {
   const [first] = records;
-  // If the names of one entry are unreadable, those of the season are unknown.
+  // If the delivery names of one entry are unreadable, those of the whole season are unknown.
   const odd = records.find((record) => unreadOf(record) !== null);
   if (odd !== undefined) return odd;
   const names = records.flatMap((record) => {

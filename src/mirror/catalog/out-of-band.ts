@@ -1,8 +1,8 @@
 /**
- * Out-of-band writes: rows written noted from their list, such as the stock of ordered variants, or
- * resources named by an order that the mirror lacks. The stock list may still show such a row in
- * its old bytes, whose digest would then count as unchanged. These rows are noted, and before a run
- * begins the digests of their chunks are cleared.
+ * Out-of-band writes: rows of a list that are written outside of a run of that list, such as the
+ * stock of ordered variants, or resources that an order names and the mirror lacks. The stock list
+ * may still show such a row in its old bytes, whose chunk would then count as unchanged. Therefore
+ * these rows are noted, and the digests of their chunks are cleared before the next run begins.
  */
 import { sql } from 'kysely';
 import { lastChange, raiseReadSeq } from '../../store/bulk.ts';
@@ -16,10 +16,10 @@ import { duplicatesAmong } from './duplicates.ts';
 import { FREIGHT_OPTION, SEASON } from './names.ts';
 import { STOCK_VARIANT, seasonVariants } from './variant.ts';
 
-/** Source of rows that were read because they were ordered. */
+/** Source, in the change feed, of stock rows that were read because they were ordered. */
 export const ORDERED_SOURCE = 'refresh:ordered';
 
-/** Writes some stock variants out of band. */
+/** Writes some stock variants outside of a run of the stock list. */
 export async function writeStockVariants(
   tx: Tx,
   records: readonly object[],
@@ -27,12 +27,13 @@ export async function writeStockVariants(
 ): Promise<WriteCounts> {
   const all = records.map((record) => STOCK_VARIANT.toRow(copied(record)));
   const keys = all.map(({ values }) => values.barcode ?? null);
-  // Skips duplicates, because a variant read alone does not tell to which of its places it belongs.
+  // Duplicate keys are skipped: a variant read alone does not tell which of its places in the list
+  // it is.
   const duplicates = await duplicatesAmong(tx, 'stock', keys);
   const rows = all.filter(({ values }) => !duplicates.has(values.barcode ?? null));
   const before = await lastChange(tx);
   const counts = await upsertRows(tx, STOCK_VARIANT, rows, provenance);
-  // Protects the rows from a run that began earlier and would delete them.
+  // A higher read number protects the rows from a run that began earlier and would delete them.
   const barcodes = rows.map(({ values }) => values.barcode ?? null);
   await raiseReadSeq(tx, STOCK_VARIANT.table, STOCK_VARIANT.key, barcodes, provenance.readSeq);
   await sql`insert into stock_out_of_band (barcode, is_new)
@@ -43,8 +44,8 @@ export async function writeStockVariants(
 }
 
 /**
- * Writes some variants of a season out of band. They are new or were deleted, so the next run only
- * needs to diff its keys with the mirror.
+ * Writes some variants of a season outside of a run of the season's list. They are new or were
+ * deleted, so the next run only needs to compare its keys with the mirror.
  */
 export async function writeSeasonVariants(
   tx: Tx,
@@ -69,7 +70,10 @@ const SHORT_LISTS = { seasons: SEASON, freight: FREIGHT_OPTION } as const;
 
 export type ShortListName = keyof typeof SHORT_LISTS;
 
-/** Writes rows of a short list out of band; only its stream decides what is gone. */
+/**
+ * Writes rows of a short list outside of its runs; only a run of that list decides which rows are
+ * gone.
+ */
 export async function writeShortList(
   tx: Tx,
   stream: ShortListName,
@@ -90,8 +94,8 @@ export async function hasOutOfBandWrites(db: Db): Promise<boolean> {
 }
 
 /**
- * Clears the digests of chunks with out-of-band rows; called before the first page of a stock run.
- * Scans the keys of all chunks.
+ * Clears the digests of chunks with rows that were written out of band, before the first page of a
+ * stock run. Scans the keys of all chunks.
  */
 export async function invalidateOutOfBand(store: Store): Promise<void> {
   const noted = await store.db
@@ -100,7 +104,7 @@ export async function invalidateOutOfBand(store: Store): Promise<void> {
     .execute();
   if (noted.length === 0) return;
   const barcodes = JSON.stringify(noted.map(({ barcode }) => barcode));
-  // A new row may not be in the list at all.
+  // A row that was new when it was written may not be in the list at all.
   const hasNew = Number(noted.some(({ is_new }) => is_new === 1));
   const { rows } = await sql<{ readonly first_row: number }>`
     select first_row from chunk where stream = 'stock' and (
@@ -110,13 +114,13 @@ export async function invalidateOutOfBand(store: Store): Promise<void> {
   const firstRows = JSON.stringify(rows.map(({ first_row }) => first_row));
   const done = JSON.stringify(noted.map(({ barcode, is_new }) => `${is_new} ${barcode}`));
   await store.transaction(async (tx) => {
-    // Makes the run diff its keys with the mirror. A run resumed after the first chunk does so
-    // anyway, and needs that chunk's keys.
+    // Marking the first chunk's keys makes the run compare all keys with the mirror. A run that
+    // resumes after the first chunk compares them anyway, and needs that chunk's keys unchanged.
     await sql`update chunk set digest = null,
       keys = iif(${hasNew} = 1 and first_row = 0, ${KEYS_MARKED_CHANGED}, keys)
       where stream = 'stock'
         and first_row in (select value from json_each(${firstRows}))`.execute(tx);
-    // A row noted again meanwhile stays for the next run.
+    // A row that was noted again meanwhile stays noted for the next run.
     await sql`delete from stock_out_of_band
       where is_new || ' ' || barcode in (select value from json_each(${done}))`.execute(tx);
   });

@@ -8,7 +8,7 @@ import type { Provenance } from '../rows/prepared.ts';
 
 type Columns = (attributes: Members, relationships: Members) => SqlRow;
 
-/** Id that a to-one relationship points to. */
+/** Id of the resource that a to-one relationship points to; null: none. */
 function toOne(relationships: Members, name: string): string | null {
   const data = relationships.object(name).object('data');
   data.text('type');
@@ -23,7 +23,7 @@ function toMany(relationships: Members, name: string): string {
   return JSON.stringify(ids.filter((id) => id !== null));
 }
 
-/** `needed`: members that rules use. */
+/** Defines the entity of one resource; `needed` names the members that rules use. */
 function resource(
   table: MirroredTable,
   key: string,
@@ -52,7 +52,7 @@ function resource(
 
 const named: Columns = (attributes) => ({ name: attributes.text('name') });
 
-/** Entities by stream. */
+/** Entities of V2's resources by the name of their stream. */
 export const PDM = {
   styles: resource(
     'style',
@@ -116,7 +116,7 @@ export const PDM = {
   })),
 } as const;
 
-/** Writes one style out of band. */
+/** Writes one style outside of a run of the list of styles. */
 export async function writeStyle(
   tx: Tx,
   record: object,
@@ -125,7 +125,7 @@ export async function writeStyle(
   const { styles } = PDM;
   const row = styles.toRow(record);
   const counts = await upsertRows(tx, styles, [row], provenance);
-  // Protects the row from a run that began earlier and would delete it.
+  // A higher read number protects the row from a run that began earlier and would delete it.
   const styleId = row.values[styles.key] ?? null;
   await raiseReadSeq(tx, styles.table, styles.key, [styleId], provenance.readSeq);
   if (counts.inserted + counts.changed > 0) await invalidateList(tx, 'styles');

@@ -6,8 +6,8 @@ interface Row {
 }
 
 /**
- * Queries the barcodes: takes the exact match, else the only row with an equivalent spelling. Keyed
- * by the given barcodes.
+ * Looks up rows by barcode: an exact match, else the only row with an equivalent spelling. The
+ * result is keyed by the given barcodes.
  */
 export async function byBarcode<R extends Row>(
   barcodes: readonly string[],

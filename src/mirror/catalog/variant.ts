@@ -8,7 +8,7 @@ import { type Members, membersOfOwn } from '../members.ts';
 import type { GuardedColumns } from '../rows/drastic.ts';
 import { unreadOf } from '../rows/unread.ts';
 
-/** Columns besides key, season and {@link OWN}. */
+/** Columns that both lists of variants share, besides the key, the season and {@link OWN}. */
 const COLUMNS = [
   'variant_type',
   'style_no',
@@ -31,7 +31,9 @@ const COLUMNS = [
   'color_active',
 ];
 
-/** Columns that rules and orders depend on. */
+/**
+ * Columns whose sudden changes the change guard watches, because rules and orders depend on them.
+ */
 const GUARDED: GuardedColumns = {
   groups: ['brand_name', 'season_name'],
   quantity: 'quantity',
@@ -41,7 +43,7 @@ const GUARDED: GuardedColumns = {
   details: ['style_name', 'color_name', 'size', 'category', 'gender'],
 };
 
-/** Columns in which the sizes of one colour differ. */
+/** Columns of a variant in which the sizes of one colour differ. */
 const OWN = ['barcode', 'quantity', 'size'];
 
 /** Members that distinguish a variant from its predecessor in the list. */
@@ -52,28 +54,28 @@ interface VariantRepeat {
 }
 
 export interface VariantEntity extends ListEntity {
-  /** Values of `ownColumns` for a row that otherwise repeats its predecessor. */
+  /** Values of `ownColumns` for a row that otherwise repeats its predecessor in the list. */
   ownValues(repeat: VariantRepeat): readonly SqlValue[];
 }
 
 /**
- * The list's wholesale price. The season list's price is the pre-order price; `details` has the
- * stock price in both lists. The other price applies where the list's own is absent, but not where
- * it is unreadable: then the price is unknown.
+ * Wholesale price of a variant. In the season's list its own price is the pre-order price, and
+ * `details` has the stock price in both lists. The other price counts where the list's own is
+ * absent, but not where that is unreadable: then the price is unknown.
  */
 function wholesaleOf(own: Members, other: Members): number | null {
   const price = own.money('wspPrice');
   return price === null && !own.has('wspPrice') ? other.money('wspPrice') : price;
 }
 
-/** Hot path: a million rows pass here, so nothing is built twice. */
+/** Columns of one variant. A million rows of a list pass here, so nothing is built twice. */
 function variantValues(
   members: Members,
   details: Members,
   wholesale: number | null,
   unread: string | null,
 ): SqlRow {
-  // Only keys with their own prices have it.
+  // Only accounts whose API keys have their own prices get `pricing`.
   const pricing = members.has('pricing') ? members.object('pricing') : undefined;
   return {
     barcode: members.text('barcode'),
@@ -94,7 +96,7 @@ function variantValues(
     net_price: pricing?.money('wspPriceWithDiscount') ?? null,
     net_currency: pricing?.text('currency') ?? null,
     price_before_discount: pricing?.money('wspPriceOriginal') ?? null,
-    // Ten-thousandths, exact like an amount.
+    // The percentage is kept in ten-thousandths, exact like an amount.
     discount_percent: pricing?.money('discountPercentage') ?? null,
     category: details.text('category'),
     gender: details.text('gender'),
@@ -124,27 +126,27 @@ export const STOCK_VARIANT: VariantEntity = {
 };
 
 /**
- * Key of a variant in a season. A barcode that contains a slash is escaped and ends with a slash,
- * as no other key does.
+ * Key of a variant in a season: season, slash, barcode. A barcode that contains a slash is escaped
+ * and the key then ends with a slash, as no other key does.
  */
 function seasonBarcode(seasonName: string, barcode: string): string {
   if (!barcode.includes('/')) return `${seasonName}/${barcode}`;
   return `${seasonName}/${barcode.replaceAll('~', '~0').replaceAll('/', '~1')}/`;
 }
 
-/** Season of the key. */
+/** Name of the season in a season variant's key. */
 export function seasonOfKey(key: string): string {
   return key.slice(0, key.lastIndexOf('/', key.length - 2));
 }
 
-/** Barcode of the key. */
+/** Barcode in a season variant's key. */
 export function barcodeOfKey(key: string): string {
   const written = key.slice(seasonOfKey(key).length + 1);
   if (!written.endsWith('/')) return written;
   return written.slice(0, -1).replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
-/** Entity of one season's list; the same variant may be in several. */
+/** Entity of the variants in one season's list; the same variant may be in several seasons. */
 export function seasonVariants(seasonName: string): VariantEntity {
   return {
     entity: 'season_variant',

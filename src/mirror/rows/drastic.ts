@@ -1,27 +1,29 @@
 /**
  * Drastic changes: a quantity, a price or the details of a row drop to nothing, or jump. Single
  * rows do that every day; most rows of a list do it at once when the service is faulty: after a
- * re-index, with cents for euros, behind a proxy that cuts details off. Counts such changes per
- * page, so that the run can tell these apart (sync/run/change-guard.ts).
+ * re-index, with cents for euros, behind a proxy that cuts details off. Such changes are counted
+ * per page, so that the run can tell the two apart (sync/run/change-guard.ts).
  */
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 
-/** Watched columns of an entity. */
+/** Columns of an entity that are watched for drastic changes. */
 export interface GuardedColumns {
-  /** Columns whose values are also counted separately. */
+  /**
+   * Columns, such as the brand, for each of whose values the changes are also counted on their own.
+   */
   readonly groups: readonly string[];
   readonly quantity?: string;
-  /** Amounts that should not jump. */
+  /** Columns with amounts that should not jump. */
   readonly prices: readonly string[];
-  /** Members that rules and orders need; none may be lost. */
+  /** Columns that rules and orders need; none of them may be lost. */
   readonly needed: readonly string[];
   readonly currency?: string;
-  /** Members of which some may be lost, but not all of a row. */
+  /** Columns with details of a row; some may be lost, but not all at once. */
   readonly details: readonly string[];
 }
 
-/** Kinds of faults, with their descriptions. */
+/** Kinds of drastic changes, each with its description. */
 const KINDS = {
   emptied: 'quantities fell to nothing',
   swollen: 'quantities grew tenfold',
@@ -31,16 +33,19 @@ const KINDS = {
 } as const;
 type Kind = keyof typeof KINDS;
 
-/** Factor that counts as a jump. */
+/** Factor between old and new amount or quantity from which a change counts as a jump. */
 const JUMP = 10;
 
-/** Number of rows, and counts by `kind:…`, `in:…` and `left:…`; plain data. */
+/**
+ * Number of rows that changed drastically, and counts by `kind:…`, `in:…` and `left:…`. Plain data,
+ * so that it can be sent to a thread.
+ */
 export interface Drastic {
   readonly rows: number;
   readonly counts: Readonly<Record<string, number>>;
 }
 
-/** Current row, column by column. */
+/** Gives the new value of a column of the row. */
 type Now = (column: string) => SqlValue;
 
 function numberIn(value: SqlValue | undefined): number | undefined {
@@ -83,7 +88,7 @@ function kindsOf(guarded: GuardedColumns, before: SqlRow, now: Now): readonly Ki
 
 export const NOT_DRASTIC: Drastic = { rows: 0, counts: {} };
 
-/** Reads the form stored with a run. */
+/** Reads the counts of drastic changes in the form in which a run stores them. */
 export function drasticIn(kept: {
   readonly rows_drastic: number;
   readonly drastic: string;
@@ -130,7 +135,7 @@ export interface DrasticGroup {
   readonly column: string;
   readonly value: string;
   readonly rows: number;
-  /** Rows that left the group. */
+  /** Rows with drastic changes that left the group. */
   readonly left: number;
 }
 
@@ -144,7 +149,7 @@ export function groupsOf({ counts }: Drastic): readonly DrasticGroup[] {
   });
 }
 
-/** Describes the changes, the most frequent first. */
+/** Describes drastic changes in words, the most frequent kind first. */
 export function describeDrastic({ counts }: Drastic): string {
   const parts = Object.entries(KINDS).flatMap(([kind, words]) => {
     const count = counts[`kind:${kind}`] ?? 0;

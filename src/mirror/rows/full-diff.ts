@@ -9,18 +9,18 @@ import { countPlaces, placesOf } from '../catalog/duplicates.ts';
 import type { ListTable } from './prepared.ts';
 
 export interface ListDiff {
-  /** Rows of the mirror that are not deleted. */
+  /** Number of the mirror's rows that are not deleted. */
   readonly live: number;
   /**
-   * Rows beyond the first of their key in the same part, except known places (catalog/places.ts): a
-   * variant may be in the lists of two brands.
+   * Rows beyond the first of their key in the same part of the list, except known places
+   * (catalog/duplicates.ts): a variant may be in the lists of two brands.
    */
   readonly duplicates: number;
-  /** Key of one duplicate. */
+  /** Example of a key that occurs twice. */
   readonly duplicate?: SqlValue;
-  /** Keys occur in several parts and are not kept as places yet. */
+  /** Whether keys occur in several parts of the list and are not kept as places yet. */
   readonly hasNewPlaces?: boolean;
-  /** Keys of live rows that the list does not have. */
+  /** Keys of rows that are live in the mirror and that the list does not have. */
   readonly missing: readonly SqlValue[];
 }
 
@@ -31,7 +31,7 @@ async function countLive(db: Db | Tx, { table }: ListTable): Promise<number> {
   return live.rows[0]?.n ?? 0;
 }
 
-/** Counts live rows with the value in a column. */
+/** Counts live rows of the mirror with this value in a column. */
 export async function countGroup(
   db: Db | Tx,
   { table }: ListTable,
@@ -44,8 +44,8 @@ export async function countGroup(
 }
 
 /**
- * Number of keys in the list, if every live row was written by the run that read it: then counts
- * alone answer {@link diffAgainstList}. True after a first pull, the longest one.
+ * Number of keys in the list, if the run that read it wrote every live row: counts alone then
+ * answer {@link diffAgainstList}. That is so after a first pull, the longest one.
  */
 async function countOfOwnList(
   db: Db | Tx,
@@ -72,7 +72,7 @@ async function firstDuplicate(db: Db | Tx, stream: string): Promise<SqlValue> {
   return rows[0]?.key ?? null;
 }
 
-/** Rows beyond the first of their key in the same part of the list. */
+/** Counts rows beyond the first of their key in the same part of the list. */
 async function countInParts(db: Db | Tx, stream: string): Promise<number> {
   const { rows } = await sql<{ readonly n: number | null }>`select sum(times - 1) n from (
     select count(*) times from chunk, json_each(chunk.keys) k
@@ -80,7 +80,7 @@ async function countInParts(db: Db | Tx, stream: string): Promise<number> {
   return rows[0]?.n ?? 0;
 }
 
-/** Tells whether any duplicate key is not known yet. */
+/** Tells whether the list has any duplicate key that is not known yet. */
 async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
   const { rows } = await sql`select k.value key
     from chunk, json_each(chunk.keys) k where stream = ${stream}
@@ -90,8 +90,8 @@ async function hasNewPlaces(db: Db | Tx, stream: string): Promise<boolean> {
 }
 
 /**
- * Compares the full list with the mirror; call it when every part was read. `source` names the run
- * that read it.
+ * Compares the keys of a list with the mirror, after every part was read. `source` names the run
+ * that read the list.
  */
 export async function diffAgainstList(
   db: Db | Tx,
@@ -103,7 +103,7 @@ export async function diffAgainstList(
   const live = await countLive(db, of);
   const own = await countOfOwnList(db, of, stream, source);
   // With more live rows than keys, the run wrote rows that its list no longer has: it was
-  // restarted, or a part vanished before it resumed.
+  // restarted, or a part vanished before it resumed. Then the keys themselves are compared.
   const withDuplicates = async (
     duplicates: number,
     missing: readonly SqlValue[],

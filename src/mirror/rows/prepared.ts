@@ -1,6 +1,6 @@
 /**
- * Rows of the mirror before they are written: encoded outside of any transaction, in any thread,
- * without the database.
+ * Prepared rows of the mirror: encoded before they are written, outside of any transaction, in any
+ * thread, without the database.
  */
 import { invariant } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
@@ -10,68 +10,76 @@ import type { GuardedColumns } from './drastic.ts';
 
 const HASH_CHARS = 32;
 
-/** A row ready for its table: columns, unmodelled members, and lines if the entity has any. */
+/** A row as its table has it: columns, unmodelled members, and lines if the entity has any. */
 export interface MirrorRow {
   readonly values: SqlRow;
-  /** Stored as JSON text. */
+  /** Unmodelled members of the row, which are stored as JSON text. */
   readonly extra: object;
   readonly lines?: readonly SqlRow[];
 }
 
-/** Origin of rows: the read's sequence number, and its cause. */
+/** Origin of rows: the sequence number of the read that brought them, and its cause. */
 export interface Provenance {
   readonly source: string;
   readonly readSeq: number;
-  /** Epoch ms. */
+  /** Time at which the rows are written, epoch ms. */
   readonly at: number;
 }
 
 export interface EntityDefinition {
-  /** Name in the change feed. */
+  /** Name of the entity in the change feed. */
   readonly entity: string;
   readonly table: MirroredTable;
   readonly key: string;
   readonly columns: readonly string[];
   /**
-   * Columns in which neighbouring rows of a list often differ exclusively. Unmodelled members are
-   * then stored once for all rows that share them (extra.ts).
+   * Columns that are often the only difference between neighbouring rows of a list. For an entity
+   * with such columns, unmodelled members are stored once for all rows that share them
+   * (`variant_extra`).
    */
   readonly ownColumns?: readonly string[];
   readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
-  /** A key may occur in several places of its list (catalog/places.ts). */
+  /**
+   * Whether a key may occur in several places of the list, whose rows are summed
+   * (catalog/duplicates.ts).
+   */
   readonly isSummed?: boolean;
-  /** Columns that tell of people, and what stands there of a forgotten order (forgotten.ts). */
+  /**
+   * Columns with personal data, and the value that they get when an order is forgotten
+   * (forgotten.ts).
+   */
   readonly personal?: SqlRow;
-  /** Columns watched for drastic changes. */
+  /** Columns that are watched for drastic changes. */
   readonly guarded?: GuardedColumns;
-  /** Belongs to an order (`order_id`), and its number is its only key. */
+  /** Whether rows belong to an order (`order_id`) though their number alone is their key. */
   readonly isOfOrder?: true;
   /**
-   * Explains why the new row contradicts a final state, if so: an incident instead of an update.
+   * Explains why the new row contradicts a final state of the stored one, if so. Such a row opens
+   * an incident and is not written.
    */
   readonly contradiction?: (before: SqlRow, after: SqlRow) => string | undefined;
 }
 
 /**
- * Table to compare with a list: plain data, unlike a definition, so that it can be sent to a
- * thread.
+ * Table whose rows are compared with a list. Plain data, unlike a definition, so that it can be
+ * sent to a thread.
  */
 export type ListTable = Pick<EntityDefinition, 'table' | 'key'>;
 
 /** A row encoded as text, outside of any transaction. */
 export interface PreparedRow {
   readonly key: SqlValue;
-  /** Values of the columns, as an unterminated JSON array. */
+  /** Values of the columns, as a JSON array without its closing bracket. */
   readonly values: string;
-  /** JSON. */
+  /** Unmodelled members as JSON text. */
   readonly extra: string;
-  /** Values of the own columns, likewise, if the entity has any. */
+  /** Values of {@link EntityDefinition.ownColumns}, as a JSON array without its closing bracket. */
   readonly own: string | undefined;
   readonly hash: string;
   readonly lines: readonly SqlRow[];
 }
 
-/** Encodes an unterminated JSON array. */
+/** Encodes values as a JSON array without its closing bracket, so that more can be appended. */
 function opened(values: readonly unknown[]): string {
   return JSON.stringify(values).slice(0, -1);
 }
@@ -80,12 +88,15 @@ function hashOf(text: string): string {
   return sha256(text).slice(0, HASH_CHARS);
 }
 
-/** Combines hashes, so that content shared by repeated rows is hashed once. */
+/**
+ * Hash of a row from the hash of its shared content and its own values, so that content shared by
+ * neighbouring rows is hashed once.
+ */
 function hashOfOwn(sharedHash: string, own: string): string {
   return hashOf(sharedHash + own);
 }
 
-/** Content that several rows may share. */
+/** Encoded content that several neighbouring rows may share. */
 type SharedText = Pick<PreparedRow, 'values' | 'extra'>;
 
 function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow): SharedText {
@@ -98,7 +109,10 @@ function sharedText({ columns }: EntityDefinition, { values, extra }: MirrorRow)
 const UNREAD = 'unread';
 const NOTHING_UNREAD = ',null';
 
-/** Leaves an empty `unread` out, so that hashes from before that column stay valid. */
+/**
+ * Hash of a row's shared content. An empty `unread` is left out, so that hashes from before that
+ * column stay valid.
+ */
 function hashOfShared(
   { columns }: EntityDefinition,
   { values, extra }: SharedText,
@@ -125,7 +139,7 @@ export function prepareRow(definition: EntityDefinition, row: MirrorRow): Prepar
   return { key, ...shared, own: undefined, hash, lines };
 }
 
-/** Value of a column in an encoded row. */
+/** Value of one column of an encoded row. */
 export function columnOf(
   { columns, ownColumns = [] }: EntityDefinition,
   { values, own }: PreparedRow,
@@ -137,7 +151,7 @@ export function columnOf(
   return all[at] ?? null;
 }
 
-/** Copy of the row with another value in an own column. */
+/** Copy of an encoded row with another value in one of its own columns. */
 export function withOwnValue(
   definition: EntityDefinition,
   row: PreparedRow,
@@ -150,15 +164,20 @@ export function withOwnValue(
   return { ...row, own, hash: hashOfOwn(hashOfShared(definition, row), own) };
 }
 
-/** Rows grouped by shared columns and extra; each row adds its own columns. */
+/**
+ * Encoded rows in groups: rows of a group share columns and `extra`, and each adds its own columns.
+ */
 export interface RowGroups {
   readonly keys: readonly SqlValue[];
   /**
-   * UTF-8: a JSON array of groups, each an array of the columns' values followed by an array of
-   * rows, each with the own columns and the content hash.
+   * Groups as a JSON array in UTF-8. Each group is an array of the shared columns' values followed
+   * by an array of rows, each with the own columns and the content hash.
    */
   readonly json: Uint8Array<ArrayBuffer>;
-  /** UTF-8: a JSON array with a pair per group: its extra, and its number of rows. */
+  /**
+   * Unmodelled members as a JSON array in UTF-8, with a pair per group: its `extra`, and its number
+   * of rows.
+   */
   readonly extras: Uint8Array<ArrayBuffer>;
 }
 
@@ -170,13 +189,16 @@ export function keysOf(prepared: PreparedRows): readonly SqlValue[] {
   return 'groups' in prepared ? prepared.groups.keys : prepared.rows.map(({ key }) => key);
 }
 
-/** Separators that JSON.stringify never outputs, so that groups and rows can be split. */
+/**
+ * Separators of groups and rows, which JSON.stringify never outputs, so that the text can be split
+ * there.
+ */
 const GROUP = '\n';
 const ROW = '\t';
-/** Maximum UTF-8 bytes per UTF-16 unit. */
+/** Maximum number of UTF-8 bytes per UTF-16 unit. */
 const BYTES_A_CHAR = 3;
 
-/** Growing UTF-8 buffer; `bytes` is the expected size. */
+/** A growing buffer of UTF-8 text; `bytes` is the expected size. */
 function createTextBytes(bytes: number) {
   let out = Buffer.from(new ArrayBuffer(bytes));
   let at = 0;
@@ -213,7 +235,7 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
     return values[keyIndex] ?? null;
   };
   return {
-    /** Returns the row's key. */
+    /** Adds a row, and returns its key. */
     add(row: MirrorRow): SqlValue {
       const text = sharedText(definition, row);
       if (text.extra !== shared?.extra || text.values !== shared.values) {
@@ -225,7 +247,7 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
       }
       return addOwn(valuesOfOwn(definition, row));
     },
-    /** Adds a row that differs from the last one only in the own columns. Returns its key. */
+    /** Adds a row that differs from the one before only in its own columns, and returns its key. */
     repeat: addOwn,
     end(): Omit<RowGroups, 'keys'> {
       close();
@@ -237,19 +259,19 @@ export function createRowEncoder(definition: EntityDefinition, bytes: number) {
   };
 }
 
-/** `,"` before the hash. */
+/** Length of the characters `,"` before a row's hash. */
 const BEFORE_HASH = 2;
 
 function groupsIn(bytes: Uint8Array): string[] {
   return new TextDecoder().decode(bytes).split(GROUP).slice(1);
 }
 
-/** Extracts the extra of `[extra,rows]` and its terminator. */
+/** Extracts the `extra` from a group's pair `[extra,rows]`, which a separator follows. */
 function extraOf(entry: string): string {
   return entry.slice(1, entry.lastIndexOf(',', entry.lastIndexOf(']')));
 }
 
-/** Decodes the rows of the groups. */
+/** Decodes the rows of encoded groups. */
 function rowsOfGroups({ keys, json, extras }: RowGroups): readonly PreparedRow[] {
   const extraTexts = groupsIn(extras).map(extraOf);
   const rows = groupsIn(json).flatMap((group, at) => {

@@ -1,9 +1,9 @@
-/** Label values that are known before they occur: each is shown as 0 while it does not. */
+/** Label values of metrics that are known before they occur: each is shown as 0 until it does. */
 export const OUTCOMES = ['accept', 'hold', 'reject', 'release', 'no_rule'] as const;
 export const OPEN_STATES = ['queued', 'sending', 'sent', 'in_doubt'] as const;
 export const END_STATES = ['confirmed', 'refused', 'dead', 'canceled'] as const;
 
-/** Holds that no rule of its own stands for. */
+/** Codes of holds that come from no rule but from the daemon itself. */
 export const HOLD_CODES = ['empty_delivery', 'rules_disagree', 'safeguard', 'unread'] as const;
 
 /** Kinds of incidents, as the manual lists them. */
@@ -47,7 +47,7 @@ export const INCIDENT_KINDS: readonly string[] = [
   'worker_failing',
 ];
 
-/** Things of which a row may be unreadable. */
+/** Entities that have rows in quarantine when they cannot be read. */
 export const MIRRORED: readonly string[] = [
   'brand',
   'color',
@@ -69,5 +69,5 @@ export const MIRRORED: readonly string[] = [
 ];
 
 export const EVENT_STATES = ['healthy', 'degraded', 'silent'] as const;
-/** Classes of requests: what they are for, the most urgent first. */
+/** Priorities of requests to the service, the most urgent first. */
 export const REQUEST_CLASSES = ['push', 'read', 'pull', 'person'] as const;

@@ -1,4 +1,4 @@
-/** The metrics as Prometheus reads them, with those of the process (memory, CPU, loop delay). */
+/** Formats all metrics for Prometheus, with those of the process (memory, CPU, loop delay). */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../lib/clock.ts';
 import type { LiveReadings } from './sources.ts';
@@ -6,25 +6,31 @@ import { type Counted, DATABASE_MEASURES, LIVE_MEASURES, type Measure } from './
 
 export interface Metrics {
   readonly contentType: string;
-  /** Reads everything and gives the text; for a moment the same to all who ask. */
+  /** Reads every source and returns the metrics as text, for a moment the same text. */
   text(): Promise<string>;
 }
 
 export interface MetricsDeps {
   readonly clock: Clock;
-  /** The name of this daemon and of what it runs on: labels of `selvedge_build_info`. */
+  /** Labels of `selvedge_build_info`: this daemon's name, and the versions that it runs on. */
   readonly build: Readonly<Record<string, string>>;
   readonly readDatabase: () => Promise<Counted>;
   readonly readLive: () => LiveReadings;
 }
 
 const PREFIX = 'selvedge_';
-/** More scrapes than one in this time are no more exact, and anybody on this machine may ask. */
+/**
+ * Milliseconds for which a scrape is given again: a newer one would be no more exact, and anybody
+ * on this machine may ask.
+ */
 const SAME_MS = 2_000;
-/** How finely the delay of the event loop is sampled; finer would cost an idle process CPU. */
+/** Milliseconds between samples of the event loop's delay; less would cost idle CPU. */
 const LOOP_SAMPLE_MS = 100;
 
-/** Makes the metric and gives what brings it up to date; undefined: nothing is known. */
+/**
+ * Registers a metric and returns the function that updates it; readings are undefined when the
+ * database could not be read.
+ */
 function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => void {
   const { name, help, labels = [] } = measure;
   const read = (readings: T | undefined) => (readings === undefined ? [] : measure.read(readings));
@@ -32,7 +38,7 @@ function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => 
   if (measure.buckets) {
     const histogram = new Histogram({ ...options, buckets: [...measure.buckets] });
     for (const known of measure.known ?? []) histogram.zero(known);
-    // Observations stay, also while nothing is known: they only grow.
+    // A histogram keeps its observations while nothing can be read: they only grow.
     return (readings) => {
       for (const { labels: of = {}, value } of read(readings)) histogram.observe(of, value);
     };
@@ -47,13 +53,13 @@ function install<T>(registry: Registry, measure: Measure<T>): (readings?: T) => 
   const gauge = new Gauge(options);
   return (readings) => {
     gauge.reset();
-    // A gauge without labels is 0 after a reset; what is not known must not be shown as 0.
+    // Removes the gauge, because it is 0 after a reset, and 0 must not stand for unknown.
     if (labels.length === 0) gauge.remove();
     for (const { labels: of = {}, value } of read(readings)) gauge.set(of, value);
   };
 }
 
-/** Remembers the last result for a moment, so that many who ask cost no more than one. */
+/** Remembers the last result for a moment, so that many requests cost no more than one. */
 function remembered<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
   let last: { readonly at: number; readonly result: Promise<T> } | undefined;
   return () => {

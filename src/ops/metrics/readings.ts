@@ -1,4 +1,4 @@
-/** Metrics that are read from the database, all of them from an index or a small table. */
+/** Reads metrics from the database, all of them from an index or a small table. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { type Pausable, readPauses } from '../../store/pauses.ts';
@@ -8,11 +8,11 @@ import { countRejects, type FreshnessMs, openIncidentsByKind } from '../status.t
 
 interface StreamReading {
   readonly stream: string;
-  /** Since the start of the last complete run; infinite when there was none. */
+  /** Milliseconds since the start of the last complete run; infinite: there was none. */
   readonly ageMs: number;
   readonly limitMs: number;
   readonly failures: number;
-  /** Undefined: there was no complete run. */
+  /** Rows of the stream's last complete run; undefined: there was none. */
   readonly rows: number | undefined;
 }
 
@@ -25,23 +25,23 @@ interface CountedAge {
 
 export interface DatabaseReadings {
   readonly streams: readonly StreamReading[];
-  /** Pending deliveries by what was decided last. */
+  /** Pending deliveries by the outcome of their latest decision. */
   readonly pending: readonly CountedAge[];
-  /** Deliveries that are held, by the rule that holds them. */
+  /** Held deliveries by the rule that holds them. */
   readonly holds: readonly CountedAge[];
-  /** Open pushes by `kind/state`. */
+  /** Pushes that have not ended, by `kind/state`. */
   readonly outbox: readonly CountedAge[];
-  /** Dead documents and those that wait for a person. */
+  /** Pushes given up as dead; `needsAttention`: pushes that wait for a person. */
   readonly dead: number;
   readonly needsAttention: number;
-  /** Rejects that wait out their grace. */
+  /** Rejects of rules that wait out their grace. */
   readonly rejects: number;
   readonly paused: readonly Pausable[];
   readonly toRead: CountedAge;
-  /** Epoch ms; undefined: there was none. */
+  /** Epoch ms when the latest event arrived; undefined: none has. */
   readonly lastEventAt: number | undefined;
   readonly quarantine: Readonly<Record<string, number>>;
-  /** Open ones by kind. */
+  /** Open incidents by kind. */
   readonly incidents: Readonly<Record<string, number>>;
   readonly relay: RelayFigures | undefined;
 }
@@ -89,7 +89,10 @@ async function pendingDeliveries(db: Db): Promise<Aged[]> {
     .execute();
 }
 
-/** A table of what is held now: it never grows beyond what is pending. */
+/**
+ * Counts held deliveries by rule. The table has current holds only, so it never grows beyond the
+ * pending deliveries.
+ */
 async function holdsByRule(db: Db): Promise<Aged[]> {
   return db
     .selectFrom('hold')
@@ -159,7 +162,7 @@ async function readOutbox(db: Db, now: number) {
   const dead = await db
     .selectFrom('outbox')
     .select((eb) => eb.fn.countAll<number>().as('count'))
-    // With the kinds, which the index begins with: else SQLite goes through all of it.
+    // Names all kinds, because the index begins with the kind: else SQLite would scan all of it.
     .where('kind', 'in', OUTBOX_KINDS)
     .where('state', '=', 'dead')
     .executeTakeFirstOrThrow();

@@ -1,15 +1,15 @@
-/** Metrics that are read from the memory of the running daemon. */
+/** Types of the metrics that are read from the memory of the running daemon. */
 
-/** Counters grow from the start of the process; times are milliseconds. */
+/** Readings of the running daemon; counters count from its start, times are in ms. */
 export interface LiveReadings {
   readonly inbox: {
     readonly accepted: number;
     readonly duplicates: number;
     readonly unknownType: number;
     readonly failedCommits: number;
-    /** By reason, of which there are few. */
+    /** Refused events by reason; there are few reasons, so each may be a label. */
     readonly refused: Readonly<Record<string, number>>;
-    /** Our clock less the relay's. */
+    /** Our clock minus the relay's, in ms; undefined: not known yet. */
     readonly clockOffsetMs: number | undefined;
   };
   readonly service: {
@@ -17,15 +17,15 @@ export interface LiveReadings {
     readonly retries: number;
     readonly waitMs: number;
     readonly bytesReceived: number;
-    /** The service's clock less ours. */
+    /** The service's clock minus ours, in ms; undefined: not known yet. */
     readonly clockOffsetMs: number | undefined;
     readonly waiting: Readonly<Record<string, number>>;
     readonly active: number;
-    /** How many may start in a second now; undefined: as many as want to. */
+    /** Requests that may start in a second now; undefined: without limit. */
     readonly perSecond: number | undefined;
-    /** Counts of forms beside the contract that were read. */
+    /** Answers in a form beside the contract that was read all the same, counted by dialect. */
     readonly dialects: Readonly<Record<string, number>>;
-    /** Answers since the last look: what was asked for, how it was answered, and when. */
+    /** Answers since the last scrape: what was asked for, its result, its duration. */
     readonly answered: readonly {
       readonly priority: string;
       readonly answer: string;
@@ -46,12 +46,12 @@ export interface LiveReadings {
   readonly files: {
     readonly databaseBytes: number;
     readonly walBytes: number;
-    /** How long a reader has kept the log from being emptied. */
+    /** Milliseconds for which a reader has kept the write-ahead log from being emptied. */
     readonly walPinnedMs: number;
   };
-  /** Newest backup; undefined: there is none. */
+  /** Age and size of the newest backup; undefined: there is none. */
   readonly backup: { readonly ageMs: number; readonly bytes: number } | undefined;
-  /** The copy in PostgreSQL; undefined: the configuration has none. */
+  /** Lag of the copy in PostgreSQL and its limit; undefined: the configuration has no copy. */
   readonly plane: { readonly lagMs: number; readonly limitMs: number } | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Every number there is, in one table, from which docs/metrics.md is generated. Base units
- * (seconds, bytes), and labels of which there are few: streams, states, kinds, reasons of ours.
+ * The table of all metrics, from which docs/metrics.md is generated. Units are base units (seconds,
+ * bytes); labels have few values each: streams, states, kinds, reasons of ours.
  */
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { PAUSE_TARGETS } from '../../store/pauses.ts';
@@ -18,7 +18,7 @@ import type { DatabaseReadings } from './readings.ts';
 import type { InForce, LiveReadings } from './sources.ts';
 import type { Counts, Tallies } from './tally.ts';
 
-/** Everything that is read from the database, and the rules by which it was decided. */
+/** Readings of the database, with the rules in force that decided. */
 export interface Counted extends DatabaseReadings, Tallies {
   readonly inForce: InForce;
 }
@@ -29,11 +29,11 @@ interface Sample {
 }
 
 export interface Measure<T> {
-  /** Without the prefix `selvedge_`; a counter ends in `_total`. */
+  /** Name of the metric without the prefix `selvedge_`; a counter's ends in `_total`. */
   readonly name: string;
-  /** Upper ends of a histogram's buckets; its samples are observations. */
+  /** Upper bounds of a histogram's buckets; its samples are single observations. */
   readonly buckets?: readonly number[];
-  /** Labels of a histogram that are shown before they are observed. */
+  /** Label sets of a histogram that are shown before anything is observed with them. */
   readonly known?: readonly Readonly<Record<string, string>>[];
   readonly help: string;
   readonly labels?: readonly string[];
@@ -46,7 +46,7 @@ const seconds = (ms: number): number => ms / 1_000;
 const each = (record: Readonly<Record<string, number>>, label: string): readonly Sample[] =>
   Object.entries(record).map(([name, value]) => ({ labels: { [label]: name }, value }));
 
-/** With 0 for each known name that does not occur: "none" differs from "not known". */
+/** Adds a 0 for each known name that does not occur: "none" differs from "not known". */
 function withZeros<T extends { readonly name: string }>(
   found: readonly T[],
   known: readonly string[],
@@ -62,7 +62,7 @@ const PENDING = ['undecided', ...OUTCOMES];
 const OPEN_PUSHES = OUTBOX_KINDS.flatMap((kind) => OPEN_STATES.map((state) => `${kind}/${state}`));
 const ENDED_PUSHES = OUTBOX_KINDS.flatMap((kind) => END_STATES.map((state) => [kind, state]));
 
-/** Counts with these labels; 0 for each known combination that does not occur. */
+/** Samples of counts under these labels, with 0 for each known combination that does not occur. */
 function byLabels(
   counts: Counts,
   labels: readonly string[],
@@ -76,7 +76,7 @@ function byLabels(
   }));
 }
 
-/** Hold rules in force, and what else may hold. */
+/** Ids of the hold rules in force, and the codes of holds that come from no rule. */
 function holders({ rules }: InForce): readonly string[] {
   return [...rules.filter(({ action }) => action === 'hold').map(({ id }) => id), ...HOLD_CODES];
 }
@@ -87,7 +87,7 @@ const zeros = (names: readonly string[]): Readonly<Record<string, number>> =>
 const MINUTE_S = 60;
 const HOUR_S = 3_600;
 const DAY_S = 86_400;
-/** From a minute to a week: rules decide at once, people within days. */
+/** Upper bounds in seconds, from a minute to a week: rules decide at once, people within days. */
 const LATENCY_BUCKETS = [
   ...[1, 2, 5, 15, 30].map((minutes) => minutes * MINUTE_S),
   ...[1, 2, 4, 8].map((hours) => hours * HOUR_S),

@@ -9,17 +9,17 @@ import { OUTBOX_KINDS } from '../../config/schema.ts';
 import type { Db } from '../../store/store.ts';
 import { END_STATES } from './known.ts';
 
-/** Numbers by their labels, in the order in which the measure names them. */
+/** Counts by label values, which stand in the order in which the metric names its labels. */
 export type Counts = readonly { readonly of: readonly string[]; readonly count: number }[];
 
 export interface Tallies {
-  /** By outcome and mode. */
+  /** Decisions by outcome and mode. */
   readonly decisions: Counts;
-  /** By rule, outcome and mode. */
+  /** Decisions by rule, outcome and mode. */
   readonly ruleDecisions: Counts;
-  /** By kind and state. */
+  /** Ended pushes by kind and state. */
   readonly ended: Counts;
-  /** From packed to confirmed, of the deliveries that were confirmed since the last look; ms. */
+  /** Milliseconds from packed to confirmed, for each delivery confirmed since the last look. */
   readonly confirmedMs: readonly number[];
 }
 
@@ -28,7 +28,10 @@ export interface Tally {
 }
 
 const SLICE_ROWS = 1_000;
-/** A push is written with the time of a moment ago: what is younger waits for the next look. */
+/**
+ * Milliseconds that an ended push waits to be counted: its row gets the time of a moment before it
+ * is committed, so a later look could miss it.
+ */
 const SETTLE_MS = 10_000;
 
 function createCounts() {
@@ -61,7 +64,7 @@ async function decidedAfter(db: Db, id: number): Promise<readonly Decided[]> {
     .execute();
 }
 
-/** The last decision before the start of the process. */
+/** Id of the last decision before the start of the process. */
 async function lastBefore(db: Db, at: number): Promise<number> {
   const first = await db
     .selectFrom('decision')
@@ -88,7 +91,10 @@ async function endedWithin(db: Db, after: number, until: number) {
     .execute();
 }
 
-/** The service dates the packing; where it does not, we first saw it then. */
+/**
+ * Milliseconds from the packing of a delivery, or from when we first saw it where the service dates
+ * none, to the confirmed push of its status.
+ */
 async function latenciesWithin(db: Db, after: number, until: number): Promise<readonly number[]> {
   const { rows } = await sql<{ readonly ms: number }>`
     select max(0, o.ended_at - coalesce(d.created_at, d.first_seen_at)) ms from outbox o
@@ -98,7 +104,7 @@ async function latenciesWithin(db: Db, after: number, until: number): Promise<re
   return rows.map(({ ms }) => ms);
 }
 
-/** @param startedAt epoch ms; what is older does not count. */
+/** Creates the tally. @param startedAt epoch ms; older decisions and pushes do not count */
 export function createTally(db: Db, startedAt: number): Tally {
   const [decisions, ruleDecisions, ended] = [createCounts(), createCounts(), createCounts()];
   let lastId: number | undefined;
@@ -119,7 +125,7 @@ export function createTally(db: Db, startedAt: number): Tally {
   };
   const readEnded = async (now: number): Promise<readonly number[]> => {
     const until = now - SETTLE_MS;
-    // After the clock was set back, nothing is new for a while.
+    // After the clock was set back, nothing has ended in the span that is to be counted.
     if (until <= endedUntil) return [];
     const counts = await endedWithin(db, endedUntil, until);
     const latencies = await latenciesWithin(db, endedUntil, until);

@@ -1,7 +1,7 @@
 /**
- * Ways in which a message leaves: a signed webhook (Standard Webhooks), or mail. A failure throws;
- * the caller decides when to try again. Neither uses our certificate for the service, and only
- * webhooks go through its proxy.
+ * Sends a message through a channel: by a signed webhook (Standard Webhooks), or by mail. A failure
+ * throws; the caller decides when to try again. Neither way uses our certificate for the service,
+ * and only webhooks go through its proxy.
  */
 import { type Dispatcher, request } from 'undici';
 import type { Config } from '../../config/schema.ts';
@@ -14,9 +14,9 @@ import type { Message } from './message.ts';
 export type ChannelConfig = Config['notify']['channels'][number];
 type To = ChannelConfig['to'];
 
-/** A try of a message. */
+/** A try to send a message, with all that is sent. */
 export interface Sending {
-  /** The same at each try, so that who gets it twice can tell. */
+  /** Id of the message, the same at each try, so that a receiver recognises a repetition. */
   readonly id: string;
   /** Epoch ms when the message was made. */
   readonly at: number;
@@ -27,20 +27,20 @@ export interface Sending {
 
 export interface SendDeps {
   readonly clock: Clock;
-  /** Connections to an origin. */
+  /** Connections to use for an origin. */
   readonly dispatcher: (origin: string) => Dispatcher;
   readonly signal: AbortSignal;
 }
 
 const SEND_MS_MAX = 15_000;
-/** A mail with a file takes longer on a slow line. */
+/** Milliseconds that a mail with a file may take, because a slow line needs longer for it. */
 const SEND_FILE_MS_MAX = 120_000;
 
 function shown(value: string | Secret): string {
   return value instanceof Secret ? value.reveal() : value;
 }
 
-/** Aborts with the daemon, or after a time. */
+/** Runs `work` with a signal that aborts when the daemon stops or the time is up. */
 async function withDeadline<T>(
   { clock, signal }: Pick<SendDeps, 'clock' | 'signal'>,
   work: (signal: AbortSignal) => Promise<T>,
@@ -61,7 +61,7 @@ async function withDeadline<T>(
   }
 }
 
-/** Calls an address and wants a 2xx; the answer's words are left alone. */
+/** Sends a request and expects a 2xx; the text of the answer is not read. */
 export async function callAddress(
   { dispatcher, clock, signal }: SendDeps,
   address: string | Secret,
@@ -96,7 +96,10 @@ async function sendWebhook(
   await callAddress(deps, url, { headers, body });
 }
 
-/** Words of nodemailer's errors name the server's answer, which may repeat an address. */
+/**
+ * Error of a failed mail without nodemailer's message, because that quotes the server's answer,
+ * which may repeat an address.
+ */
 function mailFailure(host: string, thrown: unknown): Error {
   const error = toError(thrown);
   const answer = 'responseCode' in error ? ` ${String(error.responseCode)}` : '';
@@ -107,20 +110,20 @@ function mailFailure(host: string, thrown: unknown): Error {
 type Smtp = NonNullable<To['smtp']>;
 
 export interface Mail {
-  /** The same at each try. */
+  /** Id of the mail, the same at each try. */
   readonly id: string;
   readonly subject: string;
   readonly text: string;
   readonly file?: { readonly name: string; readonly content: Buffer };
 }
 
-/** Gives what is odd about a mail that was taken; undefined: nothing. */
+/** Sends a mail; returns a remark if the server refused some of its addresses. */
 export async function sendMail(
   deps: Pick<SendDeps, 'clock' | 'signal'>,
   { host, port, tls, user, password, from, to }: Smtp,
   { id, subject, text, file }: Mail,
 ): Promise<string | undefined> {
-  // Loaded when it is needed: most installations send no mail.
+  // Loads nodemailer only when it is needed: most installations send no mail.
   const { createTransport } = await import('nodemailer');
   const transport = createTransport({
     host,
@@ -149,7 +152,7 @@ export async function sendMail(
         }),
       file ? SEND_FILE_MS_MAX : SEND_MS_MAX,
     );
-    // Sent again it would come twice to the others.
+    // A mail refused for some addresses counts as sent: the others would get it twice.
     if (rejected.length === 0) return undefined;
     return `${host} refused ${rejected.length} of ${to.length} addresses`;
   } catch (thrown) {
@@ -160,7 +163,7 @@ export async function sendMail(
   }
 }
 
-/** Gives what is odd about a message that has left; undefined: nothing. */
+/** Sends a message; returns a remark if a mail server refused some addresses. */
 export async function send(
   deps: SendDeps,
   { webhook, smtp }: To,
@@ -170,7 +173,7 @@ export async function send(
   return smtp ? sendMail(deps, smtp, { id: one.id, ...one.message }) : undefined;
 }
 
-/** Target of a channel, without what may be secret. */
+/** Target of a channel in words, without what may be secret. */
 export function placeOf({ webhook, smtp }: To): string {
   if (webhook) return `webhook at ${new URL(shown(webhook.url)).host}`;
   return smtp ? `mail by ${smtp.host}` : '';

@@ -1,7 +1,8 @@
 /**
  * Decides what a channel is told and when: one message at the end of a digest, which begins with
- * the first thing that is not told yet; in quiet hours only of unknown outcomes. The message and
- * how far the channel is told are one transaction, so that a restart loses and repeats nothing.
+ * the first thing that is not told yet; in quiet hours only unknown outcomes are told. The message
+ * and the time up to which the channel is told are written in one transaction, so that a restart
+ * loses and repeats nothing.
  */
 import { NOTIFY_EVENTS, type NotifyEvent, type QuietHours } from '../../config/schema/notify.ts';
 import { localClockOf } from '../../lib/local-time.ts';
@@ -13,7 +14,7 @@ import { firstNews, type News, readNews, type Span } from './news.ts';
 export interface DigestDeps {
   readonly store: Store;
   readonly instance: string;
-  /** Zone of quiet hours and of times in messages. */
+  /** Time zone of quiet hours and of times in messages. */
   readonly timeZone: () => string;
 }
 
@@ -25,9 +26,12 @@ export interface Channel {
   readonly quiet: QuietHours | null;
 }
 
-/** A row is written with the time of a moment ago: what is younger waits for the next look. */
+/**
+ * Milliseconds that news wait to be told: a row gets the time of a moment before it is committed,
+ * so a later look could miss it.
+ */
 const SETTLE_MS = 30_000;
-/** Events that nobody sleeps through. */
+/** Events that are told in quiet hours, too. */
 const URGENT: readonly NotifyEvent[] = ['unknown_outcome'];
 
 export function isQuiet({ quiet }: Pick<Channel, 'quiet'>, timeZone: string, now: number): boolean {
@@ -37,7 +41,7 @@ export function isQuiet({ quiet }: Pick<Channel, 'quiet'>, timeZone: string, now
   return from < to ? from <= time && time < to : from <= time || time < to;
 }
 
-/** Begins to watch for what is new to the channel: it is told nothing of before. */
+/** Starts the channel's news at `now`: nothing from before is told. */
 export async function beginTelling(store: Store, { name, on }: Channel, now: number) {
   const values = on.map((event) => ({ channel: name, event, until: now }));
   await store.db
@@ -48,8 +52,8 @@ export async function beginTelling(store: Store, { name, on }: Channel, now: num
 }
 
 /**
- * News of an event that is not told yet. The outcome of most pushes is known within minutes: a push
- * is told only when it has been unknown for a digest.
+ * Time span of the news that are not told yet. The outcome of most pushes is known within minutes,
+ * so a push is told only when its outcome has been unknown for the length of a digest.
  */
 function spanOf(event: NotifyEvent, after: number, { digestMs }: Channel, now: number): Span {
   return { after, until: now - (event === 'unknown_outcome' ? digestMs : SETTLE_MS) };
@@ -74,7 +78,10 @@ async function isDue(db: Db, spans: Spans, { digestMs }: Channel, now: number): 
   return false;
 }
 
-/** Whether the next message waits for one that is on its way; in quiet hours for an urgent one. */
+/**
+ * Whether a message of the channel is still on its way, for which the next one waits; in quiet
+ * hours only an urgent one counts.
+ */
 async function isWaiting(db: Db, channel: string, quiet: boolean): Promise<boolean> {
   const row = await db
     .selectFrom('notification')
@@ -107,7 +114,7 @@ async function tell(tx: Tx, { name }: Channel, spans: Spans): Promise<void> {
   }
 }
 
-/** Makes the message that is due, if there is one. */
+/** Makes the channel's next message, if one is due. */
 export async function endDigest(deps: DigestDeps, channel: Channel, now: number): Promise<void> {
   const { store, instance } = deps;
   const timeZone = deps.timeZone();

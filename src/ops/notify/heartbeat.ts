@@ -1,6 +1,7 @@
 /**
- * Calls an address each minute while the daemon is well, for a watch outside of this machine: a
- * dead daemon cannot tell anybody. Nothing waits for the answer; a failure is logged once.
+ * Calls an address each minute while the daemon is well, for a monitor outside of this machine,
+ * because a dead daemon cannot report itself. Nothing waits for the answer; a failure is logged
+ * once.
  */
 import { toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -11,7 +12,7 @@ export interface HeartbeatDeps extends Omit<SendDeps, 'signal'> {
   readonly log: Logger;
   readonly scrub: Scrubber['scrub'];
   readonly address: string | Secret;
-  /** Silence tells the watch that it is not. */
+  /** Whether the daemon is well; if not, no call is made, which the monitor notices. */
   readonly isWell: () => boolean;
 }
 

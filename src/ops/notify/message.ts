@@ -1,12 +1,13 @@
 /**
- * Words of a message: numbers, causes, the oldest things by their ids, and the command that shows
- * the rest. No names, addresses or amounts: mail is read by many, and kept for long.
+ * Composes messages to people: numbers, causes, the oldest deliveries, pushes or runs by their ids,
+ * and the command that shows the rest. No names, addresses or amounts: mail is read by many, and
+ * kept for long.
  */
 import type { NotifyEvent } from '../../config/schema/notify.ts';
 import type { LocalClock } from '../../lib/local-time.ts';
 import type { News } from './news.ts';
 
-/** Message as it is stored and sent; times are ISO 8601 in UTC. */
+/** Message to people as it is stored and sent; times are ISO 8601 in UTC. */
 export interface Message {
   readonly subject: string;
   readonly text: string;
@@ -19,18 +20,18 @@ interface ToldCause {
   readonly count: number;
   readonly says: string;
   readonly oldest: readonly { readonly id: number; readonly since: string }[];
-  /** Command that shows more. */
+  /** Command that shows more about the cause. */
   readonly look: string;
 }
 
 interface Words {
-  /** `3 held`, in the subject. */
+  /** Word behind the number in the subject, as in `3 held`. */
   readonly short: string;
   readonly says: (news: News) => string;
   readonly look: (news: News) => string;
 }
 
-/** Holds that no rule of its own stands for. */
+/** Words for holds that come from no rule, by their code. */
 const HOLD_CODES: Readonly<Record<string, string>> = {
   safeguard: 'by a safeguard',
   empty_delivery: 'because they have no lines',
@@ -98,7 +99,7 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
 };
 
 export interface Reader {
-  /** Name of the daemon (`instance`). */
+  /** Name of the daemon (setting `instance`). */
   readonly instance: string;
   readonly timeZone: string;
   readonly localTime: LocalClock;
@@ -138,7 +139,7 @@ export function composeMessage(news: readonly News[], reader: Reader): Message {
   };
 }
 
-/** A message that says nothing, for `selvedge notify test`. */
+/** A message that reports nothing, for `selvedge notify test`. */
 export function testMessage(channel: string, { instance }: Pick<Reader, 'instance'>): Message {
   const text = `A test of the channel ${channel} of Selvedge, ${instance}. Nothing has happened.\n`;
   return { subject: `[selvedge ${instance}] test of ${channel}`, text, causes: [] };

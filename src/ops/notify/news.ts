@@ -1,35 +1,35 @@
 /**
- * Finds what is to be told: things that began in a span of time and still are so at its end. What
- * ended by itself meanwhile is nobody's concern any more.
+ * Finds news for people: holds, pushes, runs and disarmings that began in a span of time and are
+ * still so at its end. What ended by itself meanwhile needs nobody's attention any more.
  *
- * held: table `hold`. overdue: the same, of which the incident `hold_expired` counts all.
- * unknown_outcome: table `outbox`, and the incident `push_in_doubt` once only a person can resolve
- * it. suspicious_run: table `sync_run` since the last complete run, and the incident `mass_change`.
- * disarmed: table `arming`, and the incident `reject_breaker`.
+ * Sources by event: `held`: table `hold`. `overdue`: the same, of which the incident `hold_expired`
+ * counts all. `unknown_outcome`: table `outbox`, and the incident `push_in_doubt` once only a
+ * person can resolve it. `suspicious_run`: table `sync_run` since the last complete run, and the
+ * incident `mass_change`. `disarmed`: table `arming`, and the incident `reject_breaker`.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { NotifyEvent } from '../../config/schema/notify.ts';
 import type { Db } from '../../store/store.ts';
 
-/** Things of one cause, however many they are. */
+/** News of one event and cause, with the number of things that it concerns. */
 export interface News {
   readonly event: NotifyEvent;
   readonly cause: string;
   readonly count: number;
-  /** Epoch ms when the first of them began. */
+  /** Epoch ms when the first of these things began. */
   readonly firstAt: number;
-  /** The oldest three. */
+  /** The three oldest things, by id. */
   readonly oldest: readonly Thing[];
 }
 
 interface Thing {
-  /** A delivery, a push or a run, by its event; null: the cause says all. */
+  /** Id of the delivery, push or run, by the event; null: the cause says all. */
   readonly id: number | null;
-  /** Epoch ms. */
+  /** Epoch ms since when it is so. */
   readonly since: number;
 }
 
-/** After the first time, until the second, which is included. */
+/** Span of time in epoch ms: later than `after`, and up to and including `until`. */
 export interface Span {
   readonly after: number;
   readonly until: number;
@@ -37,7 +37,7 @@ export interface Span {
 
 const OLDEST = 3;
 
-/** Rows of (cause, id, at, since); `at` is what the span is about. */
+/** SQL for an event's rows (cause, id, at, since); `at` must lie in the span. */
 type Rows = (within: (at: RawBuilder<unknown>) => RawBuilder<boolean>) => RawBuilder<unknown>;
 
 const HELD: Rows = (within) => sql`
@@ -88,7 +88,7 @@ const SOURCES: Readonly<Record<NotifyEvent, Rows>> = {
   disarmed: DISARMED,
 };
 
-/** When the first of these things began that are not told yet; undefined: there is none. */
+/** Epoch ms when the first news of an event in the span began; undefined: there are none. */
 export async function firstNews(db: Db, event: NotifyEvent, span: Span) {
   const { rows } = await sql<{ readonly at: number | null }>`
     select min(at) at from (${SOURCES[event](inside(span))})`.execute(db);
@@ -105,7 +105,7 @@ interface Row extends Thing {
   readonly firstAt: number;
 }
 
-/** Everything that began in the span, by its cause. */
+/** News of an event that began in the span, grouped by cause. */
 export async function readNews(db: Db, event: NotifyEvent, span: Span): Promise<News[]> {
   const { rows } = await sql<Row>`
     select cause, id, since, "count", "firstAt" from (

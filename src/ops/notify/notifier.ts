@@ -1,8 +1,8 @@
 /**
- * The worker that tells people what waits for them. It makes the messages that are due, and sends
- * them until each has arrived or is given up after a day. A message that left just before the
- * daemon was killed is sent again, with the same id. A channel that fails holds up no other one,
- * and nothing else waits for any of them.
+ * Worker that tells people what waits for them. It makes the messages that are due, and sends each
+ * until it has arrived or is given up after a day. A message that left just before the daemon was
+ * killed is sent again, with the same id. A channel that fails holds up no other one, and nothing
+ * else waits for any of them.
  *
  * Reads what news.ts names; writes `notification`, `notification_told`, the audit, and the incident
  * `notify_failed` while a channel does not work.
@@ -22,7 +22,7 @@ import type { Message } from './message.ts';
 
 export interface NotifierDeps extends DigestDeps, Omit<SendDeps, 'signal'> {
   readonly log: Logger;
-  /** Takes secrets out of what a failure says. */
+  /** Removes secrets from the text of an error. */
   readonly scrub: Scrubber['scrub'];
 }
 
@@ -30,7 +30,7 @@ const LOOK_MS = 30_000;
 const RETRY_MS_MIN = 60_000;
 const RETRY_MS_MAX = 3_600_000;
 const GIVE_UP_MS = 86_400_000;
-/** Fewer failures pass by themselves. */
+/** Failed tries of a message from which its channel gets an incident; fewer pass by themselves. */
 const FAILURES_TOLD = 3;
 
 const NOTIFY_FAILED = { kind: 'notify_failed', entity: 'channel' } as const;
@@ -50,7 +50,7 @@ const MESSAGE: z.ZodType<Message> = z.object({
   ),
 });
 
-/** Channels as the configuration has them. */
+/** Channels of the configuration, with their defaults filled in. */
 export function channelsOf({ notify }: Pick<Config, 'notify'>): readonly Channel[] {
   return notify.channels.map(({ name, on, to, digest, quiet }) => ({
     ...{ name, on, to },
@@ -67,7 +67,7 @@ interface Waiting {
   readonly attempts: number;
 }
 
-/** Ends one try of a message: the row and the audit in one transaction. */
+/** Ends one try of a message: writes its row and the audit in one transaction. */
 async function endTry(
   { store, clock }: NotifierDeps,
   channel: Channel,
@@ -111,7 +111,7 @@ async function deliver(
   try {
     note = await send({ ...deps, signal }, channel.to, sending);
   } catch (thrown) {
-    // A try that our own stop interrupted counts for nothing.
+    // A try that our own stop interrupted does not count as a failure.
     if (signal.aborted) return;
     error = scrub(toError(thrown).message);
   }
@@ -144,7 +144,7 @@ async function tendChannel(
   for (const row of due) if (!signal.aborted) await deliver(deps, channel, row, signal);
 }
 
-/** Incident of each channel that does not work: its last message was given up or waits. */
+/** Opens an incident for each channel whose last message failed again and again. */
 async function tellFailing({ store, clock }: NotifierDeps, channels: readonly Channel[]) {
   const wanted = [];
   for (const { name } of channels) {
@@ -162,7 +162,7 @@ async function tellFailing({ store, clock }: NotifierDeps, channels: readonly Ch
   await reconcileIncidents(store.db, [NOTIFY_FAILED.kind], wanted, clock.now());
 }
 
-/** Ends what was for channels that are configured no more. */
+/** Gives up the waiting messages of channels that are no longer configured. */
 async function dropOthers({ store, clock }: NotifierDeps, channels: readonly Channel[]) {
   const now = clock.now();
   const names = channels.map(({ name }) => name);
@@ -184,7 +184,7 @@ export async function tendNotifications(
   if (!signal.aborted) await tellFailing(deps, channels);
 }
 
-/** Creates the worker; without channels it only ends what others have left. */
+/** Creates the worker; without channels it only gives up messages of former ones. */
 export function createNotifier(deps: NotifierDeps, channels: readonly Channel[]) {
   const { store, clock } = deps;
   return {

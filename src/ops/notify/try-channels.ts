@@ -1,4 +1,4 @@
-/** Sends a test through each channel, for a person who waits for what comes of it. */
+/** Sends a test message through each channel, and returns the results to the person who waits. */
 import { toError } from '../../lib/errors.ts';
 import type { Scrubber } from '../../lib/secret.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
@@ -10,9 +10,9 @@ import { testMessage } from './message.ts';
 export interface TriedChannel {
   readonly channel: string;
   readonly to: string;
-  /** Null: it was taken. */
+  /** Error of the try; null: the message was taken. */
   readonly error: string | null;
-  /** Odd all the same; null: nothing. */
+  /** Remark on a message that was taken, such as a refused address; null: none. */
   readonly note: string | null;
 }
 
@@ -35,7 +35,7 @@ async function tryChannel(deps: TryDeps, { name, to }: Channel): Promise<TriedCh
     );
     return { channel: name, to: place, ...tried };
   } catch (thrown) {
-    // A secret that is out of reach.
+    // The channel's secret cannot be read, so that not even its target is known.
     return { channel: name, to: '', error: scrub(toError(thrown).message), note: null };
   }
 }

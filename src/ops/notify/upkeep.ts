@@ -1,4 +1,4 @@
-/** Upkeep of the notifications' tables: times follow the clock, and old messages go. */
+/** Upkeep of the notifications' tables: follows a clock set back, deletes old messages. */
 import { sql } from 'kysely';
 import type { Tx } from '../../store/store.ts';
 import {
@@ -10,14 +10,17 @@ import {
 
 export const notifyClockStep: ClockStepHandler = {
   async back(tx, step) {
-    // News that begin from now on must not count as told.
+    // Moves the time up to which a channel is told, so that news from now on do not count as told.
     await movePastTimes(tx, 'notification_told', ['until'], step);
     await movePastTimes(tx, 'notification', ['at'], step);
     await moveDueTimes(tx, 'notification', 'due_at', step);
   },
 };
 
-/** Deletes some messages that ended long ago and gives how many; the audit keeps what was told. */
+/**
+ * Deletes a slice of the messages that ended before a time and returns the number of rows; the
+ * audit keeps what was told.
+ */
 export async function deleteOldNotifications(tx: Tx, before: number): Promise<number> {
   const old = sql`select notification_id from notification
     where ended_at < ${before} limit ${SLICE_ROWS}`;

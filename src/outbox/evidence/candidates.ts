@@ -1,8 +1,8 @@
 /**
- * Sorts orders of the service into those that are the document and those that may be. Ours is an
- * order with our reference, as sent or as this service is known to show it, that no other document
- * may have become. Possibly ours is an order with lines like ours and a reference that does not
- * tell; the document is never resent beside it.
+ * Sorts orders of the service by whether a document has become them. `ours`: an order with the
+ * document's reference, as sent or as this service is known to show it, that no other document may
+ * have become. `perhaps`: an order with similar lines and a reference that does not tell; the
+ * document is never sent again while there is one.
  */
 import { sql } from 'kysely';
 import { parseJsonObject } from '../../lib/json.ts';
@@ -36,7 +36,7 @@ export interface Survey {
   readonly perhaps: readonly Candidate[];
 }
 
-/** Lists other documents that may be at the service in an unknown place. */
+/** Lists other documents that may have been sent but whose order at the service is not known. */
 async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Claim[]> {
   const restored = await readRestored(db);
   return db
@@ -49,7 +49,7 @@ async function unplaced(db: Db, { kind, outboxId }: OutboxItem): Promise<Claim[]
     .execute();
 }
 
-/** Lists other documents with this reference, as it was sent or as theirs was shown. */
+/** Lists other documents with this reference, either as sent or as the service showed it. */
 async function bearers(db: Db, { kind, outboxId }: OutboxItem, shown: string): Promise<Claim[]> {
   const by = (column: 'reference_key' | 'shown_reference', text: string) =>
     db
@@ -76,7 +76,7 @@ async function piecesOfRow(db: Db, outboxId: number): Promise<Pieces> {
   return piecesOf(readBody.order(parseJsonObject(row?.body ?? '{}')).lines);
 }
 
-/** Keeps those that may have become an order of these pieces. */
+/** Keeps those documents that may have become an order with these pieces. */
 async function related(db: Db, rivals: readonly Claim[], pieces: Pieces): Promise<Claim[]> {
   const found: Claim[] = [];
   for (const rival of rivals) {
@@ -99,7 +99,10 @@ function lettersOf(text: string): string {
   return foldReference(text).replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether another document may be shown like this; an untested spelling may also be a cut. */
+/**
+ * Whether the service may show another document's reference like this; while the spelling is
+ * untested, a part of the reference counts as well.
+ */
 function mayBeTheirs(known: KnownSpellings, { reference }: Claim, shown: string): boolean {
   if (mayBeShown(known, reference, shown)) return true;
   if (isTested(known, reference)) return false;
@@ -107,7 +110,9 @@ function mayBeTheirs(known: KnownSpellings, { reference }: Claim, shown: string)
   return own.includes(other) || other.includes(own);
 }
 
-/** Whether our document may be shown like this, as far as the spelling is known. */
+/**
+ * Whether the service may show our document's reference like this, as far as the spelling is known.
+ */
 function mayBeOurs({ item, known }: Sought, shown: string): boolean {
   const { reference } = item;
   if (!isTested(known, reference) || mayBeShown(known, reference, shown)) return true;
@@ -122,7 +127,7 @@ async function sortFitting(
 ): Promise<Sorted | undefined> {
   const bearing = neighbours.filter((rival) => mayBeTheirs(known, rival, shown));
   const rivals = await related(db, bearing, pieces);
-  // A reference that others may share, with other pieces, is another document's.
+  // An order with other pieces and a reference that several documents may share is not ours.
   if (relation === 'other' && (fit === 'lossy' || rivals.length > 0)) return undefined;
   if (rivals.length > 0) {
     return { as: 'perhaps', why: `its reference may also be that of ${named(rivals)}` };
@@ -133,7 +138,7 @@ async function sortFitting(
   return { as: 'ours', why: '' };
 }
 
-/** Lists documents with its reference, as far as the spelling is known. */
+/** Lists other documents that have the order's reference, as far as the spelling is known. */
 async function ownersOf(
   db: Db,
   { item, known }: Sought,
@@ -146,7 +151,7 @@ async function ownersOf(
   return [...bearing, ...neighbours.filter(({ reference }) => mayBeShown(known, reference, shown))];
 }
 
-/** Sorts an order with another reference, or one that tells nothing. */
+/** Sorts an order that has another reference, or one that tells nothing. */
 async function sortOther(
   db: Db,
   sought: Sought,
@@ -159,7 +164,7 @@ async function sortOther(
     const what = shown === '' ? 'it has no reference' : `its reference ${shown} tells nothing`;
     return { as: 'perhaps', why: what };
   }
-  // With a known spelling, other pieces under another reference are another order.
+  // When the spelling is known, an order with other pieces and another reference is not ours.
   if (relation === 'related' && isTested(sought.known, sought.item.reference)) return undefined;
   if (!mayBeOurs(sought, shown)) {
     const owners = await ownersOf(db, sought, weighed, neighbours);
@@ -169,7 +174,7 @@ async function sortOther(
 }
 
 interface Weighed {
-  /** Reference of the order; empty: it has none. */
+  /** Reference that the service shows for the order; empty: it has none. */
   readonly shown: string;
   readonly pieces: Pieces;
   readonly fit: Fit;
@@ -180,7 +185,7 @@ export function isFitting(fit: Fit): boolean {
   return fit !== 'no' && fit !== 'blank';
 }
 
-/** Whether a walk has to keep an order that it passes. */
+/** Whether a walk over the orders has to keep this order for {@link sortOut}. */
 export function isWanted(
   { item, pieces, known }: Sought,
   reference: string | null | undefined,
@@ -190,7 +195,9 @@ export function isWanted(
   return isFitting(fitOf(known, item.reference, reference ?? null));
 }
 
-/** Sorts the seen orders; none up to `floor` can have come of the document. */
+/**
+ * Sorts the orders that were seen; the document cannot have become one with an id up to `floor`.
+ */
 export async function sortOut(
   db: Db,
   sought: Sought,
@@ -226,7 +233,9 @@ export async function sortOut(
   return { ours, perhaps };
 }
 
-/** Finds another document that owns this order, though the service answered ours with it. */
+/**
+ * Finds another document that this order belongs to, although the service answered ours with it.
+ */
 export async function otherOwner(
   db: Db,
   { item, known }: Sought,
@@ -236,7 +245,7 @@ export async function otherOwner(
   if (claim) return claim;
   const shown = reference ?? '';
   if (fitOf(known, item.reference, shown) !== 'no') return undefined;
-  // A document that has become another order for certain does not own this one.
+  // A document that has certainly become another order is no owner of this one.
   const open = await db
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference'])

@@ -1,6 +1,6 @@
 /**
- * Compares orders and refunds of the service with documents; omitted members are not compared.
- * Lines are compared as sums: a service may join, split or sort them.
+ * Compares orders and refunds of the service with documents; a member that one side omits is not
+ * compared. Lines are compared as sums, because a service may join, split or sort them.
  */
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
@@ -9,16 +9,16 @@ import { countryOf, emptyToNull } from '../../lib/strings.ts';
 import { type SeasonsShown, unseenSeason } from './seasons.ts';
 import { foldReference } from './spelling.ts';
 
-/** Stands for an unreadable value, which equals nothing that was sent. */
+/** Text in the place of an unreadable value; it equals nothing that was sent. */
 const UNREADABLE = '(cannot be read)';
 
 interface Line {
   readonly barcode: string;
-  /** Barcode in the form that is compared. */
+  /** Barcode in the form in which both sides are compared. */
   readonly key: string;
   readonly quantity: number;
   readonly priceUnits: number | null;
-  /** Delivery name of an order line, or kind of a refund line. */
+  /** Delivery name of an order line, or refund kind of a refund line. */
   readonly more: string | null;
 }
 
@@ -27,7 +27,7 @@ interface Sum {
   quantity: number;
 }
 
-/** Barcodes whose lines all have a price, or all have a name, on both sides. */
+/** Barcodes whose prices, or delivery names, can be compared: every line of both sides has one. */
 interface Known {
   readonly priced: ReadonlySet<string>;
   readonly named: ReadonlySet<string>;
@@ -61,7 +61,7 @@ function piecesText(quantity: number | undefined): string {
   return Number.isNaN(quantity) ? UNREADABLE : String(quantity);
 }
 
-/** Lists lines that only one side has; members that one side omits are not compared. */
+/** Describes lines that only one side has; members that one side omits are not compared. */
 function lineDifferences(
   sent: readonly Line[],
   shown: readonly Line[],
@@ -125,11 +125,11 @@ export interface ShownPendingRefund {
 }
 
 export interface OrderDifferences {
-  /** Other pieces, prices or delivery names: another order, or this one changed. */
+  /** Differences in pieces, prices or delivery names: the order is another one, or was changed. */
   readonly lines: readonly string[];
   readonly isPriceOnly: boolean;
   readonly season: readonly string[];
-  /** The document is a pre-order, and nothing shows that it was taken as one. */
+  /** Whether the document is a pre-order and nothing shows that the service took it as one. */
   readonly isSeasonUnseen: boolean;
   readonly address: readonly string[];
   readonly amounts: readonly string[];
@@ -137,7 +137,7 @@ export interface OrderDifferences {
 
 export interface OrderReport {
   readonly differences: readonly string[];
-  /** The differences make goods leave too early, go elsewhere, or be others. */
+  /** Whether the differences could make goods leave too early, go elsewhere, or be other goods. */
   readonly holds: boolean;
 }
 
@@ -165,7 +165,7 @@ function isSameName(own: string, other: string): boolean {
   return foldReference(own) === foldReference(other);
 }
 
-/** Seasons that the order shows, in its head or else in its lines. */
+/** Names of the seasons that an order shows in its head or, without one there, in its lines. */
 function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
   const head = emptyToNull(SeasonName);
   if (head !== null) return [head];
@@ -192,7 +192,7 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
     const own = formatAmount(sent.freight.freightAmountUnits);
     amounts.push(`freight: sent ${own}, shown ${formatAmount(freight)}`);
   }
-  // If one line names its delivery, a line without a name has none.
+  // If one line of the order names its delivery, a line without a name belongs to none.
   const isNamed = namesDeliveries(shown);
   const own = sent.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
     lineOf(barcode, quantity, priceUnits, deliveryName ?? null),
@@ -223,7 +223,7 @@ export function comparePendingRefund(sent: NewPendingRefund, shown: ShownPending
 
 export type Pieces = ReadonlyMap<string, number>;
 
-/** Sums pieces by barcode; unreadable lines equal nothing that was sent. */
+/** Sums the pieces of lines by barcode; unreadable lines equal nothing that was sent. */
 export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>[] | null): Pieces {
   const pieces = new Map<string, number>();
   for (const { barcode, quantity } of lines ?? []) {
@@ -234,8 +234,8 @@ export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>
 }
 
 /**
- * `alike`: the same pieces. `related`: fewer or additional ones, as a service may make of an order
- * that it cannot take as a whole.
+ * Relation of an order's pieces to those of a document. `alike`: the same. `related`: fewer or
+ * more, as a service may make of an order that it cannot take as a whole. `other`: neither.
  */
 export type Relation = 'alike' | 'related' | 'other';
 
@@ -258,7 +258,7 @@ export function relate(sent: Pieces, shown: Pieces): Relation {
 type SentAddress = NonNullable<NewOrder['shippingAddress']>;
 type ShownAddress = Readonly<Record<string, unknown>>;
 
-/** Share of letter pairs that two names of one place have: "Hauptstrasse" and "Hauptstr.". */
+/** Minimum share of common letter pairs in two names of one place: "Hauptstrasse", "Hauptstr.". */
 const ALIKE_MIN = 0.5;
 
 function textOf(value: unknown): string {
@@ -279,7 +279,7 @@ function pairsOf(text: string): Map<string, number> {
   return pairs;
 }
 
-/** Share of the shorter text's letter pairs that both have. */
+/** Share of the shorter text's letter pairs that the longer text has as well. */
 function likeness(one: string, other: string): number {
   const [own, theirs] = [pairsOf(one), pairsOf(other)];
   let common = 0;
@@ -287,7 +287,7 @@ function likeness(one: string, other: string): number {
   return common / Math.max(1, Math.min(one.length, other.length) - 1);
 }
 
-/** Compares names of places; an empty one names none, and one may be cut. */
+/** Whether two names may mean the same place; an empty name fits any, and a name may be cut. */
 function isSamePlace(sent: string, shown: string): boolean {
   const [own, theirs] = [plain(sent), plain(shown)];
   if (own === '' || theirs === '' || own.startsWith(theirs) || theirs.startsWith(own)) return true;
@@ -298,14 +298,18 @@ function numbersOf(text: string): string[] {
   return text.match(/\d+/g) ?? [];
 }
 
-/** Compares streets; house numbers may have moved into the second line, but not changed. */
+/**
+ * Whether two streets may be the same; house numbers may be in the second line, but must be equal.
+ */
 function isSameStreet(sent: SentAddress, shown: ShownAddress): boolean {
   if (!isSamePlace(sent.address, textOf(shown.address))) return false;
   const theirs = new Set(numbersOf(`${textOf(shown.address)} ${textOf(shown.address2)}`));
   return theirs.size === 0 || numbersOf(sent.address).every((number) => theirs.has(number));
 }
 
-/** Lists members of the shown address that name another place; omitted ones are not compared. */
+/**
+ * Describes members of the shown address that mean another place; omitted ones are not compared.
+ */
 function addressDifferences(
   sent: NewOrder['shippingAddress'],
   shown: ShownAddress | null | undefined,

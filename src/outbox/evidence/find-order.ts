@@ -1,10 +1,10 @@
 /**
- * Finds orders that may be a document. The service has no filter for it, so the list is walked from
- * the newest order down to the highest id known before the attempt: ids only grow, so the walk
- * passes everything made since. It is complete when it has *seen* an order at or below that id, and
- * another one after it, because the last id of a page may be wrong. A list that merely ends proves
- * nothing, since an empty page may be a fault; nor does one with ids out of order. Concurrent
- * searches share one walk.
+ * Finds orders that a document may have become. The service has no filter for them, so the order
+ * list is walked from the newest order down to the highest id known before the attempt: ids only
+ * grow, so the walk passes every order made since. A walk is complete when it has *seen* an order
+ * at or below that id, and another one after it, because the last id of a page may be wrong. A list
+ * that merely ends proves nothing, since an empty page may be a fault; nor does one with ids out of
+ * order. Concurrent searches share one walk.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -23,12 +23,18 @@ interface Found {
 
 export interface Search {
   wants(order: SalesOrder, pieces: Pieces): boolean;
-  /** Whether an unreadable row may be it, by its reference; undefined: that is unreadable, too. */
+  /**
+   * Whether an unreadable order may be the sought one, by its reference; undefined: that is
+   * unreadable, too.
+   */
   mayBe(reference: string | undefined): boolean;
 }
 
 export interface OrderFinder {
-  /** @param floor highest order id known before the attempt; 0 when there was none. */
+  /**
+   * Searches the order list from its newest order on.
+   * @param floor highest order id known before the attempt; 0 when there was none.
+   */
   find(search: Search, floor: number, signal: AbortSignal): Promise<Found>;
 }
 
@@ -42,12 +48,12 @@ interface Wish {
   readonly reject: (error: unknown) => void;
 }
 
-/** Walks end after this many pages, without proof. */
+/** Maximum of pages in one walk; after them it ends without proof. */
 const PAGES_MAX = 20_000;
 
 interface Walk {
   readonly walkedTo: number | null;
-  /** Highest id that was seen; 0: none was. */
+  /** Highest order id that the walk has seen; 0: it saw none. */
   readonly newest: number;
   readonly reachedEnd: boolean;
   readonly pages: number;
@@ -63,12 +69,15 @@ function unreadable({ raw }: { readonly raw: unknown }): Unreadable {
   return { orderId: orderNumber(raw), reference: isText ? String(raw.reference) : undefined };
 }
 
-/** Orders are recognised by their lines, so unreadable lines obscure an order. */
+/**
+ * Whether the path is part of the lines, by which orders are recognised: if it is unreadable, the
+ * order is obscured.
+ */
 function isOfLines(path: string): boolean {
   return path.startsWith('orderLineItems');
 }
 
-/** Gives each search its orders of a page. */
+/** Gives each search the orders of a page that it wants. */
 async function serve(
   wishes: readonly Wish[],
   rows: readonly SalesOrder[],
@@ -152,7 +161,7 @@ export function createOrderFinder(v1: Pick<V1Client, 'orders'>): OrderFinder {
       return new Promise((resolve, reject) => {
         const own = { orders: [], isObscured: false };
         wishes.push({ search, floor, signal, ...own, resolve, reject });
-        // Searches of the same moment share a walk.
+        // Searches that begin at the same moment share one walk.
         if (!isWalking) queueMicrotask(() => void (isWalking ? undefined : walkAll()));
       });
     },

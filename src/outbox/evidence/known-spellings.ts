@@ -1,8 +1,8 @@
 /**
- * Spellings of references, learned from documents that the service answered or that a person
+ * Learns how the service spells references, from documents that it answered or that a person
  * recognised: each gives a pair of a sent and a shown reference. Two pairs teach a spelling; a pair
- * that contradicts ends it until two agree again. Older spellings stay known for documents of their
- * time.
+ * that contradicts it ends it until two agree again. Earlier spellings stay known for documents of
+ * their time.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -21,24 +21,27 @@ import {
   spellingSchema,
 } from './spelling.ts';
 
-/** Equally simple spellings: only their agreement is known. */
+/**
+ * Equally simple spellings of the same pairs: known is only the text on which all of them agree.
+ */
 type Agreeing = readonly Spelling[];
 
 export interface KnownSpellings {
-  /** Current spelling; undefined: nothing was learned yet, or it was contradicted. */
+  /** Current spellings; undefined: none was learned yet, or the last one was contradicted. */
   readonly now: Agreeing | undefined;
   readonly ever: readonly Agreeing[];
-  /** Properties of the answered references; nobody has seen how others are shown. */
+  /** Properties of the references that were answered; how the service shows others is not known. */
   readonly tested: {
     readonly length: number;
-    /** Characters other than plain letters and digits. */
+    /** Characters in the answered references other than plain letters and digits. */
     readonly signs: ReadonlySet<string>;
   };
 }
 
 /**
- * How a shown reference fits ours. `lossy`: letters or digits are lost, so another reference may be
- * shown the same. `blank`: it tells nothing.
+ * How a shown reference fits a sent one. `equal`: the same text. `spelt`: as the known spelling
+ * shows it. `lossy`: letters or digits are lost, so another reference may be shown the same.
+ * `blank`: it tells nothing. `no`: it is another reference.
  */
 export type Fit = 'equal' | 'spelt' | 'lossy' | 'blank' | 'no';
 
@@ -72,7 +75,10 @@ async function written(db: Db | Tx, kind: string): Promise<Written> {
   return { present, ever };
 }
 
-/** Lists pairs of answered or recognised documents, the newest first. */
+/**
+ * Lists the pairs of sent and shown reference of answered or recognised documents, the newest
+ * first.
+ */
 async function answeredPairs(db: Db | Tx, kind: string): Promise<Pair[]> {
   const rows = await db
     .selectFrom('outbox as o')
@@ -99,7 +105,7 @@ export async function knownSpellings(db: Db | Tx, kind: string): Promise<KnownSp
   const { present, ever } = await written(db, kind);
   const pairs = await answeredPairs(db, kind);
   if (ever.length > 0) return { now: present, ever, tested: testedBy(present, pairs) };
-  // Without stored spellings, the answered documents teach directly.
+  // Without stored spellings, the pairs of answered documents teach directly.
   const { spellings, explained } = explainNewest(pairs);
   const now = explained >= TAUGHT_BY ? spellings : undefined;
   return { now, ever: now ? [now] : [], tested: testedBy(now, pairs) };
@@ -118,8 +124,8 @@ function testedBy(now: Agreeing | undefined, pairs: readonly Pair[]): KnownSpell
 }
 
 /**
- * Whether it is known for certain how this reference is shown: references as long as it, with all
- * of its signs, were answered.
+ * Whether it is certain how the service shows this reference: references as long, with all of its
+ * special characters, were answered.
  */
 export function isTested({ now, tested }: KnownSpellings, sent: string): boolean {
   if (now === undefined || sent.length > tested.length) return false;
@@ -139,7 +145,7 @@ export function fitOf({ now }: KnownSpellings, sent: string, shown: string | nul
   return now.some((one) => isLossy(one, sent)) ? 'lossy' : 'spelt';
 }
 
-/** Whether the shown reference may be ours: then it is no difference. */
+/** Whether the shown reference may be the sent one in another spelling, which is no difference. */
 export function isOurs(
   known: KnownSpellings,
   sent: string,
@@ -148,24 +154,27 @@ export function isOurs(
   return fitOf(known, sent, shown ?? null) !== 'no' || isPlausible({ sent, shown: shown ?? '' });
 }
 
-/** Whether it may be shown like this, now or at any time. */
+/** Whether the service may show the sent reference like this, now or under an earlier spelling. */
 export function mayBeShown({ ever }: KnownSpellings, sent: string, shown: string): boolean {
   if (foldReference(shown) === foldReference(sent)) return true;
   return ever.some((one) => allAccept(one, sent, shown) && !one.some((way) => isBlank(way, sent)));
 }
 
-/** Whether ours is known not to be shown like this; undefined: unreadable. */
+/**
+ * Whether the service certainly does not show the sent reference like this; `shown` undefined: it
+ * is unreadable, so nothing is certain.
+ */
 export function isUnlike(known: KnownSpellings, sent: string, shown: string | undefined): boolean {
   if (shown === undefined || !isTested(known, sent)) return false;
   return fitOf(known, sent, shown) === 'no' && !mayBeShown(known, sent, shown);
 }
 
-/** Whether every document is shown with this text, whatever its reference. */
+/** Whether the service shows this text for every document, whatever its reference. */
 export function tellsNothing({ now }: KnownSpellings, shown: string): boolean {
   return now?.some((one) => one.keep === 'none' && accepts(one, '', shown)) ?? false;
 }
 
-/** Texts under which the mirror may have it, if they identify it. */
+/** Texts under which the mirror may have the sent reference, if they identify it. */
 export function textsFor({ now }: KnownSpellings, sent: string): string[] {
   const texts = (now ?? []).map((one) => (isLossy(one, sent) ? undefined : spell(one, sent)));
   const [text, ...others] = new Set(texts);
@@ -193,7 +202,7 @@ async function writeNow(
   await tx.insertInto('reference_spelling').values(row).execute();
 }
 
-/** Reopens lookups that need a person because a reference did not tell: it may tell now. */
+/** Has lookups repeated that were left to a person because a reference did not tell: now it may. */
 async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void> {
   const last = sql<string>`(select e.detail->>'$.outcome' from outbox_evidence e
     where e.outbox_id = outbox.outbox_id order by e.id desc limit 1)`;
@@ -208,7 +217,7 @@ async function haveLookedAgain(tx: Tx, kind: string, now: number): Promise<void>
     .execute();
 }
 
-/** Learns from a document that was answered or recognised, and has just been confirmed. */
+/** Learns from a confirmed document, which the service answered or a person recognised. */
 export async function learnSpelling(
   tx: Tx,
   kind: string,
@@ -220,7 +229,7 @@ export async function learnSpelling(
   const pairs = await answeredPairs(tx, kind);
   const { spellings, explained } = explainNewest(pairs);
   const isTaught = explained >= TAUGHT_BY;
-  // A spelling that explains all earlier pairs completes the last one and does not end it.
+  // Spellings that explain all earlier pairs as well refine the last ones, so those stay valid.
   const replaces = explained === pairs.length;
   await writeNow(tx, kind, isTaught ? spellings : undefined, { replaces, now });
   if (isTaught) await haveLookedAgain(tx, kind, now);

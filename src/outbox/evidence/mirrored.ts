@@ -1,4 +1,4 @@
-/** Orders and refunds of the mirror, in the shape in which the service shows them. */
+/** Reads orders and refunds from the mirror in the shape in which the service shows them. */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
@@ -8,7 +8,7 @@ import { readResult } from '../document-state.ts';
 import { referenceKey } from '../documents.ts';
 import { piecesOf, relate, type ShownOrder } from './compare.ts';
 
-/** An order of the service, from a read or from the mirror. */
+/** An order of the service, read from it or from the mirror. */
 export interface SeenOrder extends ShownOrder {
   readonly orderId: number;
   readonly reference?: string | null | undefined;
@@ -47,10 +47,10 @@ export async function mirroredOrder(db: Db | Tx, orderId: number): Promise<SeenO
   };
 }
 
-/** Orders with a common barcode that are compared; more would not help a person. */
+/** Maximum of orders with a common barcode that are compared; more would not help a person. */
 const SHARING_MAX = 200;
 
-/** Lists orders above `floor` with lines like these, the newest first. */
+/** Lists mirrored orders with ids above `floor` and lines like these, the newest first. */
 export async function mirroredWithLines(
   db: Db,
   lines: readonly { readonly barcode: string; readonly quantity: number }[],
@@ -82,10 +82,12 @@ export async function mirroredWithLines(
   return found;
 }
 
-/** Orders with one reference that are listed; more would not help a person. */
+/** Maximum of orders with one reference that are listed; more would not help a person. */
 const MIRRORED_MAX = 10;
 
-/** Spellings of one text; NOCASE knows only ASCII letters. */
+/**
+ * Spellings of one text in upper and lower case, because SQLite's NOCASE knows only ASCII letters.
+ */
 function writtenAs(text: string): string[] {
   const key = referenceKey(text);
   const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
@@ -93,8 +95,8 @@ function writtenAs(text: string): string[] {
 }
 
 /**
- * Lists mirrored orders with one of these references, ignoring case. They exist for certain; others
- * are not excluded.
+ * Lists mirrored orders with one of these references, ignoring case. Each of them exists for
+ * certain, but others may exist, too.
  */
 export async function mirroredOrders(
   db: Db,
@@ -112,14 +114,14 @@ export async function mirroredOrders(
   return rows.map((row) => row.order_id);
 }
 
-/** Returns the id of the order that was submitted or mirrored under this reference. */
+/** Returns the id of the order that was submitted or is mirrored under this reference. */
 export async function orderIdOf(db: Db, reference: string): Promise<number | undefined> {
   const own = await db
     .selectFrom('outbox')
     .select(['order_id', 'result'])
     .where('kind', '=', 'order')
     .where('reference_key', '=', referenceKey(reference))
-    // The id of a lost order may be another order's by now.
+    // The id of a lost order may belong to another order by now.
     .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
     .executeTakeFirst();
   const known = own?.order_id ?? readResult(own?.result ?? null).orderId;
@@ -128,7 +130,7 @@ export async function orderIdOf(db: Db, reference: string): Promise<number | und
   return first;
 }
 
-/** Reads a mirrored pending refund, also after it has left the service's list. */
+/** Reads a pending refund from the mirror, also after it has left the service's list. */
 export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
   const refund = await db
     .selectFrom('pending_refund')
@@ -141,7 +143,7 @@ export async function mirroredPendingRefund(db: Db, pendingRefundId: number) {
     .where('pending_refund_id', '=', pendingRefundId)
     .execute();
   return {
-    // Some services show no reference.
+    // Some services show no reference of a pending refund.
     reference: refund?.reference || null,
     refundLineItems: lines.map(({ barcode, quantity, price, refund_type: refundType }) => {
       return { barcode, quantity, price: decimal(price), refundType };

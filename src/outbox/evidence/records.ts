@@ -1,4 +1,7 @@
-/** Our own records of a push: its attempts, orders owned by documents, and stored lookups. */
+/**
+ * Selvedge's own records of a push: its attempts, the orders that confirmed documents own, and
+ * stored lookups.
+ */
 
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -9,7 +12,7 @@ import type { Db, Tx } from '../../store/store.ts';
 import type { OutboxItem } from '../item.ts';
 
 export interface KnownBefore {
-  /** Highest order id before the first attempt; undefined: not recorded. */
+  /** Highest order id at the service before the first attempt; undefined: it was not recorded. */
   readonly maxOrderId: number | undefined;
   readonly count: number | undefined;
   readonly firstAt: number | undefined;
@@ -17,8 +20,8 @@ export interface KnownBefore {
 }
 
 /**
- * Highest order id of the backup, for a push that was queued when it was made: if it left at all,
- * it left after the backup.
+ * Highest order id in the restored backup, for a push that was queued when the backup was made: if
+ * the push was sent at all, it was sent after the backup.
  */
 async function knownToBackup(
   db: Db,
@@ -28,7 +31,10 @@ async function knownToBackup(
   return restored && createdAt <= restored.at ? (restored.maxOrderId ?? undefined) : undefined;
 }
 
-/** Start of the last complete read of all orders, which are all in the mirror; 0: none. */
+/**
+ * Start of the last complete pull of orders, which put all orders into the mirror; 0: there was
+ * none.
+ */
 export async function ordersReadAt(db: Db): Promise<number> {
   const row = await db
     .selectFrom('stream_state')
@@ -38,7 +44,9 @@ export async function ordersReadAt(db: Db): Promise<number> {
   return row?.at ?? 0;
 }
 
-/** Summarises all attempts that may have had an effect: an early one may take effect late. */
+/**
+ * Summarises all attempts of a push that may have had an effect: an early one may take effect late.
+ */
 export async function knownBefore(
   db: Db,
   item: Pick<OutboxItem, 'outboxId' | 'createdAt'>,
@@ -66,7 +74,7 @@ export async function knownBefore(
 
 const disownedSchema = z.object({ notOurs: z.array(z.int()) });
 
-/** Ids that a person has disowned for this document. */
+/** Ids of orders or refunds that a person has declared not to be this document's. */
 export async function disowned(db: Db, outboxId: number): Promise<ReadonlySet<number>> {
   const rows = await db
     .selectFrom('outbox_evidence')
@@ -90,8 +98,8 @@ export interface Claim {
 }
 
 /**
- * Maps orders to their confirmed documents. Lost orders are left out: their ids may be other
- * orders' by now.
+ * Maps orders to the confirmed documents that own them. Lost orders are left out: their ids may
+ * belong to other orders by now.
  */
 export async function claimsOf(
   db: Db | Tx,
@@ -102,7 +110,7 @@ export async function claimsOf(
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference', 'order_id'])
     .where(inKeys('order_id', orderIds))
-    // The plus keeps SQLite on the order's index, instead of going through every confirmed row.
+    // The plus keeps SQLite on the index by order, instead of reading every confirmed row.
     .where(sql<string>`+kind`, '=', 'order')
     .where(sql<string>`+state`, '=', 'confirmed')
     .where('outbox_id', '!=', exceptOutboxId ?? -1)
@@ -111,7 +119,7 @@ export async function claimsOf(
   return new Map(rows.map(({ order_id: orderId, ...claim }) => [orderId ?? 0, claim]));
 }
 
-// Candidates: ids of orders and refunds that stored lookups have found.
+// Candidates: ids of orders and refunds that stored lookups have found for a document.
 
 const evidenceSchema = z.object({
   detail: z.object({
@@ -127,7 +135,7 @@ export interface Candidates {
   readonly pendingRefundIds: readonly number[];
 }
 
-/** Collects ids from the details of evidence rows. */
+/** Collects the ids of candidates from the details of stored lookups. */
 export function candidatesIn(details: readonly string[]): Candidates {
   const orderIds = new Set<number>();
   const pendingRefundIds = new Set<number>();

@@ -1,7 +1,7 @@
 /**
- * Whether this account shows that an order is a pre-order. Known once it has shown one of ours;
- * known not to once people have noted two that it did not show. Until then, a pre-order that is
- * shown as a plain order may have been taken as one, and would ship months early.
+ * Learns whether the service shows that an order of this account is a pre-order. It does if it has
+ * shown one of ours so; it does not if people have noted two that it did not. Until then, a
+ * pre-order that is shown as a plain order may have been taken as one, and would ship months early.
  */
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';

@@ -5,23 +5,31 @@
  */
 import { z } from 'zod';
 
-/** A text beside the reference; with `isShape` its digits stand for any number. */
+/**
+ * A constant text before or after the reference; with `isShape` its digits stand for any number.
+ */
 const affixSchema = z.object({ text: z.string(), isShape: z.boolean() });
 
 export const spellingSchema = z.object({
-  /** `words`: letters, digits and spaces; `alnum`: letters and digits; `none`: nothing of it. */
+  /**
+   * Characters of the reference that are shown. `words`: letters, digits and spaces; `alnum`:
+   * letters and digits; `none`: nothing of it.
+   */
   keep: z.enum(['all', 'words', 'alnum', 'digits', 'none']),
-  /** Single characters and their replacements; an empty text drops them. */
+  /** Single characters and their replacements; an empty replacement drops the character. */
   swap: z.record(z.string(), z.string()),
-  /** `spelt`: ä is ae; `plain`: ä is a; `lost`: ä is a question mark. */
+  /**
+   * Treatment of accents. `spelt`: ä becomes ae; `plain`: ä becomes a; `lost`: ä becomes a question
+   * mark.
+   */
   accents: z.enum(['kept', 'plain', 'spelt', 'lost']),
-  /** Double spaces make no difference, except for a later cut. */
+  /** Treatment of double spaces; it makes a difference only for a later cut. */
   spaces: z.enum(['kept', 'single']),
   prefix: affixSchema,
   suffix: affixSchema,
-  /** Number of characters that are left; null: all. */
+  /** Number of characters that are left after a cut; null: nothing is cut. */
   cut: z.int().nullable(),
-  /** Whether the cut comes before the prefix and suffix. */
+  /** Whether the cut comes before prefix and suffix are added. */
   cutsFirst: z.boolean(),
 });
 
@@ -41,15 +49,15 @@ const AS_SENT: Spelling = {
   cutsFirst: false,
 };
 
-/** Drops what makes no difference, not even to a cut. */
+/** Drops characters that make no difference, not even to a cut. */
 function trimReference(text: string): string {
   return text.normalize('NFC').trim().toLowerCase();
 }
 
-/** ASCII without spaces, as most references and barcodes are. */
+/** Pattern of ASCII text without spaces, as most references and barcodes are. */
 const SIMPLE = /^[!-~]*$/;
 
-/** Form in which references of both sides are compared. */
+/** Form in which references of both sides are compared: equal forms mean equal references. */
 export function foldReference(text: string): string {
   if (SIMPLE.test(text)) return text.toLowerCase();
   return trimReference(text).replace(/\s+/gu, ' ');
@@ -101,7 +109,7 @@ function take(text: string, count: number): string {
   return text.length <= count ? text : [...text].slice(0, count).join('');
 }
 
-/** Applies a spelling without its cut, prefix and suffix. */
+/** Applies a spelling to a sent reference, without its cut, prefix and suffix. */
 function coreOf(
   { keep, swap, accents, spaces }: Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>,
   sent: string,
@@ -118,7 +126,7 @@ function hasShape({ prefix, suffix }: Spelling): boolean {
   return prefix.isShape || suffix.isShape;
 }
 
-/** Returns the shown text; undefined where it is not a single one. */
+/** Returns how the spelling shows a sent reference; undefined if several texts are possible. */
 export function spell(spelling: Spelling, sent: string): string | undefined {
   if (hasShape(spelling)) return undefined;
   const { prefix, suffix, cut, cutsFirst } = spelling;
@@ -146,7 +154,7 @@ export function accepts(spelling: Spelling, sent: string, shown: string): boolea
   return new RegExp(`^${patternOf(prefix)}${inner}${patternOf(suffix)}$`, 'u').test(folded);
 }
 
-/** Whether nothing is left that tells it from others. */
+/** Whether the spelling leaves nothing of the reference that tells it from others. */
 export function isBlank(spelling: Spelling, sent: string): boolean {
   return spelling.keep === 'none' || coreOf(spelling, sent).trim() === '';
 }
@@ -155,7 +163,7 @@ function lettersAndDigits(text: string): string {
   return text.replace(/[^\p{L}\p{N}]/gu, '');
 }
 
-/** Whether letters or digits are lost, so another reference may be shown the same. */
+/** Whether the spelling loses letters or digits, so another reference may be shown the same. */
 export function isLossy(spelling: Spelling, sent: string): boolean {
   const { keep, accents, cut, cutsFirst, prefix } = spelling;
   if (keep === 'none') return true;
@@ -168,29 +176,29 @@ export function isLossy(spelling: Spelling, sent: string): boolean {
   return lettersAndDigits(take(core, Math.max(0, left))) !== lettersAndDigits(core);
 }
 
-// Learning: finds the simplest spellings that show every answered reference as it was shown.
-// Several may be equally simple: their agreement is known, the rest is not.
+// Learning finds the simplest spellings that show every answered reference as it was shown. Several
+// may be equally simple: then only the texts on which they agree are known.
 
 export interface Pair {
   readonly sent: string;
-  /** Empty: the service shows none. */
+  /** Reference as the service shows it; empty: it shows none. */
   readonly shown: string;
 }
 
-/** Part of a spelling that comes before cut, prefix and suffix. */
+/** Part of a spelling that is applied before cut, prefix and suffix. */
 type Base = Pick<Spelling, 'keep' | 'swap' | 'accents' | 'spaces'>;
 
-/** References after a base was applied, and the shown ones; all folded. */
+/** References to which the base of a spelling was applied, and the shown references; all folded. */
 interface Prepared {
   readonly cores: readonly string[];
   readonly shown: readonly string[];
-  /** Length of the longest shown reference, with all its spaces. */
+  /** Number of characters in the longest shown reference, with all its spaces. */
   readonly longest: number;
 }
 
 const WHOLE: Base = { keep: 'all', swap: {}, accents: 'kept', spaces: 'kept' };
 
-/** Signs that were sent and are never shown. */
+/** Special characters that were sent and are never shown. */
 function lostSigns(pairs: readonly Pair[]): string[] {
   const signs = new Set(pairs.flatMap(({ sent }) => foldReference(sent).match(/[^\p{L}\p{N}]/gu)));
   return [...signs].flatMap((sign) =>
@@ -201,7 +209,7 @@ function lostSigns(pairs: readonly Pair[]): string[] {
   );
 }
 
-/** Replacements of lost signs, where nothing else has moved. */
+/** Replacements of lost special characters, as far as the rest of the reference did not move. */
 function signsInPlace(lost: readonly string[], pairs: readonly Pair[]): Record<string, string> {
   const swap: Record<string, string> = {};
   for (const pair of pairs) {
@@ -250,12 +258,15 @@ function costOf(spelling: Spelling): number {
   return changes(spelling) + Math.min(prefix.text.length + suffix.text.length, 999) / 1_000;
 }
 
-/** Whether two texts may touch: digits beside digits would be another number. */
+/**
+ * Whether two texts may follow each other in a spelling: digits beside digits would be another
+ * number.
+ */
 function isApart(left: string, right: string): boolean {
   return !(/\d$/.test(left) && /^\d/.test(right));
 }
 
-/** Prefixes and suffixes around the reference, as the first pair shows it. */
+/** Yields the prefixes and suffixes around the reference, as the first pair shows them. */
 function* affixes({ cores, shown }: Prepared): Generator<{ prefix: string; suffix: string }> {
   const [core = '', text = ''] = [cores[0], shown[0]];
   if (core === '') return;
@@ -278,7 +289,7 @@ function besides(base: Base, prepared: Prepared): Spelling[] {
   return found;
 }
 
-/** Spellings that cut to the longest shown length, with the same prefix or suffix. */
+/** Spellings that cut to the longest shown length, each with the same prefix or suffix. */
 function cuts(base: Base, { cores, shown, longest }: Prepared): Spelling[] {
   const [core = '', text = ''] = [cores[0], shown[0]];
   const found: Spelling[] = [{ ...AS_SENT, ...base, cut: longest }];
@@ -302,7 +313,7 @@ function explainsAll(spelling: Spelling, pairs: readonly Pair[]): boolean {
   return pairs.every(({ sent, shown }) => accepts(spelling, sent, shown));
 }
 
-/** Spelling that shows one constant text for different references. */
+/** Spelling that shows one constant text for all references. */
 function constant(pairs: readonly Pair[]): Spelling[] {
   const [text = '', other] = new Set(pairs.map(({ shown }) => foldReference(shown)));
   const differ = new Set(pairs.map(({ sent }) => foldReference(sent))).size > 1;
@@ -315,7 +326,7 @@ function* hypotheses(pairs: readonly Pair[]): Generator<Spelling> {
   const longest = Math.max(...pairs.map((pair) => [...trimReference(pair.shown)].length));
   for (const base of basesFor(pairs)) {
     const cores = pairs.map(({ sent }) => foldReference(coreOf(base, sent)));
-    // A base that leaves nothing of a reference could show it as anything.
+    // A base that leaves nothing of a reference would explain any shown text.
     if (cores.includes('')) continue;
     yield { ...AS_SENT, ...base };
     if (cores.every((core, index) => core === shown[index])) continue;
@@ -324,7 +335,7 @@ function* hypotheses(pairs: readonly Pair[]): Generator<Spelling> {
   }
 }
 
-/** Returns the simplest spellings that explain all pairs; none where nothing does. */
+/** Returns the simplest spellings that explain all pairs; none if no spelling does. */
 export function explain(pairs: readonly Pair[]): Spelling[] {
   if (pairs.length === 0) return [];
   if (pairs.every(({ shown }) => foldReference(shown) === '')) return constant(pairs);
@@ -340,7 +351,7 @@ export function explain(pairs: readonly Pair[]): Spelling[] {
   return found.size > 0 ? [...found.values()] : constant(pairs);
 }
 
-/** Explains the pairs from the newest on, as far as one spelling reaches. */
+/** Explains the pairs from the newest on, as many as one spelling can explain. */
 export function explainNewest(newestFirst: readonly Pair[]): {
   readonly spellings: readonly Spelling[];
   readonly explained: number;
@@ -360,7 +371,7 @@ export function explainNewest(newestFirst: readonly Pair[]): {
   return { spellings, explained };
 }
 
-/** Whether one change explains the pair; else it may well be another reference. */
+/** Whether a single change explains the pair; else the shown text may well be another reference. */
 export function isPlausible(pair: Pair): boolean {
   const [simplest] = explain([pair]);
   return simplest !== undefined && changes(simplest) <= 1;

@@ -1,8 +1,9 @@
 /**
- * Callback: an optional command that is run at the end of each document, with its receipt, and for
- * each outcome of a delivery: directly (no shell), with JSON on its standard input. It is run at
- * least once; a failed or slow run is repeated with a growing delay, and given up with a line in
- * the log. Nothing waits for it: every intake channel has the same receipt.
+ * Callback: an optional command of the ERP that is run at the end of each document, with its
+ * receipt, and for each outcome of a delivery. It is run directly (no shell), with JSON on its
+ * standard input, and at least once; a failed or slow run is repeated with a growing delay, and
+ * given up with a line in the log. Nothing waits for it, because every intake channel has the same
+ * receipt.
  */
 import { spawn } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
@@ -31,17 +32,17 @@ const POLL_MS = 1_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 
-/** Resolves when the command exits with 0; rejects with its complaint otherwise. */
+/** Runs the command; resolves when it exits with 0, else rejects with its error output. */
 function runCommand(
   { settings, clock }: CallbackDeps,
   told: Receipt | Outcome,
   signal: AbortSignal,
 ): Promise<void> {
   const [program = '', ...args] = settings.command;
-  // Other variables are left out: they may hold secrets.
+  // Other environment variables are left out: they may hold secrets.
   const { PATH, HOME, LANG, TZ } = process.env;
   return new Promise((resolve, reject) => {
-    // An own process group, so that the time limit also ends children of the command.
+    // The command gets its own process group, so that the time limit also ends its children.
     const child = spawn(program, args, {
       stdio: ['pipe', 'ignore', 'pipe'],
       env: { PATH, HOME, LANG, TZ },
@@ -67,7 +68,7 @@ function runCommand(
       else resolve();
     };
     signal.addEventListener('abort', onAbort, { once: true });
-    // The signal may have aborted while the receipt was read.
+    // The abort signal may have come while the receipt was read, before this listener.
     if (signal.aborted) onAbort();
     child.stderr.on('data', (chunk: Buffer) => {
       complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
@@ -97,13 +98,13 @@ interface Change {
   readonly callback_error: string | null;
 }
 
-/** A table of what is to be told. */
+/** A database table from which the command is told something: receipts, or outcomes. */
 interface Queue {
-  /** Name of the number in the log. */
+  /** Name of the row's id in the log. */
   readonly idName: string;
   due(now: number): Promise<readonly Due[]>;
   read(id: number): Promise<Receipt | Outcome | undefined>;
-  /** Stores the result of a run; what ended again meanwhile stays due. */
+  /** Stores the result of a run; a row that has changed again meanwhile stays due. */
   note(due: Due, change: Change): Promise<void>;
 }
 
@@ -161,7 +162,7 @@ async function runDue(
     await queue.note(due, done);
     return;
   }
-  // A run that our own stop interrupted is repeated after the next start.
+  // A run that was interrupted because the daemon stops is repeated after the next start.
   if (signal.aborted) return;
   const error = failure.message;
   const givenUp = attempts >= settings.attemptsMax;
@@ -185,7 +186,7 @@ export function createCallback(deps: CallbackDeps) {
         let more = false;
         for (const queue of queues) {
           const due = await queue.due(clock.now());
-          // Waits for all runs, so that none is repeated while it still runs.
+          // Waits for all runs, so that none is started again while it still runs.
           const runs = await Promise.allSettled(due.map((one) => runDue(deps, queue, one, signal)));
           for (const one of runs) if (one.status === 'rejected') throw one.reason;
           if (due.length === AT_ONCE_MAX) more = true;

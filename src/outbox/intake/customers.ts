@@ -1,6 +1,6 @@
 /**
  * Imports the ERP's customers from the exchange database into the mirror. A row that cannot be
- * understood is quarantined and reported to the ERP; the known values of its customer stay.
+ * understood is quarantined and reported to the ERP; the last known values of its customer stay.
  */
 
 import { z } from 'zod';
@@ -36,7 +36,7 @@ const money = z
 
 const text = z.string().refine((written) => !isDamaged(written), DAMAGED);
 
-/** SQLite's own `datetime('now')` has no zone and means UTC. */
+/** A time without a zone, as SQLite's own `datetime('now')` writes it, means UTC. */
 const time = z
   .string()
   .transform((written) => written.trim().replace(/^(\d{4}-\d\d-\d\d) (\d\d:.*[^Zz])$/, '$1T$2Z'))
@@ -91,13 +91,13 @@ function judge(change: CustomerChange): Judged {
   return { change, customer: undefined, problem: { path, message: issue?.message ?? '' } };
 }
 
-/** Rank of an account number: without spaces first, with leading spaces last. */
+/** Rank of a spelling of an account number: without spaces first, with leading spaces last. */
 function rankOf({ accountNo }: CustomerChange): number {
   return [accountNo.trim(), accountNo.trimStart(), accountNo].indexOf(accountNo);
 }
 
 /**
- * Judges all rows of an account: a fixed-width column pads the number with spaces, an order does
+ * Judges all rows of an account number: a fixed-width column pads it with spaces, an order does
  * not. Of several rows the one without spaces counts, else the first: always the same one,
  * whichever row has changed.
  */

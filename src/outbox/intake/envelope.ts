@@ -1,6 +1,6 @@
 /**
  * Checks a submission before the database is asked: kind, reference and payload become a document,
- * or a list of problems that names every place. Pure, and the same for all intake channels.
+ * or a list of problems that names every place. The check is pure, and the same for all channels.
  */
 import { z } from 'zod';
 import { isJsonObject, type JsonObject, memberTwice } from '../../lib/json.ts';
@@ -20,9 +20,9 @@ import {
 
 export interface Envelope {
   readonly kind: string;
-  /** Reference beside the payload; undefined when it can only be inside. */
+  /** Reference given beside the payload; undefined when only the document can have it. */
   readonly reference: string | undefined;
-  /** The document, or `{"kind", "reference", "payload"}` with the document in it. */
+  /** Document, or `{"kind", "reference", "payload"}` with the document in it. */
   readonly payload: unknown;
 }
 
@@ -36,7 +36,7 @@ const wrapperSchema = z.strictObject({
 
 const kindSchema = z.looseObject({ kind: z.string().max(KIND_CHARS_MAX) });
 
-/** A document that names its kind, in it or beside it. */
+/** Reads a document that names its kind, inside or beside it. */
 export function readEnvelope(
   value: unknown,
 ): { readonly envelope: Envelope } | { readonly problems: readonly Problem[] } {
@@ -45,12 +45,12 @@ export function readEnvelope(
   return { envelope: { kind: parsed.data.kind, reference: undefined, payload: value } };
 }
 
-/** Kind and reference that stand with a document, and the document itself. */
+/** A document with the kind and reference that stand beside it. */
 type Opened =
   | { readonly kind?: unknown; readonly reference?: string | undefined; readonly payload: unknown }
   | { readonly problems: readonly Problem[] };
 
-/** Takes off what a document may be wrapped in; every channel takes both shapes. */
+/** Takes a document out of its wrapper, if it has one; every intake channel accepts both shapes. */
 function open(payload: unknown): Opened {
   if (!isJsonObject(payload)) return { payload };
   if (!Object.hasOwn(payload, 'payload')) {
@@ -78,8 +78,8 @@ export type Checked =
 export const DAMAGED = 'holds what is no character (U+FFFD): the text was not UTF-8';
 
 /**
- * Whether a text was damaged: decoding puts U+FFFD where bytes are no UTF-8; half a character can
- * only come from JSON.
+ * Whether a text was damaged on its way: decoding puts U+FFFD in the place of bytes that are no
+ * UTF-8; half of a surrogate pair can only come from JSON.
  */
 export function isDamaged(text: string): boolean {
   return text.includes('\uFFFD') || !text.isWellFormed();
@@ -95,7 +95,7 @@ function damagedTexts(document: JsonObject): Problem[] {
   );
 }
 
-/** Finds what is said twice and differently. */
+/** Describes a contradiction between a value in the document and the same value beside it. */
 function besides(said: unknown, expected: string | undefined): string {
   if (said === undefined || expected === undefined || said === expected) return '';
   return `says ${JSON.stringify(said)} in the document and ${expected} beside it`;
@@ -114,7 +114,7 @@ function problemOfReference(inside: string | undefined, beside: string | undefin
   return same ? '' : `says ${inside} in the document and ${beside} beside it`;
 }
 
-/** Reference by which people recognise an invalid document. */
+/** Reference by which people recognise a document that is invalid. */
 function writtenReference(payload: unknown): string | undefined {
   if (!isJsonObject(payload)) return undefined;
   const { reference } = payload;
@@ -122,7 +122,7 @@ function writtenReference(payload: unknown): string | undefined {
   return writtenReference(payload.payload);
 }
 
-/** Checks a submission completely: every mistake is named. */
+/** Checks a submission completely, and reports every mistake. */
 export function checkEnvelope({ kind, reference: beside, payload: given }: Envelope): Checked {
   const known = beside ?? writtenReference(given);
   const refuse = (problems: readonly Problem[]): Checked => {
@@ -159,12 +159,13 @@ export function checkEnvelope({ kind, reference: beside, payload: given }: Envel
 
 const WRITTEN_TWICE = 'is written twice: which of the two counts cannot be told';
 
-/** Largest document of every intake channel. */
+/** Maximum size of a document in bytes, for every intake channel. */
 export const DOCUMENT_BYTES_MAX = 1_048_576;
 
 /**
- * Parses a payload; the problem says where the text is no JSON. A member that occurs twice is
- * refused, because its last value would count, which may be another amount than was meant.
+ * Parses a payload; for a text that is no JSON, the problem says where it breaks. A member that
+ * occurs twice is refused, because only its last value would count, which may be another amount
+ * than was meant.
  */
 export function parsePayload(
   text: string,
@@ -172,12 +173,12 @@ export function parsePayload(
   try {
     const json = text.replace(/^\uFEFF/, '');
     const payload: unknown = JSON.parse(json);
-    // A larger text is refused as too large anyway.
+    // A larger text is not searched for such members, because it is refused as too large anyway.
     const path = json.length > DOCUMENT_BYTES_MAX ? undefined : memberTwice(json);
     return path === undefined ? { payload } : { problems: [{ path, message: WRITTEN_TWICE }] };
   } catch (error) {
     const said = error instanceof Error ? error.message : String(error);
-    // Drops the line number, which is wrong for one line of many.
+    // Drops the line number of the parser's message, which is wrong for one line of many.
     const reason = said.replace(/ at position \d+ \(line 1 column (\d+)\)$/, ' at column $1');
     const what = isDamaged(text) ? 'is no JSON, and not UTF-8' : 'is no JSON';
     return { problems: [{ path: '', message: `${what}: ${reason}` }] };
@@ -188,7 +189,7 @@ export function parsePayload(
 
 export interface TextDocument {
   readonly line: number;
-  /** Parsed JSON; undefined when the text is none. */
+  /** Parsed JSON of one document; undefined when the text is no JSON. */
   readonly value?: unknown;
   readonly problems: readonly Problem[];
 }
@@ -215,8 +216,8 @@ export function readDocuments(text: string): TextDocument[] {
     .filter(({ content }) => content !== '');
   const [first, ...others] = lines;
   if (!first) return [{ line: 1, problems: [{ path: '', message: 'is empty' }] }];
-  // Lines of one broken document are no documents by themselves; the first line of NDJSON may be
-  // cut off.
+  // The lines of one broken document are no documents by themselves; in NDJSON the first line may
+  // be cut off.
   const isOneEach =
     documentOf(first.line, first.content).problems.length === 0 ||
     others.every(({ content }) => content.startsWith('{'));
@@ -228,10 +229,10 @@ export function readDocuments(text: string): TextDocument[] {
   return lines.map(({ content, line }) => documentOf(line, content));
 }
 
-// Conflicts: two documents that want one reference, and where they differ.
+// Conflicts: two documents that claim one reference, and their differences.
 
 export interface Conflict {
-  /** The document that has the reference; it stays as it is. */
+  /** Stored document that has the reference; it stays as it is. */
   readonly existing: {
     readonly documentId: number;
     readonly state: string;
@@ -244,7 +245,7 @@ export interface Conflict {
 
 const DIFFERENCES_MAX = 20;
 
-/** Collects every leaf value with its path, as JSON. */
+/** Collects every leaf value of a document as JSON, by its path. */
 function leavesOf(value: unknown, path: string, into: Map<string, string>): void {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries()) leavesOf(item, `${path}[${index}]`, into);

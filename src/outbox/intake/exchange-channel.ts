@@ -1,11 +1,11 @@
 /**
  * The SQL intake channel and its receipts. One worker owns the exchange database: it notices
- * foreign commits by SQLite's own counter (a cheap pragma, no table is polled), imports documents
- * and customers, and writes receipts and what became of deliveries.
+ * commits of other programs by SQLite's own counter (a cheap pragma; no table is polled), imports
+ * documents and customers, and writes receipts and outcomes of deliveries.
  *
- * The two databases share no transaction: a document enters the mirror first and its receipt
- * follows, so a stop in between repeats the submission, which changes nothing. Foreign programs may
- * hold the lock; then everything waits and nothing is lost.
+ * Exchange database and mirror share no transaction: a document enters the mirror first and its
+ * receipt follows, so a stop in between repeats the submission, which changes nothing. Other
+ * programs may hold the lock; then everything waits and nothing is lost.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -31,28 +31,30 @@ export interface ExchangeChannelDeps {
   readonly intake: Intake;
   readonly clock: Clock;
   readonly log: Logger;
-  /** How long final documents stay in the exchange database, in milliseconds. */
+  /** Milliseconds for which final documents stay in the exchange database. */
   readonly keepMs: number;
-  /** Whether a callback command is configured; else due callbacks are dropped. */
+  /** Whether a callback command is configured; without one, due callbacks are dropped. */
   readonly hasCallback: boolean;
-  /** Called after customers were imported: decisions that rest on them are old. */
+  /** Called after customers were imported, because decisions that rest on them may change. */
   readonly onCustomers?: (() => void) | undefined;
 }
 
-/** Interval between two reads of the counter; a document waits at most this long. */
+/** Milliseconds between two reads of the commit counter; a document waits at most this long. */
 const POLL_MS = 400;
-/** Pause after a held lock: short, because a busy writer lets go for moments only. */
+/**
+ * Milliseconds until the next try after the lock was held: a busy writer releases it only briefly.
+ */
 const RETRY_MS = 7;
 const HELD_MS = 10_000;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
-/** Documents that are imported before their receipts could be written. */
+/** Maximum of imported documents whose receipts are not written yet. */
 const ANSWERS_MAX = 5_000;
 const CUSTOMERS_PER_ROUND = 200;
 const RECEIPTS_PER_ROUND = 200;
 /**
- * Open documents per commit at a start: each commit waits for the disk, and nothing else runs
- * meanwhile.
+ * Number of open documents per commit at a start: each commit waits for the disk, and nothing else
+ * runs meanwhile.
  */
 const DUE_PER_COMMIT = 500;
 const FORGET_EVERY_MS = 3_600_000;
@@ -88,16 +90,19 @@ function receiptRow(
   };
 }
 
-/** State of the worker between rounds; answers wait here while somebody holds the lock. */
+/** State of the worker between rounds; receipts wait here while another program holds the lock. */
 interface Progress {
-  /** Documents may wait that were not imported yet. */
+  /** Whether documents may wait that were not imported yet. */
   unread: boolean;
   /**
-   * Everything that waited at the start is answered. Before that, documents that an earlier run
-   * imported and did not answer look like those of other channels, and would get a second receipt.
+   * Whether everything that waited at the start has its receipt. Before that, documents that an
+   * earlier run imported without a receipt look like those of other channels, and would get a
+   * second one.
    */
   isCaughtUp: boolean;
-  /** Last receipt whose document was imported; starts again with the file. */
+  /**
+   * Number of the last document in the exchange database that was imported; a new file begins at 0.
+   */
   takenTo: number;
   answers: ReceiptRow[];
   receipts: DueReceipts | undefined;
@@ -118,7 +123,7 @@ async function answerOf(
   return [receiptRow(receipt, row.intakeId, row.handedInAt, isoTime(receivedAt))];
 }
 
-/** Imports waiting documents and answers each; returns whether there may be more. */
+/** Imports waiting documents with a receipt for each; returns whether there may be more. */
 async function importDocuments(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
@@ -160,7 +165,7 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueRe
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
     .select(['intake.outbox_id', 'receipt_due'])
     .where('receipt_due', '>', 0)
-    // A push under way has another state in a moment.
+    // Documents whose push is under way are left out: their state changes in a moment.
     .where('state', 'not in', ['sending', 'sent'])
     .orderBy('intake.outbox_id')
     .limit(RECEIPTS_PER_ROUND)
@@ -174,13 +179,13 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueRe
   return { due, receipts };
 }
 
-/** Writes due receipts; returns how many. */
+/** Writes due receipts into the exchange database; returns how many. */
 async function publishReceipts(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
   progress: Progress,
 ): Promise<number> {
-  // Read once, however many tries the write takes.
+  // Due receipts are read once, however many tries the write takes.
   progress.receipts ??= await dueReceipts(deps);
   const { due, receipts } = progress.receipts;
   if (receipts.length > 0) exchange.writeReceipts(receipts);
@@ -200,7 +205,7 @@ async function publishReceipts(
   return due.length;
 }
 
-/** Writes what became of deliveries; returns how many. */
+/** Writes outcomes of deliveries into the exchange database; returns how many. */
 async function publishOutcomes(
   { store, hasCallback }: ExchangeChannelDeps,
   exchange: Exchange,
@@ -216,10 +221,10 @@ async function publishOutcomes(
   return outcomes.length;
 }
 
-/** Set before a new file is created, until all documents are due in it. */
+/** State key that is set before a new file is created, until all documents are due in it. */
 const NEW_FILE_KEY = 'exchange_new_file';
 
-/** Makes receipts due that a new or an older exchange database does not have. */
+/** Makes all receipts due that a new or an older exchange database lacks. */
 async function catchUp(
   { store, clock, log }: ExchangeChannelDeps,
   exchange: Exchange,
@@ -229,7 +234,8 @@ async function catchUp(
     .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
     .executeTakeFirst();
   const restored = await readRestored(store.db);
-  // Other channels may have taken documents since the restore; receipts come from here alone.
+  // Other channels may have taken documents since the restore; only this channel writes receipts
+  // here.
   const cutOff = exchange.cutOff(restored?.maxDocumentId ?? newest?.outbox_id ?? 0);
   if (restored && restored.maxDocumentId !== null) {
     await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
@@ -252,7 +258,10 @@ async function catchUp(
   }
 }
 
-/** Deletes some old keys, because months of them may be due at once; returns how many. */
+/**
+ * Deletes some old idempotency keys, few because months of them may be due at once; returns how
+ * many.
+ */
 async function forgetKeys({ db }: Store, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from intake_key where (client, key) in (
     select client, key from intake_key where at < ${before}
@@ -260,7 +269,7 @@ async function forgetKeys({ db }: Store, before: number): Promise<number> {
   return Number(numAffectedRows ?? 0);
 }
 
-/** Runs one round; returns whether there may be more to do at once. */
+/** Runs one round of imports and receipts; returns whether more may be waiting. */
 async function round(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
@@ -303,7 +312,8 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
   const { store, path, clock, log } = deps;
 
   const open = async (): Promise<Opened> => {
-    // Noted before the file exists: after a failed try, the next one would take it for an old file.
+    // The note is written before the file exists: otherwise, after a failed try, the next one would
+    // take the new file for an old one.
     if (isWithoutContent(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
     const exchange = openExchange(path, clock);
     try {

@@ -44,13 +44,13 @@ export interface FolderChannelDeps extends FolderScan {
   readonly store: Store;
   readonly intake: Intake;
   readonly log: Logger;
-  /** How long files stay in `done` and `refused`, in milliseconds. */
+  /** Milliseconds for which files stay in `done` and `refused`. */
   readonly keepMs: number;
 }
 
 const SCAN_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
-/** Least time between two receipts of a file whose documents move. */
+/** Minimum milliseconds between two receipts of a file whose documents change their state. */
 const RECEIPT_EVERY_MS = 5_000;
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_PER_ROUND = 200;
@@ -58,7 +58,7 @@ const FOLDERS = ['done', 'refused'] as const;
 
 interface Progress {
   readonly sizeChecks: SizeChecks;
-  /** Monotonic time of the last receipt, by file id. */
+  /** Time of each file's last receipt by the monotonic clock, by file id. */
   readonly written: Map<number, number>;
   readonly skipped: SkippedFiles;
   forgetAt: number;
@@ -70,7 +70,7 @@ function takenFile(row: Selectable<Tables['intake_file']>): TakenFile & { readon
   return { fileId, name, sha256, folder, takenAt, storedAs, due };
 }
 
-/** Makes the subfolders, writable for the folder's group. */
+/** Makes the subfolders, writable for the drop folder's group. */
 function makeFolders(root: string): void {
   withMode(0o770, (mode) => {
     for (const name of FOLDERS) makeFolder(join(root, name), mode);
@@ -129,7 +129,7 @@ async function noteFile(
   });
 }
 
-/** Moves an older file of this name in `done` or `refused` aside. */
+/** Moves an older file with this name in `done` or `refused` aside. */
 async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha256: string) {
   const rows = await store.db
     .selectFrom('intake_file')
@@ -145,7 +145,7 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
     const aside = withDigest(name, older.sha256);
     const home = ownFolder(folder, older.folder);
     const [from, to] = [join(home, name), join(home, aside)];
-    // The receipt moves first, so that a reader of the file finds its receipt.
+    // The receipt is moved before its file, so that a reader of the file finds it.
     await orMissing(rename(`${from}.receipt.json`, `${to}.receipt.json`));
     await orMissing(rename(from, to));
     await store.db
@@ -156,7 +156,9 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
   }
 }
 
-/** Writes the receipt; a document that moves meanwhile keeps it due. */
+/**
+ * Writes the receipt of a file; if one of its documents changes meanwhile, the receipt stays due.
+ */
 async function refreshReceipt(
   { store, folder }: FolderChannelDeps,
   file: ReturnType<typeof takenFile>,
@@ -171,8 +173,8 @@ async function refreshReceipt(
 }
 
 /**
- * Ending of a file's name on its way to `done` or `refused`: after a stop, such a file may be
- * another one that came between read and move, and nobody has read it.
+ * Ending of a file's name while it is moved to `done` or `refused`. After a stop, such a file may
+ * be another one, which came between read and move and was read by nobody.
  */
 const UNDER_WAY = '.under-way';
 
@@ -181,8 +183,8 @@ function asideOf(name: string): string {
 }
 
 /**
- * Moves a file back under its name. If that is taken by a newer file, it goes to its final folder,
- * or is submitted beside the newer one.
+ * Moves a file back under its name. If a newer file has the name, an already submitted file is
+ * moved to its final folder, and an unread one is submitted beside the newer one.
  */
 async function putBack(deps: FolderChannelDeps, name: string): Promise<void> {
   const { folder, store } = deps;
@@ -199,13 +201,16 @@ async function putBack(deps: FolderChannelDeps, name: string): Promise<void> {
     .where('name', '=', name)
     .where('sha256', '=', content.sha256)
     .executeTakeFirst();
-  // Unread: the writer of the newer file may have seen none of this name.
+  // The file was not read: its content must be submitted, because the newer file may be another
+  // one.
   if (!taken) return rename(aside, join(folder, withDigest(name, content.sha256)));
   const file = takenFile(taken);
   await rename(aside, join(ownFolder(folder, file.folder), file.storedAs));
 }
 
-/** Moves back all files that a stop left on their way; submitting them again changes nothing. */
+/**
+ * Moves back all files that a stop left between two names; submitting them again changes nothing.
+ */
 async function putAllBack(deps: FolderChannelDeps): Promise<void> {
   const found = await readdir(deps.folder, { withFileTypes: true });
   for (const one of found) {
@@ -216,7 +221,8 @@ async function putAllBack(deps: FolderChannelDeps): Promise<void> {
 }
 
 /**
- * Moves a taken file to its folder; a file that took its place meanwhile stays for the next round.
+ * Moves a submitted file to its folder; another file that took its name meanwhile stays for the
+ * next round.
  */
 async function moveAway(
   deps: FolderChannelDeps,
@@ -265,13 +271,15 @@ async function hasOpenDocuments({ store }: FolderChannelDeps, fileId: number): P
   return open !== undefined;
 }
 
-/** Skips a file with a folder in its way; any other error ends the worker. */
+/** Skips a file if a folder has its final name; any other error ends the worker. */
 function skip({ skipped }: Progress, name: string, error: unknown): void {
   if (!isFolderInTheWay(error)) throw error;
   skipped.add(name, 'a folder lies where the file or its receipt belongs', { err: error });
 }
 
-/** Rewrites receipts whose documents have moved; an end is shown at once. */
+/**
+ * Rewrites receipts of files whose documents have changed; the end of a document is shown at once.
+ */
 async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Promise<void> {
   const { store, clock } = deps;
   const { written, skipped } = progress;
@@ -324,8 +332,8 @@ async function forgetOld(deps: FolderChannelDeps): Promise<number> {
 }
 
 /**
- * Deletes taken files that held these documents, whatever else they held: their documents are in
- * the outbox. Receipts are written again. Returns how many files.
+ * Deletes submitted files that contained these documents, whatever else they contained: all their
+ * documents are in the outbox. Receipts are written again. Returns how many files were deleted.
  */
 export async function forgetFiles(
   store: Store,
@@ -363,7 +371,7 @@ export async function forgetFiles(
   return rows.length;
 }
 
-/** Takes every ready file; one that cannot be taken does not keep the others. */
+/** Submits every ready file; one that cannot be taken does not keep the others waiting. */
 async function takeFiles(
   deps: FolderChannelDeps,
   progress: Progress,
@@ -416,8 +424,9 @@ export function createFolderChannel(deps: FolderChannelDeps) {
   };
 }
 
-// Receipts: one JSON file beside each taken file. It is written when the file is taken and again
-// when its documents move, always as a whole and by renaming, so that nobody reads half of one.
+// Receipts: one JSON file beside each submitted file. It is written when the file is submitted and
+// again when its documents change, always as a whole and by renaming, so that nobody reads half of
+// one.
 
 interface TakenFile {
   readonly fileId: number;
@@ -429,7 +438,7 @@ interface TakenFile {
 }
 
 const SLICE = 50;
-/** Mode of receipts: the ERP's group may read them. */
+/** File mode of receipts: the ERP's group may read them. */
 const FILE_MODE = 0o640;
 
 async function documentsOf(db: Db, fileId: number): Promise<Record<string, unknown>[]> {
@@ -449,15 +458,15 @@ async function documentsOf(db: Db, fileId: number): Promise<Record<string, unkno
   return documents;
 }
 
-/** Returns a name beside another file of this name: `orders.0123456789ab.json`. */
+/** Returns a name that is free beside a file with this name: `orders.0123456789ab.json`. */
 function withDigest(name: string, sha256: string): string {
   const { name: stem, ext } = parse(name);
   return `${stem}.${sha256.slice(0, 12)}${ext}`;
 }
 
 /**
- * Returns `done` or `refused`; refuses a link, which anybody who may write the folder can put
- * there.
+ * Returns the path of `done` or `refused`; refuses a link in its place, which anybody who may write
+ * the folder can make.
  */
 function ownFolder(root: string, name: TakenFile['folder']): string {
   const path = join(root, name);
@@ -468,12 +477,12 @@ function ownFolder(root: string, name: TakenFile['folder']): string {
 
 const FOLDER_CODES = ['EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST', 'ERR_FS_EISDIR'];
 
-/** Whether somebody has made a folder where our file belongs. */
+/** Whether the error says that somebody has made a folder in the place of a file of ours. */
 function isFolderInTheWay(error: unknown): boolean {
   return isJsonObject(error) && FOLDER_CODES.includes(String(error.code));
 }
 
-/** Deletes a file and its receipt, but no folder of that name. */
+/** Deletes a submitted file and its receipt, but no folder with that name. */
 async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
   const path = join(ownFolder(root, folder), storedAs);
   for (const one of [path, `${path}.receipt.json`]) {
@@ -483,7 +492,7 @@ async function removeStored(root: string, { folder, storedAs }: TakenFile): Prom
   }
 }
 
-/** Writes a new file: a link of that name is removed, and not followed. */
+/** Writes a new file; a link with that name is removed, and not followed. */
 async function writeNew(path: string, text: string): Promise<void> {
   await rm(path, { force: true });
   const file = await open(path, 'wx');

@@ -16,37 +16,40 @@ import { type Envelope, readDocuments, readEnvelope } from './envelope.ts';
 export interface FolderScan {
   readonly folder: string;
   readonly clock: Clock;
-  /** Time for which a file must be unchanged before it is read, in milliseconds. */
+  /** Milliseconds for which a file must be unchanged before it is read. */
   readonly settleMs: number;
   readonly fileBytesMax: number;
 }
 
 /**
- * Stable-size check: the last mark of each file, and the monotonic time since when it is the same.
+ * Checks that files do not grow: each file's last mark, and the monotonic time since when it is the
+ * same.
  */
 export type SizeChecks = Map<string, { readonly mark: string; readonly since: number }>;
 
 export interface FileContent {
-  /** Mark of the file that was read; another file may have its name by now. */
+  /** Mark of the file that was read, because another file may have its name by now. */
   readonly mark: string;
   readonly sha256: string;
   readonly entries: readonly FileEntry[];
 }
 
 const FILES_PER_ROUND = 100;
-/** Longest name of a file system, less the endings of receipts and older files. */
+/** Maximum length of a file name, which leaves room for the endings of receipts and older files. */
 const NAME_BYTES_MAX = 255 - '.'.length - '.0123456789ab'.length - '.receipt.json.tmp'.length;
 
-/** Names may be in capitals, and have trailing spaces. */
+/** Pattern of names of document files; the ending may be in capitals and have trailing spaces. */
 const DOCUMENT_NAME = /\.json\s*$/i;
 const RECEIPT_NAME = /\.receipt\.json\s*$/i;
 
-/** Whether a file of this name is taken; a leading dot means that it is still being written. */
+/**
+ * Whether a file with this name is submitted; a leading dot means that it is still being written.
+ */
 export function isToBeTaken(name: string): boolean {
   return DOCUMENT_NAME.test(name) && !name.startsWith('.');
 }
 
-/** Returns why an entry is never taken; undefined: it may be. */
+/** Returns why a directory entry is never submitted; undefined: it may be. */
 function obstacleIn(found: Dirent): string | undefined {
   const { name } = found;
   if (found.isDirectory()) return 'it is a folder';
@@ -77,28 +80,35 @@ export async function isMissing(path: string): Promise<boolean> {
   return (await orMissing(stat(path))) === undefined;
 }
 
-/** Whether the file of this name is still the one that was read. */
+/** Whether the file with this name is still the one that was read. */
 export async function isAsRead(path: string, { mark }: FileContent): Promise<boolean> {
   const info = await orMissing(stat(path));
   return info !== undefined && markOf(info) === mark;
 }
 
-/** A file that may be read; or, with an obstacle, one that is never taken. */
+/** A file that may be read; with an `obstacle`, one that is never submitted. */
 interface Ready {
   readonly name: string;
   readonly obstacle?: string;
 }
 
-/** Age at which a file with another ending is reported; a younger one may still be written. */
+/**
+ * Age in milliseconds at which a file with another ending is reported; before, it may still be
+ * written.
+ */
 const STRANGER_MS = 10_000;
-/** The same of one that by its name is still being written. */
+/**
+ * Age in milliseconds at which a file is reported whose leading dot says that it is being written.
+ */
 const ABANDONED_MS = 3_600_000;
 const STRANGERS_PER_ROUND = 20;
 
-/** Hidden files of documents, not those of file managers. */
+/** Pattern of hidden names that may be documents, and are no files of file managers. */
 const UNFINISHED = /\.(?:nd)?json|\.(?:tmp|part)$/i;
 
-/** Returns why a file of this name and age is left alone; undefined: it is not, or not yet. */
+/**
+ * Returns why a file with this name and age is not submitted; undefined: it is, or may still be.
+ */
 export function leftAlone(name: string, ageMs: number): string | undefined {
   if (!name.startsWith('.')) {
     const isStrange = !DOCUMENT_NAME.test(name) && ageMs >= STRANGER_MS;
@@ -109,7 +119,7 @@ export function leftAlone(name: string, ageMs: number): string | undefined {
 }
 
 /**
- * Lists files that will never be taken because of their names, once nobody writes them any more.
+ * Lists files that are never submitted because of their names, once nobody writes them any more.
  */
 async function strangers(
   { clock, folder }: FolderScan,
@@ -128,7 +138,7 @@ async function strangers(
   return ready;
 }
 
-/** Lists files that nobody writes any more, in order, without skipped ones. */
+/** Lists files that nobody writes any more, in order of their names, without skipped ones. */
 export async function readyFiles(
   scan: FolderScan,
   sizeChecks: SizeChecks,
@@ -155,19 +165,22 @@ export async function readyFiles(
     const seen = sizeChecks.get(name);
     const since = seen?.mark === mark ? seen.since : clock.monotonic();
     sizeChecks.set(name, { mark, since });
-    // A renamed file is older than our first check of it; a clock that is ahead says nothing.
+    // A renamed file was last changed before our first check of it; a clock that is ahead says
+    // nothing.
     const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
     if (restedMs >= settleMs) ready.push({ name });
   }
   return [...ready, ...(await strangers(scan, found, isSkipped))];
 }
 
-/** Reads a file, without its bytes if they are too many; undefined: it is no file any more. */
+/**
+ * Reads a file, without its bytes if they are too many; undefined: the entry is no file any more.
+ */
 async function readBytes(path: string, bytesMax: number) {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     const info = await file.stat();
-    // A pipe has neither size nor end.
+    // A pipe has neither a size nor an end.
     if (!info.isFile()) return undefined;
     const bytes = info.size > bytesMax ? undefined : await file.readFile();
     return { mark: markOf(info), size: info.size, bytes };
@@ -195,13 +208,15 @@ export async function readContent(
   return { mark, sha256: sha256(bytes), entries: readEntries(bytes.toString('utf8')) };
 }
 
-// Content: the documents of a file, with their kind beside them.
+// Content: the documents of a file, each with its kind beside it.
 
 export interface FileEntry {
   readonly line: number;
   readonly kind: string | null;
   readonly reference: string | undefined;
-  /** Undefined when the entry is no document, for these problems. */
+  /**
+   * Document with its kind; undefined when the entry is no document, for the reasons in `problems`.
+   */
   readonly envelope: Envelope | undefined;
   readonly problems: readonly Problem[];
 }

@@ -1,9 +1,9 @@
 /**
- * Intake: the one path behind all channels. A document enters the outbox together with a row of
- * `intake` that says where it came from. Submitting the same one again, by whatever channel,
- * returns the first receipt; another one under the same reference is refused with both shown,
- * unless it corrects a refused or canceled document that was never sent. Every call may be repeated
- * after a stop at any point.
+ * Intake: the one path behind all intake channels. A document enters the outbox together with a row
+ * of `intake` that says where it came from. Submitting the same document again, by whatever
+ * channel, returns the first receipt; another document under the same reference is refused with
+ * both shown, unless it corrects a refused or canceled document that was never sent. Every call may
+ * be repeated after a stop at any point.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
@@ -24,14 +24,16 @@ type Channel = 'sql' | 'folder' | 'http' | 'cli';
 
 export interface Submission extends Envelope {
   readonly channel: Channel;
-  /** Row, file and line, client or person. */
+  /** Origin of the submission in its channel: a row, a file and line, a client or a person. */
   readonly source: string;
   readonly receivedAt: number;
-  /** Idempotency-Key of an HTTP client. */
+  /** Idempotency-Key of an HTTP client; other channels have none. */
   readonly idempotencyKey?: { readonly client: string; readonly key: string } | undefined;
 }
 
-/** Refused at submission: nothing is kept, and the reference stays free. */
+/**
+ * A document that was refused at submission: nothing of it is kept, and its reference stays free.
+ */
 export interface Refusal {
   readonly ok: false;
   readonly code: 'invalid' | 'conflict' | 'key_reused';
@@ -48,7 +50,7 @@ export type SubmitResult =
 export interface Intake {
   /**
    * Submits documents in order; the answers have the same order. Throws a RetryLaterError, and
-   * takes nothing more, while the disk is too full.
+   * takes no further document, while the disk is too full.
    */
   submit(submissions: readonly Submission[]): Promise<readonly SubmitResult[]>;
 }
@@ -57,11 +59,13 @@ export interface IntakeDeps {
   readonly store: Store;
   readonly onTaken: () => void;
   readonly hasRoom: () => boolean;
-  /** Returns why a kind of document is not taken at all; undefined: it is. */
+  /** Returns why documents of this kind are not accepted at all; undefined: they are. */
   readonly whyOff: (kind: string, document: JsonObject) => Problem | undefined;
 }
 
-/** Documents in one transaction: each costs a fraction of a millisecond of the event loop. */
+/**
+ * Number of documents per transaction: each costs a fraction of a millisecond of the event loop.
+ */
 const SLICE = 50;
 
 type Sound = Extract<Checked, { ok: true }>;
@@ -96,7 +100,10 @@ function turnedOff(reference: string, problem: Problem): Refusal {
   return { ok: false, code: 'invalid', reference, problems, nextStep };
 }
 
-/** Returns the other document of an Idempotency-Key; undefined: the key is free or of this one. */
+/**
+ * Returns another document that has this Idempotency-Key; undefined: the key is free, or belongs to
+ * the submitted document.
+ */
 async function keyHolder(tx: Tx, one: Submission, sound: Sound): Promise<number | undefined> {
   if (one.idempotencyKey === undefined) return undefined;
   const row = await tx
@@ -111,7 +118,10 @@ async function keyHolder(tx: Tx, one: Submission, sound: Sound): Promise<number 
   return same ? undefined : row.outbox_id;
 }
 
-/** Records where a document came from; a reopened one came with this submission. */
+/**
+ * Records where a document came from; a document that is queued once more came with this
+ * submission.
+ */
 async function remember(
   tx: Tx,
   outboxId: number,

@@ -1,7 +1,7 @@
 /**
- * Outcomes of packed deliveries, for the ERP: decisions and holds, each with a number of its
- * own. Triggers note them in `outcome`; they reach the ERP as rows of exchange.db, by the callback
- * command and by HTTP.
+ * Outcomes of packed deliveries for the ERP: decisions and holds, each with a number of its own.
+ * Triggers of the database note them in `outcome`; they reach the ERP as rows of exchange.db, by
+ * the callback command and by HTTP.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -11,7 +11,7 @@ import type { Db, Store, Tx } from '../../store/store.ts';
 import { isoTime } from './receipt.ts';
 
 export interface Outcome extends Omit<OutcomeRow, 'rules' | 'state'> {
-  /** Tells it from a receipt, which has the kind of its document. */
+  /** Tells an outcome from a receipt, which has the kind of its document here. */
   readonly kind: 'decision';
   readonly state: 'confirmed' | 'refused';
   readonly rules: readonly string[];
@@ -19,7 +19,7 @@ export interface Outcome extends Omit<OutcomeRow, 'rules' | 'state'> {
 
 const rulesSchema = z.array(z.string()).catch([]);
 
-/** Reference as the ERP gave it: the service may show it otherwise. */
+/** SQL: reference of the order as the ERP gave it, because the service may show it otherwise. */
 const OWN_REFERENCE = sql<string | null>`(select own.reference from outbox own
   where own.order_id = d.order_id and own.kind = 'order' and own.state = 'confirmed'
   order by own.outbox_id limit 1)`;
@@ -60,13 +60,13 @@ function outcomeOf(row: Row): Outcome {
   };
 }
 
-/** Undefined: there is none of this number, or none any more. */
+/** Reads an outcome by its number; undefined: there is none, or it was deleted. */
 export async function readOutcome(db: Db, outcomeId: number): Promise<Outcome | undefined> {
   const row = await select(db).where('t.outcome_id', '=', outcomeId).executeTakeFirst();
   return row && outcomeOf(row);
 }
 
-/** Outcomes with a number above `after`, the oldest first. */
+/** Reads outcomes with numbers above `after`, the oldest first. */
 export async function outcomesAfter(db: Db, after: number, limit: number): Promise<Outcome[]> {
   const rows = await select(db)
     .where('t.outcome_id', '>', after)
@@ -78,7 +78,9 @@ export async function outcomesAfter(db: Db, after: number, limit: number): Promi
 
 const ROWS_PER_ROUND = 200;
 
-/** Reads what exchange.db does not have yet, as it is written there. */
+/**
+ * Reads outcomes that exchange.db does not have yet, in the form in which they are written there.
+ */
 export async function dueOutcomes({ db }: Store): Promise<readonly OutcomeRow[]> {
   const rows = await select(db)
     .where('t.row_due', '=', 1)
@@ -106,12 +108,14 @@ export async function outcomesWritten(
   });
 }
 
-/** A new exchange.db gets all that are kept. */
+/** Makes all stored outcomes due again, for a new exchange.db. */
 export async function outcomesAgain(tx: Tx): Promise<void> {
   await tx.updateTable('outcome').set({ row_due: 1 }).execute();
 }
 
-/** Deletes some that ended before; the journal keeps their decisions. Returns how many. */
+/**
+ * Deletes some outcomes from before `before`; the journal keeps their decisions. Returns how many.
+ */
 export async function forgetOutcomes(
   { db }: Store,
   before: number,

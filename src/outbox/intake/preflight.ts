@@ -1,6 +1,6 @@
 /**
- * Dry run of a submission: makes every check, at intake and before sending, and keeps nothing.
- * Reads the mirror, and the service where the sending would.
+ * Dry run of a submission: makes every check of intake and sending, and keeps nothing. Reads the
+ * mirror, and asks the service where sending would.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, isStoreUnusable, SelvedgeError } from '../../lib/errors.ts';
@@ -16,8 +16,9 @@ import { readReceipt } from './receipt.ts';
 interface Checkup {
   readonly reference: string | null;
   /**
-   * `fit`: it would be sent. `repeated`: it was submitted before; if that ended badly, `refused`,
-   * as a submission would show. `unclear`: cannot be told now.
+   * Result of the dry run. `fit`: the document would be sent. `repeated`: it was submitted before.
+   * `refused`: a submission would be refused, or the repeated document has ended badly. `unclear`:
+   * the service cannot tell now.
    */
   readonly verdict: 'fit' | 'repeated' | 'refused' | 'unclear';
   readonly documentId: number | null;
@@ -61,7 +62,7 @@ function itemOf(kind: string, reference: string, body: JsonObject, now: number):
   };
 }
 
-/** Returns why a refund would wait for its order; undefined: it would not. */
+/** Returns why a refund would wait for its order to be sent first; undefined: it would not. */
 async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   const { orderReference } = document;
   if (kind !== 'pending_refund' || typeof orderReference !== 'string') return undefined;
@@ -70,7 +71,7 @@ async function orderAhead({ db }: Store, kind: string, document: JsonObject) {
   return `its order, document ${order.outboxId}, is on its way (${order.state}) and goes first`;
 }
 
-/** Answers for a repeated document, whose earlier end counts. */
+/** Answers for a document that was submitted before: its earlier end counts. */
 async function repeated({ db }: Store, reference: string, documentId: number): Promise<Checkup> {
   const receipt = await readReceipt(db, documentId);
   if (!receipt || !BAD_ENDS.has(receipt.state)) {
@@ -113,7 +114,7 @@ export function createPreflight(
       const item = itemOf(kind, reference, document, clock.now());
       return checkupOf(reference, await sender.clear(item, signal));
     } catch (error) {
-      // An error of the service about one document says nothing about the others.
+      // An error of the service about one document does not keep the others from being checked.
       const isOurs = error instanceof BugError || isStoreUnusable(error);
       if (isOurs || !(error instanceof SelvedgeError)) throw error;
       const problems = [{ path: '', message: error.message }];

@@ -1,6 +1,6 @@
 /**
- * Receipts for the ERP, the same by every channel: state, objects made at the service, problems,
- * and the next step in a sentence.
+ * Receipts for the ERP, the same by every intake channel: state, objects made at the service,
+ * problems, and the next step in a sentence.
  */
 import type { Db, Tx } from '../../store/store.ts';
 import { type DocumentState, documentState } from '../document-state.ts';
@@ -10,7 +10,9 @@ import type { Conflict } from './envelope.ts';
 import type { Refusal } from './intake.ts';
 
 export interface Receipt {
-  /** Null for a document that was refused at submission: nothing of it is kept. */
+  /**
+   * Number of the document; null for one that was refused at submission, of which nothing is kept.
+   */
   readonly documentId: number | null;
   readonly kind: string | null;
   readonly reference: string | null;
@@ -23,7 +25,7 @@ export interface Receipt {
   readonly refundId: number | null;
   readonly styleId: string | null;
   readonly problems: readonly (Problem & Partial<FlightProblem>)[];
-  /** Set when the reference belongs to another document. */
+  /** Both documents, when the reference belongs to another one. */
   readonly conflict?: Conflict;
   readonly nextStep: string;
   readonly receivedAt: string;
@@ -36,7 +38,7 @@ export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
-/** Adds the last error to a bad end that no problem explains. */
+/** Problems of a document; a refusal or failure without any gets its last error as the problem. */
 function problemsOf({ state, problems, lastError }: DocumentState): Receipt['problems'] {
   const explained = problems.some(({ severity }) => severity === 'error');
   if (explained || lastError === null || state === 'confirmed') return problems;
@@ -64,7 +66,7 @@ function receiptOf(document: DocumentState, receivedAt: number): Receipt {
   };
 }
 
-/** Reads a receipt; undefined when no channel brought a document of this number. */
+/** Reads the receipt of a document by its number; undefined when no intake channel brought it. */
 export async function readReceipt(db: Db | Tx, documentId: number): Promise<Receipt | undefined> {
   const row = await db
     .selectFrom('intake')

@@ -1,8 +1,8 @@
 /**
- * `delivery_status`: pushes a decision. The status is read first, and the push is sent only from
- * the status that the decision was made on. Repeating a push within one decision is safe, because
- * setting the current status is a no-op at the service; between decisions it is not, because a
- * person may have changed the status.
+ * The kind `delivery_status` pushes a decision. The status is read first, and the push is sent only
+ * from the status that the decision was made on. Repeating a push within one decision is safe,
+ * because setting the current status does nothing at the service; a push of an earlier decision is
+ * not, because a person may have changed the status since.
  */
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
@@ -28,25 +28,27 @@ interface DeliveryState {
 
 interface ReadState extends DeliveryState {
   readonly status: string;
-  /** Hash of the mirrored row after the read; only unsent pushes are compared with it. */
+  /**
+   * Content hash of the mirrored delivery after the read; only unsent pushes are compared with it.
+   */
   readonly contentHash: string | undefined;
 }
 
-/** Set when the answer shows this very delivery in the status that was set. */
+/** Answer to a push; `shown` is set when it shows this very delivery in the status that was set. */
 interface Answered extends DeliveryState {
   readonly shown?: AnsweredRow | undefined;
 }
 
 interface AnsweredRow {
-  /** Read number taken before the request, so that a later read is never overwritten. */
+  /** Read number taken before the request, so that the answer never overwrites a later read. */
   readonly readSeq: number;
   readonly write: (tx: Tx) => Promise<void>;
 }
 
 export interface DeliveryStatusApi {
   /**
-   * Reads the order and its deliveries into the mirror; undefined when the service does not know
-   * the order. Throws RetryLaterError when it cannot tell.
+   * Reads the order and its deliveries into the mirror; undefined when the service does not have
+   * the order. Throws a RetryLaterError when the service cannot tell now.
    */
   readDelivery(
     orderId: number,
@@ -66,11 +68,11 @@ const targetSchema = z.object({
   orderId: z.number(),
   orderDeliveryId: z.number(),
   status: z.enum(['pending', 'accepted', 'rejected']),
-  /** Content that the decision was made on, where it is valid for exactly that. */
+  /** Content hash that the decision was made on, if it is valid only for exactly that content. */
   contentHash: z.string().optional(),
   linesHash: z.string().optional(),
   sendBefore: z.number().optional(),
-  /** Set when decisions were paused while the push was under way: it must not be sent again. */
+  /** Reason of a cancellation while the push was being sent: it must not be sent again. */
   cancelRequested: z.string().optional(),
 });
 
@@ -78,10 +80,10 @@ type Target = z.output<typeof targetSchema>;
 
 const TOO_LATE = 'it was decided too long ago';
 
-/** Age up to which a read of the order replaces the lookup before sending. */
+/** Milliseconds for which a read of the order replaces the lookup before sending. */
 const RECENT_MS = 2_000;
 
-/** Time after an answer for which the service counts as reachable. */
+/** Milliseconds after an answer for which the service counts as reachable. */
 const THERE_MS = 30_000;
 
 const CLEARED_BY_RECENT_READ: Clearance = {
@@ -94,8 +96,8 @@ const CLEARED_BY_RECENT_READ: Clearance = {
 const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
 
 /**
- * Returns why a waiting or retried push must not leave: the lines have changed since it was
- * decided, or a later decision says otherwise.
+ * Returns why an unsent or retried push must not be sent: the lines have changed since the
+ * decision, or a later decision says otherwise.
  */
 async function outdated(
   db: Db,
@@ -119,7 +121,7 @@ interface DeliveryStatusDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly recentReads: Pick<RecentReads, 'ageOf'>;
-  /** Nothing is sent in a dry run, so nothing is too late. */
+  /** Whether nothing is sent at all, so that no push is too late. */
   readonly dryRun: boolean;
 }
 
@@ -129,7 +131,10 @@ function hasChanged({ contentHash }: Target, found: Pick<ReadState, 'contentHash
   return contentHash !== undefined && contentHash !== found.contentHash;
 }
 
-/** Returns the mirrored row if a read that began after the push shows its effect; else reads it. */
+/**
+ * Returns the mirrored row if a read that began after the push shows its effect; else reads the
+ * order from the service.
+ */
 async function readBack(
   db: Db,
   api: DeliveryStatusApi,
@@ -151,7 +156,7 @@ function isFirstTry({ attempts, expectedFrom }: OutboxItem, { status }: Target):
   return attempts === 0 && status === 'accepted' && expectedFrom === 'pending';
 }
 
-/** Whether the read that the rules have just decided on replaces the lookup. */
+/** Whether the read on which the rules have just decided replaces the lookup before sending. */
 async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Target) {
   const { orderId, orderDeliveryId } = target;
   if (recentReads.ageOf(orderId) > RECENT_MS) return false;
@@ -173,7 +178,7 @@ export function createDeliveryStatusKind(
   deps: DeliveryStatusDeps,
 ): OutboxKind {
   const { store, clock, dryRun, recentReads } = deps;
-  /** Read number before sending, by outbox id, of pushes whose answer is in the mirror. */
+  /** Read numbers from before sending, by outbox id, of pushes whose answer is in the mirror. */
   const mirrored = new Map<number, number>();
   let answeredAt = Number.NEGATIVE_INFINITY;
   const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) =>
@@ -214,7 +219,7 @@ export function createDeliveryStatusKind(
         return { send: false, lookup: { outcome: 'superseded', reason, detail: {} } };
       };
       const target = targetSchema.parse(item.body);
-      // Late accepts end without a lookup; else a long queue of them would be late again before its
+      // Late accepts end without a lookup: else a long queue of them would be late again before its
       // end. While the service is unreachable they wait, because each would be decided again and
       // again.
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
@@ -233,7 +238,8 @@ export function createDeliveryStatusKind(
       const { orderId, orderDeliveryId, status } = target;
       const beforeSend = (): void => {
         call.beforeSend();
-        // The push may have waited for a slot or a log-in, or the machine has slept.
+        // The push may have waited for a slot or a log-in, or the machine has slept, so it may be
+        // too late.
         const reason = over(target);
         if (reason !== undefined) throw new RetryLaterError('outbox.too_late', reason);
         if (call.isByRecentRead && recentReads.ageOf(orderId) > RECENT_MS) {

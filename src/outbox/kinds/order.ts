@@ -1,10 +1,11 @@
 /**
- * `order`: creates an order. The service may take a second one with the same reference, so nothing
- * is resent without proof: before the first attempt the mirror is searched and the highest order id
- * is stored; while the outcome is unknown, the order list is walked down to that id.
+ * The kind `order` creates an order. The service may take a second one with the same reference, so
+ * nothing is sent again without proof: before the first attempt the mirror is searched and the
+ * highest order id is stored; while the outcome is unknown, the order list is walked down to that
+ * id.
  *
- * A created order is read back with its deliveries, which brings it into the mirror, and compared;
- * the stock of its articles is refreshed.
+ * A created order is read back with its deliveries, which brings it into the mirror, and compared
+ * with the document; the stock of its articles is refreshed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -61,13 +62,14 @@ export interface OrderKindDeps {
   readonly check: OrderCheck;
   readonly newest: NewestOrders;
   readonly processStartedAt: () => number;
-  /** Called with ordered barcodes, whose stock has changed. */
+  /** Called with the barcodes of a created order, whose stock has changed. */
   readonly onOrdered: (barcodes: readonly string[]) => void;
 }
 
 /**
- * Orders made this long after the last attempt are not ours. Longer than any settlement delay and
- * than clocks and time zones differ: an order left out wrongly would be doubled.
+ * Milliseconds after the last attempt within which an order may be ours. The time is longer than
+ * any settlement delay and than clocks and time zones differ: an order that is left out wrongly
+ * would be sent twice.
  */
 const WINDOW_MS = 172_800_000;
 
@@ -81,7 +83,7 @@ async function soughtFor(db: Db, item: OutboxItem): Promise<SoughtOrder> {
   return { item, order, pieces: piecesOf(order.lines), known: await knownSpellings(db, item.kind) };
 }
 
-/** Returns the highest existing order id, from the mirror or else from the list. */
+/** Returns the highest existing order id, from the mirror or else from the service's order list. */
 async function newestOrderId(deps: OrderKindDeps, signal: AbortSignal): Promise<number> {
   const row = await deps.store.db
     .selectFrom('sales_order')
@@ -102,7 +104,7 @@ interface Seen {
   readonly detail: JsonObject;
 }
 
-/** Lists orders above the floor that may be the document, from the service and the mirror. */
+/** Lists orders with ids above the floor that may be the document's, from service and mirror. */
 async function seenAbove(
   { store: { db }, finder }: OrderKindDeps,
   sought: SoughtOrder,
@@ -116,9 +118,9 @@ async function seenAbove(
     mayBe: (reference: string | undefined) => !isUnlike(known, item.reference, reference),
   };
   const { orders, complete, pages, walkedTo } = await finder.find(search, floor, signal);
-  // Many lookups may share one walk; each takes its own turn at the database.
+  // Many lookups may share one walk; each then waits for its own turn at the database.
   await nextTurn();
-  // An order that an event brought may not be listed yet.
+  // An order that an event brought into the mirror may not be listed by the service yet.
   const mirrored = await mirroredWithLines(db, order.lines, floor);
   return { orders: [...mirrored, ...orders], complete, detail: { pages, walkedTo } };
 }
@@ -157,7 +159,7 @@ async function lookUp(
   const seen = await seenAbove(deps, sought, floor, signal);
   const orders = [...(await seenByReference(db, sought)), ...seen.orders];
   const window: Window = {
-    // Without a floor, only the times of orders can exclude old ones.
+    // Without a known highest id, only the times of orders can exclude old ones.
     ...(maxOrderId === undefined ? { since: (firstAt ?? item.createdAt) - WINDOW_MS } : {}),
     ...(lastAt === undefined ? {} : { until: lastAt + WINDOW_MS }),
   };
@@ -170,7 +172,7 @@ async function lookUp(
 
 /**
  * Lists orders made since the backup, which a restored mirror may not know. Skipped once all orders
- * have been read again.
+ * have been pulled again.
  */
 async function madeSinceBackup(
   deps: OrderKindDeps,
@@ -191,8 +193,8 @@ async function madeSinceBackup(
 
 /**
  * Lists orders made since the document was queued, if that was before this process started: after a
- * machine snapshot was restored, it may have been sent since, and nothing tells. It looks as far as
- * it can, because no restart may hold an order back for good.
+ * machine snapshot was restored, the document may have been sent without any record. The search
+ * looks as far as it can and never blocks, because no restart may hold an order back for good.
  */
 async function madeBeforeStart(
   deps: OrderKindDeps,
@@ -204,7 +206,7 @@ async function madeBeforeStart(
   const startedAt = deps.processStartedAt();
   const readAt = await ordersReadAt(db);
   if (createdAt >= startedAt || readAt >= startedAt) return [];
-  // An earlier start may have read only the newest orders since.
+  // An earlier start may have read only the newest orders since then.
   const newest = await db
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
@@ -230,7 +232,7 @@ async function foundBefore(
   const { item, known } = sought;
   const texts = [item.reference, ...textsFor(known, item.reference)];
   orders.push(...(await deps.newest.withReference(texts, signal)));
-  // Last, because the lookups above leave some orders to the mirror.
+  // The search by reference comes last, because the lookups above leave some orders to the mirror.
   orders.push(...(await seenByReference(db, sought)));
   const lookup = await conclude(deps, sought, await sortOut(db, sought, orders, 0), {}, signal);
   if (lookup?.outcome === 'possible') return { ...lookup, outcome: 'ambiguous' };
@@ -289,7 +291,7 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
   };
 }
 
-// Judging: decides whether an order of the service is what a document became.
+// Judging: decides whether a document has become an order of the service.
 
 interface JudgeDeps {
   readonly store: Store;
@@ -300,7 +302,7 @@ interface SoughtOrder extends Sought {
   readonly order: NewOrder;
 }
 
-/** Period in which the order can have been made; epoch ms. */
+/** Period in which the order can have been made, in epoch milliseconds. */
 interface Window {
   readonly since?: number | undefined;
   readonly until?: number | undefined;
@@ -308,7 +310,7 @@ interface Window {
 
 const SHOWN_MAX = 5;
 
-/** Result that a row keeps of its order, whether an answer or a lookup showed it. */
+/** Result that an outbox row stores about its order, whether an answer or a lookup showed it. */
 export function orderResult(
   orderId: number,
   orderNo: string | null | undefined,
@@ -355,15 +357,15 @@ async function confirmed(
     differences,
     holds,
     result: orderResult(orderId, orderNo, deliveries),
-    // An answer with other pieces may belong to another order.
+    // If the answered order has other pieces, it may be another one, and teaches no spelling.
     ...(isAlike || item.result === null ? { shownReference: shown.reference ?? '' } : {}),
     ...(order.seasonName === undefined ? {} : { seasonSeen: !found.isSeasonUnseen }),
   };
 }
 
 /**
- * Judges the order that the service answered with: it is ours, however it looks, unless it is
- * another document's.
+ * Judges the order that the service answered with: it is the document's, however it looks, unless
+ * it belongs to another document.
  */
 async function judgeAnswered(
   deps: JudgeDeps,
@@ -382,7 +384,8 @@ async function judgeAnswered(
   }
   const { item, known, order } = sought;
   const text = shown.reference ?? '';
-  // An unknown spelling teaches; a reference that is no spelling of ours is reported.
+  // While the spelling of references is unknown, this answer teaches it; a reference that no
+  // spelling explains is reported.
   const reference = isOurs(known, item.reference, text) ? [] : [`reference: shown ${text}`];
   return confirmed(deps, sought, read, compareOrder(order, shown), reference);
 }
@@ -465,7 +468,9 @@ async function possible(
   return { outcome: 'possible', reason, detail: { orderIds } };
 }
 
-/** Draws the result from a survey; undefined: nothing seen can be the document. */
+/**
+ * Draws the lookup's result from all orders seen; undefined: none of them can be the document's.
+ */
 async function conclude(
   deps: JudgeDeps,
   sought: SoughtOrder,
@@ -475,7 +480,7 @@ async function conclude(
 ): Promise<LookupResult | undefined> {
   const [first, second] = ours;
   if (second) return several(deps, sought, ours, signal);
-  // A reference with lost letters must be the only candidate.
+  // An order whose shown reference has lost letters counts only if it is the only candidate.
   const isAlone = first && (first.fit !== 'lossy' || perhaps.length === 0);
   if (!isAlone) return possible(deps, sought, [...ours, ...perhaps], window, signal);
   if (!first.isBefore) return judgeFound(deps, sought, first, signal);
@@ -485,16 +490,17 @@ async function conclude(
   return { outcome: 'ambiguous', reason, detail: { orderId } };
 }
 
-// Newest page: another daemon on the same account (an old host that still runs after a move) may
-// have sent the order a moment ago, and no pull or event has told of it yet. One request serves all
-// orders that are due within a second. A request that fails or takes long is done without.
+// The newest page of the order list is read before sending: another daemon on the same account (an
+// old host that still runs after a move) may have sent the order a moment ago, before any pull or
+// event. One request serves all orders that are due within a second. Sending does not depend on it:
+// a request that fails or takes long is ignored.
 
 export interface NewestOrders {
-  /** Lists orders with one of these references, ignoring case. */
+  /** Lists orders on the newest page with one of these references, ignoring case. */
   withReference(references: readonly string[], signal: AbortSignal): Promise<readonly SalesOrder[]>;
 }
 
-/** Age up to which a page counts as the newest. */
+/** Milliseconds for which a page counts as the newest. */
 const FRESH_MS = 1_000;
 const WAIT_MS_MAX = 5_000;
 

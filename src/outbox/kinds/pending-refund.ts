@@ -1,7 +1,7 @@
 /**
- * `pending_refund`: asks for a refund of an order. It is found again in the order's short list: by
- * its reference, or, where the service does not keep that, by its lines and the number of equal
- * ones before. Nothing is asked for twice beyond what was ordered.
+ * The kind `pending_refund` asks for a refund of an order. A refund is found again in the order's
+ * short list: by its reference or, where the service does not keep that, by its lines and the
+ * number of equal refunds before. No more is asked for than was ordered.
  */
 import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -63,8 +63,9 @@ async function orderedIn({ db }: Store, orderId: number): Promise<readonly strin
 }
 
 /**
- * Returns the order's id: given, or of the order that was submitted or mirrored under this
- * reference. Once found it stays: a later order with the same reference is another one.
+ * Returns the id of the refund's order: the given one, or that of the order submitted or mirrored
+ * under the given reference. The id is kept once it is found, because a later order with the same
+ * reference is another one.
  */
 async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefined> {
   const { orderId, orderReference } = readBody.pendingRefund(item.body);
@@ -78,17 +79,17 @@ async function orderOf({ db }: Store, item: OutboxItem): Promise<number | undefi
 }
 
 interface Listed {
-  /** The account has no list of pending refunds at all. */
+  /** Whether the account has no list of pending refunds at all. */
   readonly isNone: boolean;
-  /** A row cannot be read: a refund that is not found may be that row. */
+  /** Whether a row cannot be read: a refund that is not found may be that row. */
   readonly isPartial: boolean;
   readonly pending: readonly PendingRefund[];
   readonly refunds: readonly SalesOrderRefund[];
 }
 
 /**
- * Reads both lists of the order, one after the other: a refund that is confirmed meanwhile stands
- * in at least one of them.
+ * Reads the order's lists of pending refunds and of refunds, one after the other: a refund that is
+ * confirmed meanwhile is in at least one of them.
  */
 async function listed(
   { v1 }: PendingRefundKindDeps,
@@ -101,7 +102,7 @@ async function listed(
   if (!refunds) return undefined;
   const isUnread = [...pending.rows, ...refunds.rows].some((row) => unreadIn(row).length > 0);
   const isPartial = pending.rejects.length + refunds.rejects.length > 0 || isUnread;
-  // An order without refunds has an empty list, so a 404 means that the list does not exist.
+  // An order without refunds has an empty list, so a 404 means that the account has no such list.
   const isNone = pending.isUnknown === true && !refunds.isUnknown && refunds.rows.length === 0;
   return { pending: pending.rows, refunds: refunds.rows, isPartial, isNone };
 }
@@ -117,7 +118,7 @@ async function candidates(
 
 interface Around {
   readonly references: RefundReferences;
-  /** Refunds of other documents, by result or by reference. */
+  /** Other documents that own refunds of the order, by their result or by their reference. */
   readonly others: ReadonlyMap<unknown, Owner>;
 }
 
@@ -138,12 +139,14 @@ async function aroundOf(
   return { references, others };
 }
 
-/** Whether the reference decides: one that was cut may be that of another refund. */
+/** Whether the fit of a reference decides; a cut reference may be that of another refund. */
 function tells(fit: Fit): boolean {
   return fit === 'equal' || fit === 'spelt' || fit === 'no';
 }
 
-/** Lists refunds with our reference; undefined when no shown reference tells anything. */
+/**
+ * Lists refunds with the document's reference; undefined when no shown reference tells anything.
+ */
 function byReference(
   pending: readonly PendingRefund[],
   item: OutboxItem,
@@ -171,7 +174,7 @@ function judge(item: OutboxItem, found: PendingRefund, references: RefundReferen
     const reason = `pending refund ${pendingRefundId} has this reference, but other lines`;
     return { outcome: 'ambiguous', reason, detail };
   }
-  // A refund shown with the order's reference shows none of ours.
+  // A refund that is shown with the order's reference does not show the document's.
   const isBlank = refundFit(references, item.reference, reference) === 'blank';
   const shownReference = isBlank ? '' : (reference ?? '');
   const teaches = lines.length === 0 ? { shownReference } : {};
@@ -200,7 +203,7 @@ function mayBeOurs(
   return fit !== 'no' || references.known.now === undefined;
 }
 
-/** Searches the list; without `countBefore`, only a reference can tell. */
+/** Searches the list of pending refunds; without `countBefore`, only a reference can tell. */
 function findIn(
   item: OutboxItem,
   pending: readonly PendingRefund[],
@@ -238,7 +241,7 @@ function findIn(
   return { outcome: 'ambiguous', reason, detail: { ...detail, pendingRefundIds: ids } };
 }
 
-/** Rebuilds confirmed refunds that left the list, as far as their refunds tell. */
+/** Rebuilds pending refunds that were confirmed and left the list, as far as their refunds tell. */
 function unlisted({ pending, refunds }: Listed): PendingRefund[] {
   const shown = new Set(pending.map(({ pendingRefundId }) => pendingRefundId));
   return refunds.flatMap(({ pendingRefundId, orderId, refundedLineItems: lines }) =>
@@ -248,7 +251,7 @@ function unlisted({ pending, refunds }: Listed): PendingRefund[] {
           pendingRefundId,
           orderId,
           status: 'confirmed',
-          // Prices and kinds may be the service's own by now.
+          // The refund's prices and kinds may be the service's own by now, so they are left out.
           refundLineItems: (lines ?? []).map(({ barcode, refundedQuantity: quantity }) => {
             return { barcode, quantity };
           }),
@@ -256,7 +259,9 @@ function unlisted({ pending, refunds }: Listed): PendingRefund[] {
   );
 }
 
-/** Whether an equal mirrored one has left the list; canceled ones have no refund either. */
+/**
+ * Whether an equal pending refund in the mirror has left the list; a canceled one leaves no refund.
+ */
 async function hasLeft(
   { store }: PendingRefundKindDeps,
   orderId: number,
@@ -276,7 +281,7 @@ async function hasLeft(
   return false;
 }
 
-/** Searches both lists: a refund that was confirmed since may stand among the refunds only. */
+/** Searches both lists: a refund that was confirmed since may be among the refunds only. */
 async function findInBoth(
   deps: PendingRefundKindDeps,
   item: OutboxItem,
@@ -295,7 +300,7 @@ async function findInBoth(
   const idsOf = (rows: readonly PendingRefund[]): number[] =>
     rows.map((one) => one.pendingRefundId).filter((id) => !others.has(id));
   const goneIds = idsOf(gone);
-  // A counted one may have left: then the number of the others tells nothing.
+  // A pending refund that was counted before may have left the list: then the number tells nothing.
   const left = alike(pending, refund).filter((one) => mayBeOurs(item, one, around));
   const ids = [...goneIds, ...idsOf(left)];
   if (ids.length === 0) return lookup;
@@ -347,8 +352,8 @@ function unfit(path: string, message: string): Clearance {
 }
 
 /**
- * Handles a web page in place of the lists: undefined once it is certain that the account has none;
- * until then the push is retried.
+ * Handles a web page as the answer instead of the lists: undefined once it is certain that the
+ * account has no such lists; until then the push is retried.
  */
 async function noLists(
   { levels }: PendingRefundKindDeps,
@@ -420,7 +425,7 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
   };
 }
 
-// Owners: the documents of ours that other pending refunds of the order belong to.
+// Owners: other documents of ours to which pending refunds of the order belong.
 
 interface Owner {
   readonly outboxId: number;
@@ -441,7 +446,7 @@ async function ownerOf(
     .executeTakeFirst();
 }
 
-/** Maps pending refunds to the other documents of this order that have become them. */
+/** Maps pending refunds of the order to the other documents that have become them. */
 async function claimed(
   { db }: Store,
   { outboxId, orderingKey }: OutboxItem,
@@ -461,7 +466,10 @@ async function claimed(
 
 const OVER = new Set(['rejected', 'canceled']);
 
-/** Barcodes are compared by key: the order, its refunds and the ERP may spell them differently. */
+/**
+ * Adds a quantity under the barcode's key, because order, refunds and ERP may spell barcodes
+ * differently.
+ */
 function add(counts: Map<string, number>, barcode: string, quantity: number): void {
   const key = nameKey(barcode);
   counts.set(key, (counts.get(key) ?? 0) + quantity);
@@ -472,14 +480,14 @@ interface ShownLine {
   readonly quantity: number | null;
 }
 
-/** Keeps the readable lines; unreadable ones are refused before (`isPartial`). */
+/** Keeps the readable lines; a list with unreadable ones was refused before (`isPartial`). */
 function readable(lines: readonly ShownLine[] | null) {
   return (lines ?? []).flatMap(({ barcode, quantity }) =>
     barcode === null || quantity === null ? [] : { barcode, quantity },
   );
 }
 
-/** Quantities left to refund, by barcode: ordered, less refunded, less already asked for. */
+/** Quantities that can still be refunded, by barcode: ordered, less refunded, less asked for. */
 function refundable(
   order: SalesOrder,
   lists: {
@@ -498,7 +506,8 @@ function refundable(
   }
   const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
   for (const pending of lists.pending) {
-    // A confirmed one is counted among the refunds, also if the list still shows it as pending.
+    // A confirmed pending refund counts among the refunds, also if the list still shows it as
+    // pending.
     if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
     for (const { barcode, quantity } of readable(pending.refundLineItems))
       add(left, barcode, -quantity);

@@ -1,6 +1,7 @@
 /**
- * `refund_status`: accepts or rejects a refund that the service has made. Like a delivery's status,
- * it is compared before it is set, and sent only from the status that it was decided on.
+ * The kind `refund_status` accepts or rejects a refund that the service has made. Like a delivery's
+ * status, the refund's status is compared before it is set, and set only from the status that the
+ * change was decided on.
  */
 import type { V1Client } from '../../client/v1/client.ts';
 import { readBody } from '../documents.ts';

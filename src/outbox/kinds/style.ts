@@ -1,7 +1,7 @@
 /**
- * `style`: base data of a style in V2. With a `styleId` an existing style is changed, which may be
- * repeated without harm; without one a new style is created, which is found again by its number.
- * Off by default. A confirmed style enters the mirror at once.
+ * The kind `style` sends base data of a style in V2. With a `styleId` an existing style is changed,
+ * which may be repeated without harm; without one a new style is created, which is found again by
+ * its number. Off by default. A confirmed style enters the mirror at once.
  */
 import type { V2Client } from '../../client/v2/client.ts';
 import { modelledFields, type ResourceOf } from '../../client/v2/resources.ts';
@@ -48,14 +48,17 @@ function inputOf(document: StyleDocument) {
   return { attributes, ...(hasRelations ? { relationships } : {}) };
 }
 
-/** Returns the id of a to-one relationship, null for none, undefined for an unknown form. */
+/** Returns the id in a to-one relationship: null for none, undefined for an unknown form. */
 function idIn(relationship: unknown): string | null | undefined {
   const data = isJsonObject(relationship) ? relationship.data : relationship;
   if (data === undefined || data === null) return null;
   return isJsonObject(data) && typeof data.id === 'string' ? data.id : undefined;
 }
 
-/** Lists given members that the service shows otherwise, and those that cannot be compared. */
+/**
+ * Lists members of the document that the service shows otherwise, and those that it shows
+ * unreadably.
+ */
 function differences(document: StyleDocument, shown: Style) {
   const attributes = ATTRIBUTES.filter(
     (name) => document[name] !== undefined && document[name] !== shown.attributes[name],
@@ -69,7 +72,9 @@ function differences(document: StyleDocument, shown: Style) {
   return { different: [...attributes, ...membersOf(false)], unknown: membersOf(true) };
 }
 
-/** Members as the pull asks for them: others would make another row of the style. */
+/**
+ * Members that the style's pull asks for: with others the mirrored row would change its content.
+ */
 const FIELDS = { style: modelledFields('style') };
 
 function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupResult {
@@ -87,7 +92,7 @@ function judge(item: OutboxItem, document: StyleDocument, shown: Style): LookupR
   return { outcome: 'ambiguous', reason, detail };
 }
 
-/** Unreadable styles that are reported; more would not help a person. */
+/** Maximum of unreadable styles that are reported; more would not help a person. */
 const SHOWN_MAX = 5;
 
 function mayHaveNumber(raw: unknown, styleNo: string): boolean {
@@ -97,7 +102,7 @@ function mayHaveNumber(raw: unknown, styleNo: string): boolean {
   return typeof given === 'object' ? given !== null : String(given) === styleNo;
 }
 
-/** Whether an attribute exists in a form that cannot be read. */
+/** Whether a style has this attribute in a form that cannot be read. */
 function isOdd({ attributes }: Style, name: (typeof ATTRIBUTES)[number]): boolean {
   return (attributes[name] ?? null) === null && asItCame(attributes)?.[name] !== undefined;
 }
@@ -107,7 +112,10 @@ interface Search {
   readonly unreadable: readonly string[];
 }
 
-/** Lists styles with this number; walks the whole collection where the filter is unknown. */
+/**
+ * Lists styles with this number; walks the whole collection if the service does not know the
+ * filter.
+ */
 async function withNumber(
   v2: NonNullable<StyleKindDeps['v2']>,
   styleNo: string,
@@ -204,7 +212,8 @@ export function createStyleKind(deps: StyleKindDeps): OutboxKind {
     off: () => (enabled && v2 ? undefined : { path: 'kind', message: OFF }),
     creates: (item) => readBody.style(item.body).styleId === undefined,
     async clear(item, signal): Promise<Clearance> {
-      // A document of before waits: refused, its reference would be lost for good.
+      // A document from before styles were turned off waits: refused, its reference would be lost
+      // for good.
       if (!enabled || !v2) throw new RetryLaterError('outbox.styles_off', OFF);
       const lookup = await lookUp(deps, v2, item, signal);
       if (lookup.outcome === 'not_found' && lookup.complete === false) {

@@ -1,8 +1,8 @@
 /**
  * Asks the service for articles that the mirror does not know: they may be new, or back, since the
- * last pull. Found ones enter the mirror; only the answer "there is no such barcode" is an absence.
- * One check asks for a limited number; beyond it, and where the service does not answer for single
- * articles, the list that was pulled after the order came decides.
+ * last pull. Articles that it has enter the mirror; only the answer "there is no such barcode"
+ * proves an absence. One check asks for a limited number; for more, and if the service does not
+ * answer for single articles, the next complete pull of the list decides.
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
@@ -24,22 +24,22 @@ export interface ArticlesDeps {
   readonly clock: Clock;
   readonly v1: Pick<V1Client, 'stockVariant' | 'seasonVariant'>;
   readonly sequence: ReadSequence;
-  /** Detail of the pulls: less would empty columns. */
+  /** Detail levels of the pulls: a read with less detail would empty columns of the mirror. */
   readonly levels: { readonly stock: StockLevel; readonly season: VariantLevel };
   readonly requestRun: (stream: 'stock' | 'season') => Promise<void>;
 }
 
 export interface Asked {
-  /** Answers for articles that the service has, even if their rows could not be read. */
+  /** Barcodes that the service has, even if their rows could not be read, with its answers. */
   readonly vouched: ReadonlyMap<string, string>;
-  /** Reasons for articles that could not be asked for yet. */
+  /** Barcodes that could not be asked for yet, with the reasons. */
   readonly open: ReadonlyMap<string, string>;
 }
 
 export interface Articles {
   /**
-   * Asks for articles. Absences that were seen before `since`, when the order came, prove nothing.
-   * Rejects when the service cannot be reached.
+   * Asks the service for articles. Absences seen before `since`, when the order came, prove
+   * nothing. Rejects when the service cannot be reached.
    */
   ask(
     barcodes: readonly string[],
@@ -51,7 +51,7 @@ export interface Articles {
 
 export const ASKED_MAX = 200;
 const BATCH = 10;
-/** Age up to which an absence counts for any order. */
+/** Milliseconds for which an absence counts for any order. */
 const FRESH_MS = 5_000;
 const ABSENCES_MAX = 10_000;
 const SOURCE = 'refresh:preflight';
@@ -61,7 +61,10 @@ type Answer =
   | { readonly barcode: string; readonly is: 'absent' }
   | { readonly barcode: string; readonly is: 'unanswered'; readonly why: string };
 
-/** Absences that the service has stated, by season and barcode, with the start of the read. */
+/**
+ * Remembers absences that the service has stated, by season and barcode, with the start of the
+ * read.
+ */
 function createAbsences(clock: Clock) {
   const seen = new Map<string, number>();
   const keyOf = (barcode: string, seasonName: string | undefined): string =>
@@ -174,8 +177,8 @@ export function createArticles(deps: ArticlesDeps): Articles {
   };
 }
 
-// Short lists (seasons, freight): read once more before an order is refused for a name that the
-// mirror does not have, because it may be new since the last pull.
+// Short lists (seasons, freight) are read once more before an order is refused for a name that the
+// mirror does not have, because the name may be new since the last pull.
 
 export interface ShortListsDeps {
   readonly store: Store;
@@ -186,13 +189,13 @@ export interface ShortListsDeps {
 
 export interface ShortLists {
   /**
-   * Reads a list unless it was read after `since`, when the order came. Rejects when the service
-   * cannot be reached.
+   * Reads a short list, unless it was read after `since`, when the order came. Rejects when the
+   * service cannot be reached.
    */
   refresh(name: ShortListName, since: number, signal: AbortSignal): Promise<void>;
 }
 
-/** Stops waiting, with the reason of the signal, once that aborts. */
+/** Waits for the work, but no longer than until the signal aborts; then rejects with its reason. */
 async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   const aborted = Promise.withResolvers<never>();
   const onAbort = (): void => aborted.reject(signal.reason);
@@ -227,7 +230,8 @@ export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps)
         return at >= Math.min(since, clock.now() - FRESH_MS);
       };
       while (!isFresh()) {
-        // The shared read has no signal: one order that gives up must not end it for the others.
+        // The shared read has no signal of an order: one order that gives up must not end it for
+        // the others.
         const shared = reading.get(name) ?? read(name).finally(() => reading.delete(name));
         reading.set(name, shared);
         await unlessAborted(shared, signal);

@@ -1,7 +1,7 @@
 /**
- * Checks an order before it is sent: first by the mirror alone. If that would refuse it for
- * something that the mirror does not know, the service is asked first: an article, season or
- * freight that was made a minute ago is no mistake of the order.
+ * Checks an order before it is sent: first by the mirror alone. If the mirror lacks something that
+ * the order names, the service is asked before the order is refused: an article, season or freight
+ * that was made a minute ago is no mistake.
  */
 
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
@@ -28,8 +28,8 @@ export interface OrderCheckDeps {
 }
 
 /**
- * Lists everything wrong or odd with the order, errors first. Throws RetryLaterError when the
- * service has to be asked and cannot be. `since`: when the order came.
+ * Lists everything wrong or odd with the order, errors first. Throws a RetryLaterError when the
+ * service has to be asked and cannot be. `since`: time at which the order came.
  */
 export type OrderCheck = (
   document: OrderDocument,
@@ -52,7 +52,7 @@ function lineOf(
   return name === member ? lines[Number(index)] : undefined;
 }
 
-/** Lists barcodes that the mirror does not have, or only as deleted. */
+/** Lists barcodes that the mirror lacks, or has only as deleted. */
 async function unknownOf(db: Db, barcodes: readonly string[]): Promise<readonly string[]> {
   const known = new Set<string>();
   for (const table of ['stock_variant', 'season_variant'] as const) {
@@ -87,7 +87,7 @@ async function askForArticles(
   );
   const unknown = await unknownOf(store.db, [...new Set(named)]);
   if (unknown.length === 0) return NOTHING_ASKED;
-  // Articles of an unknown season cannot be asked for.
+  // Articles of an unknown season cannot be asked for at the service.
   if (errorsOf(problems).some(({ path }) => path === 'seasonName')) {
     const why = 'its season is not known';
     return { vouched: new Map(), open: new Map(unknown.map((one) => [one, why])) };
@@ -95,7 +95,7 @@ async function askForArticles(
   return articles.ask(unknown, document.seasonName, since, signal);
 }
 
-/** Turns errors into warnings for articles that the service has, or was not asked for. */
+/** Turns errors about articles into warnings if the service has them, or was not asked for them. */
 function withoutUnanswered(
   document: OrderDocument,
   problems: readonly FlightProblem[],
@@ -146,14 +146,14 @@ export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
   };
 }
 
-// The check by the mirror. A list that was never pulled completely refuses nothing: it warns.
+// The check by the mirror. A list that was never pulled completely causes warnings, not refusals.
 
 export interface OrderRules {
   readonly freight: 'learned' | 'required' | 'optional';
   readonly level: string;
 }
 
-/** Set by the first order that the service refused for missing freight. */
+/** State key that the first order sets which the service refused for missing freight. */
 export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
 
 const WARNINGS_MAX = 50;
@@ -179,10 +179,10 @@ const UNREADABLE = 'the service has it in a row that cannot be read';
 
 interface Variant {
   readonly deleted: boolean;
-  /** Quantity in stock; null for a variant that can only be ordered ahead. */
+  /** Quantity in stock; null for a variant that can only be pre-ordered. */
   readonly quantity: number | null;
   readonly wholesale: number | null;
-  /** Price that the service asks of this very key; null where it does not say. */
+  /** Net price that the service lists for this account; null if it lists none. */
   readonly net: number | null;
   readonly currency: string | null;
   readonly hidden: boolean;
@@ -191,7 +191,9 @@ interface Variant {
 
 const PRICED = ['wsp_price', 'currency', 'net_price', 'net_currency'] as const;
 
-/** Drops the own price in another currency: it cannot be compared with the list's. */
+/**
+ * Prices of a variant; the net price is dropped if it is in another currency than the list price.
+ */
 function pricesOf(row: Pick<Tables['stock_variant'], (typeof PRICED)[number]>) {
   const isSame = currencyOf(row.net_currency ?? row.currency) === currencyOf(row.currency);
   const net = isSame ? row.net_price : null;
@@ -199,7 +201,7 @@ function pricesOf(row: Pick<Tables['stock_variant'], (typeof PRICED)[number]>) {
 }
 
 /**
- * Reads variants by barcode; a pre-order has the prices of its season, also where the stock has the
+ * Reads variants by barcode; a pre-order uses the prices of its season, even if the stock has the
  * variant.
  */
 async function variantsOf(
@@ -233,7 +235,7 @@ async function variantsOf(
   for (const row of stock) {
     const ahead = variants.get(row.barcode);
     const alive = row.deleted_at === null;
-    // A variant that is gone from the stock may still be in a season.
+    // A variant that is gone from the stock may still belong to a season.
     if (!alive && ahead && !ahead.deleted) continue;
     variants.set(row.barcode, {
       deleted: !alive,
@@ -263,7 +265,10 @@ function priceProblem(path: string, price: string, variant: Variant): FlightProb
   return isFar ? [warning(path, `is far from ${which} of ${shown}`)] : [];
 }
 
-/** Whether the list that such an order is made from was pulled: the stock, or the season. */
+/**
+ * Whether the list that the order chooses from was pulled: the stock or, for a pre-order, the
+ * season.
+ */
 function isOffered({ seasonName }: OrderDocument, known: ReadonlySet<string>): boolean {
   return known.has(seasonName === undefined ? 'stock' : 'season');
 }
@@ -338,7 +343,7 @@ function currencyProblems(
 
 const NAMES_SHOWN = 12;
 
-/** The name that may have been meant, and those that there are. */
+/** Hint with the name that may have been meant, and the names that exist. */
 function suggestion(name: string, names: readonly string[]): string {
   const near = nearestName(name, names);
   const more = names.length - NAMES_SHOWN;
@@ -375,7 +380,7 @@ async function seasonProblems(
     .where('deleted_at', 'is', null)
     .execute();
   const names = seasons.map((row) => row.season_name);
-  // An older row of the season may lack a delivery that it has now.
+  // The season's mirrored row may be older than its unreadable new one, and lack a delivery.
   if ((await quarantinedAmong(db, ['season'], 'seasonName', [seasonName])).has(seasonName)) {
     return [...missing, warning('seasonName', `not checked: ${UNREADABLE}`)];
   }
@@ -390,8 +395,8 @@ async function seasonProblems(
     ];
   }
   const deliveries = await deliveriesOf(db, seasonName);
-  // Unreadable names look like no deliveries; a season that truly has none is refused by the
-  // service.
+  // Unreadable names look like a season without deliveries; the service refuses one that truly has
+  // none.
   if (deliveries.length === 0) {
     const message = `not checked: no delivery of ${seasonName} can be read`;
     return [...missing, warning('seasonName', message)];
@@ -437,7 +442,7 @@ function capped(problems: readonly FlightProblem[]): FlightProblem[] {
   return [...errors, ...warnings.slice(0, WARNINGS_MAX), ...more];
 }
 
-/** Lists everything wrong or odd with the order by the mirror, errors first. */
+/** Lists everything wrong or odd with the order, judged by the mirror, errors first. */
 export async function checkOrder(
   db: Db,
   document: OrderDocument,

@@ -1,20 +1,20 @@
 /**
- * "Did you mean" for barcodes: those one slip away are looked up by their keys, because a list of a
- * hundred thousand is not to be compared while everything waits.
+ * "Did you mean" for barcodes: barcodes that differ by one slip are looked up by key, because
+ * comparing a hundred thousand would block everything else.
  */
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 
-/** A longer list of unknown barcodes is no slip. */
+/** Maximum of unknown barcodes that get a hint; a longer list is no slip. */
 const BARCODES_MAX = 20;
-/** Longest barcode that is varied. */
+/** Maximum length of a barcode for which variants are made. */
 const CHARS_MAX = 40;
 const DIGITS = '0123456789';
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-';
-/** Lengths of EAN, UPC and GTIN, whose leading zeros spreadsheets drop. */
+/** Lengths of EAN, UPC and GTIN barcodes, whose leading zeros spreadsheets drop. */
 const LENGTHS = [8, 12, 13, 14];
 
-/** Every text that is one slip away: a character too many, too few, another, or two swapped. */
+/** Every text that is one slip away: one character more, one fewer, one changed, or two swapped. */
 function oneSlipFrom(barcode: string): Set<string> {
   const signs = /^\d+$/.test(barcode) ? DIGITS : DIGITS + LETTERS;
   const near = new Set(LENGTHS.map((length) => barcode.padStart(length, '0')));
@@ -45,7 +45,7 @@ async function firstKnown(db: Db, barcodes: ReadonlySet<string>): Promise<string
   return undefined;
 }
 
-/** Finds for each of the first unknown barcodes one that is sold and looks like it. */
+/** Finds a similar barcode that is sold for each of the first unknown barcodes. */
 export async function nearBarcodes(
   db: Db,
   unknown: readonly string[],

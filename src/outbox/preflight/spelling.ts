@@ -1,6 +1,6 @@
 /**
- * Spells names of a document as the service does: the ERP need not know a trailing space of the
- * list, or the other Unicode form of a letter. Unknown names stay as they are.
+ * Spells names in a document as the service does: the ERP need not know of a trailing space in the
+ * service's list, or of the other Unicode form of a letter. Unknown names stay as they are.
  */
 import { spellingIn } from '../../lib/strings.ts';
 import { byBarcode } from '../../mirror/catalog/spelt.ts';
@@ -8,7 +8,7 @@ import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OrderDocument, PendingRefundDocument } from '../documents.ts';
 
-/** Maps barcodes to their mirrored spelling; the stock counts before a season. */
+/** Maps barcodes to their mirrored spelling; that of the stock goes before that of a season. */
 async function barcodesIn(db: Db, barcodes: readonly string[]): Promise<Map<string, string>> {
   const spelt = new Map<string, string>();
   for (const table of ['season_variant', 'stock_variant'] as const) {
@@ -79,7 +79,10 @@ export async function orderAsSpelt(db: Db, document: OrderDocument): Promise<Ord
   };
 }
 
-/** @param ordered barcodes of the order that is refunded. */
+/**
+ * Spells the barcodes of a refund as its order does.
+ * @param ordered barcodes of the order that is refunded.
+ */
 export function refundAsSpelt(
   document: PendingRefundDocument,
   ordered: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * Checks a person's claim of what a document has become: it must exist at the service, and must not
- * belong to another reference or document. Returns the ids that the row keeps as its result.
+ * Checks a person's claim of what a document has become: the object must exist at the service, and
+ * must not belong to another reference or document. Returns the ids that the outbox row stores as
+ * its result.
  */
 import { sql } from 'kysely';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -41,8 +42,8 @@ function missing({ outboxId }: ReviewRow, what: string): never {
 }
 
 /**
- * Refuses an order with another reference as a slip of the person, unless this service may show our
- * reference like that, or a lookup has proposed this very order.
+ * Refuses an order or refund with another reference as a slip of the person, unless this service
+ * may show the document's reference like that, or a lookup has proposed this very object.
  */
 async function requireReference(
   { db }: Store,
@@ -67,15 +68,17 @@ async function requireReference(
   });
 }
 
-/** Member of the result that names what was made; a style may be that of two documents. */
+/**
+ * Member of the result that names the made object, by kind; a style may belong to two documents.
+ */
 const MADE_ID: Readonly<Record<string, string>> = {
   order: 'orderId',
   pending_refund: 'pendingRefundId',
 };
 
 /**
- * Answer of the service when it took the push. Together with a person's word it is enough where the
- * order cannot be read; otherwise the only way out would be a false absence.
+ * Stored answer of the service to the push. Together with a person's word it is enough when the
+ * order cannot be read; without it the person could only claim an absence, which would be false.
  */
 async function answerTo({ db }: Store, { outboxId }: ReviewRow): Promise<JsonObject> {
   const row = await db
@@ -86,7 +89,7 @@ async function answerTo({ db }: Store, { outboxId }: ReviewRow): Promise<JsonObj
   return parseJsonObject(row?.result ?? '{}');
 }
 
-/** Refuses an id that another document has become: that document would be lost. */
+/** Refuses an id that belongs to another document: that document would lose its order or refund. */
 export async function requireUnclaimed(tx: Tx, row: ReviewRow, made: JsonObject): Promise<void> {
   const member = MADE_ID[row.kind];
   if (member === undefined) return;
@@ -98,7 +101,7 @@ export async function requireUnclaimed(tx: Tx, row: ReviewRow, made: JsonObject)
     .where('outbox_id', '!=', row.outboxId)
     .where('state', '!=', 'canceled')
     .where(sql`result->>${`$.${member}`}`, '=', id)
-    // The id of a lost order may be another order's by now.
+    // The id of a lost order may belong to another order by now.
     .where('outbox_id', 'not in', (eb) => eb.selectFrom('outbox_lost').select('outbox_id'))
     .executeTakeFirst();
   if (!owner) return;
@@ -162,11 +165,11 @@ export function createConfirmation({ store, v1, v2, readOrder }: ConfirmationDep
   };
 }
 
-// Effects of a confirmed order: a person has recognised it as a document.
+// Effects of a person's confirmation: the order was recognised as a document's.
 
 /**
- * Learns from a recognised order how references are shown, unless its pieces differ; and holds its
- * deliveries where a difference changes the goods. The person has seen all other differences.
+ * Learns from a recognised order how references are shown, unless its pieces differ; holds its
+ * deliveries if a difference changes the goods. The person has seen all other differences.
  */
 export async function noteRecognised(
   tx: Tx,

@@ -1,4 +1,6 @@
-/** Outbox rows for people and programs: lists, and one row with everything known about it. */
+/**
+ * Outbox rows for people and programs: lists of rows, and one row with everything known about it.
+ */
 import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
@@ -20,7 +22,7 @@ export interface ListFilter extends RowFilter {
   readonly open?: boolean | undefined;
   readonly reference?: string | undefined;
   readonly outboxId?: number | undefined;
-  /** Only rows with a smaller id: the next page. */
+  /** Id below which rows are listed: that of the last row on the page before. */
   readonly before?: number | undefined;
   readonly limit: number;
 }
@@ -33,7 +35,7 @@ export interface OutboxRow {
   readonly createdAt: number;
   readonly attempts: number;
   readonly orderId: number | null;
-  /** Things that it made at the service, once known. */
+  /** Objects that the document made at the service, once known. */
   readonly orderNo: string | null;
   readonly pendingRefundId: number | null;
   readonly dueAt: number;
@@ -72,7 +74,7 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
 
 const NAMES_MAX = 1_000;
 
-/** Finds the document of a reference; if there is none, one that looks like it. */
+/** Finds the document with a reference; if there is none, one with a similar reference. */
 export async function findDocument(
   db: Db,
   kind: string,
@@ -118,7 +120,10 @@ export interface Candidate {
   }[];
   readonly seasonName: string | null;
   readonly shippingAddress: JsonObject;
-  /** Differences from the submitted document; empty for documents that are no orders. */
+  /**
+   * Differences between the submitted document and the candidate; empty for documents that are no
+   * orders.
+   */
   readonly differences: readonly string[];
 }
 
@@ -130,9 +135,9 @@ export interface OutboxCard extends DocumentState {
   readonly document: JsonObject;
   readonly attemptLog: Awaited<ReturnType<typeof attemptsOf>>;
   readonly evidence: readonly Evidence[];
-  /** Orders that the document may have become, as the mirror has them. */
+  /** Orders in the mirror that the document may have become. */
   readonly candidates: readonly Candidate[];
-  /** Contents of the document before it was corrected. */
+  /** Contents of the document from before it was corrected. */
   readonly revisions: readonly Revision[];
 }
 
@@ -209,7 +214,7 @@ async function candidatesOf(
   return candidates;
 }
 
-/** Reads everything known about a row; undefined when there is none. */
+/** Reads everything known about an outbox row; undefined when there is none. */
 export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard | undefined> {
   const row = await db
     .selectFrom('outbox')

@@ -2,7 +2,7 @@
  * Manual review: a person retries or cancels outbox rows, or resolves one whose outcome is unknown.
  * Each act shares a transaction with its audit entry, and refuses what makes no sense in the row's
  * state. Many rows are selected by a filter together with their expected number, so that nobody
- * acts on rows that were not seen. If one row refuses, all do.
+ * acts on rows that were not seen. If one row refuses, no row is changed.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { BugError, RefusedError } from '../../lib/errors.ts';
@@ -30,15 +30,20 @@ import {
 
 type Resolution =
   | { readonly as: 'absent' }
-  /** Notes a difference: the service has the document otherwise than it was sent. */
+  /** Notes a difference that stays: the document at the service is not as it was sent. */
   | { readonly as: 'noted' }
-  /** `id` of the order, pending refund or style that was made; null where nothing is made. */
+  /**
+   * `id` names the order, pending refund or style that was made; null for kinds that make nothing.
+   */
   | { readonly as: 'confirmed'; readonly id: string | null };
 
 export interface ReviewDeps {
   readonly store: Store;
   readonly clock: Clock;
-  /** Reads what a person claims at the service; throws RefusedError when it cannot be true. */
+  /**
+   * Reads the object that a person claims from the service; throws a RefusedError when the claim
+   * cannot be true.
+   */
   readonly confirm: (row: ReviewRow, id: string | null) => Promise<JsonObject>;
   readonly reconcileAfterMs: number;
   readonly processStartedAt: () => number;
@@ -54,7 +59,9 @@ export interface OutboxReview {
     resolution: Resolution,
     asker: Actor,
   ): Promise<{ readonly outboxId: number; readonly state: OutboxState }>;
-  /** Resolves many rows as absent; confirmations name one id each and go one by one. */
+  /**
+   * Resolves many rows as absent; a confirmation names one id, so rows are confirmed one by one.
+   */
   resolveAbsent(selection: Selection, asker: Actor): Promise<Done>;
 }
 
@@ -83,8 +90,8 @@ async function audit(
 }
 
 /**
- * Moves rows of one state; returns whether all of them moved. A dead row that ends again is opened
- * first, so that the trigger reports its new end.
+ * Moves rows of one state; returns whether all of them moved. A dead row that ends again is
+ * reopened first, so that the trigger reports its new end.
  */
 async function moveOn(
   tx: Tx,
@@ -99,12 +106,12 @@ async function moveOn(
   return (await moveAll(tx, ids, from, state, change)) === ids.length;
 }
 
-/** Transition of a retry: another try, or another lookup. */
+/** Transition of a row that a person retries: another attempt, or another lookup. */
 function retried(row: ReviewRow, now: number): { readonly state: OutboxState; change: Change } {
   if (row.state === 'dead') {
     return { state: 'queued', change: { ended_at: null, due_at: now, last_error: null } };
   }
-  // Without its reason the row does not rest any more: it is checked again, whatever pauses it.
+  // Without its last error the row no longer waits for a pause: it is checked again in any case.
   if (row.state === 'queued') return { state: 'queued', change: { due_at: now, last_error: null } };
   if (row.state === 'in_doubt') {
     return { state: 'in_doubt', change: { due_at: now, blocked_reason: null } };
@@ -117,7 +124,9 @@ function retried(row: ReviewRow, now: number): { readonly state: OutboxState; ch
   return refuse(row, 'tried again', hint);
 }
 
-/** Transition of a cancel. The reason replaces the last error, where the submitter sees it. */
+/**
+ * Change of a row that a person cancels. The reason replaces the last error, where the ERP sees it.
+ */
 function canceled(row: ReviewRow, now: number, { actor, reason }: Actor): Change {
   const mayBe = row.state === 'in_doubt' && row.blockedReason !== null;
   if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
@@ -131,7 +140,9 @@ function canceled(row: ReviewRow, now: number, { actor, reason }: Actor): Change
   return { ended_at: now, due_at: now, blocked_reason: null, last_error: why };
 }
 
-/** Ids in each row's last ambiguous lookup; a person who resolves it as absent disowns them. */
+/**
+ * Ids in each row's last ambiguous lookup; a person who resolves the row as absent disowns them.
+ */
 async function lastCandidates(
   tx: Tx,
   rows: readonly ReviewRow[],
@@ -147,7 +158,7 @@ async function lastCandidates(
   return new Map(
     lookups.map(({ outbox_id: id, detail }) => {
       const { orderIds, pendingRefundIds } = candidatesIn([detail]);
-      // The detail of a refund names its order as well; only the refund is disowned.
+      // The detail of a refund's lookup names its order as well; only the refund is disowned.
       return [id, pendingRefundIds.length > 0 ? pendingRefundIds : orderIds];
     }),
   );
@@ -222,7 +233,7 @@ async function resolveAbsences(
     in_doubt_since: null,
     ended_at: null,
     due_at: now,
-    // The old answer was for something else; the next attempt is looked up on its own.
+    // The old answer was about something else; the next attempt is looked up on its own.
     result: null,
   };
   await tx
@@ -243,7 +254,7 @@ async function resolveAbsences(
   await audit(tx, now, asker, 'outbox.absent', rows, (row) => ({ notOurs: notOurs(row) }));
 }
 
-/** Ends the incident about a difference or a loss that stays. */
+/** Ends the incident about a difference or loss that a person accepts. */
 async function resolveNoted(
   tx: Tx,
   deps: ReviewDeps,
@@ -275,7 +286,7 @@ async function resolveConfirmed(
   const now = deps.clock.now();
   await deps.store.transaction(async (tx) => {
     const [present] = await select(tx, { outboxId: row.outboxId });
-    // An attempt that was made during the read has an outcome of its own.
+    // An attempt that began during the read of the claimed object has an outcome of its own.
     if (present?.attempts !== row.attempts) {
       const hint = `it was sent once more meanwhile; see: selvedge outbox show ${row.outboxId}`;
       refuse(row, 'resolved', hint);
@@ -314,7 +325,7 @@ export function createOutboxReview(deps: ReviewDeps): OutboxReview {
     act: (row: ReviewRow, now: number) => { readonly state: OutboxState; readonly change: Change },
   ): Promise<Done> => {
     const chosen = await selected(store.db, selection);
-    // If one row refuses, nothing is done.
+    // All rows are checked before the first change: if one refuses, no row is changed.
     for (const row of chosen) act(row, clock.now());
     const actOnSome = async (tx: Tx, rows: readonly ReviewRow[]): Promise<void> => {
       const now = clock.now();

@@ -1,6 +1,7 @@
 /**
- * Rows that a person selects, acted on a few at a time, so that neither the listener nor the pushes
- * wait for thousands. A row that was moved after it was selected is left alone and reported.
+ * Rows that a person selects are changed a few at a time, so that neither the event listener nor
+ * the pushes wait for thousands. A row that was moved after it was selected is left alone and
+ * reported.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ExpressionBuilder } from 'kysely';
@@ -12,7 +13,7 @@ import type { OutboxState, Tables } from '../../store/tables.ts';
 export interface RowFilter {
   readonly kind?: string | undefined;
   readonly state?: OutboxState | undefined;
-  /** Only rows that need a person. */
+  /** Selects only rows that need a person. */
   readonly needsAttention?: boolean | undefined;
 }
 
@@ -32,16 +33,17 @@ export interface ReviewRow {
 
 export interface Done {
   readonly rows: number;
-  /** Rows that somebody moved meanwhile: nothing was done about them. */
+  /** Rows that somebody else moved meanwhile, and that were left alone. */
   readonly left: readonly Pick<ReviewRow, 'outboxId' | 'reference' | 'state'>[];
 }
 
 const ROWS_MAX = 10_000;
-/** Rows in one transaction: each costs a fraction of a millisecond of the event loop. */
+/** Number of rows in one transaction: each costs a fraction of a millisecond of the event loop. */
 const SLICE = 100;
 
 /**
- * The filter of `outbox list` and of acts is the same: people list rows before they act on them.
+ * SQL condition of a row filter; `outbox list` and acts share it, because people list rows before
+ * they act on them.
  */
 export function fits({ kind, state, needsAttention }: RowFilter) {
   return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
@@ -105,7 +107,7 @@ function isAsBefore(
   );
 }
 
-/** Acts slice by slice; `onDone` is called once a slice is durable. */
+/** Changes rows slice by slice; `onDone` is called once a slice is durable. */
 export async function inSlices(
   store: Store,
   rows: readonly ReviewRow[],

@@ -1,8 +1,9 @@
 /**
  * Watches the account for two faults: the service was restored to an earlier state, or another
- * daemon works on it (`another-daemon.ts`). Follows the mirror's change feed and the walks over the
- * orders, each minute and after each pull. Writes `outbox_lost`, its place in the feed and two
- * kinds of incidents; it sends nothing, and reads only orders that a walk has missed.
+ * daemon works on the account (`another-daemon.ts`). Follows the mirror's change feed and the walks
+ * over the orders, each minute and after each pull. Writes `outbox_lost`, its place in the feed and
+ * two kinds of incidents; it sends nothing, and reads from the service only orders that a walk has
+ * missed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -21,7 +22,7 @@ import { addLost, dropReturned, hasLost, type NewLost, reportLost } from './lost
 
 export interface AccountWatchDeps extends PutBackDeps {
   readonly log: Logger;
-  /** Requests a walk over all orders: more of them may be gone. */
+  /** Requests a walk over all orders, because more of them may be gone. */
   readonly requestWalk: () => Promise<void>;
 }
 
@@ -29,14 +30,17 @@ const ROUND_MS = 60_000;
 const FEED_SLICE = 20_000;
 const CURSOR_KEY = 'outbox_feed_seq';
 const NAMED_IN_LOG = 5;
-/** Overlap of a round with the last one: an end may have been written late. */
+/** Milliseconds by which a round overlaps the one before: the end of a push may be written late. */
 const AGAIN_MS = 60_000;
-/** Time before the start that the first round covers. */
+/** Milliseconds before the daemon's start that the first round covers. */
 const BEFORE_START_MS = 600_000;
-/** Walks that are remembered as followed; there are two kinds. */
+/** Number of walks that are remembered as followed; two kinds of walks exist. */
 const WALKS_MAX = 4;
 
-/** Returns the last entry of the next slice, by rows: numbers have gaps after a restore. */
+/**
+ * Returns the last entry of the feed's next slice, counted by rows: numbers have gaps after a
+ * restore.
+ */
 async function endOfSlice(db: Db, after: number): Promise<number | undefined> {
   const { rows } = await sql<{ readonly seq: number | null }>`select max(seq) seq from (
     select seq from change where seq > ${after} order by seq limit ${FEED_SLICE})`.execute(db);
@@ -54,7 +58,7 @@ interface Seen {
   readonly evidence: readonly Evidence[];
 }
 
-/** Reads the feed since the last round; the first round skips everything older. */
+/** Reads the change feed since the last round; the first round skips everything older. */
 async function followFeed({ store, clock }: AccountWatchDeps, signal: AbortSignal): Promise<Seen> {
   const { db } = store;
   const known = await readState(db, CURSOR_KEY);
@@ -109,7 +113,10 @@ export function createAccountWatch(deps: AccountWatchDeps) {
   const walked = new Set<number>();
   let lookedAt = clock.now() - BEFORE_START_MS;
 
-  /** Asks for confirmed orders that the last walks have missed; returns how many are gone. */
+  /**
+   * Asks the service for confirmed orders that the last walks have missed; returns how many are
+   * gone.
+   */
   const followWalks = async (signal: AbortSignal): Promise<number> => {
     let found = 0;
     for (const walk of await readWalks(store.db)) {
@@ -131,7 +138,7 @@ export function createAccountWatch(deps: AccountWatchDeps) {
       if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
       log.debug({ err: error }, 'missed orders could not be asked for; the next round does');
     }
-    // An order that was asked for may have come as another order.
+    // An order that the service was asked for may have come as another order, which the feed shows.
     const after = await followFeed(deps, signal);
     await announceLost(deps, before.lost + gone + after.lost > 0);
     const since = lookedAt - AGAIN_MS;
@@ -141,7 +148,7 @@ export function createAccountWatch(deps: AccountWatchDeps) {
   };
   return {
     name: 'account-watch',
-    /** Call it when orders were read. */
+    /** Starts a round; call it when orders were read. */
     wakeUp: () => wake.abort(),
     async run(signal: AbortSignal): Promise<void> {
       while (!signal.aborted) {
@@ -155,9 +162,9 @@ export function createAccountWatch(deps: AccountWatchDeps) {
 }
 
 // Signs that the service was put back to an earlier state (a restore, a migration): a confirmed
-// order of ours is gone, or its number has become another order. Reads show it by a row that is
-// marked as deleted or becomes another order, or by a walk that misses an order which its own
-// address does not know either.
+// order of ours is gone, or its number has become another order's. The mirror shows it by a row
+// that is marked as deleted or becomes another order, or by a walk that misses an order which
+// cannot be read by its own address either.
 
 interface PutBackDeps {
   readonly store: Store;
@@ -165,7 +172,7 @@ interface PutBackDeps {
   readonly readOrder: ReadOrder;
 }
 
-/** Time by which a list may lag behind a confirmation. */
+/** Milliseconds by which a list of orders may lag behind a confirmation. */
 const LAG_MS = 30_000;
 
 interface Changed {
@@ -177,13 +184,13 @@ interface Changed {
   readonly read_seq: number;
 }
 
-/** Returns [before, after] of a member in a diff. */
+/** Returns the values [before, after] of a member in a diff; undefined: it did not change. */
 function pairIn(diff: string, member: string): readonly [unknown, unknown] | undefined {
   const pair = parseJsonObject(diff)[member];
   return Array.isArray(pair) && pair.length === 2 ? [pair[0], pair[1]] : undefined;
 }
 
-/** Whether the lines are another order's; an edited order keeps its reference. */
+/** Whether the lines changed into those of another order; an edited order keeps its reference. */
 function isOther(pair: readonly [unknown, unknown] | undefined): boolean {
   const key = (value: unknown): string => {
     const lines = Array.isArray(value) ? value.filter(isJsonObject) : [];
@@ -192,14 +199,14 @@ function isOther(pair: readonly [unknown, unknown] | undefined): boolean {
   return pair !== undefined && key(pair[0]) !== key(pair[1]);
 }
 
-/** Whether a row has become another order: its reference changed, and its content, too. */
+/** Whether a mirrored row has become another order: its reference changed, and its content, too. */
 function becameAnother({ diff }: Changed): boolean {
   const hasOtherLines = isOther(pairIn(diff, 'lines'));
   const created = pairIn(diff, 'created_at') ?? [];
-  // A time that was unknown before is no change.
+  // A time of creation that was unknown before is no change.
   const hasOtherTime = created.length > 0 && created.every((at) => typeof at === 'number');
   if (pairIn(diff, 'reference') !== undefined) return hasOtherLines || hasOtherTime;
-  // Without references, both the time and the lines must differ.
+  // Without references, a row became another order only if both time and lines changed.
   return hasOtherLines && hasOtherTime;
 }
 
@@ -225,7 +232,7 @@ async function changesBetween(db: Db, after: number, to: number): Promise<readon
   return rows;
 }
 
-/** Lists orders that feed entries after `after` up to `to` show as gone. */
+/** Lists orders that entries of the feed after `after`, up to `to`, show as gone. */
 async function lostBetween(db: Db, after: number, to: number): Promise<NewLost[]> {
   return (await changesBetween(db, after, to)).flatMap(lostIn);
 }
@@ -238,7 +245,8 @@ interface Missed {
 }
 
 /**
- * Lists confirmed orders that a walk should have met, and that no read since its start has shown.
+ * Lists confirmed orders that a walk should have met, and that no read since the walk's start has
+ * shown.
  */
 async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
   const missed: Missed[] = [];
@@ -257,8 +265,8 @@ async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
 }
 
 /**
- * Reads each missed order by its own address; changes then follow from the feed. Returns how many
- * are gone.
+ * Reads each missed order by its own address; changes then show in the feed. Returns how many are
+ * gone.
  */
 async function askForMissed(
   { store, clock, readOrder }: PutBackDeps,

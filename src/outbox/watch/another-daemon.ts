@@ -1,9 +1,9 @@
 /**
  * Detects another daemon on the same account, such as an old host that still runs after a move. Its
  * work looks like ours: orders have references of documents that were never sent from here, or were
- * sent once; deliveries have our status before our push could leave. Each may be a coincidence
- * once, so the incident lists what was seen. Keeps the newest evidence in `daemon_state`, and one
- * incident while there is some.
+ * sent once; deliveries have our decided status before our push could be sent. Each may be a
+ * coincidence once, so the incident lists the evidence. Keeps the newest evidence in
+ * `daemon_state`, and one incident while there is some.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
@@ -18,16 +18,24 @@ import { DELIVERY_STATUS_KIND } from '../enqueue.ts';
 const ANOTHER = { kind: 'another_daemon', entity: 'account', key: 'service' } as const;
 const EVIDENCE_KEY = 'outbox.another_daemon';
 
-/** Age at which evidence is dropped: the other daemon may have been stopped since. */
+/**
+ * Age in milliseconds at which evidence is dropped: the other daemon may have been stopped since.
+ */
 const KEEP_MS = 6 * 3_600_000;
 const EVIDENCE_MAX = 50;
-/** An order this much older than its document was submitted again, by whomever. */
+/**
+ * Milliseconds by which an order may be older than its document; an older one was submitted before
+ * by somebody else.
+ */
 const BEFORE_MS = 600_000;
-/** Difference that the service's clock may have, time zones included. */
+/** Milliseconds by which the service's clock may differ, time zones included. */
 const CLOCKS_MS = 86_400_000;
-/** Time after a decision within which a foreign effect counts as the same decision. */
+/** Milliseconds after a decision within which another's change counts as the same decision. */
 const SOON_MS = 60_000;
-/** Deliveries that are no coincidence any more: a person may accept one at the same moment. */
+/**
+ * Number of deliveries that are no coincidence any more: a person may accept one at the same
+ * moment.
+ */
 const DELIVERIES_MIN = 3;
 
 const EVIDENCE = z.array(
@@ -45,7 +53,7 @@ async function readEvidence(db: Db | Tx): Promise<readonly Evidence[]> {
   return EVIDENCE.safeParse(tryParseJson((await readState(db, EVIDENCE_KEY)) ?? '')).data ?? [];
 }
 
-/** SQL: the order `s` was made when the document `o` was, as far as its times tell. */
+/** SQL: whether the order `s` is not older than the document `o`, as far as its times tell. */
 const AT_THAT_TIME = sql<boolean>`(s.first_seen_at >= o.created_at - ${BEFORE_MS}
   and coalesce(s.created_at, o.created_at) >= o.created_at - ${CLOCKS_MS})`;
 
@@ -59,7 +67,7 @@ interface Found {
   readonly order_id: number;
 }
 
-/** Lists orders that were confirmed since, and that we have never sent. */
+/** Lists orders confirmed after `since` that Selvedge has never sent. */
 async function unsentOrders(db: Db, since: number): Promise<readonly Evidence[]> {
   const restored = await readRestored(db);
   const { rows } = await sql<Found & { readonly ended_at: number }>`
@@ -78,7 +86,7 @@ async function unsentOrders(db: Db, since: number): Promise<readonly Evidence[]>
   }));
 }
 
-/** Lists deliveries that had our decided status before our push could leave. */
+/** Lists deliveries that had the decided status before our push could be sent. */
 async function aheadOfPushes(db: Db, since: number): Promise<readonly Evidence[]> {
   const restored = await readRestored(db);
   const { rows } = await sql<
@@ -107,7 +115,7 @@ function doubleOf({ reference, ours, other }: Double, at: number): Evidence {
   return { at, key: `double ${other}`, kind: 'double', text };
 }
 
-/** Lists mirrored orders with the reference of an order that was just confirmed. */
+/** Lists mirrored orders with the same reference as an order that was just confirmed. */
 async function besideConfirmed(db: Db, since: number): Promise<readonly Evidence[]> {
   const { rows } = await sql<Double & { readonly ended_at: number }>`
     select o.reference, o.order_id ours, s.order_id other, o.ended_at from outbox o
@@ -119,14 +127,14 @@ async function besideConfirmed(db: Db, since: number): Promise<readonly Evidence
   return rows.map(({ ended_at, ...double }) => doubleOf(double, ended_at));
 }
 
-/** Lists new orders of the feed that have the reference of another order of ours. */
+/** Lists new orders in the feed that have the reference of another order of ours. */
 export async function doublesBetween(
   db: Db,
   after: number,
   to: number,
   now: number,
 ): Promise<readonly Evidence[]> {
-  // Case is ignored for ASCII only, which is enough for a sign.
+  // Case is ignored for ASCII letters only, which is enough for a hint.
   const { rows } = await sql<Double>`
     select o.reference, o.order_id ours, s.order_id other from change c
     join sales_order s on s.order_id = c.key + 0
@@ -145,7 +153,7 @@ export interface AnotherDaemonDeps {
   readonly log: Logger;
 }
 
-/** Whether the evidence is enough: a few deliveries alone are a coincidence. */
+/** Whether the evidence is enough for an incident: a few deliveries alone are a coincidence. */
 function isEnough(evidence: readonly Evidence[]): boolean {
   const deliveries = evidence.filter(({ kind }) => kind === 'delivery').length;
   return evidence.length > deliveries || deliveries >= DELIVERIES_MIN;
@@ -165,7 +173,7 @@ export async function reportAnother(
   const known = await readEvidence(store.db);
   const keys = new Set(known.map(({ key }) => key));
   const fresh = found.filter(({ key }) => !keys.has(key));
-  // Evidence with a future time is from before the clock was set back.
+  // Evidence with a future time was written before the clock was set back.
   const kept = [...known, ...fresh]
     .filter(({ at }) => at > now - KEEP_MS && at <= now)
     .slice(-EVIDENCE_MAX);

@@ -1,7 +1,7 @@
 /**
- * Incidents about documents that the service has otherwise than they were sent (`push_differs`).
- * They end when the mirror shows them as sent, or when a person notes the difference (`outbox
- * resolve --as noted`).
+ * Incidents (`push_differs`) about documents that the service does not have as they were sent. An
+ * incident ends when the mirror shows the document as sent, or when a person notes the difference
+ * (`outbox resolve --as noted`).
  */
 
 import { z } from 'zod';
@@ -21,7 +21,7 @@ import { mirroredOrder, mirroredPendingRefund } from '../evidence/mirrored.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import type { OutboxItem } from '../item.ts';
 
-/** Incidents have the outbox id as their key. */
+/** Kind of these incidents; the key of each is the outbox id. */
 export const DIFFERENCE = { kind: 'push_differs', entity: 'outbox' } as const;
 
 const INCIDENTS_MAX = 200;
@@ -33,7 +33,9 @@ interface Pushed {
   readonly result: string | null;
 }
 
-/** Whether the mirror shows the document as sent; members that it does not have are ignored. */
+/**
+ * Whether the mirror shows the document as sent; members that the mirror does not have are ignored.
+ */
 async function isAsSent(db: Db, { kind, reference, body, result }: Pushed): Promise<boolean> {
   const document = parseJsonObject(body);
   const { orderId, pendingRefundId } = readResult(result);
@@ -62,7 +64,7 @@ interface Difference {
   readonly isSeasonUnseen: boolean;
 }
 
-/** Opens an incident: nothing is sent again, but a person should know. */
+/** Opens an incident about differences: nothing is sent again, but a person should know. */
 export async function reportDifferences(
   tx: Tx,
   { outboxId, kind, reference }: Pick<OutboxItem, 'outboxId' | 'kind' | 'reference'>,
@@ -74,7 +76,7 @@ export async function reportDifferences(
   const compare = `compare: selvedge outbox show ${outboxId}`;
   const held = holds ? '; until then its deliveries are not accepted' : '';
   const isLearned = isSeasonUnseen && (await seasonsShown(tx)) === 'unknown';
-  // Two notes teach it for the whole account.
+  // Two notes teach the whole account that the service shows no pre-orders.
   const twice = isLearned ? ' (said of two, no further pre-order is held for this)' : '';
   const hint = `${compare}; then: ${resolve}${twice}${held}`;
   const detail = { kind, reference, orderId, differences, holds, isSeasonUnseen, hint };
@@ -97,7 +99,7 @@ export async function isSeasonUnseen(tx: Tx, outboxId: number): Promise<boolean>
   return parsed.success && parsed.data.isSeasonUnseen;
 }
 
-/** Lists keys of open incidents whose difference is gone. */
+/** Lists the keys of open incidents whose differences are gone. */
 export async function endedDifferences(db: Db): Promise<string[]> {
   const open = await db
     .selectFrom('incident')

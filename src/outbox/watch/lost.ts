@@ -1,6 +1,6 @@
 /**
- * Lost orders: confirmed ones that the service does not have any more, because it was restored to
- * an earlier state. Only this file writes `outbox_lost`; its rows are shown with their documents
+ * Lost orders: confirmed orders that the service does not have any more, because it was restored to
+ * an earlier state. Only this file writes `outbox_lost`; lost orders are shown with their documents
  * and reported in one incident.
  */
 import { sql } from 'kysely';
@@ -16,16 +16,16 @@ const NAMED_MAX = 100;
 export interface Lost {
   readonly orderId: number;
   readonly since: number;
-  /** Order that has its id now; null: none that is known. */
+  /** Order that has the lost order's id now; null: none is known. */
   readonly instead: { readonly reference: string | null; readonly orderNo: string | null } | null;
 }
 
 export interface NewLost {
   readonly outboxId: number;
   readonly orderId: number;
-  /** Reference that the order had at the service. */
+  /** Reference that the lost order had at the service. */
   readonly reference: string | null;
-  /** Number of the read that did not show it any more. */
+  /** Number of the read that did not show the order any more. */
   readonly readSeq: number;
 }
 
@@ -108,7 +108,7 @@ export async function hasLost(db: Db): Promise<boolean> {
   return one !== undefined;
 }
 
-/** Drops rows that a later read has shown again as they were; returns how many. */
+/** Forgets losses of orders that a later read has shown again as they were; returns how many. */
 export async function dropReturned(tx: Tx): Promise<number> {
   const returned = await tx
     .selectFrom('outbox_lost as l')
@@ -124,7 +124,7 @@ export async function dropReturned(tx: Tx): Promise<number> {
   return ids.length;
 }
 
-/** Opens, updates or ends the incident about lost orders that were not noted. */
+/** Opens, updates or ends the incident about lost orders that no person has noted. */
 export async function reportLost(tx: Tx, now: number): Promise<void> {
   const rows = await lostRows(tx).where('l.noted_at', 'is', null).execute();
   if (rows.length === 0) {
@@ -143,7 +143,10 @@ export async function reportLost(tx: Tx, now: number): Promise<void> {
   await updateIncident(tx, { ...PUT_BACK, detail: { lost: rows.length, orders, hint } }, now);
 }
 
-/** Marks this order and all other lost ones as noted by a person; returns how many. */
+/**
+ * Marks all lost orders as noted by a person, if this document's order is one of them; returns how
+ * many.
+ */
 export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<number> {
   const own = await tx
     .selectFrom('outbox_lost')

@@ -1,6 +1,7 @@
 /**
- * Reads the stock of ordered articles at once instead of with the next pull. Best effort: the next
- * pull brings what does not fit the queue, is lost with the process, or is not listed any more.
+ * Reads the stock of ordered articles at once instead of with the next pull. The read is best
+ * effort: the next pull brings articles that did not fit the queue, were lost with the process, or
+ * are not listed any more.
  */
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
@@ -19,7 +20,9 @@ export interface OrderedStockDeps {
   readonly log: Logger;
   readonly v1: Pick<V1Client, 'stockVariant'>;
   readonly sequence: ReadSequence;
-  /** Detail of the stock's pull: less would empty columns. */
+  /**
+   * Detail level of the stock's pull: a read with less detail would empty columns of the mirror.
+   */
   readonly level: StockLevel;
 }
 

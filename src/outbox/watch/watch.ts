@@ -1,7 +1,7 @@
 /**
- * Incidents of the outbox: pushes that need a person, gave up or wait too long, pending refunds
- * that the service does not confirm, effects that come later than the settlement delay allows for,
- * and two orders with one reference (which no protocol can prevent). All of them follow from
+ * Incidents of the outbox: pushes that need a person, gave up or wait too long; pending refunds
+ * that the service does not confirm; effects that come later than the settlement delay allows for;
+ * and two orders with one reference (which no protocol can prevent). All of them are computed from
  * tables, so an incident ends when its reason does.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -30,7 +30,7 @@ export interface WatchDeps {
 }
 
 const ROUND_MS = 60_000;
-/** Delay that joins the changes of a burst into one round. */
+/** Milliseconds for which changes are gathered, so that a burst makes one round. */
 const GATHER_MS = 250;
 const ROWS_MAX = 1_000;
 const SLICE = 2_000;
@@ -39,7 +39,7 @@ const KINDS = ['push_in_doubt', 'push_dead', 'push_late'] as const;
 const REFUND_KIND = 'refund_unconfirmed';
 const QUIET_KIND = 'quiet_time_short';
 const DUPLICATE_KIND = 'duplicate_reference';
-/** Age at which an unconfirmed pending refund is not watched any more. */
+/** Milliseconds after which an unconfirmed pending refund is not watched any more. */
 const REFUND_WATCH_MS = 180 * 86_400_000;
 
 function pushIncident(
@@ -112,16 +112,18 @@ function shortQuietTime(latenessMs: number, reconcileAfterMs: number): Incident[
 
 /**
  * Whether each of these orders belongs to a document of its own: then the service cuts references,
- * and no order is doubled.
+ * and no order exists twice.
  */
 async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolean> {
   return (await claimsOf(db, orderIds)).size === orderIds.length;
 }
 
-/** Lists references of more than one order, in slices, so that nobody waits for long. */
+/**
+ * Lists references that more than one order has, in slices, so that other work does not wait long.
+ */
 async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   const found: Incident[] = [];
-  // Case is ignored; NOCASE knows ASCII letters.
+  // Case is ignored by SQLite's NOCASE, which knows only ASCII letters.
   const letters = sql<string>`reference collate nocase`;
   const known = await knownSpellings(db, 'order');
   let after = '';
@@ -184,7 +186,7 @@ async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   for (const { kind, key, detail } of fresh) log.warn({ kind, key, detail }, 'incident');
   const audited = Number((await readState(store.db, AUDITED_KEY)) ?? 0);
   const since = now - audited;
-  // A future time is from before the clock was set back.
+  // A future time was written before the clock was set back.
   if (since < 0 || since >= limits.auditEveryMs) await auditDuplicates(deps, signal);
 }
 
@@ -201,7 +203,7 @@ export function createWatch(deps: WatchDeps) {
         await deps.clock
           .sleep(ROUND_MS, AbortSignal.any([signal, wake.signal]))
           .catch(() => undefined);
-        // Joins a burst of documents into one round.
+        // The wait joins a burst of documents into one round.
         await deps.clock.sleep(GATHER_MS, signal).catch(() => undefined);
       }
     },

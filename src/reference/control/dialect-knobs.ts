@@ -1,6 +1,7 @@
 /**
  * Dialects: each knob is one way in which a real account may differ from the plain reading of the
- * wire contract, without being broken. All of them off, the service answers as the contract says.
+ * wire contract, without being broken. With all of them off, the service answers as the contract
+ * says.
  */
 import { z } from 'zod';
 import { isLevel, LEVEL_FIRST, LEVEL_LAST } from '../dialect/levels.ts';
@@ -10,7 +11,9 @@ const off = z.boolean().default(false);
 const on = z.boolean().default(true);
 const names = z.record(z.string().min(1), z.string().min(1)).default({});
 
-/** The first word is what the contract says. */
+/**
+ * Schema of a knob with a choice of words; the first is the default, and what the contract says.
+ */
 function oneOf<const Words extends readonly [string, ...string[]]>(...words: Words) {
   return z.enum(words).prefault(words[0]);
 }
@@ -25,7 +28,7 @@ function isTimeZone(name: string): boolean {
 
 const timeZone = z.string().refine(isTimeZone, 'no IANA time zone, e.g. Europe/Copenhagen');
 
-/** Types of values, and how nothing is written. */
+/** Knobs for the types of values, and for how empty and absent values are written. */
 const valueKnobs = {
   numbers: oneOf('number', 'text'),
   ids: oneOf('number', 'text'),
@@ -33,7 +36,10 @@ const valueKnobs = {
   barcodes: oneOf('text', 'number'),
   v2Ids: oneOf('text', 'number'),
   emptyObject: oneOf('object', 'array'),
-  /** `notFound` and `noContent` act on whole lists below an order. */
+  /**
+   * Form of an empty list; `notFound` and `noContent` replace the whole answer of a list below an
+   * order.
+   */
   emptyList: oneOf('array', 'object', 'null', 'absent', 'notFound', 'noContent'),
   lists: oneOf('array', 'indexed'),
   absent: oneOf('omit', 'null', 'emptyText'),
@@ -41,7 +47,7 @@ const valueKnobs = {
   nulCharacters: off,
 };
 
-/** The envelope around the data, errors, headers. */
+/** Knobs for answers: the envelope around the data, errors, headers. */
 const answerKnobs = {
   envelope: oneOf('number', 'text', 'none'),
   errorBody: oneOf('envelope', 'plain', 'html', 'empty'),
@@ -50,13 +56,13 @@ const answerKnobs = {
   retryAfter: oneOf('seconds', 'date', 'none'),
   contentEncoding: oneOf('none', 'gzip', 'br', 'utf8', 'empty', 'identity'),
   charset: oneOf('utf-8', 'iso-8859-1', 'windows-1252'),
-  /** Lists come from a cache and are so old. */
+  /** Age of lists that are answered from a cache; null: no cache answers. */
   cacheAge: duration('0s').nullable().default(null),
-  /** The cache heeds no `Cache-Control: no-cache`. */
+  /** Whether the cache ignores `Cache-Control: no-cache`. */
   cacheStubborn: off,
 };
 
-/** Demands on requests. */
+/** Knobs for what the account demands of requests. */
 const requestKnobs = {
   bearer: off,
   brandRequired: off,
@@ -64,7 +70,7 @@ const requestKnobs = {
   freightSpelling: oneOf('both', 'freight', 'Freight'),
 };
 
-/** Orders, deliveries and refunds. */
+/** Knobs for orders, deliveries and refunds. */
 const tradeKnobs = {
   orderCurrency: on,
   createdAt: on,
@@ -88,7 +94,7 @@ const tradeKnobs = {
   orderLines: oneOf('kept', 'joined', 'split', 'sorted'),
   preOrderNames: oneOf('heed', 'ignore'),
   statusCase: oneOf('lower', 'capital', 'upper'),
-  /** Ours → theirs, of deliveries. */
+  /** Names that the account has for statuses of deliveries, by the contract's name. */
   statusNames: names,
   deliveryNumbers: oneOf('global', 'perOrder'),
   refundNumbers: oneOf('global', 'perOrder'),
@@ -98,24 +104,26 @@ const tradeKnobs = {
   foreignEvents: share(0),
 };
 
-/** Variants, seasons, freight and brands. */
+/** Knobs for variants, seasons, freight and brands. */
 const catalogKnobs = {
   priceDecimals: z.number().int().min(2).max(4).default(2),
-  /** EUR leaves every account its own currency; another one is that of all of them. */
+  /** Currency of all accounts; EUR leaves each account its own currency. */
   currency: oneOf('EUR', 'DKK', 'SEK', 'NOK', 'GBP', 'USD', 'JPY', 'KWD'),
   names: oneOf('plain', 'trailingSpace', 'nfd'),
   countExtra: z.number().int().min(0).max(1_000_000).default(0),
   stockRows: oneOf('once', 'perSeason'),
   seasonRows: oneOf('once', 'perBrand'),
   soldOut: oneOf('omitted', 'listed'),
-  /** Our member of `details` → theirs. */
+  /** Names that the account has for members of `details`, by the contract's name. */
   detailNames: names,
   detailsFlat: off,
   freightEmptyName: off,
   quantities: oneOf('real', 'zero'),
   prices: oneOf('real', 'null', 'hundredfold'),
   detailsGone: off,
-  /** The first so-many share of a variant list's rows is missing, from the count as well. */
+  /**
+   * Share of a variant list's rows, from its beginning, that is missing, from the count as well.
+   */
   hiddenShare: share(0),
 };
 
@@ -130,7 +138,7 @@ export const dialectSchema = z.strictObject({
 export type Dialect = z.output<typeof dialectSchema>;
 
 export const v1Schema = z.strictObject({
-  /** The version of V1 that the account has. */
+  /** Version of V1 that the account has. */
   level: z
     .string()
     .refine(isLevel, `no level from ${LEVEL_FIRST} to ${LEVEL_LAST}`)

@@ -1,4 +1,7 @@
-/** Control: knobs, faults, the relay's misbehaviour, tokens and the journal of requests. */
+/**
+ * Routes of the control API for knobs, faults, the relay's misbehaviour, tokens and the journal of
+ * requests.
+ */
 import { z } from 'zod';
 import { ConfigError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
@@ -29,7 +32,7 @@ const journalQuery = z.strictObject({
   limit: whole.optional(),
 });
 
-/** Knobs that are read once, when the world is made. */
+/** Groups of knobs that are read only once, when the world is made. */
 const FIXED = ['world', 'keys'];
 
 function changed(knobs: KnobStore, change: Record<string, unknown>): Knobs {

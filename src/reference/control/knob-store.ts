@@ -1,6 +1,7 @@
 /**
- * Knobs as they are given (a file, flags, control requests) and as they hold. What is given is
- * kept apart from the defaults, so that a patch can take a value back by naming it null.
+ * Keeps the knobs as they were given (by a file, flags, control requests) and as they are in
+ * effect. Given values are kept apart from the defaults, so that a patch can take one back by
+ * setting it to null.
  */
 import type { z } from 'zod';
 import { ConfigError } from '../../lib/errors.ts';
@@ -11,11 +12,14 @@ import { type Knobs, knobsSchema } from './knobs.ts';
 type KnobListener = (knobs: Knobs, before: Knobs) => void;
 
 export interface KnobStore {
-  /** Values in effect. */
+  /** Values of the knobs that are in effect. */
   current(): Knobs;
-  /** Merges (JSON merge patch, RFC 7396) into what was given; all of it holds, or nothing does. */
+  /**
+   * Merges a change (JSON merge patch, RFC 7396) into the given values; all of it takes effect, or
+   * nothing.
+   */
   patch(change: Record<string, unknown>): Knobs;
-  /** Called after each change, for those that cannot just look. */
+  /** Calls the listener after each change, for parts that cannot read the knobs at each use. */
   onChange(listener: KnobListener): void;
 }
 
@@ -33,7 +37,7 @@ function merged(
   return out;
 }
 
-/** Names that a group of knobs has, for "did you mean". */
+/** Names of the knobs in a group, for "did you mean". */
 function namesAt(path: readonly PropertyKey[]): string[] {
   let value: unknown = knobsSchema.parse({});
   for (const step of path) value = isJsonObject(value) ? value[String(step)] : undefined;
@@ -52,7 +56,7 @@ function problemOf(issue: z.core.$ZodIssue): string {
     .join('; ');
 }
 
-/** Throws a {@link ConfigError} that names each problem with its path. */
+/** Parses knobs; throws a {@link ConfigError} that names each problem with its path. */
 export function parseKnobs(given: unknown): Knobs {
   const parsed = knobsSchema.safeParse(given ?? {});
   if (parsed.success) return parsed.data;

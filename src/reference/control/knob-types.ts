@@ -1,8 +1,8 @@
-/** The kinds of values that knobs have. */
+/** Schemas for the kinds of values that knobs have. */
 import { z } from 'zod';
 import { parseDuration } from '../../lib/units.ts';
 
-/** Milliseconds, written as a number or as a duration with a unit. */
+/** Schema of a duration: milliseconds as a number, or a text with a unit. */
 export function duration(fallback: string) {
   const error = 'no duration, e.g. 15m';
   return z

@@ -1,4 +1,4 @@
-/** A route of the control API: the table of routes is what is served and what `GET /` lists. */
+/** A route of the control API. The table of routes is what is served and what `GET /` lists. */
 import { z } from 'zod';
 
 export interface ControlCall {
@@ -14,7 +14,7 @@ export interface ControlRoute {
   run(call: ControlCall): unknown;
 }
 
-/** Answered with its status and message. */
+/** Error that is answered with its status and message. */
 export class ControlError extends Error {
   override readonly name = 'ControlError';
   readonly status: number;
@@ -25,14 +25,14 @@ export class ControlError extends Error {
   }
 }
 
-/** The value, or a 422 that names every problem with its path. */
+/** Parses a value; throws an error for a 422 that names every problem with its path. */
 export function read<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(value ?? {});
   if (parsed.success) return parsed.data;
   throw new ControlError(422, z.prettifyError(parsed.error));
 }
 
-/** The record, or a 404. */
+/** Gives the record; throws an error for a 404 when it is undefined. */
 export function found<T>(record: T | undefined, what: string): T {
   if (record === undefined) throw new ControlError(404, `${what} not found`);
   return record;

@@ -1,9 +1,9 @@
 /**
- * The control API: how a test, a demo or an operator moves the reference service from outside.
- * JSON over HTTP on a port of its own, on loopback; `GET /` lists everything.
+ * The control API: changes the reference service from outside, for tests, demos and operators. JSON
+ * over HTTP on a port of its own, on loopback; `GET /` lists all routes.
  *
- * It has no log-in, so it answers to no browser: a request that names another host (DNS
- * rebinding) or comes from a page (cross-site request forgery) is refused.
+ * The API has no log-in, so it refuses browsers: a request that names another host (DNS rebinding)
+ * or comes from a page (cross-site request forgery).
  */
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import { isThisMachine } from '../../lib/http-server/browser-guard.ts';

@@ -1,4 +1,7 @@
-/** Control: the clock, and whole states of the world that are kept, brought back or begun again. */
+/**
+ * Routes of the control API for the clock, and for states of the world that are saved, restored or
+ * started again.
+ */
 import { z } from 'zod';
 import type { Clock, ManualClock } from '../../lib/clock.ts';
 import type { Edge } from '../edge/edge.ts';
@@ -23,7 +26,7 @@ interface Kept {
   readonly pdm: PdmState;
 }
 
-/** Snapshots are kept in memory. */
+/** Maximum number of snapshots, because they are kept in memory. */
 const SNAPSHOTS_MAX = 20;
 const stepBody = z.strictObject({ by: duration('1s') });
 const nameBody = z.strictObject({ name: z.string().regex(/^[\w.-]{1,60}$/) });

@@ -1,4 +1,7 @@
-/** Control: what an operator may do to the world, now and not when its clock comes to it. */
+/**
+ * Routes of the control API by which an operator changes the world at once, instead of waiting for
+ * its clock.
+ */
 import { z } from 'zod';
 import { deliveryShape, orderShape, refundShape } from '../world/trade/shapes.ts';
 import type { World } from '../world/world.ts';
@@ -10,7 +13,7 @@ const AMOUNT_MAX = 100_000_000;
 
 const stockBody = z.strictObject({ quantity: z.number().int().min(0).max(UNITS_MAX) });
 const amount = z.number().int().min(0).max(AMOUNT_MAX).optional();
-/** Hundredths of a euro. */
+/** Prices of a style in hundredths of a euro. */
 const pricesBody = z.strictObject({
   retail: amount,
   sale: amount,

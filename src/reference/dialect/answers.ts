@@ -1,7 +1,7 @@
 /**
- * Answers in the dialect of an account, after the routes made them: values, envelope, errors and
- * headers. An answer that has to be rewritten is read as a whole, long lists too; while no knob of
- * that kind is set, nothing here touches an answer.
+ * Rewrites answers of the routes into the dialect of an account: values, envelope, errors and
+ * headers. An answer that must be rewritten is read as a whole, long lists too; while no knob of
+ * that kind is set, no answer is touched here.
  */
 import { STATUS_CODES } from 'node:http';
 import { isDeepStrictEqual } from 'node:util';
@@ -22,14 +22,14 @@ export interface Draft {
   readonly body: string;
 }
 
-/** An empty body has no content type. */
+/** Status, content type and body of a rewritten answer; an empty body has no content type. */
 export type Spoken = Pick<Draft, 'status' | 'contentType' | 'body'>;
 
 const TWICE_IN_TEXT = new RegExp(`${DUPLICATES}":`, 'g');
 const LIST_BELOW_ORDER = /^\/api\/v1\/orders\/\d+\/(?:deliveries|refunds|pending-refunds)$/;
 const HTML = 'text/html; charset=utf-8';
 
-/** Knobs that are none of rewriting: they act on headers, bytes, requests or the world. */
+/** Knobs for which no answer is rewritten: they change headers, bytes, requests or the world. */
 const ELSEWHERE: ReadonlySet<string> = new Set(
   (
     'retryAfter contentEncoding charset cacheAge cacheStubborn bearer brandRequired ' +
@@ -46,7 +46,7 @@ function differing(dialect: Dialect): string[] {
   );
 }
 
-/** Says whether bodies have to be rewritten; remembers the answer until the knobs change. */
+/** Tells whether bodies must be rewritten; the result is kept until the knobs change. */
 export function createRewriting(knobs: () => Knobs): () => boolean {
   let judged: Knobs | undefined;
   let rewrites = false;
@@ -60,7 +60,10 @@ export function createRewriting(knobs: () => Knobs): () => boolean {
   };
 }
 
-/** Descriptions stay as they are: they tell of the account, and are no data of it. */
+/**
+ * Tells whether the answer of this path is in the account's dialect. Descriptions are not: they are
+ * about the account, and no data of it.
+ */
 export function isOfAccount(path: string): boolean {
   return /^\/api\/v[12]\/(?!openapi\.json$|docs$)/.test(path);
 }
@@ -71,7 +74,7 @@ function page(status: number): string {
   return `<!doctype html>\n<html>${head}<body>${title}</body></html>\n`;
 }
 
-/** `path: what is wrong` as members of an object, by path. */
+/** Turns lines `path: what is wrong` into an object of messages by path. */
 function asObject(lines: readonly unknown[]): Record<string, string[]> {
   const out: Record<string, string[]> = {};
   for (const line of lines.map(String)) {
@@ -117,7 +120,7 @@ function spokenError(draft: Draft, body: Members, dialect: Dialect): Spoken {
   }
 }
 
-/** The only list of an answer below an order, where it is empty. */
+/** Tells whether the answer is a list below an order, and that list is empty. */
 function isEmptyList({ method, path }: Draft, data: unknown): boolean {
   if (method !== 'GET' || !LIST_BELOW_ORDER.test(path) || !isJsonObject(data)) return false;
   return Object.values(data).every((list) => Array.isArray(list) && list.length === 0);
@@ -142,7 +145,7 @@ function spokenV1(draft: Draft, body: Members, account: Account): Spoken {
   return { ...draft, body: textOf({ ...body, status, data }) };
 }
 
-/** The answer as the account gives it; one that is no JSON object leaves as it is. */
+/** Rewrites an answer into the account's dialect; one that is no JSON object stays as it is. */
 export function speak(draft: Draft, account: Account): Spoken {
   const body = tryParseJson(draft.body);
   if (!isJsonObject(body) || !isOfAccount(draft.path)) return draft;

@@ -1,4 +1,7 @@
-/** The bytes and headers of an answer in a dialect: charset, content coding, age, `Retry-After`. */
+/**
+ * Encodes the bytes and headers of an answer in a dialect: charset, content coding, age,
+ * `Retry-After`.
+ */
 import { Readable } from 'node:stream';
 import { createBrotliCompress, createGzip } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
@@ -6,7 +9,7 @@ import type { Dialect } from '../control/dialect-knobs.ts';
 
 type Body = string | Buffer | Readable;
 
-/** Characters of windows-1252 at 0x80 to 0x9F, where ISO 8859-1 has none that print. */
+/** Characters of windows-1252 at 0x80 to 0x9F, where ISO 8859-1 has no printable ones. */
 const WINDOWS_1252: ReadonlyMap<string, number> = new Map(
   [...'€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'].map((sign, at) => [
     sign,
@@ -17,7 +20,10 @@ const V1_LISTS = 'brands|freight|seasons|orders(?:/\\d+/[\\w-]+)?|variants(?:/st
 const V2_LISTS = 'pdm/[\\w-]+(?:/[^/]+/[\\w-]+)?';
 const LIST_PATH = new RegExp(`^/api/(?:v1/(?:${V1_LISTS})|v2/(?:${V2_LISTS}))$`);
 
-/** JSON has an escape for what the charset lacks; text without one gets a question mark. */
+/**
+ * Byte of a character in the charset; undefined: the charset lacks it. JSON then has an escape for
+ * it, and other text a question mark.
+ */
 function byteOf(sign: string, charset: Dialect['charset']): number | undefined {
   const code = sign.charCodeAt(0);
   const own = charset === 'windows-1252' ? WINDOWS_1252.get(sign) : undefined;
@@ -37,7 +43,7 @@ function encoded(text: string, charset: Dialect['charset'], isJson: boolean): Bu
   return Buffer.from(out, 'latin1');
 }
 
-/** The whole body; a long list is put together first. */
+/** Reads the whole body; a long list is put together first. */
 export async function wholeBody(payload: Body): Promise<Buffer> {
   if (!(payload instanceof Readable)) return Buffer.from(payload);
   const pieces: Buffer[] = [];
@@ -53,7 +59,9 @@ async function withCharset(payload: Body, { charset }: Dialect, reply: FastifyRe
   return encoded((await wholeBody(payload)).toString(), charset, type.endsWith('json'));
 }
 
-/** Compresses whatever the request accepts: the account does not ask. */
+/**
+ * Compresses the body whatever the request accepts, because such an account does not look at that.
+ */
 function withCoding(payload: Body, { contentEncoding }: Dialect, reply: FastifyReply): Body {
   if (contentEncoding === 'none' || reply.hasHeader('content-encoding')) return payload;
   if (reply.statusCode === 204) return payload;
@@ -76,11 +84,14 @@ interface Answered {
   readonly method: string;
   readonly path: string;
   readonly cacheControl: string;
-  /** Epoch milliseconds of the service's clock. */
+  /** Time of the service's clock, epoch ms. */
   readonly now: number;
 }
 
-/** Seconds become a time, or the header goes; the time is one of the header `Date` beside it. */
+/**
+ * Turns the seconds of `Retry-After` into a time, or removes the header; the time is consistent
+ * with the header `Date`.
+ */
 function respellRetryAfter(reply: FastifyReply, how: Dialect['retryAfter'], now: number): void {
   if (how === 'none') reply.removeHeader('retry-after');
   const seconds = Number(reply.getHeader('retry-after'));

@@ -1,4 +1,4 @@
-/** Events as an account tells them: in its dialect, and sometimes those of another system. */
+/** Rewrites events into the dialect of an account, and sometimes adds those of another system. */
 import type { Json, JsonObject } from '../../lib/json.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
@@ -10,10 +10,10 @@ import { translateValue } from './values.ts';
 
 const SALT_FOREIGN = 97;
 const FOREIGN_KEY = 'elsewhere';
-/** No order of ours has such a number. */
+/** Number that is added to ids of another system's orders, so that none of our orders has them. */
 const FOREIGN_IDS_FROM = 9_000_000;
 
-/** A value that was made of JSON, as JSON again. */
+/** Turns a value that was made from JSON into JSON again. */
 function asJson(value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null));
 }
@@ -32,13 +32,16 @@ const OTHER_ORDERS: Readonly<Record<string, (value: Json) => Json>> = {
   orderNo: (text) => `EXT-${text}`,
 };
 
-/** The same event as another system of the same provider would tell it. */
+/** The same event as another system of the same provider would send it. */
 function foreign(data: JsonObject): JsonObject {
   const text = JSON.stringify(data, (name, value: Json) => OTHER_ORDERS[name]?.(value) ?? value);
   return JSON.parse(text);
 }
 
-/** Stands in front of the sinks. */
+/**
+ * Wraps an event sink: it gets events in the account's dialect, and sometimes those of another
+ * system.
+ */
 export function createEventVoice(knobs: CurrentKnobs, sink: EventSink): EventSink {
   const rewrites = createRewriting(knobs);
   const spoken = (data: JsonObject): JsonObject => (rewrites() ? translated(data, knobs) : data);

@@ -1,15 +1,21 @@
 /**
- * The levels of V1 in one table: which level brought which endpoint, parameter and member. An
- * account has a level; the service then behaves as that version did.
+ * The levels of V1 in one table: which level introduced which endpoint, parameter and member. An
+ * account has a level, and the service then behaves as that version did.
  */
 
 export const LEVEL_FIRST = '1.2.6';
 export const LEVEL_LAST = '1.4.14';
-/** Stock and season lists came, and with them `details`; variants were flat before. */
+/**
+ * Level that introduced the stock and season lists, and with them `details`; variants were flat
+ * before.
+ */
 const LISTS = '1.4.0';
 const TRADE = '1.3.0';
 
-/** By method and path; an endpoint that is left out was there from the first level on. */
+/**
+ * Level that introduced an endpoint, by method and path; one that is left out existed from the
+ * first level on.
+ */
 const ENDPOINTS: Readonly<Record<string, string>> = {
   'GET /brands': '1.2.7',
   'GET /freight': '1.2.7',
@@ -30,14 +36,14 @@ const ENDPOINTS: Readonly<Record<string, string>> = {
   'GET /orders/:orderId/pending-refunds/:pendingRefundId': '1.4.11',
 };
 
-/** Query parameters, whatever the endpoint. */
+/** Level that introduced a query parameter, whatever the endpoint. */
 const PARAMETERS: Readonly<Record<string, string>> = {
   detailed: LISTS,
   includeVariantsOnOrder: '1.4.9',
   detailedPricing: '1.4.14',
 };
 
-/** Members of a new order and of its lines. */
+/** Level that introduced a member of a new order or of its lines. */
 const BODY: Readonly<Record<string, string>> = {
   warehouseCode: '1.2.54',
   SeasonName: LISTS,
@@ -46,14 +52,17 @@ const BODY: Readonly<Record<string, string>> = {
 
 export type LevelledShape = 'variant' | 'order' | 'freight' | 'refund' | 'created';
 
-/** Turns "level: its members" into "member → level". */
+/** Turns "level: its members" into a table of levels by member. */
 function since(levels: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(levels).flatMap(([level, names]) => names.split(' ').map((one) => [one, level])),
   );
 }
 
-/** Members of answers; those of `details` count as the variant's. */
+/**
+ * Level that introduced a member of answers, per kind of object; members of `details` count as the
+ * variant's.
+ */
 const MEMBERS: Readonly<Record<LevelledShape, Readonly<Record<string, string>>>> = {
   variant: since({
     '1.2.8': 'styleDescription wash category quality type gender',
@@ -110,12 +119,15 @@ export function hasMember(level: string, shape: LevelledShape, name: string): bo
   return isAtLeast(level, MEMBERS[shape][name] ?? LEVEL_FIRST);
 }
 
-/** A variant has its details inside `details`, not beside barcode and quantity. */
+/**
+ * Tells whether a variant of this level has its details inside `details`, not beside barcode and
+ * quantity.
+ */
 export function hasDetails(level: string): boolean {
   return isAtLeast(level, LISTS);
 }
 
-/** `/variants` and `/variants/{barcode}` are asked brand by brand. */
+/** Tells whether `/variants` and `/variants/{barcode}` need a brand at this level. */
 export function needsBrand(level: string): boolean {
   return !isAtLeast(level, LISTS);
 }
@@ -128,7 +140,7 @@ export function needsAddress(level: string): boolean {
   return !isAtLeast(level, '1.2.55');
 }
 
-/** The relay is told of what happens. */
+/** Tells whether an account of this level has events, which the relay delivers. */
 export function hasEvents(level: string): boolean {
   return isAtLeast(level, TRADE);
 }

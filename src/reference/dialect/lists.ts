@@ -1,6 +1,6 @@
 /**
- * Variant lists whose rows are other ones than the source has: some are missing, some stand there
- * twice. Such a list is put together as a whole before a page is cut out of it.
+ * Changes the rows of variant lists: some rows are missing, some occur twice. Such a list is put
+ * together as a whole before a page is cut out of it.
  */
 import type { Dialect } from '../control/dialect-knobs.ts';
 import type { Range } from '../world/catalog/catalog.ts';
@@ -9,16 +9,16 @@ import type { World } from '../world/world.ts';
 export interface ListedRow {
   readonly variant: number;
   readonly quantity: number;
-  /** Index of the season that the row is of; undefined where a variant stands there once. */
+  /** Index of the season that the row belongs to; undefined where a variant is listed once. */
   readonly season?: number;
 }
 
-/** True when a list has to be put together as a whole. */
+/** Tells whether the dialect changes lists, which must then be put together as a whole. */
 export function reshapesLists({ hiddenShare, stockRows }: Dialect): boolean {
   return hiddenShare > 0 || stockRows !== 'once';
 }
 
-/** A variant of several seasons, one row each, its pieces split between them. */
+/** A variant of several seasons as one row per season, with its pieces split between the rows. */
 function perSeason({ catalog }: World, row: ListedRow): ListedRow[] {
   const style = catalog.style(catalog.place(row.variant).style);
   if (!style.noos || catalog.size.seasons < 2) return [row];

@@ -1,12 +1,12 @@
 /**
- * Names in the spelling of an account: with a space behind them, or with letters taken apart (NFD).
- * A request has to name a thing in exactly that spelling; another one names nothing.
+ * Names in the spelling of an account: with a space after them, or with letters decomposed (NFD). A
+ * request must name a thing in exactly that spelling, or it names nothing.
  */
 import type { Dialect } from '../control/dialect-knobs.ts';
 
 type Spelling = Dialect['names'];
 
-/** Gives names without such letters one, so that taking them apart shows. */
+/** Text that gives a name letters which NFD decomposes, so that the dialect shows. */
 const WITH_UMLAUT = ' für Händler';
 const FOREIGN = '\uFFFF';
 
@@ -15,7 +15,10 @@ export function spelled(name: string, how: Spelling): string {
   return how === 'nfd' ? `${name}${WITH_UMLAUT}`.normalize('NFD') : name;
 }
 
-/** The name of the world; one that no thing has where the spelling is not the account's. */
+/**
+ * The world's name for a name in the account's spelling; a name that no thing has if the spelling
+ * differs.
+ */
 export function unspelled(name: string, how: Spelling): string {
   if (how === 'plain') return name;
   const end = spelled('', how);
@@ -23,7 +26,7 @@ export function unspelled(name: string, how: Spelling): string {
   return spelled(plain, how) === name ? plain : `${name}${FOREIGN}`;
 }
 
-/** Barcodes have no letters: they come with a space, or plain. */
+/** Barcode in the account's spelling: with a space after it, or plain. Barcodes have no letters. */
 export function spelledBarcode(barcode: string, how: Spelling): string {
   return how === 'trailingSpace' ? `${barcode} ` : barcode;
 }

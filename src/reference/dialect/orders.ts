@@ -1,11 +1,14 @@
-/** Orders as an account takes them over: how it spells a reference, and how it keeps lines. */
+/**
+ * Changes new orders as an account stores them: the spelling of the reference, and the division
+ * into lines.
+ */
 import type { Dialect } from '../control/dialect-knobs.ts';
 
 const REFERENCE_CHARS_MAX = 20;
-/** Lines of one piece that a line becomes at most. */
+/** Maximum number of lines of one piece into which a line is split. */
 const SPLIT_LINES_MAX = 1_000;
 
-/** The reference as the account keeps it. */
+/** The reference of an order as the account stores it. */
 export function spelledReference(reference: string, how: Dialect['references']): string {
   switch (how) {
     case 'cut20':
@@ -55,7 +58,7 @@ function split<L extends Line>(line: L): L[] {
   return Array.from({ length: line.quantity }, () => ({ ...line, quantity: 1 }));
 }
 
-/** The lines as the account keeps them; no piece is lost. */
+/** The lines of an order as the account stores them; no piece is lost. */
 export function keptLines<L extends Line>(lines: readonly L[], how: Dialect['orderLines']): L[] {
   if (how === 'joined') return joined(lines);
   if (how === 'split') return lines.flatMap(split);

@@ -1,6 +1,6 @@
 /**
- * Requests as an account of this level and dialect takes them: what it does not know it ignores or
- * refuses, what it needs it demands, and names have to come in its own spelling.
+ * Reads requests as an account of this level and dialect does: it ignores or refuses what it does
+ * not know, requires what it needs, and wants names in its own spelling.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { invalid } from '../v1/answer.ts';
@@ -31,7 +31,7 @@ export function demandsBrand(route: Route, { level, dialect }: Account): boolean
   return dialect.brandRequired && BY_BRAND.has(route.path);
 }
 
-/** Parameters that this endpoint has at this level. */
+/** Tells whether this endpoint has the parameter at this level. */
 export function takesParameter(route: Route, name: string, account: Account): boolean {
   const isBrand = name === 'brandName' && demandsBrand(route, account);
   return (isBrand || Object.hasOwn(route.query.shape, name)) && hasParameter(account.level, name);
@@ -55,7 +55,7 @@ function takesMember(name: string, { level, dialect }: Account): boolean {
   return !FREIGHT.has(name) || freightSpelling === 'both' || freightSpelling === name;
 }
 
-/** The body without members that the account does not know, names as the world has them. */
+/** The body without members that the account does not know, with names as the world has them. */
 function bodyOf(value: unknown, name: string, account: Account, problems: string[]): unknown {
   const { names, barcodes, unknownParameters, preOrderNames } = account.dialect;
   if (Array.isArray(value)) return value.map((one) => bodyOf(one, name, account, problems));
@@ -85,7 +85,7 @@ function isNewOrder({ method, path }: Route): boolean {
   return method === 'POST' && path === '/orders';
 }
 
-/** Gives the route's view of the request; throws 422 with everything that is wrong. */
+/** The request as the route expects it; throws a 422 with all problems. */
 export function takeRequest(route: Route, request: Request, account: Account): Request {
   const { names, barcodes, statusCase, statusNames } = account.dialect;
   const problems: string[] = [];
@@ -106,7 +106,7 @@ export function takeRequest(route: Route, request: Request, account: Account): R
   return { params, query, body: isOurs ? body : withStatus(body, statusNames) };
 }
 
-/** A status in the account's words is as good as one of the contract's. */
+/** Replaces a status in the account's words by the contract's; both are accepted. */
 function withStatus(body: unknown, names: Readonly<Record<string, string>>): unknown {
   if (!isJsonObject(body) || typeof body.status !== 'string') return body;
   const given = body.status.toLowerCase();

@@ -1,6 +1,7 @@
 /**
- * The data of an answer or an event, in the values of a dialect: types, empty and absent things,
- * times, statuses, names. A walk over the JSON tree that goes by the names of members.
+ * Rewrites the data of an answer or an event into the values of a dialect: types, empty and absent
+ * values, times, statuses, names. The JSON tree is walked, and the name of a member decides how its
+ * value is rewritten.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import type { Dialect } from '../control/dialect-knobs.ts';
@@ -10,7 +11,7 @@ import { type Account, variantRow } from './variants.ts';
 
 type TimeDialect = Pick<Dialect, 'times' | 'timeZone' | 'timeFormat'>;
 
-/** `2026-01-02T03:04:05.678` on the clocks of the zone. */
+/** The time in the zone, as in `2026-01-02T03:04:05.678`. */
 function localIso(ms: number, timeZone: string): string {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone,
@@ -29,7 +30,7 @@ function localIso(ms: number, timeZone: string): string {
   return `${day}T${at('hour')}:${at('minute')}:${at('second')}.${at('fractionalSecond')}`;
 }
 
-/** `+01:00`, from what the clocks of the zone show. */
+/** Offset of a zone from UTC, as in `+01:00`, from the zone's time. */
 function offsetOf(ms: number, local: string): string {
   const minutes = Math.round((Date.parse(`${local}Z`) - ms) / 60_000);
   if (minutes === 0) return 'Z';
@@ -38,7 +39,7 @@ function offsetOf(ms: number, local: string): string {
   return `${minutes < 0 ? '-' : '+'}${two(size / 60)}:${two(size % 60)}`;
 }
 
-/** The same time in the account's way; a text that is no time stays as it is. */
+/** The time in the account's format; a text that is no time stays as it is. */
 function spelledTime(iso: string, { times, timeZone, timeFormat }: TimeDialect): string {
   const ms = Date.parse(iso);
   if (Number.isNaN(ms)) return iso;
@@ -51,7 +52,9 @@ function spelledTime(iso: string, { times, timeZone, timeFormat }: TimeDialect):
 
 type Members = Record<string, unknown>;
 
-/** Behind the name of a member that comes twice: an object cannot hold it, its text can. */
+/**
+ * Suffix for the name of a member that occurs twice: an object cannot have it twice, its text can.
+ */
 export const DUPLICATES = '#twice';
 
 const AMOUNTS = new Set(
@@ -75,7 +78,7 @@ const TEXTS = new Set(['comment', 'styleDescription', 'description']);
 const ADDRESS_OPTIONAL = new Set(['address2', 'company', 'provinceCode', 'accountNo']);
 const ROW_QUANTITIES = ['quantity', 'fulfilledQuantity', 'refundedQuantity'];
 
-/** Members that may be missing, by the member that only such an object has. */
+/** Members that an object may lack, by a member that only such an object has. */
 const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
   orderLineItems: ['SeasonName'],
   fulfilledQuantity: ['season', 'delivery'],
@@ -85,7 +88,9 @@ const OPTIONAL: Readonly<Record<string, readonly string[]>> = {
   refundLineItems: ['comment'],
 };
 
-/** Objects that a level has in part, by the member that only such an object has. */
+/**
+ * Kinds of objects of which a level lacks some members, by a member that only such an object has.
+ */
 const LEVELLED: Readonly<Record<string, LevelledShape>> = {
   orderLineItems: 'order',
   freightAmount: 'freight',
@@ -176,7 +181,7 @@ function reshaped(value: Members, name: string, account: Account): Members {
   return withAbsent(ofLevel(members, level), dialect);
 }
 
-/** Undefined stands for a member that is left out. */
+/** Value in the dialect; undefined: the member is left out. */
 type Translated = unknown;
 
 function translateObject(value: Members, name: string, account: Account): Translated {
@@ -195,7 +200,7 @@ function translateObject(value: Members, name: string, account: Account): Transl
   return Object.keys(out).length === 0 && dialect.emptyObject === 'array' ? [] : out;
 }
 
-/** The first row of a list, with its quantity twice and the wrong one first. */
+/** The first row of a list with its quantity twice, the wrong one first. */
 function withRepeatedMember(row: unknown): unknown {
   if (!isJsonObject(row)) return row;
   const name = ROW_QUANTITIES.find((one) => Object.hasOwn(row, one));
@@ -215,7 +220,7 @@ function translateList(list: readonly unknown[], name: string, account: Account)
   return dialect.lists === 'indexed' ? { ...rows } : rows;
 }
 
-/** A value of V1, below the member of this name. */
+/** Translates a value of V1 that belongs to the member of this name. */
 export function translateValue(value: unknown, name: string, account: Account): Translated {
   const { dialect } = account;
   if (Array.isArray(value)) return translateList(value, name, account);
@@ -225,7 +230,7 @@ export function translateValue(value: unknown, name: string, account: Account): 
   return typeof value === 'string' ? textValue(value, name, dialect) : value;
 }
 
-/** A value of V2, where lists and names stay as JSON:API has them. */
+/** Translates a value of V2, where lists and names stay as JSON:API has them. */
 export function translateResource(value: unknown, name: string, dialect: Dialect): unknown {
   if (Array.isArray(value)) return value.map((one) => translateResource(one, name, dialect));
   if (isJsonObject(value)) {

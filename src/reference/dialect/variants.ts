@@ -1,4 +1,4 @@
-/** A row of a variant list as an account of this level and dialect has it. */
+/** Rewrites a row of a variant list as an account of this level and dialect has it. */
 import { isJsonObject } from '../../lib/json.ts';
 import type { Dialect } from '../control/dialect-knobs.ts';
 import { hasDetails, hasMember } from './levels.ts';
@@ -18,7 +18,7 @@ function priced(name: string, value: unknown, { prices, quantities }: Dialect): 
   return prices === 'null' ? null : value * 100;
 }
 
-/** The members that the level has, with the quantities and prices of the dialect. */
+/** The variant's members that the level has, with the quantities and prices of the dialect. */
 function kept(members: Members, { level, dialect }: Account): Members {
   const out: Members = {};
   for (const [name, value] of Object.entries(members)) {

@@ -1,4 +1,6 @@
-/** Answers the edge gives in place of a route, in the error shape of the API that was asked. */
+/**
+ * Answers that the edge gives in place of a route, in the error format of the API that was asked.
+ */
 import { STATUS_CODES } from 'node:http';
 import { errorBody, JSON_TYPE, V1Error } from '../v1/answer.ts';
 import { errorsDocument, V2_MEDIA_TYPE } from '../v2/problem.ts';
@@ -7,11 +9,14 @@ export interface EdgeAnswer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string;
-  /** Seconds or a date, for the header. */
+  /** Value of `Retry-After`: seconds or a date; null or left out: no such header. */
   readonly retryAfter?: number | string | null;
 }
 
-/** The V1 envelope or the JSON:API errors document. */
+/**
+ * Error answer in the format of the API that was asked: V1's envelope, or V2's JSON:API errors
+ * document.
+ */
 export function errorAnswer(path: string, status: number, detail: string): EdgeAnswer {
   if (path.startsWith('/api/v2')) {
     const code = (STATUS_CODES[status] ?? 'Error').toLowerCase().replaceAll(/[^a-z]+/g, '_');
@@ -22,7 +27,7 @@ export function errorAnswer(path: string, status: number, detail: string): EdgeA
   return { status, contentType: JSON_TYPE, body: JSON.stringify(errorBody(error)) };
 }
 
-/** A gateway's answer instead of the service's. */
+/** Answer of a gateway in place of the service's. */
 export function gatewayAnswer(
   status: number,
   body: 'html' | 'json' | 'text' | 'none',

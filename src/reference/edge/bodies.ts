@@ -1,6 +1,6 @@
 /**
- * Applies faults to the body of an answer. Everything works on pieces of text, because a long list
- * leaves as a stream; a body in one piece is a stream of one.
+ * Applies faults to the body of an answer. All faults work on pieces of text, because a long list
+ * is sent as a stream; a body in one piece is a stream of one.
  */
 import { Readable } from 'node:stream';
 import { createGzip } from 'node:zlib';
@@ -9,7 +9,10 @@ import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Strike } from './faults.ts';
 
-/** Members of the envelope: a wrong type there would be another fault than "in one row". */
+/**
+ * Members of the envelope, which keep their types: a wrong type there would be another fault than
+ * "in one row".
+ */
 const ENVELOPE = new Set(['status', 'message', 'count', 'offset', 'limit']);
 const NUMBER_MEMBER = /"(\w+)":-?\d+(?:\.\d+)?(?=[,}])/g;
 const TEXT_MEMBER = /"(\w+)":"(?:[^"\\]|\\.)*"/g;
@@ -27,7 +30,7 @@ function wrongType(text: string, random: Random): string {
   return text.slice(0, match.index) + wrong + text.slice(match.index + match[0].length);
 }
 
-/** The first list of objects in the document, wherever it stands, put through `change`. */
+/** Applies `change` to the first list of objects in the document, wherever it is. */
 function withFirstList(text: string, change: (rows: readonly unknown[]) => unknown): string {
   let done = false;
   const walk = (value: unknown): unknown => {
@@ -40,11 +43,11 @@ function withFirstList(text: string, change: (rows: readonly unknown[]) => unkno
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, walk(inner)]));
   };
   const document = tryParseJson(text);
-  // A piece of a longer stream is no document: it leaves as it is.
+  // A piece of a longer stream is no JSON document, so it stays as it is.
   return document === undefined ? text : JSON.stringify(walk(document));
 }
 
-/** The kinds that rewrite the (first piece of the) text. */
+/** Applies a fault that rewrites the text of the body, or its first piece. */
 function rewrite({ fault, random }: Strike, text: string): string {
   switch (fault.kind) {
     case 'malformed':
@@ -66,7 +69,9 @@ function rewrite({ fault, random }: Strike, text: string): string {
   }
 }
 
-/** Thrown into a stream to make the server cut the connection in the middle of a body. */
+/**
+ * Error that is thrown into a stream to make the server cut the connection in the middle of a body.
+ */
 class CutOffError extends Error {
   override readonly name = 'CutOffError';
 }
@@ -107,7 +112,7 @@ async function* rewritten(pieces: AsyncIterable<Buffer>, strike: Strike) {
 
 const SPACES = Buffer.alloc(65_536, ' ');
 
-/** White space behind JSON is still JSON: only its size is wrong. */
+/** Adds white space after the body. JSON with it is still JSON: only its size is wrong. */
 async function* padded(pieces: AsyncIterable<Buffer>, bytes: number) {
   yield* pieces;
   for (let left = bytes; left > 0; left -= SPACES.length) yield SPACES.subarray(0, left);
@@ -135,7 +140,7 @@ function cutShort(payload: Body, { fault }: Strike): SpoiledBody {
   return streamed(truncated(piecesOf(payload), bytes, cutOff), announced);
 }
 
-/** The body as the client gets it. */
+/** The body of an answer as the client gets it, with the fault applied. */
 export function spoil(payload: Body, strike: Strike, clock: Clock): SpoiledBody {
   const { fault } = strike;
   const pieces = () => piecesOf(payload);

@@ -14,21 +14,21 @@ const SOME_PRICING = {
   wspPriceWithDiscount: 100,
 };
 
-/** Lets the token come in another header, and in no other. */
+/** Reads the token from another header, and from no other. */
 export function readTokenFrom(header: string, request: FastifyRequest): void {
   const value = request.headers[header];
   if (value === undefined) delete request.headers[TOKEN_HEADER];
   else request.headers[TOKEN_HEADER] = value;
 }
 
-/** Lets a token come as `Bearer <token>` only. */
+/** Accepts a token only in the form `Bearer <token>`. */
 export function readBearer(request: FastifyRequest): void {
   const [, token] = /^Bearer +(\S+)$/i.exec(String(request.headers[TOKEN_HEADER] ?? '')) ?? [];
   if (token === undefined) delete request.headers[TOKEN_HEADER];
   else request.headers[TOKEN_HEADER] = token;
 }
 
-/** True when an answer may have to be rewritten at all. */
+/** Tells whether any deviation is on, so that an answer may have to be rewritten. */
 export function deviates(deviations: Deviations): boolean {
   return Object.values(deviations).some((value) => value !== false && value !== null);
 }
@@ -37,7 +37,7 @@ function firstPageLinks(links: Members): Members {
   return links.prev === null ? { ...links, prev: links.first } : links;
 }
 
-/** `included` by type and id as one list. */
+/** Turns `included`, an object by type and id, into one list. */
 function asArray(included: Members): unknown[] {
   return Object.values(included).flatMap((byId) => (isJsonObject(byId) ? Object.values(byId) : []));
 }
@@ -75,7 +75,7 @@ function v1Body(path: string, query: string, d: Deviations, body: Members): Memb
   return out;
 }
 
-/** The answer as such an account gives it; headers are changed in place. */
+/** The answer of an account with these deviations; headers are changed in place. */
 export function deviate(
   d: Deviations,
   entry: { readonly path: string; readonly query: string },

@@ -1,10 +1,10 @@
 /**
- * Edge of the service: journal, rate limits, injected faults and strict mode. It knows requests and
- * answers, and nothing of orders or styles.
+ * The edge of the service: journal, rate limits, injected faults and strict mode. It handles
+ * requests and answers, and knows nothing of orders or styles.
  *
- * Order for a request: journal entry, strict mode, rate limit, faults of the moment "before", then
- * the route; on the way out: faults of the moment "after", faults of the body, and the status into
- * the journal before the client can have seen it.
+ * A request passes in this order: journal entry, strict mode, rate limit, faults of the moment
+ * "before", then the route. Its answer passes: faults of the moment "after", faults of the body,
+ * and the status is written to the journal before the client can have seen it.
  */
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -25,23 +25,23 @@ import { judgeBody, judgeRequest, judgeStatus } from './strict.ts';
 export interface EdgeDeps {
   readonly clock: Clock;
   readonly knobs: CurrentKnobs;
-  /** Name of the key that the request carries. */
+  /** Name of the key that the request was sent with; undefined: no known one. */
   readonly keyOf: (request: FastifyRequest) => string | undefined;
 }
 
 export interface Edge {
   readonly journal: Journal;
   readonly faults: FaultTable;
-  /** Lists what a client did elsewhere that the contract does not allow; strict mode only. */
+  /** Notes a client's violation of the contract that was found elsewhere; in strict mode only. */
   mistake(method: string, path: string, status: number, what: string): void;
-  /** Puts the edge before every route of the server; call it before routes are added. */
+  /** Adds the edge to the server, in front of every route; to be called before routes are added. */
   install(app: FastifyInstance): void;
   /** Returns to the start: an empty journal, full buckets, faults that have not struck yet. */
   restart(): void;
 }
 
 interface SpeakingDeps extends EdgeDeps {
-  /** True when bodies have to be rewritten. */
+  /** Tells whether bodies must be rewritten into a dialect. */
   readonly rewrites: () => boolean;
 }
 
@@ -59,7 +59,9 @@ function isOfBody({ kind }: Fault): boolean {
   return !WHOLE_KINDS.has(kind);
 }
 
-/** Names a fault in the journal, with its moment: whether the request took effect matters most. */
+/**
+ * Name of a fault in the journal, with its moment: whether the request took effect matters most.
+ */
 function nameOf(fault: Fault): string {
   const { kind, moment } = fault;
   return moment === 'after' && !isOfBody(fault) ? `${kind} after` : kind;
@@ -72,7 +74,7 @@ function splitUrl(url: string): { readonly path: string; readonly query: string 
     : { path: url.slice(0, mark), query: url.slice(mark + 1) };
 }
 
-/** Relationships that a V2 request wants to have included. */
+/** Number of relationships that a V2 request wants to have included. */
 function includesIn(path: string, query: string): number {
   if (!path.startsWith('/api/v2/')) return 0;
   const include = new URLSearchParams(query).get('include') ?? '';
@@ -93,7 +95,7 @@ function announce(reply: FastifyReply, { status, contentType, retryAfter }: Edge
 
 function send(reply: FastifyReply, answer: EdgeAnswer): void {
   announce(reply, answer);
-  // Bytes, because the server adds a charset to a text, which JSON:API forbids.
+  // The body is sent as bytes, because the server adds a charset to a text, which JSON:API forbids.
   void reply.send(Buffer.from(answer.body));
 }
 
@@ -103,7 +105,7 @@ function tooMany(path: string, retryAfter: number | null): EdgeAnswer {
   return { ...errorAnswer(path, 429, 'Too many requests'), retryAfter };
 }
 
-/** The answer a fault gives in place of the route's, if it is of that kind. */
+/** The answer that a fault gives in place of the route's, if the fault is of that kind. */
 function replacement(path: string, fault: Fault, now: number): EdgeAnswer | undefined {
   const { kind, body, retryAfter, status } = fault;
   const page = body === 'usual' ? 'html' : body;
@@ -132,7 +134,7 @@ function isBody(payload: unknown): payload is Body {
   return typeof payload === 'string' || Buffer.isBuffer(payload) || payload instanceof Readable;
 }
 
-/** The body in the account's dialect; a long list is read as a whole for it. */
+/** Rewrites the body into the account's dialect; a long list is read as a whole for that. */
 async function rewritten(
   deps: SpeakingDeps,
   { entry }: Passage,
@@ -152,7 +154,7 @@ async function rewritten(
   return Buffer.from(spoken.body);
 }
 
-/** Applies deviations and the faults after the effect to an answer. */
+/** Applies deviations, and faults after the request's effect, to an answer. */
 async function seeOut(
   deps: SpeakingDeps,
   passage: Passage,
@@ -189,7 +191,7 @@ async function seeOut(
   return isOfAccount(passage.entry.path) ? encode(out, dialect, reply) : out;
 }
 
-/** Faults before the effect; true when the request ends here. */
+/** Applies faults before the request takes effect; true: the request ends here. */
 async function strikeBefore(
   deps: EdgeDeps,
   passage: Passage,
@@ -211,7 +213,7 @@ async function strikeBefore(
   return false;
 }
 
-/** Notes the reference of the body, also for a request whose answer never arrives. */
+/** Notes the reference of the request's body, also when its answer never arrives. */
 function identify(entry: JournalEntry, { body }: FastifyRequest): void {
   if (isJsonObject(body) && typeof body.reference === 'string') entry.reference = body.reference;
 }
@@ -224,7 +226,7 @@ function close(deps: EdgeDeps, passage: Passage, status: number): void {
   if (deps.knobs().strict && !injected) judgeStatus(entry, status);
 }
 
-/** The answer on its way out, or a connection that is cut instead. */
+/** Prepares an answer to be sent, or cuts its connection instead. */
 async function leave(
   deps: SpeakingDeps,
   passage: Passage,
@@ -247,7 +249,7 @@ export function createEdge(edgeDeps: EdgeDeps): Edge {
   const rates = createRateLimit(deps.clock);
   const passages = new WeakMap<FastifyRequest, Passage>();
 
-  /** True when the request ends here. */
+  /** Handles a request before its route; true: the request ends here. */
   const enter = async (request: FastifyRequest, reply: FastifyReply): Promise<boolean> => {
     const { path, query } = splitUrl(request.url);
     const { deviations, dialect } = deps.knobs();
@@ -287,7 +289,8 @@ export function createEdge(edgeDeps: EdgeDeps): Edge {
       rates.clear();
     },
     install(app) {
-      // With a callback and not async: a hook that answered must not let the chain go on.
+      // The hook has a callback and is not async: when it has answered, the chain of hooks must not
+      // continue.
       app.addHook('onRequest', (request, reply, done) => {
         enter(request, reply).then((ended) => {
           if (!ended) done();

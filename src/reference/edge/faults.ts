@@ -1,20 +1,22 @@
-/** Draws the faults that strike a request: seeded, each within its count and window. */
+/** Draws the faults that strike a request: by seed, each within its count and window. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../lib/clock.ts';
 import { type Random, seededRandom } from '../../lib/random.ts';
 import type { Fault } from '../control/fault-knobs.ts';
 import { pathPattern } from './journal.ts';
 
-/** A fault that strikes this request, with the chance that belongs to it. */
+/** A fault that strikes this request, with its own source of randomness. */
 export interface Strike {
   readonly fault: Fault;
   readonly random: Random;
 }
 
 export interface FaultTable {
-  /** The faults that hold from now on; one that stays as it was keeps its count and its draws. */
+  /**
+   * Sets the faults that are in effect from now on; an unchanged one keeps its count and its draws.
+   */
   set(faults: readonly Fault[]): void;
-  /** Every latency that strikes, and the first of the other kinds. */
+  /** Faults that strike a request: every latency, and the first fault of the other kinds. */
   strikes(method: string, path: string): readonly Strike[];
   /** Forgets counts, windows and draws, so that a run can be repeated. */
   restart(): void;
@@ -61,7 +63,8 @@ export function createFaultTable(clock: Clock, first: readonly Fault[]): FaultTa
         const { kind, probability } = armed.fault;
         if (armed.fault.method !== '*' && armed.fault.method !== method) continue;
         if (!armed.onPath(path) || !isOpen(armed, now)) continue;
-        // Drawn even where another fault comes first: what one fault does, no other one moves.
+        // A fault is drawn even where another one comes first, so that no fault changes the draws
+        // of another.
         if (!armed.random.chance(probability) || (main && kind !== 'latency')) continue;
         armed.left -= 1;
         main ||= kind !== 'latency';

@@ -1,44 +1,47 @@
 /**
- * The journal of requests: one entry each, in the order of arrival. Under a stepped clock two
- * runs give the same journal, byte for byte, so an entry holds nothing that differs between
- * runs: no tokens, no ports, no wall time but the service's own.
+ * The journal of requests: one entry each, in the order of arrival. Under a stepped clock two runs
+ * give the same journal, byte for byte, so an entry has nothing that differs between runs: no
+ * tokens, no ports, no time but that of the service's clock.
  */
 import type { Clock } from '../../lib/clock.ts';
 
 export interface JournalEntry {
-  /** Position since the start or the last reset, from 1. */
+  /** Position of the request since the start or the last reset, from 1. */
   readonly n: number;
-  /** ISO time of the service's clock. */
+  /** Time of the request by the service's clock, ISO text. */
   readonly at: string;
   readonly method: string;
   readonly path: string;
-  /** Query as sent, without the question mark. */
+  /** Query as it was sent, without the question mark. */
   readonly query: string;
-  /** Name of the key, null when the request carries none that is known. */
+  /** Name of the key; null when the request has no known one. */
   keyId: string | null;
-  /** `reference` of the body: two requests that mean the same order have the same one. */
+  /** Member `reference` of the body: two requests that mean the same order have the same one. */
   reference: string | null;
-  /** Null until it is answered, and for good when the connection was cut before. */
+  /**
+   * HTTP status of the answer; null until it is sent, and for good when the connection was cut
+   * before.
+   */
   status: number | null;
-  /** From arrival to the start of the answer. */
+  /** Milliseconds from the request's arrival to the start of its answer; null until then. */
   durationMs: number | null;
-  /** Injected faults. */
+  /** Names of the injected faults. */
   readonly faults: string[];
-  /** Violations of the wire contract by the client. */
+  /** Violations of the wire contract by the client, in words. */
   readonly mistakes: string[];
 }
 
 interface JournalFilter {
   readonly method?: string | undefined;
-  /** Path pattern, `*` stands for any characters. */
+  /** Pattern of the paths of listed entries; `*` stands for any characters. */
   readonly path?: string | undefined;
   readonly keyId?: string | undefined;
   readonly status?: number | undefined;
-  /** Only entries that were (or were not) mistakes. */
+  /** Whether listed entries have mistakes or have none; undefined: both. */
   readonly mistakes?: boolean | undefined;
-  /** Entries after this position. */
+  /** Position after which listed entries begin. */
   readonly after?: number | undefined;
-  /** The newest so many; order stays that of arrival. */
+  /** Number of the newest entries that are listed, in the order of arrival. */
   readonly limit?: number | undefined;
 }
 
@@ -48,7 +51,9 @@ export interface Journal {
   clear(): void;
 }
 
-/** A test of paths: `*` stands for any characters, everything else for itself. */
+/**
+ * Makes a test of paths from a pattern: `*` stands for any characters, everything else for itself.
+ */
 export function pathPattern(pattern: string): (path: string) => boolean {
   const escaped = pattern.replace(/[\\^$.|?+()[\]{}]/g, '\\$&').replaceAll('*', '.*');
   const expression = new RegExp(`^${escaped}$`);
@@ -86,7 +91,8 @@ export function createJournal(clock: Clock, sizeMax: () => number): Journal {
         mistakes: [],
       };
       entries.push(entry);
-      // Cut in strides: shifting one entry at a time would cost the length of the journal.
+      // Old entries are removed many at a time: shifting one at a time would cost the length of the
+      // journal.
       if (entries.length >= sizeMax() * 2) entries = entries.slice(-sizeMax());
       return entry;
     },

@@ -1,16 +1,22 @@
-/** Requests per second and key: a bucket that fills evenly and holds one second's worth. */
+/**
+ * Rate limit of requests per second and key: a bucket that fills evenly and holds one second's
+ * worth.
+ */
 import type { Clock } from '../../lib/clock.ts';
 
 export interface RateLimit {
   /**
-   * Takes a request of the key, which may cost as much as several: 0 when it may pass, else the
-   * seconds to wait (at least 1).
+   * Takes a request of the key, which may cost as much as several. Returns 0 when it may pass, else
+   * the seconds to wait (at least 1).
    */
   take(key: string, perSecond: number, cost?: number): number;
   clear(): void;
 }
 
-/** Keys beyond this are strangers trying names; the oldest bucket makes room. */
+/**
+ * Maximum number of keys with a bucket; more are strangers who try names, and the oldest bucket
+ * makes room.
+ */
 const BUCKETS_MAX = 1_000;
 
 export function createRateLimit(clock: Clock): RateLimit {

@@ -6,7 +6,7 @@ import type { JournalEntry } from './journal.ts';
 
 interface ContractRow {
   readonly method: string;
-  /** Path as the contract writes it, with its base. */
+  /** Path as the contract writes it, with the base of its API. */
   readonly name: string;
   readonly path: RegExp;
   readonly query: readonly string[];
@@ -54,7 +54,7 @@ const V1_ROWS: readonly ContractRow[] = [
 
 const V2_PATHS = ['styles', 'colors', 'style-colors', 'brands', 'types', 'genders', 'countries'];
 const V2_NAMES = ['brands', 'types'];
-/** Filters and fields stand for all of their kind. */
+/** Query parameters of one resource of V2; `*` stands for the rest of a name. */
 const V2_SINGLE = ['include', 'fields_*'];
 const V2_PAGED = [...V2_SINGLE, 'filter[*]', 'page[limit]', 'page[token]', 'page[offset]'];
 
@@ -73,27 +73,33 @@ const V2_ROWS: readonly ContractRow[] = [
   ...V2_NAMES.flatMap((path) => v2('DELETE', `/pdm/${path}/{id}`)),
 ];
 
-/** A named path stands before one with a parameter in its place: the first that matches counts. */
+/**
+ * Endpoints of the contract. A fixed path precedes one with a parameter in its place, because the
+ * first match counts.
+ */
 export const CONTRACT: readonly ContractRow[] = [...V1_ROWS, ...V2_ROWS];
 
-/** `fields_style` as the row has it: `fields_*`. */
+/** Parameter's name as the table of endpoints has it: `fields_*` for `fields_style`. */
 export function parameterKind(name: string): string {
   return name.replace(/^fields_\w+$/, 'fields_*').replace(/^filter\[\w+\]$/, 'filter[*]');
 }
 
-/** Why the contract has no such request, one sentence each. */
+/** Reasons for which the contract has no such request, one sentence each. */
 interface Breaches {
-  /** There is no such path, or not with this method. */
+  /** Reason if the path does not exist, or not with this method. */
   readonly endpoint: readonly string[];
   readonly parameters: readonly string[];
 }
 
-/** The row of a request as the contract writes it: `POST /api/v1/orders/{order}/refunds`. */
+/** Name of a request as the contract writes it: `POST /api/v1/orders/{order}/refunds`. */
 function requestName(method: string, path: string): string {
   return `${method} ${CONTRACT.find((entry) => entry.path.test(path))?.name ?? path}`;
 }
 
-/** `also` are parameters of older levels, which the contract names for other paths only. */
+/**
+ * Finds violations of the contract by a request. `also` has parameters of older levels, which the
+ * contract names for other paths only.
+ */
 function contractBreaches(
   method: string,
   path: string,
@@ -147,7 +153,7 @@ const ORDER = [
 const REFUND_LINE = ['barcode', 'quantity', 'price', 'refundType', 'restock'];
 const PENDING_REFUND = ['reference', 'comment', ...below('refundLineItems[]', REFUND_LINE)];
 
-/** By method and path, as the contract writes it. */
+/** Members of request bodies, by method and path as the contract writes them. */
 const BODIES: Readonly<Record<string, readonly string[]>> = {
   'POST /api/v1/auth/login': ['clientID', 'clientSecret'],
   'POST /api/v1/orders': ORDER,
@@ -156,7 +162,7 @@ const BODIES: Readonly<Record<string, readonly string[]>> = {
   'POST /api/v1/orders/{order}/pending-refunds': PENDING_REFUND,
 };
 
-/** `orderLineItems[].barcode` for every leaf. */
+/** Paths of all values inside a body, such as `orderLineItems[].barcode`. */
 function leavesOf(value: unknown, at = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => leavesOf(item, `${at}[]`));
   if (!isJsonObject(value)) return [at];
@@ -165,7 +171,7 @@ function leavesOf(value: unknown, at = ''): string[] {
   );
 }
 
-/** Members that the contract does not name, each once. */
+/** Members of a body that the contract does not name, each once. */
 function unknownMembers(request: string, body: unknown): string[] {
   const named = BODIES[request];
   if (!named || !isJsonObject(body)) return [];
@@ -177,10 +183,10 @@ const MISTAKE_STATUSES = new Set([400, 403, 405, 406, 410, 413, 414, 415, 422, 4
 
 const ONE_VARIANT = /^\/api\/v1\/variants\/[^/]+$/;
 
-/** The refusal of a request that the contract does not have. */
+/** Refuses a request that the contract does not have; undefined: the contract has it. */
 export function judgeRequest(entry: JournalEntry, level: string): EdgeAnswer | undefined {
   const { method, path, query } = entry;
-  // Accounts of old levels demand the brand of a single variant as well.
+  // Accounts of old levels demand the brand for a single variant as well.
   const also = needsBrand(level) && ONE_VARIANT.test(path) ? ['brandName'] : [];
   const { endpoint, parameters } = contractBreaches(method, path, query, also);
   entry.mistakes.push(...endpoint, ...parameters);
@@ -189,7 +195,7 @@ export function judgeRequest(entry: JournalEntry, level: string): EdgeAnswer | u
   return parameters.length > 0 ? errorAnswer(path, status, parameters.join('; ')) : undefined;
 }
 
-/** The refusal of a body with members that the contract does not have. */
+/** Refuses a body with members that the contract does not have; undefined: there are none. */
 export function judgeBody(entry: JournalEntry, body: unknown): EdgeAnswer | undefined {
   const unknown = unknownMembers(requestName(entry.method, entry.path), body);
   if (unknown.length === 0) return undefined;
@@ -198,7 +204,7 @@ export function judgeBody(entry: JournalEntry, body: unknown): EdgeAnswer | unde
   return errorAnswer(entry.path, 422, lines.join('; '));
 }
 
-/** Lists what a route refused. */
+/** Notes as a mistake of the client that a route refused its request. */
 export function judgeStatus(entry: JournalEntry, status: number): void {
   if (entry.mistakes.length === 0 && MISTAKE_STATUSES.has(status)) {
     entry.mistakes.push(`refused with ${status}`);

@@ -1,4 +1,4 @@
-/** Orders that arrive by themselves: who orders what, drawn from the seed and the order's id. */
+/** Draws orders that arrive by themselves: who orders what, from the seed and the order's id. */
 import { elementAt, numberAt } from '../world/catalog/hash.ts';
 import { FREIGHT_TYPES } from '../world/catalog/words.ts';
 import type { NewOrder } from '../world/trade/orders.ts';
@@ -9,18 +9,21 @@ const UNITS_MAX = 12;
 const SALT = { account: 70, lines: 71, ahead: 72, freight: 73, comment: 74, line: 80 } as const;
 const COMMENTS = ['', '', '', 'Please deliver before noon', 'Call before delivery', ''] as const;
 
-/** Freight in hundredths of a euro, by country: at home it is cheap, over the sea it is not. */
+/** Freight in hundredths of a euro, by country: at home it is cheap, overseas it is not. */
 const FREIGHT_EUR_MINOR: Readonly<Record<string, number>> = { DK: 750, GB: 2900, NO: 2400 };
 const FREIGHT_EUR_MINOR_ELSEWHERE = 1450;
 
 interface Arrival {
   readonly seed: number;
   readonly orderId: number;
-  /** Share of orders for the newest season. */
+  /** Share of orders that are pre-orders of the newest season. */
   readonly preOrderShare: number;
 }
 
-/** The first style of the newest season from `start` on; a small world may have none. */
+/**
+ * Index of the first style of the newest season from `start` on; undefined: a small world may have
+ * none.
+ */
 function styleAhead({ catalog }: World, start: number): number | undefined {
   for (let step = 0; step < catalog.size.styles; step += 1) {
     const style = (start + step) % catalog.size.styles;
@@ -29,7 +32,10 @@ function styleAhead({ catalog }: World, start: number): number | undefined {
   return undefined;
 }
 
-/** Styles that can be ordered now: of the newest season, or of any other that is in stock. */
+/**
+ * Draws a variant that can be ordered now: of the newest season for a pre-order, else one that is
+ * in stock.
+ */
 function pickVariant(world: World, arrival: Arrival, nth: number, ahead: boolean): number {
   const { catalog, stock } = world;
   const draw = numberAt(arrival.seed, arrival.orderId * 16 + nth, SALT.line, 2 ** 31);
@@ -68,7 +74,7 @@ function accountOf(world: World, { seed, orderId }: Arrival): number {
   return numberAt(seed, orderId, SALT.account, world.accounts.count);
 }
 
-/** The order that arrives under this id. */
+/** Draws the order that arrives under this id. */
 export function drawOrder(world: World, arrival: Arrival): NewOrder {
   const { seed, orderId } = arrival;
   const { catalog } = world;

@@ -1,6 +1,6 @@
 /**
- * Makes the history of the service before its start: orders of the last weeks, most of them
- * shipped, some refunded, the newest not packed yet. It publishes no events.
+ * Makes the service's history before its start: orders of the last weeks, most of them shipped,
+ * some refunded, the newest not packed yet. No events are published for them.
  */
 import { createAgenda } from '../world/trade/agenda.ts';
 import type { Order } from '../world/trade/orders.ts';
@@ -8,13 +8,13 @@ import { createTrade, type Trade } from '../world/trade/trade.ts';
 import type { World, WorldDeps } from '../world/world.ts';
 import { drawOrder } from './arrivals.ts';
 
-/** Time between two orders of the past. */
+/** Milliseconds between two orders of the history. */
 const SPACING_MS = 30 * 60_000;
 const PACKED_AFTER_MS = 10 * 60_000;
 const SHIPPED_AFTER_MS = 25 * 60_000;
-/** Share of the newest orders that are not packed yet: one in this many. */
+/** Share of the newest orders that are not packed yet: one in so many. */
 const UNPACKED_SHARE = 10;
-/** Share of the completed orders that came back in part: one in this many. */
+/** Share of the completed orders of which a part was sent back: one in so many. */
 const RETURNED_SHARE = 8;
 
 function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at: number): void {
@@ -29,7 +29,10 @@ function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at:
   if (refund) trade.moveRefund(refund, 'accepted');
 }
 
-/** Fills the book of a new world; what is still to be packed goes on its agenda. */
+/**
+ * Adds the history to the order book of a new world, and orders that are still to be packed to its
+ * agenda.
+ */
 export function writeHistory(world: World, deps: WorldDeps): void {
   const { catalog, book, stock, agenda } = world;
   const { world: size, life } = deps.knobs();
@@ -40,7 +43,7 @@ export function writeHistory(world: World, deps: WorldDeps): void {
     catalog,
     book,
     knobs: deps.knobs,
-    // The stock that the world begins with is what these orders have left.
+    // The world's initial stock is what these orders have left, so packing them must not change it.
     stock: { ...stock, set: () => undefined },
     events: { publish: () => undefined },
     clock: { now: () => time },

@@ -1,7 +1,7 @@
 /**
- * Life: works off the world's agenda on the service's clock. Orders arrive and are packed,
- * accepted deliveries ship, rejected ones are packed again. It keeps one timer, for the next entry
- * that falls due, and no state of its own: everything is on the agenda or in the book.
+ * Life: carries out the world's agenda on the service's clock. Orders arrive and are packed,
+ * accepted deliveries ship, rejected ones are packed again. It has one timer, for the next entry
+ * that is due, and no state of its own: everything is on the agenda or in the order book.
  */
 import type { Clock, Timer } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
@@ -12,7 +12,7 @@ import { drawOrder } from './arrivals.ts';
 
 export interface Life {
   start(): void;
-  /** The rates were changed: what comes next comes as soon as they say. */
+  /** Brings arrivals and restocks forward after their rates were raised. */
   hasten(): void;
   stop(): void;
 }
@@ -23,10 +23,10 @@ export interface LifeDeps {
   readonly knobs: CurrentKnobs;
 }
 
-/** How often a rate of zero per minute is looked at again. */
+/** Milliseconds after which a rate of zero per minute is looked at again. */
 const IDLE_MS = 5_000;
 const MINUTE_MS = 60_000;
-/** Units that come in at once, at most. */
+/** Maximum number of units that one restock adds. */
 const RESTOCK_MAX = 40;
 const SALT_RESTOCK = 90;
 
@@ -45,7 +45,7 @@ function arrive({ world, clock, knobs }: LifeDeps): void {
   world.agenda.add(clock.now() + spacingOf(life.ordersPerMinute), { kind: 'arrive' });
 }
 
-/** Goods come in: a few variants, drawn by the time, get what a delivery usually brings. */
+/** Restocks one variant, which is drawn by the time, and puts the next restock on the agenda. */
 function restock({ world, clock, knobs }: LifeDeps): void {
   const { catalog, stock } = world;
   const { restocksPerMinute } = knobs().life;
@@ -99,7 +99,7 @@ function run(deps: LifeDeps, task: Task): void {
   }
 }
 
-/** Shortens waits that were drawn under lower rates, so that a raised rate shows at once. */
+/** Shortens waits that were drawn under lower rates, so that a raised rate takes effect at once. */
 function hasten({ world, clock, knobs }: LifeDeps): void {
   const { ordersPerMinute, restocksPerMinute } = knobs().life;
   const now = clock.now();

@@ -1,4 +1,7 @@
-/** A description as a page for people: one section per request, no script, nothing from outside. */
+/**
+ * Renders a description as a page for people: one section per request, no script, nothing loaded
+ * from elsewhere.
+ */
 import { createHash } from 'node:crypto';
 import { type Html, html } from '../../lib/html.ts';
 import { isJsonObject, type Json } from '../../lib/json.ts';
@@ -15,7 +18,10 @@ h2 .method { display: inline-block; min-width: 4.5rem; }
 summary { cursor: pointer; }
 `;
 
-/** The page carries its style in itself; this hash lets it, and nothing else. */
+/**
+ * Content security policy of the page: the hash allows the style in the page, and nothing else is
+ * allowed.
+ */
 export const DOCS_POLICY = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
@@ -96,7 +102,7 @@ function operations(document: Members): { method: string; path: string; operatio
   );
 }
 
-/** The page of an OpenAPI document; `source` is where the document itself is. */
+/** Renders the page of an OpenAPI document; `source` is the address of the document itself. */
 export function docsPage(document: Json | object, source: string): Html {
   const root = members(document);
   const info = members(root.info);

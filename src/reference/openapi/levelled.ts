@@ -1,4 +1,7 @@
-/** A description cut down to a level: members that came later go, and so do unused schemas. */
+/**
+ * Cuts a description down to a level: removes members that came later, and schemas that are then
+ * unused.
+ */
 import { isJsonObject } from '../../lib/json.ts';
 import {
   hasBodyMember,
@@ -12,7 +15,7 @@ import type { Account } from '../dialect/variants.ts';
 
 type Members = Record<string, unknown>;
 
-/** Shapes by a member that only they have. */
+/** Kinds of objects, by a member that only they have. */
 const MARKS: Readonly<Record<string, LevelledShape>> = {
   orderLineItems: 'order',
   freightAmount: 'freight',
@@ -35,12 +38,12 @@ function isKept(name: string, properties: Members, { level, dialect }: Account):
   const shape = shapeOf(properties);
   if (!hasBodyMember(level, name)) return false;
   if (shape !== undefined && !hasMember(level, shape, name)) return false;
-  // Only the body of a new order has both spellings.
+  // Only the body of a new order has both spellings of freight.
   const isBody = Object.hasOwn(properties, 'Freight') && /^freight$/i.test(name);
   return !isBody || dialect.freightSpelling === 'both' || dialect.freightSpelling === name;
 }
 
-/** Members that the body of a new order has to have at this level. */
+/** Members that the body of a new order must have at this level. */
 function mandatory(properties: Members, { level, dialect }: Account): string[] {
   if (!Object.hasOwn(properties, 'Freight')) return [];
   const freight = dialect.freightSpelling === 'Freight' ? 'Freight' : 'freight';
@@ -77,7 +80,7 @@ function cut(value: unknown, account: Account): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, cut(one, account)]));
 }
 
-/** The variant with the members of its details beside its own. */
+/** Puts the members of a variant's details beside its own. */
 function flattened(schemas: Members): Members {
   const { Variant, VariantDetails } = schemas;
   if (!isJsonObject(Variant)) return schemas;
@@ -90,7 +93,7 @@ function isUsed(name: string, document: unknown): boolean {
   return JSON.stringify(document).includes(`"#/components/schemas/${name}"`);
 }
 
-/** Without schemas that nothing refers to; what only such a schema refers to goes as well. */
+/** Removes schemas that nothing refers to, and then those to which only such schemas referred. */
 function withoutUnused(document: Members): Members {
   const components = members(document.components);
   const schemas = members(components.schemas);

@@ -1,11 +1,11 @@
 /** Parts that the descriptions of V1 and V2 share. */
 
-/** `/orders/:orderId` as OpenAPI writes it. */
+/** Path as OpenAPI writes it: `/orders/{orderId}` for `/orders/:orderId`. */
 export function templatedPath(path: string): string {
   return path.replaceAll(/:(\w+)/g, '{$1}');
 }
 
-/** `getOrdersByOrderId`: unique, because method and path are. */
+/** Id of an operation, such as `getOrdersByOrderId`: unique, because method and path are. */
 export function operationId(method: string, path: string): string {
   const words = path
     .split('/')
@@ -15,16 +15,16 @@ export function operationId(method: string, path: string): string {
   return method.toLowerCase() + words.map(capital).join('');
 }
 
-/** How a token is sent, as far as knobs decide it. */
+/** How a token is sent, as far as knobs decide that. */
 export interface TokenWay {
-  /** Null is the usual header. */
+  /** Header of the token; null: the usual header. */
   readonly tokenHeader: string | null;
   readonly bearer: boolean;
 }
 
 const TOKEN = 'The token of a log-in. It may expire at any moment.';
 
-/** The scheme in force; OpenAPI knows bearers in the usual header only. */
+/** Security scheme in force. OpenAPI has a bearer scheme for the header `Authorization` only. */
 export function tokenSecurity({ tokenHeader, bearer }: TokenWay) {
   if (bearer && tokenHeader === 'authorization') {
     return { type: 'http', scheme: 'bearer', description: TOKEN } as const;

@@ -15,7 +15,10 @@ export interface Described {
   readonly v2: { readonly prefix: string; readonly routes: readonly V2Route[] };
 }
 
-/** Made when somebody asks, and kept until the knobs change: it costs more than a start. */
+/**
+ * Serves a description, which is made on the first request and kept until the knobs change, because
+ * making it costs more than a start.
+ */
 function serve(
   app: FastifyInstance,
   prefix: string,

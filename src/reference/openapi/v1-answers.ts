@@ -1,6 +1,6 @@
 /**
  * Schemas of V1's answers, written from the wire contract, sections 3 and 4. The routes do not use
- * them, so tests can check every answer against them.
+ * them, so that tests can check every answer against them.
  */
 import { z } from 'zod';
 
@@ -45,7 +45,10 @@ const pricing = z
   })
   .meta({ id: 'Pricing' });
 
-/** Everything but barcode and quantity comes with `detailed=true`, `pricing` by its own rule. */
+/**
+ * Schema of a variant. All but barcode and quantity come only with `detailed=true`; `pricing` has
+ * its own rule.
+ */
 const variant = z
   .strictObject({
     barcode: z.string(),
@@ -203,7 +206,7 @@ const countedListOf = <N extends string, T extends z.ZodType>(name: N, row: T) =
   z.strictObject({ count: units, [name]: z.array(row) });
 const season = z.strictObject({ seasonName: z.string(), deliveryNames: z.array(z.string()) });
 
-/** `data` of the answer, by method and path. */
+/** Schemas of the answers' `data`, by method and path. */
 export const V1_ANSWERS: Readonly<Record<string, z.ZodType>> = {
   'POST /auth/login': z.strictObject({ token: z.string() }),
   'GET /brands': countedListOf('brands', z.strictObject({ brandName: z.string() })),
@@ -230,7 +233,7 @@ export const V1_ANSWERS: Readonly<Record<string, z.ZodType>> = {
   'POST /webhook-portal': z.strictObject({ url: z.url(), expiresAt: z.iso.datetime() }),
 };
 
-/** `data` of an event, by the beginning of its type. */
+/** Schemas of the events' `data`, by the beginning of their type. */
 const EVENT_DATA: Readonly<Record<string, z.ZodType>> = {
   ping: z.looseObject({ ping: z.unknown() }),
   'sales_order.order_': z.strictObject({ salesOrder }),
@@ -248,14 +251,14 @@ const eventReferences = z
   })
   .meta({ id: 'EventReferences' });
 
-/** The body of an event of this type. */
+/** Schema of the body of an event of this type. */
 export function v1Event(type: string): z.ZodType {
   const begin = Object.keys(EVENT_DATA).find((name) => type.startsWith(name)) ?? '';
   const data = EVENT_DATA[begin] ?? z.looseObject({});
   return z.strictObject({ type: z.literal(type), data, references: eventReferences.optional() });
 }
 
-/** Around every answer. */
+/** Schema of the envelope around every answer. */
 export function v1Envelope<T extends z.ZodType>(data: T) {
   return z.strictObject({ status: whole, message: z.string(), data });
 }

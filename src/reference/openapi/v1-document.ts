@@ -1,4 +1,4 @@
-/** The description of V1, made from the table of routes and the schemas of answers. */
+/** Makes the description of V1 from the table of routes and the schemas of answers. */
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { hasDetails, hasEndpoint, hasEvents } from '../dialect/levels.ts';
@@ -36,7 +36,7 @@ const SECURITY: Readonly<Record<Access, readonly Record<string, string[]>[]>> = 
   webhooks: [{ token: [] }],
 };
 
-/** The parameters that this account knows. */
+/** The route's query parameters that this account has. */
 function queryOf(route: Route, account: Account) {
   const known = Object.entries(route.query.shape).filter(([name]) =>
     takesParameter(route, name, account),
@@ -70,7 +70,7 @@ function operation(route: Route, account: Account) {
   };
 }
 
-/** The events that the relay sends to an endpoint of the customer. */
+/** Describes the events that the relay sends to an endpoint of the customer. */
 function webhooks(): ZodOpenApiPathsObject {
   const all: ZodOpenApiPathsObject = {};
   for (const { name, description } of EVENT_TYPES) {
@@ -88,7 +88,7 @@ function webhooks(): ZodOpenApiPathsObject {
   return all;
 }
 
-/** V1 as this account has it. */
+/** Makes the description of V1 as this account has it. */
 export function v1Document(
   all: readonly Route[],
   server: string,

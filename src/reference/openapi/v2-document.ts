@@ -1,4 +1,4 @@
-/** The description of V2, made from the table of routes. */
+/** Makes the description of V2 from the table of routes. */
 import { z } from 'zod';
 import { createDocument, type ZodOpenApiPathsObject } from 'zod-openapi';
 import { filtersOf, kindOf, type ResourceType, resourceTypes } from '../v2/pdm/resources.ts';

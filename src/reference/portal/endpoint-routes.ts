@@ -1,4 +1,4 @@
-/** Pages and forms of endpoints. */
+/** Routes of the portal's pages and forms for endpoints. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Relay } from '../relay/relay.ts';
@@ -28,13 +28,13 @@ function fieldsOf(request: FastifyRequest): EndpointFields {
   };
 }
 
-/** The sentence for a person, or the error itself when it is none of the relay's refusals. */
+/** Message of a refusal by the relay, for a person; any other error is thrown again. */
 function problemOf(thrown: unknown): string {
   if (!(thrown instanceof RefusedError)) throw thrown;
   return thrown.hint ? `${thrown.message}: ${thrown.hint}` : thrown.message;
 }
 
-/** The start of a window that a form chose, in the relay's time. */
+/** Start of the window that a form chose, in the relay's time. */
 function sinceOf(request: FastifyRequest, relay: Relay): number {
   const ms = Number(formOf(request).get('since'));
   return relay.now() - (Number.isFinite(ms) && ms > 0 ? ms : 0);
@@ -94,13 +94,13 @@ function showing(app: FastifyInstance, relay: Relay): void {
 }
 
 interface Action {
-  /** Acts on the endpoint and says what it did. */
+  /** Acts on the endpoint, and returns what it did. */
   act(id: string, request: FastifyRequest): Done;
-  /** Target of the redirect; the endpoint's own page when absent. */
+  /** Target of the redirect; absent: the endpoint's own page. */
   readonly to?: (id: string) => string;
 }
 
-/** The buttons of an endpoint's page, by the last part of their path. */
+/** Actions of the buttons on an endpoint's page, by the last part of their path. */
 function actionsOf(relay: Relay): Readonly<Record<string, Action>> {
   const simple = (act: (id: string) => unknown, done: Done): Action => ({
     act(id) {

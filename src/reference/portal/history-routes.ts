@@ -1,4 +1,6 @@
-/** Pages of messages (what the relay received) and attempts (what it sent). */
+/**
+ * Routes of the portal's pages of messages (that the relay received) and attempts (that it made).
+ */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Relay } from '../relay/relay.ts';
@@ -15,7 +17,10 @@ const ATTEMPTS_OF_MESSAGE = 100;
 const RECEIVED = '/portal/messages';
 const SENT = '/portal/attempts';
 
-/** A wrong filter is no error for a person who edits an address: it does not filter. */
+/**
+ * Filters of the lists. A wrong value is no error for a person who edits an address: it does not
+ * filter.
+ */
 const filterSchema = z.object({
   type: z.string().min(1).optional().catch(undefined),
   status: z.enum(['success', 'pending', 'failed', 'unsent']).optional().catch(undefined),
@@ -52,7 +57,7 @@ function sent(relay: Relay, query: URLSearchParams) {
   return attemptsPage(page, relay.listEndpoints(), query);
 }
 
-/** The filters of a page, without the note of an action. */
+/** The filters of a page without the word that tells what an action did. */
 function filtersOf(query: URLSearchParams): URLSearchParams {
   const kept = new URLSearchParams(query);
   kept.delete('done');

@@ -1,7 +1,7 @@
 /**
- * Access to the portal. A link is minted for a customer, carries its token in the fragment (a link
- * preview never sends that), lives for minutes and is consumed by the first exchange into a
- * session. Tokens and sessions are kept as hashes, in memory: a restart signs everybody out.
+ * Access to the portal. A link is made for a customer, has its token in the fragment (which a link
+ * preview never sends), is valid for minutes and is used up by the first exchange into a session.
+ * Tokens and sessions are kept as hashes, in memory: a restart signs everybody out.
  */
 
 import type { Clock } from '../../lib/clock.ts';
@@ -19,27 +19,30 @@ const TOKEN_BYTES = 32;
 
 interface PortalLink {
   readonly url: string;
-  /** ISO 8601, UTC. */
+  /** Time at which the link expires, ISO 8601 in UTC. */
   readonly expiresAt: string;
 }
 
 export interface Portal {
-  /** A new link, independent of the others; needs the server to be up. */
+  /** Makes a new link, independent of the others; the server must be running. */
   mintLink(): PortalLink;
-  /** The id of a new session, or undefined when the token is used, expired or unknown. */
+  /**
+   * Exchanges a link's token for the id of a new session; undefined: it is used, expired or
+   * unknown.
+   */
   exchange(token: string): string | undefined;
-  /** True while the session lives; each call keeps it from idling out. */
+  /** Tells whether the session is open; each call keeps it from expiring for lack of use. */
   isOpen(session: string | undefined): boolean;
   signOut(session: string | undefined): void;
-  /** Sets the portal's address, which the server that carries it knows. */
+  /** Sets the portal's address, which only the server knows that serves it. */
   attach(baseUrl: string): void;
 }
 
 export interface PortalOptions {
-  /** Real time, also when the world's clock runs faster: people do not. */
+  /** Real time, even when the world's clock runs faster, because people do not. */
   readonly clock: Clock;
   readonly random: Random;
-  /** Hears of links that were refused: a strict service counts them as mistakes of the client. */
+  /** Called when a link was refused: strict mode counts that as a mistake of the client. */
   readonly onRefused?: (reason: RefusedLink) => void;
 }
 
@@ -55,7 +58,7 @@ interface Session {
   readonly seenAt: number;
 }
 
-/** Why a link opens nothing, or undefined when it does. */
+/** Reason for which a link is refused; undefined: it is good. */
 function refusalOf(link: Link | undefined, now: number): RefusedLink | undefined {
   if (!link) return 'unknown';
   if (link.used) return 'used';
@@ -64,7 +67,7 @@ function refusalOf(link: Link | undefined, now: number): RefusedLink | undefined
 
 export function createPortal(options: PortalOptions): Portal {
   const { clock, random } = options;
-  /** By the hash of the token. */
+  /** Links by the hash of their token. */
   const links = new Map<string, Link>();
   const sessions = new Map<string, Session>();
   let base: string | undefined;

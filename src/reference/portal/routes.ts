@@ -1,5 +1,5 @@
 /**
- * The portal's web pages: reading pages, and forms that act and then redirect back. Everything
+ * Routes of the portal's web pages: pages to read, and forms that act and then redirect back. All
  * but signing in needs a session. The server's browser guard has already refused foreign sites.
  */
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,9 @@ const ASSETS = {
 } as const;
 const FORM_BYTES_MAX = 65_536;
 
-/** The link is used or too old: said in the same words, so that tokens cannot be probed. */
+/**
+ * Message for a used and for an expired link: the same for both, so that tokens cannot be probed.
+ */
 const SPENT = 'This link was used or has expired. Ask for a new one.';
 
 const exchangeBody = z.object({ token: z.string().min(1).max(200) });
@@ -82,7 +84,7 @@ never leaves the browser in an address.</p>`,
   });
 }
 
-/** Everything below needs a session. */
+/** Adds the routes that need a session. */
 async function inside(app: FastifyInstance, relay: Relay, portal: Portal): Promise<void> {
   app.addHook('onRequest', async (request, reply) => {
     if (portal.isOpen(sessionOf(request))) return undefined;

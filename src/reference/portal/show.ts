@@ -1,10 +1,12 @@
-/** How routes answer with pages, and how they tell what an action did. */
+/** Answers with pages, and tells what an action did. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RefusedError } from '../../lib/errors.ts';
 import { type Html, html, renderHtml } from '../../lib/html.ts';
 import { portalPage } from './pages/layout.ts';
 
-/** Messages after an action, by the word in the redirect: an address never carries free text. */
+/**
+ * Messages after an action, by the word in the redirect's address, which never contains free text.
+ */
 const DONE = {
   added: 'The endpoint was added. Its signing secret is shown below.',
   saved: 'Saved.',
@@ -21,12 +23,12 @@ const DONE = {
 
 export type Done = keyof typeof DONE;
 
-/** The filters of a page as they stand in its address. */
+/** Filters of a page as they are in its address. */
 export function queryOf({ url }: FastifyRequest): URLSearchParams {
   return new URL(url, 'http://portal').searchParams;
 }
 
-/** The fields of a form that was sent. */
+/** Fields of a form that was sent. */
 export function formOf({ body }: FastifyRequest): URLSearchParams {
   return body instanceof URLSearchParams ? body : new URLSearchParams();
 }
@@ -39,7 +41,7 @@ export function send(reply: FastifyReply, page: Html): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(renderHtml(page));
 }
 
-/** Answers with a page; `place` is its title and its entry of the navigation. */
+/** Answers with a page; `place` has its title and its entry of the navigation. */
 export function showPage(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -50,7 +52,7 @@ export function showPage(
   return send(reply, portalPage({ title, section, done }, content));
 }
 
-/** After an action: back to a page that says what was done. */
+/** Redirects after an action, to a page that says what was done. */
 export function showDone(reply: FastifyReply, path: string, done: Done): FastifyReply {
   const [page = path, anchor] = path.split('#');
   const joint = page.includes('?') ? '&' : '?';

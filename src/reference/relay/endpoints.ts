@@ -7,7 +7,10 @@ import type { TargetGuard } from './delivery/target.ts';
 import type { Endpoint } from './model.ts';
 import type { RelayStore } from './store/store.ts';
 
-/** After a rotation the former key signs for a day, so that a receiver can change over. */
+/**
+ * Milliseconds for which the former key still signs after a rotation, so that a receiver can change
+ * over.
+ */
 const ROTATION_GRACE_MS = 24 * 3_600_000;
 
 const ENDPOINTS_MAX = 50;
@@ -19,9 +22,9 @@ const DESCRIPTION_CHARS_MAX = 1_000;
 interface EndpointInput {
   readonly url: string;
   readonly description?: string | undefined;
-  /** Null, empty or absent: every type. */
+  /** Event types that the endpoint receives; null, empty or absent: every type. */
   readonly eventTypes?: readonly string[] | null | undefined;
-  /** The owner's own `whsec_…`; a new one is made when absent. */
+  /** Secret `whsec_…` that the owner chose; absent: a new one is made. */
   readonly secret?: string | undefined;
   readonly disabled?: boolean | undefined;
 }
@@ -33,20 +36,20 @@ export interface EndpointDesk {
   createEndpoint(input: EndpointInput): Endpoint;
   updateEndpoint(id: string, patch: EndpointPatch): Endpoint;
   deleteEndpoint(id: string): void;
-  /** The endpoint, or a RefusedError `relay.endpoint_unknown`. */
+  /** Gives an endpoint; throws a RefusedError `relay.endpoint_unknown`. */
   endpoint(id: string): Endpoint;
-  /** In the order of creation. */
+  /** All endpoints in the order of their creation. */
   listEndpoints(): Endpoint[];
   enable(id: string): Endpoint;
-  /** Gives up the deliveries that wait for the endpoint; "recover" brings them back. */
+  /** Disables an endpoint. Its waiting deliveries fail; a recovery sends them again. */
   disable(id: string, reason?: string): Endpoint;
-  /** The current signing secret. */
+  /** Current signing secret of an endpoint. */
   secret(id: string): string;
   /** Every secret that signs now, the current one first. */
   liveSecrets(
     id: string,
   ): readonly { readonly secret: string; readonly expiresAt: number | null }[];
-  /** Makes a new current secret; the former one signs on for `graceMs`. */
+  /** Makes a new current secret; the former one still signs for `graceMs`. */
   rotateSecret(id: string, options?: { secret?: string | undefined; graceMs?: number }): string;
 }
 
@@ -93,7 +96,7 @@ function patched(deps: EndpointDeps, endpoint: Endpoint, patch: EndpointPatch): 
     description: description === undefined ? endpoint.description : descriptionOf(description),
     eventTypes: eventTypes === undefined ? endpoint.eventTypes : typesOf(eventTypes),
     disabledReason: disabled === undefined ? endpoint.disabledReason : reason,
-    // Switching an endpoint on again resets its failures.
+    // Enabling an endpoint again forgets its failures.
     failingSince: disabled === false ? null : endpoint.failingSince,
     updatedAt: deps.clock.now(),
   };

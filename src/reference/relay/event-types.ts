@@ -1,14 +1,14 @@
-/** The event types of the wire contract, for the portal's choice and for examples. */
+/** Event types of the wire contract, for the portal's choice and for examples. */
 import type { JsonObject } from '../../lib/json.ts';
 
 export interface EventType {
   readonly name: string;
   readonly description: string;
-  /** The `data` of a made-up event. */
+  /** Member `data` of a made-up event of this type. */
   readonly example: JsonObject;
 }
 
-/** Members that an order and its parts share. */
+/** Members that an order shares with its deliveries and refunds. */
 const names: JsonObject = { orderId: 1001, reference: 'EXAMPLE-1', orderNo: 'SO-1001' };
 
 function order(status: string, completed: boolean): JsonObject {

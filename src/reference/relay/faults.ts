@@ -1,6 +1,6 @@
 /**
- * Misbehaviour on purpose, by seed: what at-least-once delivery without a promise of order may
- * look like to a receiver. Decided once per message and endpoint, when the message is published.
+ * Faults on purpose, by seed: how at-least-once delivery without a promise of order may look to a
+ * receiver. They are decided once per message and endpoint, when the message is published.
  */
 import { type Random, seededRandom } from '../../lib/random.ts';
 import type { WebhookFaults } from '../control/fault-knobs.ts';
@@ -27,7 +27,7 @@ export function createFaultPlanner(initial: WebhookFaults): FaultPlanner {
       random = seededRandom(changed.seed);
     },
     next() {
-      // Every number is drawn every time, so that one knob does not shift the others' luck.
+      // Every number is drawn every time, so that one knob does not change the draws of the others.
       const lost = random.chance(faults.lost);
       const duplicated = random.chance(faults.duplicated);
       const reordered = random.chance(faults.reordered);

@@ -1,4 +1,4 @@
-/** Publishing, and sending again what did not arrive. */
+/** Publishes messages, and sends those again that did not arrive. */
 
 import type { Clock } from '../../lib/clock.ts';
 import { ConflictError, RefusedError } from '../../lib/errors.ts';
@@ -12,40 +12,40 @@ import type { RelayStore } from './store/store.ts';
 
 const PAYLOAD_BYTES_MAX = 350_000;
 
-/** How long the sender's own event id is remembered. */
+/** Milliseconds for which the sender's own event id is remembered. */
 const EVENT_ID_MS = 24 * 3_600_000;
 
-/** How long a message can be looked at and sent again. */
+/** Milliseconds for which a message can be looked at and sent again. */
 const RETENTION_MS = 90 * 24 * 3_600_000;
 
-/** Older ones are forgotten earlier: a fast world makes many. */
+/** Maximum number of messages that are kept, because a fast world makes many. */
 const MESSAGES_MAX = 50_000;
 
-/** How often old messages are looked for, in time and in messages. */
+/** Milliseconds, and number of messages, between two searches for old messages. */
 const FORGET_EVERY_MS = 3_600_000;
 const FORGET_EVERY_MESSAGES = 5_000;
 
-/** How far back a recovery may reach. */
+/** Longest time back that a recovery may reach, in milliseconds. */
 const RECOVER_MS_MAX = 14 * 24 * 3_600_000 + 5 * 60_000;
 
 interface MessageInput {
   readonly eventType: string;
   readonly payload: JsonObject;
-  /** The sender's own id; a repetition within a day is a ConflictError. */
+  /** Sender's own id of the event; a repetition within a day is a ConflictError. */
   readonly eventId?: string | undefined;
 }
 
 /** Messages of the relay; the world publishes its events here too. */
 export interface MessageDesk extends EventSink {
   send(input: MessageInput): Message;
-  /** The example of any known type, to one endpoint, whatever types it chose. */
+  /** Sends the example of any known event type to one endpoint, whatever types that one chose. */
   sendExample(endpointId: string, eventType: string): Message;
   message(id: string): Message;
-  /** The same id and bytes once more; a failure is not retried. */
+  /** Sends the same id and bytes once more; a failure is not retried. */
   resend(messageId: string, endpointId: string): void;
-  /** Sends again what failed since then (at most 14 days); gives the number of messages. */
+  /** Sends messages again that failed since then (at most 14 days back); returns their number. */
   recover(endpointId: string, since: number, until?: number): number;
-  /** Sends what was never attempted at this endpoint since then; gives the number. */
+  /** Sends messages that were never attempted at this endpoint since then; returns their number. */
   replayMissing(endpointId: string, since: number, until?: number): number;
   deliveriesOf(messageId: string): readonly Delivery[];
 }
@@ -87,7 +87,7 @@ function record(deps: MessageDeps, input: MessageInput): Message {
   return message;
 }
 
-/** An attempt that is no retry, as a job for the queue. */
+/** Makes a job for the queue from an attempt that is no retry. */
 function attemptOf(
   messageId: string,
   endpointId: string,
@@ -109,7 +109,7 @@ function fanOut(deps: MessageDeps, message: Message): void {
   }
 }
 
-/** Manual attempts for every message that `find` names; the window begins at `since`. */
+/** Queues manual attempts for every message that `find` names; the window begins at `since`. */
 function again(
   deps: MessageDeps,
   endpointId: string,
@@ -131,7 +131,7 @@ function again(
   return ids.length;
 }
 
-/** Called before each message; keeps the history within its limits. */
+/** Keeps the history within its limits; the returned function is called before each message. */
 function createForgetter({ store, clock }: MessageDeps): () => void {
   let dueAt = Number.NEGATIVE_INFINITY;
   let sinceThen = 0;

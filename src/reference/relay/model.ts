@@ -1,29 +1,29 @@
 /** Records that the relay keeps. Times are epoch milliseconds of the relay's own clock. */
 
 export interface Endpoint {
-  /** `ep_…` */
+  /** Id of the endpoint: `ep_…`. */
   readonly id: string;
   readonly url: string;
   readonly description: string;
-  /** Null: every type. */
+  /** Event types that the endpoint receives; null: every type. */
   readonly eventTypes: readonly string[] | null;
-  /** Why nothing is sent there; null while it is enabled. */
+  /** Reason for which nothing is sent to the endpoint; null: it is enabled. */
   readonly disabledReason: string | null;
-  /** When the first message was given up since the last success. */
+  /** Time at which the first message since the last success was given up; null: none was. */
   readonly failingSince: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
 
 export interface SigningKey {
-  /** `whsec_<base64>` */
+  /** Secret of the form `whsec_<base64>`. */
   readonly secret: string;
-  /** Null: the current key. A rotated key signs until then. */
+  /** Time until which a rotated key still signs; null: the current key. */
   readonly expiresAt: number | null;
 }
 
 export interface Message {
-  /** `msg_…`: the same on every attempt and on a re-send. */
+  /** Id of the message, `msg_…`: the same on every attempt and when it is sent again. */
   readonly id: string;
   readonly eventType: string;
   readonly eventId: string | null;
@@ -42,17 +42,17 @@ export interface Delivery {
   readonly nextAttemptAt: number | null;
 }
 
-/** Only a scheduled attempt is tried again by itself. */
+/** Kind of an attempt; only a scheduled one is repeated by itself. */
 type JobKind = 'scheduled' | 'manual' | 'duplicate';
 
 export type JobFault = 'wrong_signature' | 'stale_timestamp' | null;
 
-/** An attempt that is still to be made; it leaves the queue when its outcome is recorded. */
+/** Attempt that is still to be made; it leaves the queue when its outcome is recorded. */
 export interface Job {
   readonly seq: number;
   readonly messageId: string;
   readonly endpointId: string;
-  /** 0 for the first attempt. */
+  /** Number of the attempt; 0 for the message's first. */
   readonly number: number;
   readonly kind: JobKind;
   readonly dueAt: number;
@@ -62,22 +62,24 @@ export interface Job {
 export type NewJob = Omit<Job, 'seq'>;
 
 export interface Attempt {
-  /** `atmpt_…` */
+  /** Id of the attempt: `atmpt_…`. */
   readonly id: string;
   readonly messageId: string;
   readonly endpointId: string;
   readonly url: string;
   readonly status: 'success' | 'failed';
-  /** 0 when there was no answer. */
+  /** HTTP status of the answer; 0: there was none. */
   readonly responseStatus: number;
-  /** The first bytes of the answer, or why there was none. */
+  /** First bytes of the answer, or the reason why there was none. */
   readonly response: string;
   readonly durationMs: number;
   readonly trigger: 'scheduled' | 'manual';
   readonly at: number;
 }
 
-/** Page of a list, newest first; `iterator` continues after the last row. */
+/**
+ * Page of a list, newest first; `iterator` names its last row, after which the next page continues.
+ */
 export interface Page<T> {
   readonly data: readonly T[];
   readonly iterator: string | null;
@@ -85,7 +87,7 @@ export interface Page<T> {
   readonly done: boolean;
 }
 
-/** Page wishes; a `limit` above {@link PAGE_LIMIT_MAX} is cut. */
+/** Requested part of a list; a `limit` above {@link PAGE_LIMIT_MAX} is reduced to that. */
 export interface PageQuery {
   readonly limit?: number | undefined;
   readonly iterator?: string | undefined;

@@ -2,13 +2,14 @@
  * The relay between the service and the endpoints of its customers: a stand-in for Svix, as the
  * wire contract describes it in "Events: relay and portal".
  *
- * Reads: what the world publishes, what the owner of endpoints enters (portal, management API).
- * Writes: HTTP requests to the endpoints, and its own SQLite state (queue, history), which
- * survives a restart. Promises at-least-once, no order, the same id and bytes on every attempt.
+ * Reads: events that the world publishes, and what the owner of endpoints enters (portal,
+ * management API). Writes: HTTP requests to the endpoints, and its own SQLite state (queue,
+ * history), which survives a restart. Promises at-least-once delivery, no order, and the same id
+ * and bytes on every attempt.
  *
- * Goes wrong when: an endpoint fails (retried by a fixed schedule, then disabled), the state
- * cannot be written (the attempt is not repeated until the next start, and logged), or faults are
- * switched on, which is misbehaviour on purpose.
+ * What can go wrong: an endpoint fails (attempts are repeated by a fixed schedule, then the
+ * endpoint is disabled), the state cannot be written (which is logged, and the attempt is not
+ * repeated until the next start), or faults are switched on, on purpose.
  */
 
 import type { Clock } from '../../lib/clock.ts';
@@ -26,28 +27,28 @@ import type { AttemptFilter, MessageFilter } from './store/history.ts';
 import { RelayStore } from './store/store.ts';
 
 export interface RelayOptions {
-  /** The relay's own time; a faster clock shortens the retry schedule, not the timeouts. */
+  /** Clock of the relay's own time; a faster one shortens the retry schedule, not the timeouts. */
   readonly clock: Clock;
-  /** Real time for signatures and deadlines; tests step it. */
+  /** Clock of real time for signatures and deadlines; tests step it. */
   readonly wallClock: Clock;
-  /** Ids, jitter and new secrets come from here: give a seeded one only to a trial. */
+  /** Source of ids, jitter and new secrets; only a trial should pass a seeded one. */
   readonly random: Random;
   readonly log: Logger;
-  /** A SQLite file of the relay's own; in memory when absent. */
+  /** Path of the relay's own SQLite file; absent: its state is in memory. */
   readonly statePath?: string | undefined;
   readonly faults: WebhookFaults;
 }
 
 export interface Relay extends EndpointDesk, MessageDesk {
-  /** The relay's own time, which may run faster than the wall's. */
+  /** Time of the relay's own clock, which may run faster than real time. */
   now(): number;
   messages(filter?: MessageFilter): Page<Message>;
   attempts(filter?: AttemptFilter): Page<Attempt>;
-  /** The attempt, or undefined. */
+  /** Gives an attempt by its id; undefined: there is none. */
   attempt(id: string): Attempt | undefined;
-  /** From now on messages are published with these faults. */
+  /** Sets the faults with which messages are published from now on. */
   setFaults(faults: WebhookFaults): void;
-  /** Resolves when nothing is in flight and nothing is due. */
+  /** Resolves when no attempt is in progress and none is due. */
   idle(): Promise<void>;
   /** Closes the relay; queued deliveries stay queued in the state file. */
   close(): Promise<void>;

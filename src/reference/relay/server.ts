@@ -1,4 +1,4 @@
-/** The relay's own port: the management API for programs and the portal for people. */
+/** Server of the relay's own port: the management API for programs and the portal for people. */
 import { guardBrowser } from '../../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn } from '../../lib/http-server.ts';
 import type { Logger } from '../../lib/log.ts';
@@ -11,7 +11,7 @@ export interface RelayServerOptions {
   readonly relay: Relay;
   readonly portal: Portal;
   readonly host: string;
-  /** 0: any free port. */
+  /** Port to listen on; 0: any free port. */
   readonly port: number;
   readonly log: Logger;
   /** Bearer token of the management API. */
@@ -20,7 +20,7 @@ export interface RelayServerOptions {
 
 export interface RelayServer {
   readonly url: string;
-  /** Stops answering; the relay itself goes on. */
+  /** Stops answering requests; the relay itself continues. */
   close(): Promise<void>;
 }
 

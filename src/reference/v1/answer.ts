@@ -3,7 +3,7 @@ import type { JsonObject } from '../../lib/json.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Thrown by a handler to answer with an error envelope. */
+/** Error that a handler throws to answer with an error envelope. */
 export class V1Error extends Error {
   override readonly name = 'V1Error';
   readonly status: number;
@@ -29,7 +29,7 @@ export function notFound(what: string): V1Error {
   return new V1Error(404, `${what} not found`);
 }
 
-/** Error with a line per problem, each `path: what is wrong`. */
+/** Error 422 with a line per problem, each `path: what is wrong`. */
 export function invalid(lines: readonly string[]): V1Error {
   return new V1Error(422, 'The request is invalid', { invalidData: lines });
 }
@@ -37,7 +37,7 @@ export function invalid(lines: readonly string[]): V1Error {
 /** Result of a handler: a value for the envelope, or the encoded envelope. */
 export type Answer =
   | { readonly data: JsonObject }
-  /** `sent` is called when the bytes have left and may be overwritten. */
+  /** Encoded envelope; `sent` is called when the bytes were sent and may be overwritten. */
   | { readonly bytes: Buffer; readonly sent?: () => void }
   | { readonly pieces: Iterable<Buffer> };
 
@@ -45,7 +45,7 @@ export function envelope(status: number, message: string, data: JsonObject): Jso
   return { status, message, data };
 }
 
-/** The envelope of a 422 has `invalid_data` where others have `data`. */
+/** Body of an error answer. The envelope of a 422 has `invalid_data` where others have `data`. */
 export function errorBody(error: V1Error): JsonObject {
   return error.invalidData
     ? { status: error.status, message: error.message, invalid_data: error.invalidData }

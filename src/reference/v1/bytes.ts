@@ -1,12 +1,12 @@
 /**
- * Output put together as bytes: what the rows of a list have in common is encoded once and
+ * Puts output together as bytes: content that the rows of a list have in common is encoded once and
  * copied, which is several times faster than encoding the text of every row.
  */
 
 const GROWTH = 2;
 
 export interface ByteSink {
-  /** Text of ASCII characters only. */
+  /** Appends a text of ASCII characters only. */
   ascii(text: string): void;
   bytes(piece: Uint8Array): void;
   length(): number;
@@ -14,7 +14,7 @@ export interface ByteSink {
   take(): Buffer;
 }
 
-/** A sink that fills the buffers which `next` gives, and grows them where they are too small. */
+/** Creates a sink that fills the buffers which `next` gives, and grows those that are too small. */
 export function createByteSink(next: () => Buffer): ByteSink {
   let buffer: Buffer | undefined;
   let length = 0;
@@ -44,7 +44,10 @@ export function createByteSink(next: () => Buffer): ByteSink {
   };
 }
 
-/** Buffers of one size that are used again: a fresh one for each page costs more than its rows. */
+/**
+ * Buffers of one size that are used again, because a new one for each page costs more than its
+ * rows.
+ */
 export interface BufferPool {
   take(): Buffer;
   give(buffer: Buffer): void;

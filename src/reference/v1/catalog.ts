@@ -1,4 +1,4 @@
-/** V1: brands, freight and seasons. */
+/** Routes of V1 for brands, freight and seasons. */
 import { z } from 'zod';
 import type { JsonObject } from '../../lib/json.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
@@ -16,7 +16,7 @@ type SeasonRow = JsonObject & {
   readonly deliveryNames: readonly string[];
 };
 
-/** The season once for each brand that has it, its deliveries dealt out among them. */
+/** A season as one row for each brand that has it, with its deliveries divided among the rows. */
 function rowsPerBrand(
   world: World,
   brandName: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * Lists of variants, whole or by page. What is listed, and with which quantity, is a matter of the
- * source: stock, stock with what is on order, or a season's pre-order quantities.
+ * Lists of variants, whole or by page. A source decides which variants are listed, and with which
+ * quantity: stock, stock with variants on order, or a season's pre-order quantities.
  */
 import type { ListedRow } from '../dialect/lists.ts';
 import type { Range } from '../world/catalog/catalog.ts';
@@ -8,24 +8,24 @@ import type { Stock } from '../world/catalog/stock.ts';
 import { createByteSink } from './bytes.ts';
 import type { RowWriter } from './variant-rows.ts';
 
-/** A whole list leaves in pieces of this size. */
+/** Bytes of the pieces in which a whole list is sent. */
 const PIECE_BYTES = 262_144;
-/** The row that fills a piece may reach over its end. */
+/** Bytes by which the last row of a piece may exceed the piece's size. */
 const SLACK_BYTES = 2_048;
 const LIST_HEAD = '{"status":200,"message":"OK","data":{"count":';
 const LIST_TAIL = ']}}';
 
 export interface RowSource {
   count(range: Range): number;
-  /** The n-th (from 0) listed variant of the range, or -1. */
+  /** The n-th (from 0) listed variant of the range; -1: there are fewer. */
   nth(range: Range, n: number): number;
-  /** Undefined when the variant is not listed. */
+  /** Quantity of a variant; undefined: it is not listed. */
   quantity(variant: number): number | undefined;
-  /** The same, unmoved by what happens from now on: a whole list takes a while. */
+  /** The same quantities, unchanged by later events, because a whole list takes a while. */
   frozen(): Pick<RowSource, 'quantity'>;
 }
 
-/** The stock list leaves out what is sold out, unless the account lists all it has. */
+/** Source of the stock list, which leaves out sold-out variants unless the account lists all. */
 export function stockSource(stock: Stock, withSoldOut = false): RowSource {
   if (withSoldOut) return everySource((variant) => stock.of(variant));
   const listed = (quantity: number): number | undefined => (quantity > 0 ? quantity : undefined);
@@ -40,7 +40,10 @@ export function stockSource(stock: Stock, withSoldOut = false): RowSource {
   };
 }
 
-/** Stock, and `extras` with quantity 0 where they are not in stock. */
+/**
+ * Source of the stock list together with `extras`, which have quantity 0 where they are not in
+ * stock.
+ */
 export function onOrderSource(stock: Stock, extras: ReadonlySet<number>): RowSource {
   const base = stockSource(stock);
   const within = ([from, to]: Range): number => {
@@ -73,7 +76,7 @@ export function onOrderSource(stock: Stock, extras: ReadonlySet<number>): RowSou
   };
 }
 
-/** Every variant of a range. */
+/** Source that lists every variant of a range. */
 function everySource(quantity: (variant: number) => number): RowSource {
   return {
     count: ([from, to]) => to - from,
@@ -83,12 +86,12 @@ function everySource(quantity: (variant: number) => number): RowSource {
   };
 }
 
-/** Every variant of the season, with what may still be ordered ahead. */
+/** Source of a season's list: every variant, with the quantity that may still be pre-ordered. */
 export function seasonSource(stock: Stock): RowSource {
   return everySource((variant) => stock.preOrderable(variant));
 }
 
-/** The envelope with rows that were put together before, each in its own season. */
+/** Encodes the envelope with rows that were put together before, each with its own season. */
 export function* givenRows(
   count: number,
   rows: readonly ListedRow[],
@@ -114,7 +117,7 @@ function total(source: RowSource, ranges: readonly Range[]): number {
   return ranges.reduce((sum, range) => sum + source.count(range), 0);
 }
 
-/** The envelope with all rows of the ranges, piece by piece. */
+/** Encodes the envelope with all rows of the ranges, piece by piece. */
 export function* wholeList(
   source: RowSource,
   ranges: readonly Range[],
@@ -139,14 +142,14 @@ export function* wholeList(
 }
 
 export interface PageRequest {
-  /** From 1. */
+  /** Number of the page, from 1. */
   readonly page: number;
   readonly limit: number;
-  /** Buffer to write into, if it is large enough. */
+  /** Buffer to write the page into, if it is large enough. */
   readonly buffer: Buffer;
 }
 
-/** The envelope with one page of rows; `count` is of all pages. */
+/** Encodes the envelope with one page of rows; its `count` is that of all pages. */
 export function onePage(
   source: RowSource,
   ranges: readonly Range[],

@@ -1,4 +1,4 @@
-/** The body of a new order: its schema, and what the world has to say about it. */
+/** Reads the body of a new order: its schema, and checks against the world. */
 import { z } from 'zod';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import type { Key } from '../keys.ts';
@@ -54,7 +54,10 @@ export const newOrderSchema = z.object({
 
 type Body = z.output<typeof newOrderSchema>;
 
-/** Pre-order: a season, and a delivery of it on every line; neither without the other. */
+/**
+ * Problems of a pre-order: it needs a season, and on every line a delivery of that season; neither
+ * without the other.
+ */
 function preOrderProblems(world: World, body: Body): string[] {
   const { SeasonName, orderLineItems } = body;
   if (SeasonName === undefined) {
@@ -119,7 +122,7 @@ function missing(body: Body): NonNullable<NewOrder['hides']> {
   return { address: !body.shippingAddress, freight: !(body.Freight ?? body.freight) };
 }
 
-/** The account that is named in the address, else the key's own, else the first. */
+/** Index of the account that is named in the address, else of the key's own, else of the first. */
 function accountIndex(world: World, key: Key, body: Body): number {
   const named = body.shippingAddress?.accountNo;
   if (key.account !== undefined || named === undefined) return key.account ?? 0;
@@ -129,7 +132,7 @@ function accountIndex(world: World, key: Key, body: Body): number {
   return 0;
 }
 
-/** Reads the body into an order; throws 422 with all problems at once. */
+/** Reads the body into an order; throws a 422 with all problems at once. */
 export function readNewOrder(
   { world, knobs }: { readonly world: World; readonly knobs: CurrentKnobs },
   key: Key,

@@ -1,4 +1,4 @@
-/** V1: orders and their deliveries. */
+/** Routes of V1 for orders and their deliveries. */
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
@@ -24,7 +24,7 @@ const orderParams = z.object({ orderId: wholeNumber });
 const deliveryParams = orderParams.extend({ orderDeliveryId: wholeNumber });
 export const statusBody = z.object({ status: z.enum(['pending', 'accepted', 'rejected']) });
 
-/** A b2b key sees the orders of its account, a plain key those of all. */
+/** Tells whether a key sees the order: a b2b key sees those of its account, any other key all. */
 function isVisible(order: Order, key: Key): boolean {
   return key.account === undefined || key.account === order.account;
 }
@@ -43,7 +43,9 @@ function findDelivery(deps: OrderDeps, order: Order, id: number): Delivery {
   return found;
 }
 
-/** The delivery as a read shows it, which may be behind; undefined before it shows at all. */
+/**
+ * A delivery as a read shows it, which may show an earlier status; undefined: it is not shown yet.
+ */
 function readDelivery({ knobs, clock }: OrderDeps, order: Order, delivery: Delivery) {
   const { readLag } = knobs().dialect;
   if (readLag === 0) return deliveryShape(order, delivery);
@@ -55,7 +57,7 @@ function readDelivery({ knobs, clock }: OrderDeps, order: Order, delivery: Deliv
   return deliveryShape(order, { ...rest, ...tracking, status });
 }
 
-/** Newest first, ids below the cursor; the newest may be missing for a while. */
+/** Orders with ids below the cursor, newest first; the newest may be missing for a while. */
 function listOrders({ world, knobs, clock }: OrderDeps, key: Key, before: number): Order[] {
   const { all } = world.book.orders;
   const max = knobs().paging.orders;
@@ -110,7 +112,7 @@ function createdAnswer({ book }: World, order: Order): Answer {
   };
 }
 
-/** True for the share of requests whose order comes into being only after a 504. */
+/** Tells whether this request is one of the share whose order takes effect only after a 504. */
 function commitsLate({ world, knobs }: OrderDeps): boolean {
   const { lateCommitShare } = knobs().orders;
   const draw = hashAt(world.catalog.size.seed, world.book.posts, SALT_LATE) / 2 ** 32;

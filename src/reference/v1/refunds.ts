@@ -1,4 +1,4 @@
-/** V1: refunds, and pending refunds that the service confirms. */
+/** Routes of V1 for refunds, and for pending refunds, which the service confirms. */
 import { z } from 'zod';
 import { exactMinor } from '../world/catalog/prices.ts';
 import type { Order, PendingRefund, Refund } from '../world/trade/orders.ts';

@@ -1,12 +1,15 @@
 /**
- * A route of V1: where it is, who may call it, what it takes. The table of routes is what the
- * server registers, and what descriptions of V1 are made from.
+ * A route of V1: its address, who may call it, and its parameters. From the table of routes the
+ * server registers them, and descriptions of V1 are made.
  */
 import { z } from 'zod';
 import type { Key } from '../keys.ts';
 import { type Answer, invalid } from './answer.ts';
 
-/** `open` needs no key, `catalog` is also good for read tokens, `webhooks` needs that right. */
+/**
+ * Access to a route: `open` needs no key, `catalog` also admits read tokens, `webhooks` needs that
+ * right.
+ */
 export type Access = 'open' | 'catalog' | 'full' | 'webhooks';
 
 interface RawCall {
@@ -19,11 +22,11 @@ interface RawCall {
 
 export interface Route {
   readonly method: 'GET' | 'POST';
-  /** With fastify's `:name` for parameters. */
+  /** Path with fastify's `:name` for parameters. */
   readonly path: string;
   readonly access: Access;
   readonly summary: string;
-  /** The path that replaces a deprecated one. */
+  /** Path that replaces a deprecated one. */
   readonly successor?: (params: Readonly<Record<string, string | undefined>>) => string;
   readonly params: z.ZodObject;
   readonly query: z.ZodObject;
@@ -51,7 +54,7 @@ interface Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType
   readonly handle: (call: Call<z.output<P>, z.output<Q>, z.output<B>>) => Answer;
 }
 
-/** Stands where a route is open and no key was shown. */
+/** Key for a call of an open route without a key. */
 const NOBODY: Key = {
   name: 'nobody',
   detailedPricing: false,
@@ -64,7 +67,10 @@ function problems(error: z.ZodError, where: string): string[] {
   return error.issues.map((issue) => `${issue.path.join('.') || where}: ${issue.message}`);
 }
 
-/** The parsed value; problems of all parts are collected before anything is refused. */
+/**
+ * Parses a part of the request. Problems are collected from all parts before the request is
+ * refused.
+ */
 function parsePart<T extends z.ZodType>(
   schema: T,
   value: unknown,
@@ -96,7 +102,7 @@ export function defineRoute<
         body: body && parsePart<z.ZodType>(body, call.body, 'body', lines),
       };
       if (lines.length > 0) throw invalid(lines);
-      // The schemas have just vouched for the types that the handler states.
+      // The schemas have just verified the types that the handler states.
       const typed = parsed as Pick<
         Call<z.output<P>, z.output<Q>, z.output<B>>,
         keyof typeof parsed
@@ -108,13 +114,13 @@ export function defineRoute<
 
 const TRUTH = { true: true, false: false } as const;
 
-/** `true` or `false`, false when left out. */
+/** Schema of a flag in a query: `true` or `false`, and false when left out. */
 export const flag = z
   .enum(['true', 'false'])
   .default('false')
   .transform((text) => TRUTH[text]);
 
-/** A positive whole number in a path or a query. */
+/** Schema of a positive whole number in a path or a query. */
 export const wholeNumber = z
   .string()
   .regex(/^\d{1,15}$/, 'must be a whole number')

@@ -1,8 +1,9 @@
 /**
  * V1 on a fastify instance: the routes, who may call them, the envelope around every answer.
  *
- * Order of judgement: route (404), key (401, 403), parameters and body (422), state (404, 409).
- * A whole list is sent as a stream with back-pressure: memory does not grow with its length.
+ * A request is checked in this order: route (404), key (401, 403), parameters and body (422), state
+ * (404, 409). A whole list is sent as a stream with back-pressure, so that memory does not grow
+ * with its length.
  */
 import { Readable } from 'node:stream';
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -75,7 +76,7 @@ function one(value: string | string[] | undefined): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The key that a V1 request shows: a token, a static API key or a read token. */
+/** Key of a V1 request, which it shows by a token, a static API key or a read token. */
 export function keyOfRequest(keys: KeyRing, request: FastifyRequest): Key | undefined {
   const token = one(request.headers[TOKEN_HEADER]);
   const readToken = one(request.headers[READ_TOKEN_HEADER]);
@@ -83,7 +84,7 @@ export function keyOfRequest(keys: KeyRing, request: FastifyRequest): Key | unde
   return held ?? (readToken === undefined ? undefined : keys.byReadToken(readToken));
 }
 
-/** The caller's key, when it may do this; throws 401 or 403. */
+/** Key of the caller, when it may use the route; throws 401 or 403. */
 function authorize(keys: KeyRing, access: Access, request: FastifyRequest): Key | undefined {
   if (access === 'open') return undefined;
   const key = keyOfRequest(keys, request);
@@ -115,7 +116,10 @@ function noEndpoint(): V1Error {
   return new V1Error(404, 'There is no such endpoint');
 }
 
-/** Errors of fastify itself: unreadable JSON is invalid data, anything else keeps its status. */
+/**
+ * Translates errors of fastify itself: unreadable JSON is invalid data, anything else keeps its
+ * status.
+ */
 function asV1Error(error: FastifyError): V1Error {
   const status = error.statusCode ?? 500;
   if (status === 400 || status === 415) {
@@ -145,7 +149,7 @@ function register(app: FastifyInstance, route: Route, { keys, knobs }: V1Deps): 
   });
 }
 
-/** Registers V1 below its prefix; other versions on the same instance keep their own errors. */
+/** Adds V1 below its prefix; other versions on the same instance keep their own error format. */
 export async function installV1(app: FastifyInstance, deps: V1Deps): Promise<void> {
   const routes = v1Routes(deps);
   await app.register(

@@ -1,7 +1,7 @@
 /**
- * Rows of the variant lists as JSON. What a style or a color has in common is encoded once and
- * reused for its rows; only barcode, quantity and size are put in per row. That is several times
- * faster than serializing objects, and a list is a million rows long.
+ * Rows of the variant lists as JSON. Content that a style or a color has in common is encoded once
+ * and reused for its rows; only barcode, quantity and size are inserted per row. That is several
+ * times faster than serializing objects, and a list has a million rows.
  */
 import type { Style } from '../world/catalog/catalog.ts';
 import { elementAt } from '../world/catalog/hash.ts';
@@ -13,27 +13,27 @@ import type { ByteSink } from './bytes.ts';
 export interface RowOptions {
   readonly detailed: boolean;
   readonly currency: Currency;
-  /** Percent; undefined leaves `pricing` out. */
+  /** Discount on prices, percent; undefined leaves `pricing` out. */
   readonly discountPercentage: number | undefined;
-  /** The season whose pre-order prices hold; undefined means prices from stock. */
+  /** Season whose pre-order prices the rows have; undefined: prices from stock. */
   readonly season: string | undefined;
-  /** The season a row names, where it is not that of its prices or of its style. */
+  /** Season that the rows name, if it is not that of their prices or of their style. */
   readonly label?: string;
 }
 
-/** Appends one row. */
+/** Appends one row to the output. */
 export type RowWriter = (sink: ByteSink, variant: number, quantity: number) => void;
 
-/** JSON texts of one style, cut where color and size come in. */
+/** JSON texts of one style, cut where color and size are inserted. */
 interface StyleText {
   readonly style: Style;
   /** Members of the row, up to the opening brace of `details`. */
   readonly row: string;
   /** Members of `details`, without braces. */
   readonly details: string;
-  /** `,"pricing":{…}`, or nothing. */
+  /** Text `,"pricing":{…}`, or nothing. */
   readonly pricing: string;
-  /** By row of the style: kind of variant, and what follows the color's part. */
+  /** Parts per row of the style: the kind of variant, and the text after the color's part. */
   readonly kinds: readonly string[];
   readonly ends: readonly string[];
 }
@@ -129,14 +129,14 @@ function colorBytes({ catalog }: World, text: StyleText, color: number): Uint8Ar
   return Buffer.from(`${text.row},"colorCode":"${code}","details":{${text.details},${own}`);
 }
 
-/** Bare rows: barcode and quantity. */
+/** Writer of rows without details: barcode and quantity only. */
 function plainWriter({ catalog }: World): RowWriter {
   return (sink, variant, quantity) => {
     sink.ascii(`{"barcode":"${catalog.barcodeOf(variant)}","quantity":${quantity}}`);
   };
 }
 
-/** Writes rows in any order, fastest when neighbours follow each other. */
+/** Creates a writer of rows in any order, which is fastest when neighbours follow each other. */
 export function createRowWriter(world: World, options: RowOptions): RowWriter {
   const { catalog } = world;
   const { rowsPerStyle } = catalog;

@@ -1,4 +1,4 @@
-/** V1: variants in stock and variants of a season. */
+/** Routes of V1 for variants in stock and variants of a season. */
 import { z } from 'zod';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { listedRows, reshapesLists } from '../dialect/lists.ts';
@@ -20,9 +20,9 @@ import { defineRoute, flag, type Route, wholeNumber } from './route.ts';
 import { createRowWriter, type RowOptions } from './variant-rows.ts';
 
 const PAGE_ROWS_MAX = 250;
-/** Holds a page of detailed rows with prices. */
+/** Bytes of a buffer, enough for a page of detailed rows with prices. */
 const PAGE_BYTES = 262_144;
-/** Pages that wait to be sent at once, as far as their buffers are kept. */
+/** Maximum number of page buffers that are kept for reuse. */
 const PAGES_KEPT = 16;
 const ONE_BYTES = 2_048;
 
@@ -64,7 +64,10 @@ interface Listed extends Shows, VariantFilter {
   readonly limit?: number | undefined;
 }
 
-/** Prices are in the currency of the key's account, with its discount where the key may see it. */
+/**
+ * Options of the rows that a key gets: prices in the currency of its account, with its discount if
+ * it may see that.
+ */
 function rowOptions(world: World, key: Key, query: Shows, season?: string): RowOptions {
   const account = key.account === undefined ? undefined : world.accounts.at(key.account);
   const priced = query.detailedPricing && key.detailedPricing;
@@ -76,7 +79,7 @@ function rowOptions(world: World, key: Key, query: Shows, season?: string): RowO
   };
 }
 
-/** Variants of running orders that the key may see. */
+/** Variants of open orders that the key may see. */
 function variantsOnOrder({ book }: World, key: Key): Set<number> {
   const running = book.orders.all.filter(
     (order) => !order.completed && (key.account === undefined || key.account === order.account),
@@ -91,7 +94,7 @@ function stockRows({ world, knobs }: VariantDeps, key: Key, withOnOrder: boolean
     : stockSource(world.stock, withSoldOut);
 }
 
-/** A list whose rows the dialect changes: a page of it, or the whole. */
+/** Answers with a list whose rows the dialect changes: a page of it, or the whole. */
 function answerReshaped(
   { world, knobs }: ListDeps,
   source: RowSource,
@@ -144,7 +147,7 @@ function answerOne(
   return { bytes: sink.take() };
 }
 
-/** The stock pair of routes, also under its deprecated name. */
+/** The two stock routes, list and single variant, also for their deprecated path. */
 function stockRoutes(deps: ListDeps, path: string, successor?: string): Route[] {
   const { world } = deps;
   return [

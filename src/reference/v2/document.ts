@@ -1,8 +1,8 @@
-/** Documents: sparse fields, and `included` as an object keyed by type and then by id. */
+/** Documents of V2: sparse fields, and `included` as an object keyed by type and then by id. */
 import type { Resource, ResourceId, ResourceType } from './pdm/resources.ts';
 import type { Query } from './query.ts';
 
-/** Finds a resource by its identity. */
+/** Finds a resource by its type and id. */
 export type Lookup = (type: ResourceType, id: string) => Resource | undefined;
 
 export type Included = Record<string, Record<string, Resource>>;
@@ -25,7 +25,7 @@ function targets(resource: Resource, relationship: string): readonly ResourceId[
   return 'type' in data ? [data] : data;
 }
 
-/** Walks one include path; every resource on the way is included, not only the last. */
+/** Follows one include path; every resource on the way is included, not only the last. */
 function collect(
   from: readonly Resource[],
   path: readonly string[],

@@ -1,6 +1,7 @@
 /**
- * Page tokens. A token pins the rows of a collection as they were when it was issued, and the
- * parameters it was issued for; rows do not shift between pages whatever happens meanwhile.
+ * Page tokens. A token fixes the rows of a collection as they were when it was issued, and the
+ * parameters that it was issued for, so that rows do not shift between pages whatever happens
+ * meanwhile.
  */
 
 import type { Clock } from '../../lib/clock.ts';
@@ -13,15 +14,20 @@ interface PageRows {
 }
 
 export interface PageTokens {
-  /** Pins the rows; `scope` is the collection together with its frozen parameters. */
+  /**
+   * Issues a token for these rows; `scope` is the collection together with its fixed parameters.
+   */
   issue(scope: string, ids: readonly string[]): PageRows;
-  /** Throws a {@link ProblemError} for an expired token and for changed parameters. */
+  /**
+   * Gives the rows of a token. Throws a {@link ProblemError} for an expired token and for changed
+   * parameters.
+   */
   resume(token: string, scope: string): PageRows;
-  /** Every token is as if expired. */
+  /** Makes every token count as expired. */
   clear(): void;
 }
 
-/** Each token holds a list of ids; the oldest goes when a client never finishes its pages. */
+/** Maximum number of tokens, because each holds a list of ids; the oldest is dropped first. */
 const TOKENS_MAX = 200;
 
 interface Pinned extends PageRows {

@@ -13,11 +13,11 @@ export interface Problem {
   readonly code: string;
   readonly detail: string;
   readonly source?: ProblemSource;
-  /** Seconds, for the header. */
+  /** Seconds for the header `Retry-After`. */
   readonly retryAfter?: string;
 }
 
-/** Problems of a request, all with the status of the first. */
+/** Error with the problems of a request, all with the status of the first. */
 export class ProblemError extends Error {
   override readonly name = 'ProblemError';
   readonly problems: readonly Problem[];

@@ -15,12 +15,12 @@ interface PageQuery {
 }
 
 export interface Query {
-  /** Relationship paths, `['styleColors', 'color']` for `styleColors.color`. */
+  /** Relationship paths to include: `['styleColors', 'color']` for `styleColors.color`. */
   readonly include: readonly (readonly string[])[] | undefined;
   readonly fields: ReadonlyMap<ResourceType, ReadonlySet<string>>;
   readonly filters: readonly (readonly [name: string, value: string])[];
   readonly page: PageQuery;
-  /** Everything but token and offset, in one spelling: must not change while paging. */
+  /** All parameters but token and offset, in one spelling: they must not change while paging. */
   readonly frozen: string;
 }
 
@@ -88,7 +88,10 @@ function frozenPart(params: URLSearchParams): string {
     .join('&');
 }
 
-/** Throws a {@link ProblemError} with every problem; parameters of other families pass over. */
+/**
+ * Reads the query of a request; throws a {@link ProblemError} with every problem. Other kinds of
+ * parameters are ignored.
+ */
 export function readQuery(type: ResourceType, params: URLSearchParams): Query {
   const problems: Problem[] = [];
   const fields = new Map<ResourceType, ReadonlySet<string>>();

@@ -1,4 +1,4 @@
-/** V2: reading resources and collections, page by page. */
+/** Reads resources and collections of V2, page by page. */
 import { collectionDocument, singleDocument } from './document.ts';
 import type { PageTokens } from './pages.ts';
 import type { Pdm } from './pdm/pdm.ts';
@@ -11,9 +11,9 @@ export interface ReadDeps {
   readonly tokens: PageTokens;
 }
 
-/** The address that was asked, as far as links need it. */
+/** Address of the request, as far as links need it. */
 export interface Address {
-  /** Scheme, host and path, without the query. */
+  /** Scheme, host and path of the request, without the query. */
   readonly base: string;
   readonly params: URLSearchParams;
 }
@@ -54,7 +54,7 @@ function readPage(
   const rows = pinned.ids
     .slice(offset, offset + limit)
     .map((id) => pdm.get(type, id))
-    // A row of the snapshot that was deleted since has nothing left to show.
+    // A row that was deleted since the token was issued is left out.
     .filter((row): row is Resource => row !== undefined);
   return {
     links: linksOf(address, query, pinned.token, pinned.ids.length),

@@ -1,4 +1,6 @@
-/** A route of V2. The table of routes is what the server registers and what is described. */
+/**
+ * A route of V2. From the table of routes the server registers them, and the description is made.
+ */
 import type { z } from 'zod';
 import type { ResourceType } from './pdm/resources.ts';
 import type { Address } from './reads.ts';
@@ -11,19 +13,19 @@ export interface V2Call {
 
 export interface V2Answer {
   readonly status: number;
-  /** Undefined answers without a body. */
+  /** Document of the answer; undefined: the answer has no body. */
   readonly document?: object;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface V2Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
-  /** With fastify's `:id` where it names one resource. */
+  /** Path with fastify's `:id` where it names one resource. */
   readonly path: string;
   readonly access: 'open' | 'read' | 'write' | 'webhooks';
   readonly summary: string;
   readonly tag: string;
-  /** Resources of the answer; it decides which fields, includes and filters there are. */
+  /** Type of the resources in the answer, which decides on fields, includes and filters. */
   readonly type?: ResourceType;
   readonly paged?: boolean;
   readonly body?: z.ZodType;

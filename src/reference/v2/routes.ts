@@ -1,4 +1,4 @@
-/** V2: every route of the wire contract, section 5. */
+/** All routes of V2 in the wire contract, section 5. */
 import type { KeyRing } from '../keys.ts';
 import type { Portal } from '../portal/portal.ts';
 import type { NamedType } from './pdm/pdm.ts';

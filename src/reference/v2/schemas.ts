@@ -1,4 +1,4 @@
-/** The shapes of V2 as schemas: what bodies are read with, answers described and tests checked. */
+/** Schemas of V2, by which bodies are read, answers described and tests checked. */
 import { z } from 'zod';
 import type { ResourceType } from './pdm/resources.ts';
 
@@ -7,7 +7,10 @@ const identity = (type: ResourceType) =>
 const toOne = (type: ResourceType) => z.strictObject({ data: identity(type) });
 const toMany = (type: ResourceType) => z.strictObject({ data: z.array(identity(type)) });
 
-/** Members are optional: `fields_<type>` may leave out any of them. */
+/**
+ * Schema of a resource. Its members are optional, because `fields_<type>` may leave out any of
+ * them.
+ */
 function resource<A extends z.ZodRawShape, R extends z.ZodRawShape>(
   type: ResourceType,
   attributes: A,
@@ -56,7 +59,7 @@ const resourceSchemas = {
   country: resource('country', { name: z.string(), code: z.string() }, {}),
 } as const;
 
-/** Keyed by type, then by id. */
+/** Schema of the included resources, keyed by type, then by id. */
 const included = z
   .strictObject({
     style: z.record(z.string(), resourceSchemas.style),
@@ -140,7 +143,9 @@ export const styleCreateBody = z
   })
   .meta({ id: 'StyleCreate' });
 
-/** A style keeps its brand: variants and prices hang on it. */
+/**
+ * Schema of a change of a style, which cannot change its brand: variants and prices depend on it.
+ */
 export const stylePatchBody = z
   .strictObject({
     data: z.strictObject({

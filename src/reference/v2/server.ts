@@ -1,8 +1,8 @@
 /**
  * V2 on a fastify instance, below its prefix: JSON:API documents and errors, and their media type.
  *
- * Order of judgement: route (404), token (401, 403), parameters (400), resource (404), body (422),
- * state (409).
+ * A request is checked in this order: route (404), token (401, 403), parameters (400), resource
+ * (404), body (422), state (409).
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { tryParseJson } from '../../lib/json.ts';
@@ -30,7 +30,9 @@ function authorize(keys: KeyRing, access: V2Route['access'], request: FastifyReq
   }
 }
 
-/** Sends bytes, because the server adds a charset to a text, which JSON:API forbids. */
+/**
+ * Sends an answer as bytes, because the server adds a charset to a text, which JSON:API forbids.
+ */
 function send(reply: FastifyReply, { status, document, headers }: V2Answer): FastifyReply {
   reply.code(status).headers(headers ?? {});
   if (document === undefined) return reply.send();

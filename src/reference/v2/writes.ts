@@ -1,4 +1,4 @@
-/** V2: adding, changing and removing; answers what the resource is afterwards. */
+/** Adds, changes and removes resources of V2, and answers with the resource as it is afterwards. */
 import type { z } from 'zod';
 import type { NamedType, Pdm, StyleInput } from './pdm/pdm.ts';
 import type { ResourceType } from './pdm/resources.ts';
@@ -27,7 +27,7 @@ type Relations = Partial<
   Record<'brand' | 'type' | 'gender' | 'countryOfOrigin', { data: { id: string } } | undefined>
 >;
 
-/** The ids that relationships point to; each must exist. */
+/** Ids that relationships point to; each must exist. */
 function referencesOf(pdm: Pdm, relations: Relations): Partial<StyleInput> {
   const found: Partial<Record<keyof Relations, string>> = {};
   const lookUp = (name: keyof Relations, type: ResourceType): void => {
@@ -51,7 +51,9 @@ function given(members: object): object {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
-/** Id of the new style. What is left out is empty, or the first of its kind. */
+/**
+ * Adds a style and returns its id. Members that are left out are empty, or the first of their kind.
+ */
 export function createStyle(pdm: Pdm, body: unknown): string {
   const { data } = parseBody(styleCreateBody, body);
   const { attributes, relationships } = data;

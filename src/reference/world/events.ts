@@ -1,7 +1,7 @@
-/** Sink for changes of the world; the relay stands behind it. */
+/** Sink for changes of the world, through which the relay gets them. */
 import type { JsonObject } from '../../lib/json.ts';
 
 export interface EventSink {
-  /** `type` and the shape of `data` are those of the wire contract, section 6. */
+  /** Publishes an event; `type` and `data` are those of the wire contract, section 6. */
   publish(type: string, data: JsonObject, references?: JsonObject): void;
 }

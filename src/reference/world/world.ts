@@ -1,9 +1,10 @@
 /**
  * The world of the reference service: catalog, stock, accounts, order book and agenda, made from a
- * seed. It knows nothing of HTTP or of timers; `life/` moves it, `v1/` and `v2/` show it.
+ * seed. The world knows nothing of HTTP or of timers; `life/` changes it as time passes, `v1/` and
+ * `v2/` show it.
  *
- * Same seed, same size and same start of the clock: the same world, to the byte. What can be
- * computed from an index is computed, so a million variants cost one number each.
+ * With the same seed, size and start of the clock the world is the same, to the byte. Values that
+ * can be computed from an index are computed, so a million variants cost one number each.
  */
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
@@ -24,10 +25,10 @@ import {
 } from './trade/orders.ts';
 import { createTrade, type Trade } from './trade/trade.ts';
 
-/** Only what differs from the generated world is kept of the catalog and of stock. */
+/** State of a world; of catalog and stock it has only the differences from the generated world. */
 interface WorldSnapshot {
   readonly seed: number;
-  /** Pairs of variant and quantity. */
+  /** Differences from the generated stock: pairs of variant and quantity. */
   readonly stock: readonly (readonly [number, number])[];
   readonly preOrdered: readonly (readonly [number, number])[];
   readonly styles: readonly Style[];
@@ -90,7 +91,7 @@ export interface World {
   readonly trade: Trade;
   readonly accounts: { readonly count: number; at(index: number): Account };
   snapshot(): WorldSnapshot;
-  /** Takes the place of all that happened since; the catalog's seed and size stay. */
+  /** Restores a state in place of the present one; the catalog's seed and size stay. */
   restore(snapshot: WorldSnapshot): void;
 }
 
@@ -100,7 +101,7 @@ export interface WorldDeps {
   readonly knobs: CurrentKnobs;
 }
 
-/** An account has the currency of its country, unless the dialect has one for all of them. */
+/** An account with the currency of its country, unless the dialect has one currency for all. */
 function inOneCurrency(account: Account, knobs: CurrentKnobs): Account {
   const { currency } = knobs().dialect;
   return currency === 'EUR' ? account : { ...account, currency };

@@ -1,14 +1,14 @@
-/** Times of a schedule: by the clock on the wall of a zone, also on days that change their hour. */
+/** Due times of a schedule in the local time of a zone, also on days when the clocks change. */
 import type { Every } from '../../config/schema/reports.ts';
 import { localClockOf } from '../../lib/local-time.ts';
 
 const DAY_MS = 86_400_000;
-/** From the first day of a month to that of the next but one. */
+/** Days to search for a due time: more than two months, because schedules may be monthly. */
 const DAYS_MAX = 62;
 
 /**
- * Epoch ms of a time of day in a zone. A time that a day skips is later by what it skips; of a time
- * that it has twice, the first counts.
+ * Epoch ms of a local time in a zone. A time that the change of clocks skips is later by what is
+ * skipped; of a time that occurs twice, the first counts.
  */
 export function atLocal(timeZone: string, date: string, time: string): number {
   const localTime = localClockOf(timeZone);
@@ -17,7 +17,7 @@ export function atLocal(timeZone: string, date: string, time: string): number {
     const local = localTime(at);
     return Date.parse(`${local.date}T${local.time}Z`) - at;
   };
-  // The offsets of a day before and after: they differ only where the hour changes between them.
+  // The zone's offsets a day before and after differ only if clocks change between.
   const [before, after] = [offsetAt(wanted - DAY_MS), offsetAt(wanted + DAY_MS)];
   const fits = [wanted - before, wanted - after].filter((at) => at + offsetAt(at) === wanted);
   return fits.length > 0 ? Math.min(...fits) : wanted - before;
@@ -35,7 +35,7 @@ function dueOn(every: Every, timeZone: string, now: number, days: number): numbe
   return isDay(every, date) ? atLocal(timeZone, date, every.time) : undefined;
 }
 
-/** The latest time until now at which it is due, in epoch ms. */
+/** Epoch ms of the schedule's latest due time that is not later than `now`. */
 export function lastDue(every: Every, timeZone: string, now: number): number {
   for (let days = 0; days <= DAYS_MAX; days += 1) {
     const at = dueOn(every, timeZone, now, -days);
@@ -44,7 +44,7 @@ export function lastDue(every: Every, timeZone: string, now: number): number {
   return 0;
 }
 
-/** The next time at which it is due, in epoch ms. */
+/** Epoch ms of the schedule's next due time after `now`. */
 export function nextDue(every: Every, timeZone: string, now: number): number {
   for (let days = 0; days <= DAYS_MAX; days += 1) {
     const at = dueOn(every, timeZone, now, days);

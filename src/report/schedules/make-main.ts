@@ -1,4 +1,4 @@
-/** The process that makes a scheduled report (make-process.ts starts it): the job on stdin. */
+/** Main program of the process that makes a scheduled report (make-process.ts starts it). */
 import { once } from 'node:events';
 import { constants, setPriority } from 'node:os';
 import { text } from 'node:stream/consumers';
@@ -23,9 +23,9 @@ async function make({ order, format, target }: Job): Promise<Outcome> {
   return { rows: rows.length, about: describeRun(document), notes: [...notes] };
 }
 
-// The daemon goes first.
+// Gives the daemon precedence on the processor.
 setPriority(constants.priority.PRIORITY_LOW);
-// From make-process.ts beside it, which has the same type.
+// The input comes from make-process.ts in the same type, so it is not checked.
 const job: Job = JSON.parse(await text(process.stdin));
 const outcome = await make(job).catch(
   (thrown: unknown): Outcome => ({ failed: toError(thrown).message }),

@@ -1,6 +1,6 @@
 /**
- * Makes a scheduled report in a process of its own, which may be killed with its query at any
- * moment: the daemon's loop neither reads the rows nor writes the workbook.
+ * Makes a scheduled report in a process of its own, which can be killed with its query at any
+ * moment: the daemon's event loop neither reads the rows nor writes the workbook.
  */
 import { spawn } from 'node:child_process';
 import { buffer, text } from 'node:stream/consumers';
@@ -17,7 +17,7 @@ import type { Order } from '../make.ts';
 export interface Job {
   readonly order: Order;
   readonly format: Format;
-  /** File to write; null: the content goes to the standard output. */
+  /** File to write the report to; null: its content goes to the standard output. */
   readonly target: string | null;
 }
 
@@ -27,27 +27,27 @@ const failedSchema = z.object({ failed: z.string() });
 export type Outcome = z.output<typeof madeSchema> | z.output<typeof failedSchema>;
 
 export interface Made extends z.output<typeof madeSchema> {
-  /** Empty where a file was written. */
+  /** Content of the report; empty where a file was written. */
   readonly content: Buffer;
 }
 
-/** Heap of JavaScript in that process, MiB; the query has a process of its own. */
+/** JavaScript heap of the report's process, in MiB; its query has a process of its own. */
 const HEAP_MIB_MAX = 512;
-/** For all that follows the query. */
+/** Milliseconds for everything after the query: shaping the rows and writing the file. */
 const MAKE_MS_MAX = 60_000;
 
-/** The process and its query are a group. */
+/** Kills a report's process together with its query's, which are one process group. */
 function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group has ended by itself.
+    // The process group has ended by itself.
   }
 }
 
 /**
- * Throws RefusedError with the report's words, or the signal's reason. `program` is another file
- * that does such a job.
+ * Makes the report in another process. Throws RefusedError with the report's error, or the signal's
+ * reason. `program`: file with another main program for such a job.
  */
 export async function makeInProcess(
   job: Omit<Job, 'format'> & { readonly format: string },

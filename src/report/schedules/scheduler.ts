@@ -1,7 +1,7 @@
 /**
- * The worker that makes reports by the clock, one at a time. A report that was due while the daemon
- * was down is made once after its start; one that fails is tried again a few times, ever later. A
- * stop that interrupts a report counts for nothing: it is made after the next start.
+ * Worker that makes scheduled reports, one at a time. A report that was due while the daemon was
+ * down is made once after its start; one that fails is tried again a few times, after growing
+ * pauses. A stop that interrupts a report does not count as a try: it is made after the next start.
  *
  * Reads the reports' files and the mirror; writes `daemon_state`, the audit, files, and the
  * incident `report_failed` while the last try of a schedule has failed.
@@ -28,7 +28,7 @@ type ScheduleConfig = Config['reports']['schedules'][number];
 type SmtpConfig = NonNullable<ScheduleConfig['to']['smtp']>;
 
 interface ReportMail {
-  /** The same at each try, so that who gets it twice can tell. */
+  /** Id of the mail, the same at each try, so that a receiver recognises a repetition. */
   readonly id: string;
   readonly subject: string;
   readonly text: string;
@@ -42,7 +42,7 @@ export interface SchedulerDeps {
   readonly scrub: Scrubber['scrub'];
   readonly instance: string;
   readonly timeZone: () => string;
-  /** Sends a mail; gives what is odd about it, and throws where it is not taken. */
+  /** Sends a mail; returns a remark if some addresses were refused, throws if all were. */
   readonly sendMail: (
     to: SmtpConfig,
     mail: ReportMail,
@@ -60,9 +60,9 @@ export interface SchedulerSettings {
 const LOOK_MS = 30_000;
 const ROWS_MAX = 10_000;
 const TIME_MS_MAX = 30_000;
-/** Pauses before each further try; then it is given up until it is due again. */
+/** Milliseconds before each further try; then the report waits until it is due again. */
 const RETRY_MS: readonly number[] = [60_000, 600_000, 3_600_000];
-/** Mail servers take hardly more. */
+/** Largest file to mail, in bytes; few mail servers take more. */
 const MAIL_BYTES_MAX = 20_971_520;
 
 const REPORT_FAILED = { kind: 'report_failed', entity: 'report' } as const;
@@ -71,7 +71,7 @@ function fileName({ name, format }: ScheduleConfig, day: string): string {
   return `${name}-${day}.${format}`;
 }
 
-/** Removes all but the newest files of a schedule; their names sort by day. */
+/** Removes all but the newest `keep` files of a schedule; their names sort by date. */
 function prune({ name, format }: ScheduleConfig, folder: string, keep: number): void {
   if (!existsSync(folder)) return;
   const own = new RegExp(`^${name}-\\d{4}-\\d\\d-\\d\\d\\.${format}$`);
@@ -107,7 +107,7 @@ interface MailParts {
   readonly made: Made;
 }
 
-/** Makes the report and brings it to its place. */
+/** Makes the report, and writes it into its folder or mails it. */
 async function deliver(
   deps: SchedulerDeps,
   settings: SchedulerSettings,
@@ -152,7 +152,7 @@ async function deliver(
   return { rows: made.rows, says: says.join('; ') };
 }
 
-/** Ends a try: its state and the audit in one transaction. */
+/** Ends one try of a schedule: writes its state and the audit in one transaction. */
 async function endTry(
   { store, clock, log }: SchedulerDeps,
   { name, report }: ScheduleConfig,
@@ -189,7 +189,7 @@ async function attempt(
   const pause = RETRY_MS[before.attempts];
   const retryAt = pause === undefined ? null : clock.now() + pause;
   const state = { ...before, attempts: before.attempts + 1, retryAt };
-  // Before it begins: a daemon that is killed meanwhile must not begin without end.
+  // Counts the try before it begins: a report that kills the daemon must not be tried for ever.
   await writeSchedule(store.db, schedule.name, state, clock.now());
   try {
     const { rows, says } = await deliver(deps, settings, schedule, state.dueAt, signal);
@@ -204,14 +204,14 @@ async function attempt(
   }
 }
 
-/** State with which a look at a schedule begins; a new schedule is due from now on. */
+/** State of a schedule to continue with; a new or changed schedule is due only from now on. */
 function begin(
   { every }: ScheduleConfig,
   known: ScheduleState | undefined,
   latest: number,
 ): ScheduleState {
   const fresh = { every: every.text, attempts: 0, retryAt: null, last: known?.last ?? null };
-  // After a clock that was put back, its times are to come once more.
+  // After the clock was set back, due times that are in the future again come once more.
   const isKnown = known?.every === every.text && known.dueAt <= latest;
   if (!isKnown) return { ...fresh, dueAt: latest };
   return known.dueAt < latest ? { ...fresh, dueAt: latest, retryAt: 0 } : known;
@@ -222,7 +222,7 @@ function isDue({ retryAt }: ScheduleState, now: number): boolean {
   return retryAt <= now || retryAt - now > Math.max(...RETRY_MS);
 }
 
-/** Makes every report that is due, and tells of those whose last try failed. */
+/** Makes every report that is due; opens an incident for schedules whose last try failed. */
 async function tendSchedules(
   deps: SchedulerDeps,
   settings: SchedulerSettings,

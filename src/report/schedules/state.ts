@@ -1,27 +1,27 @@
-/** Progress of each schedule, in `daemon_state`: it outlives the process. */
+/** Stored state of each schedule, in `daemon_state`, so that it outlives the process. */
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
 
 const resultSchema = z.object({
-  /** Epoch ms of the end of the last try. */
+  /** Epoch ms when the last try ended. */
   at: z.number(),
   isGood: z.boolean(),
-  /** Rows of the report; null: it was not made. */
+  /** Number of rows of the report; null: it was not made. */
   rows: z.number().nullable(),
-  /** File or mail server it went to, or the error. */
+  /** File or mail server that the report went to, or the error. */
   says: z.string(),
 });
 
 const stateSchema = z.object({
-  /** Its `every` when it was last looked at; another one begins again. */
+  /** Setting `every` when the schedule was last looked at; another one starts afresh. */
   every: z.string(),
-  /** Time for which it was last due, epoch ms. */
+  /** Epoch ms of the latest due time. */
   dueAt: z.number(),
-  /** Tries for that time. */
+  /** Number of tries for that due time. */
   attempts: z.number(),
-  /** Epoch ms of the next try; null: it has arrived or is given up. */
+  /** Epoch ms of the next try; null: the report is delivered or given up. */
   retryAt: z.number().nullable(),
   last: resultSchema.nullable(),
 });
@@ -33,7 +33,7 @@ function keyOf(name: string): string {
   return `report_schedule:${name}`;
 }
 
-/** Undefined where the schedule was never looked at. */
+/** Reads a schedule's state; undefined: the schedule was never looked at. */
 export async function readSchedule(db: Db | Tx, name: string): Promise<ScheduleState | undefined> {
   const text = await readState(db, keyOf(name));
   return text === undefined ? undefined : stateSchema.parse(tryParseJson(text));

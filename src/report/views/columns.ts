@@ -1,4 +1,4 @@
-/** Columns that several views share, and what a description of a view is. */
+/** Descriptions of columns that several views share, and the type of a view's description. */
 
 export const TIME = 'ISO 8601, UTC';
 
@@ -33,7 +33,7 @@ export const VARIANT = {
   style_name: 'name of the style',
 } as const;
 
-/** Columns that the lists of variants share. */
+/** Columns that all lists of variants have. */
 export const LISTED = {
   ...VARIANT,
   brand_name: 'brand',
@@ -60,7 +60,7 @@ export const WINDOW = {
   delivery_name: 'delivery window',
 } as const;
 
-/** The price of this very API key; null where the service tells of none. */
+/** Columns with the price for the account's own API key; null where the service gives none. */
 export const NET = {
   net_price: 'your own price, after discount; only with `detailedPricing`, else null',
   net_currency: 'of your own price',
@@ -76,7 +76,7 @@ export const PACKED = {
 export interface ViewSpec {
   readonly name: string;
   readonly about: string;
-  /** Column → what it says. */
+  /** Description of each column, by its name. */
   readonly columns: Readonly<Record<string, string>>;
   readonly example: string;
 }

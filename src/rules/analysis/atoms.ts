@@ -1,6 +1,6 @@
 /**
- * A condition as a conjunction of comparisons of one fact with constants. A part that is anything
- * else stays opaque: it is known by its text alone.
+ * Turns a condition into a conjunction of comparisons, each of one fact with a constant. Any other
+ * part stays opaque: only its text is known, so only equal texts can be compared.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
@@ -11,24 +11,27 @@ import type { FieldSpec } from '../facts/table.ts';
 import { choice, complement, interval, type Region, union, wholeNumbers } from './region.ts';
 
 export interface Atom {
-  /** `delivery.amount`, `delivery.lines.size()`, `has(order.season)`. */
+  /** Name of the compared fact: `delivery.amount`, `delivery.lines.size()`, `has(order.season)`. */
   readonly fact: string;
   readonly field: FieldSpec | undefined;
   readonly region: Region;
   readonly node: ASTNode;
-  /** The list that the region was made of. */
+  /** List in the settings from whose values the region was made. */
   readonly list?: string | undefined;
 }
 
 export interface Conjunction {
   readonly atoms: readonly Atom[];
-  /** Parts that are not analysed: `!` where the part must be false, and its text. */
+  /** Texts of the parts that are not analysed; a `!` in front marks a part that must be false. */
   readonly opaque: readonly string[];
 }
 
 export interface AtomContext {
   readonly types: SetTypes;
-  /** Values of the lists that are written in the settings; those from the database may change. */
+  /**
+   * Values of the lists that are written in the settings; lists from the database change and are
+   * left out.
+   */
   readonly lists: ReadonlyMap<string, readonly (string | number | boolean)[]>;
 }
 
@@ -39,7 +42,7 @@ interface Fact {
 }
 
 const NO_SCOPE: Scope = new Map();
-/** Comparisons with their sides changed. */
+/** Each comparison operator and the one that means the same with the sides exchanged. */
 export const MIRRORED = new Map([
   ['<', '>'],
   ['<=', '>='],
@@ -73,7 +76,10 @@ const HELPER_MS = new Map([
   ['minutes', 60_000],
 ]);
 
-/** A literal as a number: amounts and counts as they are, durations and times in milliseconds. */
+/**
+ * Value of a literal as a number: amounts and counts unchanged, durations and times in
+ * milliseconds.
+ */
 export function numberOf(node: ASTNode): number | undefined {
   if (node.op === '-_') {
     const positive = numberOf(node.args);
@@ -179,7 +185,7 @@ function atomOf(node: ASTNode, context: AtomContext): Atom | undefined {
   );
 }
 
-/** Flags are two values, so that "not true" is "false" and can be compared. */
+/** Lists the values of a flag: "not true" becomes "false", so that both can be compared. */
 function flagged(atom: Atom): Atom {
   const isFlag = atom.field?.type === 'bool' || atom.fact.startsWith('has(');
   if (!isFlag || atom.region.kind !== 'choice' || !atom.region.except) return atom;
@@ -193,7 +199,7 @@ function negatedAtom(atom: Atom): Atom | undefined {
   return flagged({ ...atom, region: isWhole ? wholeNumbers(rest) : rest });
 }
 
-/** `a == "x" || a == "y"` is one choice. */
+/** Joins `a == "x" || a == "y"` into one comparison of `a` with a choice of values. */
 function eitherOf(node: ASTNode, context: AtomContext): Atom | undefined {
   if (node.op !== '||') return atomOf(node, context);
   const [left, right] = node.args.map((side) => eitherOf(side, context));
@@ -211,7 +217,10 @@ function join(parts: readonly Conjunction[]): Conjunction {
   };
 }
 
-/** @param negated whether the condition must be false. */
+/**
+ * Splits a condition into comparisons that must all be true.
+ * @param negated whether the condition must be false.
+ */
 export function conjunctionOf(node: ASTNode, negated: boolean, context: AtomContext): Conjunction {
   if (node.op === '!_') return conjunctionOf(node.args, !negated, context);
   if (node.op === (negated ? '||' : '&&')) {
@@ -223,7 +232,7 @@ export function conjunctionOf(node: ASTNode, negated: boolean, context: AtomCont
   return { ...NOTHING, opaque: [`${negated ? '!' : ''}${sourceOf(node).replaceAll(/\s+/g, ' ')}`] };
 }
 
-/** All values that a fact can have at all. */
+/** All values that a fact can have; undefined when nothing limits them. */
 export function domainOf(field: FieldSpec | undefined): Region | undefined {
   if (field === undefined) return undefined;
   if (field.values) return choice(field.values);

@@ -1,6 +1,7 @@
 /**
- * Finds what would have let a delivery pass, where one condition alone stands in the way: another
- * limit, another list, or more stock. Each is proved by evaluating the whole set again with it.
+ * Finds what would have let a delivery pass when a single condition stands in the way: another
+ * limit, another list, or more stock. Each change is proved by evaluating the whole rule set with
+ * it.
  */
 import { formatDecimal } from '../../lib/money.ts';
 import { contextOf, type EvaluateOptions, type Evaluation, evaluate } from '../evaluate.ts';
@@ -22,11 +23,11 @@ export interface Counterfactual {
   readonly rule: string;
   readonly line: number;
   readonly condition: string;
-  /** `with a limit of 2500.00 EUR instead of 2000.00 EUR`. */
+  /** Description of the change: `with a limit of 2500.00 EUR instead of 2000.00 EUR`. */
   readonly text: string;
-  /** The same without the goods of this delivery. */
+  /** Description of the change that names no goods of this delivery, to sum up equal ones. */
   readonly change: string;
-  /** The limit as it is, and as it would have to be. */
+  /** Present limit, and below the limit that would let the delivery pass. */
   readonly was?: number;
   readonly limit?: number;
 }
@@ -35,13 +36,13 @@ export interface Judged {
   readonly ruleSet: RuleSet;
   readonly facts: Facts;
   readonly options: EvaluateOptions;
-  /** The outcome that counts. */
+  /** Outcome that must become an accept: the live one, or the one with shadow rules. */
   readonly which: 'live' | 'shadow';
 }
 
 type Suspect = readonly [Rule, Clause];
 
-/** Conditions of which each stands in the way alone. */
+/** Conditions that may stand in the way alone; only a trial with each of them shows it. */
 function suspectsOf({ ruleSet, which }: Judged, evaluation: Evaluation): readonly Suspect[] {
   const { code, rules: deciding } = evaluation[which];
   if (code !== 'no_rule' && (code !== 'hold_rule' || deciding.length > 1)) return [];
@@ -65,7 +66,7 @@ function round(value: number): number {
 
 type Try = Pick<Counterfactual, 'text' | 'was' | 'limit'> & { readonly put: number | string[] };
 
-/** Values next to those that the fact had, the nearest to the limit first. */
+/** Limits to try next to the values that the fact had, the nearest to the present limit first. */
 function numberTries(limit: Limit, judged: Judged): readonly Try[] {
   if (limit.kind === 'list' || limit.op === '==' || limit.op === '!=') return [];
   const context = contextOf(judged.ruleSet, judged.facts);
@@ -107,7 +108,7 @@ function listTries(limit: Limit, { ruleSet, facts }: Judged): readonly Try[] {
   ];
 }
 
-/** The same delivery with stock for all of it; undefined where nothing is missing. */
+/** The same delivery with enough stock for each line; undefined when nothing is missing. */
 function restocked({
   facts,
 }: Judged): { readonly facts: Facts; readonly text: string } | undefined {
@@ -157,7 +158,10 @@ function provedTries(
     : proved;
 }
 
-/** @param evaluation of exactly this, where it is there already. */
+/**
+ * Finds the changes that would have let the delivery pass.
+ * @param evaluation of the same delivery, if the caller has made it already.
+ */
 export function counterfactualsOf(
   judged: Judged,
   evaluation: Evaluation = evaluate(judged.ruleSet, judged.facts, judged.options),

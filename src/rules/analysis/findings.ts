@@ -1,7 +1,7 @@
 /**
- * Finds conditions that cannot be meant: such as are never or always true, rules that say what
- * another one says already, comparisons of the wrong kind. Reads conjunctions of comparisons with
- * constants; whatever else a condition contains is left alone, and nothing is said of it.
+ * Finds conditions that their author cannot have meant: conditions that are never or always true,
+ * rules that repeat another rule, comparisons of the wrong kind. Reads only conjunctions of
+ * comparisons with constants; about any other part of a condition nothing is reported.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { canonicalJson } from '../../lib/json.ts';
@@ -16,14 +16,14 @@ import { choice, intersect, isEmpty, isWithin, type Region } from './region.ts';
 
 export interface Finding {
   readonly rule: Rule;
-  /** The condition that is meant; undefined for the rule as a whole. */
+  /** Condition that the finding is about; undefined: the rule as a whole. */
   readonly clause?: Clause | undefined;
-  /** Range in the text of the condition. */
+  /** Beginning of the place in the text of the condition; `end` is its end. */
   readonly start?: number;
   readonly end?: number;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** True so far, and perhaps meant so. */
+  /** A note instead of a warning: the state may change, and may be meant so. */
   readonly isNote?: boolean;
 }
 
@@ -33,7 +33,7 @@ interface Analysed {
   readonly all: Conjunction;
 }
 
-/** The values that a fact has where the rule is evaluated. */
+/** Values that a fact can have for the deliveries that the rule is asked about. */
 function domainIn(rule: Rule, atom: Atom): Region | undefined {
   return atom.fact === 'delivery.status' ? choice(rule.appliesTo) : domainOf(atom.field);
 }
@@ -90,7 +90,7 @@ function findAlways({ rule, clauses, all }: Analysed): readonly Finding[] {
     : [];
 }
 
-/** Each atom says that its fact is known, too. */
+/** Adds to each comparison that its fact must be known, because an unknown fact matches nothing. */
 function withPresence(atoms: readonly Atom[]): readonly Atom[] {
   return atoms.flatMap((atom) => {
     if (atom.fact.startsWith('has(') || !atom.field?.optional) return [atom];
@@ -122,7 +122,10 @@ function findContradiction({ rule, clauses }: Analysed): readonly Finding[] {
   return [{ rule, clause: opposite.clause, message, hint: 'the rule never matches' }];
 }
 
-/** Whether `narrow` can only be true where `wide` is; false where that cannot be told. */
+/**
+ * Whether `wide` is true for each delivery for which `narrow` is; false also when that is
+ * uncertain.
+ */
 function implies(narrow: Conjunction, wide: Conjunction): boolean {
   if (!wide.opaque.every((text) => narrow.opaque.includes(text))) return false;
   const known = withPresence(narrow.atoms);
@@ -142,14 +145,17 @@ function isActive({ mode }: Rule): boolean {
   return mode !== 'off';
 }
 
-/** Whether the time and the states of `narrow` lie within those of `wide`. */
+/** Whether the period and the delivery states of `narrow` lie within those of `wide`. */
 function appliesWithin(narrow: Rule, wide: Rule): boolean {
   const states = narrow.appliesTo.every((state) => wide.appliesTo.includes(state));
   const from = (wide.effectiveFrom ?? -Infinity) <= (narrow.effectiveFrom ?? -Infinity);
   return states && from && (wide.effectiveUntil ?? Infinity) >= (narrow.effectiveUntil ?? Infinity);
 }
 
-/** Holds of different owners or ends repeat nothing, nor does a live rule repeat a quiet one. */
+/**
+ * Whether a rule repeats the effect of another one: same action, owner, hold and reject; a live
+ * rule does not repeat one in shadow.
+ */
 function hasSameEffect(rule: Rule, other: Rule): boolean {
   if (other.action !== rule.action || (rule.mode === 'live' && other.mode !== 'live')) return false;
   const effect = ({ owner, hold, reject }: Rule) => canonicalJson({ owner, hold, reject });
@@ -268,7 +274,10 @@ function findInNode(
   ];
 }
 
-/** `all` is true for an empty list, unless the rule also asks how long the list is. */
+/**
+ * Warns of `all` over a list that may be empty, for which `all` is true, unless the rule also asks
+ * for the length of the list.
+ */
 function findEmptyAll({ rule, clauses }: Analysed): readonly Finding[] {
   if (rule.action === 'hold') return [];
   const texts = clauses.flatMap(({ clause }) => (clause.negated ? [] : [clause.text]));
@@ -290,7 +299,7 @@ function allLists(node: ASTNode): readonly ASTNode[] {
   return node.op === 'rcall' && node.args[0] === 'all' ? [node.args[1], ...inner] : inner;
 }
 
-/** At most one finding of a kind per rule, the most particular ones first. */
+/** Findings about each rule, the most specific ones first. */
 export function findingsOf(rules: readonly Rule[], context: AtomContext): readonly Finding[] {
   const analysed = rules.map((rule): Analysed => {
     const clauses = rule.clauses.map((clause) => {
@@ -314,7 +323,7 @@ export function findingsOf(rules: readonly Rule[], context: AtomContext): readon
   ]);
 }
 
-/** Rules whose time has passed; `nowMs` in epoch milliseconds. */
+/** Finds rules whose period is over; `nowMs` in epoch milliseconds. */
 export function findPast(rules: readonly Rule[], nowMs: number): readonly Finding[] {
   return rules.flatMap((rule): Finding[] => {
     if (rule.effectiveUntil === undefined || rule.effectiveUntil > nowMs) return [];

@@ -1,6 +1,6 @@
 /**
- * Finds live rules without tests, and limits that no test tries one step to both sides. Only a test
- * in which every other condition of the rule holds says anything about a limit.
+ * Finds live rules without tests, and limits that no test tries within one step on both sides. A
+ * test says something about a limit only if every other condition of the rule holds in it.
  */
 import type { ClauseResult } from '../combine.ts';
 import { contextOf, truthOfClauses } from '../evaluate.ts';
@@ -21,10 +21,13 @@ export interface TestRun {
 }
 
 const ORDERS: ReadonlySet<string> = new Set(['<', '<=', '>', '>=']);
-/** Differences are counted in steps, and rounded to this part of one. */
+/** Steps between a limit and a test's value are rounded to this fraction of a step. */
 const STEP_PARTS = 1e6;
 
-/** @param value in the units of the limit: pieces, amounts, milliseconds. */
+/**
+ * Text of a limit for people.
+ * @param value in the units of the limit: pieces, amounts, milliseconds.
+ */
 export function limitText(kind: LimitKind, value: number): string {
   if (kind === 'duration') {
     const minutes = Math.round(value / STEPS.duration);
@@ -37,7 +40,7 @@ export function limitText(kind: LimitKind, value: number): string {
 
 interface Trial {
   readonly bound: number;
-  /** Steps from the limit to the value of the test. */
+  /** Number of steps from the limit to the value in the test. */
   readonly steps: number;
 }
 
@@ -60,7 +63,8 @@ function problemOf(limit: Limit, ruleSet: RuleSet, runs: readonly TestRun[]): st
   if (kind === 'list' || !ORDERS.has(op)) return undefined;
   const step = STEPS[kind];
   const trials = trialsOf(limit, step, ruleSet, runs);
-  // The limit itself is on the lower side of `<=` and `>`, and on the upper side of the others.
+  // The limit itself belongs to the lower side for `<=` and `>`, and to the upper side for `<` and
+  // `>=`.
   const isLow = op === '<=' || op === '>';
   const below = trials.some(({ steps }) =>
     isLow ? steps > -1 && steps <= 0 : steps >= -1 && steps < 0,
@@ -80,7 +84,10 @@ function problemOf(limit: Limit, ruleSet: RuleSet, runs: readonly TestRun[]): st
   return `no test tries ${missing.join(' or ')} at this limit: ${shown}`;
 }
 
-/** @param runs the tests of each rule, with the values of its conditions. */
+/**
+ * Finds limits that no test tries, and live rules without tests.
+ * @param runs gives the tests of a rule, with the values of its conditions.
+ */
 export function untestedLimits(
   ruleSet: RuleSet,
   runs: (rule: Rule) => readonly TestRun[],

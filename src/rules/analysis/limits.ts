@@ -1,7 +1,7 @@
 /**
- * Limits of a rule: comparisons of one fact with a number, a cell of a table or a list, in loops
- * over lines too. Each can be asked for the values it had, and for the same condition with another
- * value in its place.
+ * Limits in conditions: comparisons of one fact with a number, a cell of a table or a list, also in
+ * loops over lines. For each limit, this module reads the values that were compared, and builds the
+ * rule with another limit.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { Duration } from '@marcbachmann/cel-js/evaluator';
@@ -19,14 +19,14 @@ export type LimitKind = 'whole' | 'exact' | 'duration' | 'time' | 'list';
 
 export interface Limit {
   readonly clause: Clause;
-  /** `delivery.lines.missing`, `delivery.lines.size()`. */
+  /** Path of the compared fact: `delivery.lines.missing`, `delivery.lines.size()`. */
   readonly path: string;
   readonly kind: LimitKind;
-  /** As if the fact stood on the left. */
+  /** Operator of the comparison, written with the fact on the left side. */
   readonly op: string;
   readonly node: ASTNode;
   readonly fact: ASTNode;
-  /** A number, a cell of a table, or a list. */
+  /** Expression of the limit: a number, a cell of a table, or a list. */
   readonly bound: ASTNode;
   readonly loops: readonly Loop[];
 }
@@ -36,7 +36,7 @@ interface Loop {
   readonly list: ASTNode;
 }
 
-/** One step of each kind, in its own unit: a piece, a hundredth, a minute. */
+/** Size of one step for each kind of limit: a piece, a hundredth, a minute in milliseconds. */
 export const STEPS: Readonly<Record<Exclude<LimitKind, 'list'>, number>> = {
   whole: 1,
   exact: 0.01,
@@ -62,7 +62,7 @@ export function shapeIn(node: ASTNode, { types, scope }: Place): Shape {
   return createResolver(types, () => undefined).shapeOf(node, scope);
 }
 
-/** The path of a fact, and how it is counted; undefined for anything that is no plain fact. */
+/** Path and kind of the fact that a node reads; undefined if it reads no single fact. */
 export function factAt(node: ASTNode, place: Place) {
   if (node.op === 'rcall' && node.args[0] === 'size') {
     const list = shapeIn(node.args[1], place);
@@ -100,7 +100,9 @@ function limitAt(node: ASTNode, clause: Clause, place: Place): Limit | undefined
   return { clause, path: found.path, kind: found.kind, op, node, fact, bound, loops };
 }
 
-/** Calls back for every node of a condition with the variables of the loops around it. */
+/**
+ * Calls `see` for every node of a condition, together with the variables of the loops around it.
+ */
 export function walk(node: ASTNode, place: Place, see: (node: ASTNode, place: Place) => void) {
   see(node, place);
   let within = place;
@@ -131,7 +133,7 @@ function member(base: unknown, name: unknown): unknown {
   return isJsonObject(base) ? base[String(name)] : undefined;
 }
 
-/** The value of a fact, a cell, a list or a text; undefined where it is not known. */
+/** Value of a node that reads a fact, a cell, a list or a text; undefined if it is not known. */
 function valueAt(node: ASTNode, context: CelContext): unknown {
   if (node.op === 'id') return context[node.args];
   if (node.op === 'value') return node.args;
@@ -145,7 +147,7 @@ function valueAt(node: ASTNode, context: CelContext): unknown {
   return Array.isArray(list) ? BigInt(list.length) : undefined;
 }
 
-/** Durations and times in milliseconds. */
+/** Value as a number: durations and times in milliseconds; undefined if it is none. */
 function toNumber(value: unknown): number | undefined {
   if (typeof value === 'bigint' || typeof value === 'number') return Number(value);
   if (value instanceof Money || value instanceof Decimal) return Number(formatExact(value));
@@ -161,7 +163,7 @@ function contextsOf(loops: readonly Loop[], context: CelContext): readonly CelCo
   return items.flatMap((item) => contextsOf(rest, { ...context, [loop.variable]: item }));
 }
 
-/** Values of a fact and of its limit, for each line where it stands in a loop. */
+/** Pairs of the fact's value and its limit; in a loop, one pair for each line. */
 export function numbersAt(limit: Limit, context: CelContext) {
   return contextsOf(limit.loops, context).flatMap((inner) => {
     const value = toNumber(valueAt(limit.fact, inner));
@@ -170,7 +172,7 @@ export function numbersAt(limit: Limit, context: CelContext) {
   });
 }
 
-/** Texts of a fact, and those of its list. */
+/** Texts that the fact has, and the texts of the list that it is compared with. */
 export function textsAt(limit: Limit, context: CelContext) {
   const values = contextsOf(limit.loops, context).map((inner) => valueAt(limit.fact, inner));
   const listed = valueAt(limit.bound, context);
@@ -181,7 +183,7 @@ export function textsAt(limit: Limit, context: CelContext) {
   };
 }
 
-/** Currency of the fact, where it is an amount. */
+/** Currency of the compared fact; undefined if it is no amount. */
 export function currencyAt(limit: Limit, context: CelContext): string | undefined {
   const [first = context] = contextsOf(limit.loops, context);
   const value = valueAt(limit.fact, first);
@@ -193,7 +195,10 @@ function literal(kind: LimitKind, value: number): string {
   return kind === 'time' ? `timestamp("${new Date(value).toISOString()}")` : String(value);
 }
 
-/** The rule with another number, or a list of these texts, in the place of a limit. */
+/**
+ * The rule with another number, or a list of these texts, in the place of a limit; undefined if the
+ * new text is no condition.
+ */
 export function withLimit(
   rule: Rule,
   { clause, bound, kind }: Limit,

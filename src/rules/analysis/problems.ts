@@ -1,4 +1,4 @@
-/** Findings as problems of the rule files. */
+/** Turns findings about rules into problems at their places in the rule files. */
 import type { RuleSource } from '../compile.ts';
 import type { Clause, Rule } from '../rule.ts';
 import type { LoadedSettings } from '../settings.ts';
@@ -6,7 +6,7 @@ import type { Problem } from '../text/problem.ts';
 import { offsetInFile } from '../text/yaml.ts';
 import { type Finding, findingsOf } from './findings.ts';
 
-/** The place of a condition among the conditions of its kind. */
+/** Path of a condition in its rule: `when` or `unless`, and its index there. */
 function clausePath(rule: Rule, clause: Clause): readonly (string | number)[] {
   const alike = rule.clauses.filter(({ negated }) => negated === clause.negated);
   return [clause.negated ? 'unless' : 'when', alike.indexOf(clause)];
@@ -25,7 +25,10 @@ function problemOf(finding: Finding, { source, path }: RuleSource): Problem {
   return source.problem(range[0] ?? from, range[1] ?? to, detail);
 }
 
-/** Warnings and notes only: a set with a rule that does nothing is still a set. */
+/**
+ * Findings about a rule set as warnings and notes, never as errors: a set with a rule that does
+ * nothing can still be used.
+ */
 export function analysisProblems(
   rules: readonly { readonly from: RuleSource; readonly rule: Rule }[],
   { settings, types }: LoadedSettings,

@@ -1,6 +1,6 @@
-/** Sets of values that one fact may have: intervals of numbers, sets of texts. */
+/** Sets of values that one fact may have: intervals of numbers, and choices of texts. */
 
-/** Numbers from `low` to `high`; an open end is not part of it. */
+/** Numbers from `low` to `high`; an end that is open does not belong to the interval. */
 export interface Interval {
   readonly kind: 'interval';
   readonly low: number;
@@ -9,7 +9,7 @@ export interface Interval {
   readonly highOpen: boolean;
 }
 
-/** The listed values, or all but the listed values. Flags are the texts `true` and `false`. */
+/** Choice of texts: the listed ones, or all but these. A flag is the text `true` or `false`. */
 export interface Choice {
   readonly kind: 'choice';
   readonly values: ReadonlySet<string>;
@@ -30,7 +30,7 @@ export function choice(values: Iterable<string>, except = false): Choice {
   return { kind: 'choice', values: new Set(values), except };
 }
 
-/** Whole numbers have no value between two neighbours: `> 3` is `>= 4`. */
+/** Narrows an interval to its whole numbers: `> 3` is `>= 4`. */
 export function wholeNumbers(region: Interval): Interval {
   const low = region.lowOpen ? Math.floor(region.low) + 1 : Math.ceil(region.low);
   const high = region.highOpen ? Math.ceil(region.high) - 1 : Math.floor(region.high);
@@ -58,7 +58,10 @@ function intersectChoices(a: Choice, b: Choice): Choice {
   return choice(listed.values.difference(excluded.values));
 }
 
-/** Undefined where the two are of different kinds, which a checked condition cannot be. */
+/**
+ * Values that are in both sets; undefined if one has numbers and the other texts, which the type
+ * check of conditions rules out.
+ */
 export function intersect(a: Region, b: Region): Region | undefined {
   if (a.kind === 'interval') return b.kind === 'interval' ? intersectIntervals(a, b) : undefined;
   return b.kind === 'choice' ? intersectChoices(a, b) : undefined;
@@ -82,7 +85,7 @@ export function union(a: Region, b: Region): Region | undefined {
   return choice(a.values.union(b.values));
 }
 
-/** Undefined where the rest is no single region. */
+/** Values that are not in the set; undefined if they are no single interval or choice. */
 export function complement(region: Region): Region | undefined {
   if (region.kind === 'choice') return choice(region.values, !region.except);
   if (region.low === -Infinity) {

@@ -1,4 +1,4 @@
-/** Texts that facts are compared with: in conditions, in lists and as keys of tables. */
+/** Finds the texts that rules compare facts with: in conditions, in lists and as keys of tables. */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { childrenOf, textOf } from '../cel/tree.ts';
 import type { Rule, RuleSet } from '../rule.ts';
@@ -7,20 +7,20 @@ import { factAt, type Place, shapeIn, walk } from './limits.ts';
 
 export interface ComparedText {
   readonly rule: Rule;
-  /** Line of the condition. */
+  /** Line of the condition in the rule file. */
   readonly line: number;
-  /** `order.country`, `delivery.lines.brand`. */
+  /** Path of the compared fact: `order.country`, `delivery.lines.brand`. */
   readonly path: string;
   readonly text: string;
-  /** The list or table that has it; undefined for one in the condition itself. */
+  /** List or table that contains the text; undefined if the condition itself does. */
   readonly within?: string | undefined;
-  /** Capitals do not count: the fact stands in `lower()`. */
+  /** Whether upper and lower case count as equal, because the fact is inside `lower()`. */
   readonly folded: boolean;
 }
 
 type Found = Omit<ComparedText, 'rule' | 'line'>;
 
-/** The fact below `lower()`, if there is one. */
+/** Fact that the node reads, directly or inside `lower()`; undefined if it reads none. */
 function factBelow(node: ASTNode, place: Place) {
   const folded = node.op === 'call' && node.args[0] === 'lower';
   const inner = folded ? node.args[1][0] : node;
@@ -47,7 +47,9 @@ function listed(
   return values.flatMap((text) => (typeof text === 'string' ? [{ text, within: shape.path }] : []));
 }
 
-/** Keys of a table, at the place of this key among the keys of a row. */
+/**
+ * Keys of a table at the level that this node reads: the first, second or third key of its rows.
+ */
 function keysOf(
   node: ASTNode,
   place: Place,
@@ -78,7 +80,7 @@ function foundAt(node: ASTNode, place: Place, ruleSet: RuleSet): readonly Found[
   return text === undefined ? [] : [{ text, ...fact }];
 }
 
-/** Each text once per rule, fact and place. */
+/** Texts that facts are compared with, each once for a rule, fact and place. */
 export function comparedTexts(ruleSet: RuleSet): readonly ComparedText[] {
   const found = new Map<string, ComparedText>();
   for (const rule of ruleSet.rules) {
@@ -86,7 +88,8 @@ export function comparedTexts(ruleSet: RuleSet): readonly ComparedText[] {
       const place = { scope: new Map(), loops: [], types: ruleSet.types };
       walk(program.ast, place, (node, within) => {
         for (const one of foundAt(node, within, ruleSet)) {
-          // An empty text asks whether there is any, and a list is told once for all its rules.
+          // An empty text asks whether there is any. A text in a list is reported once for all
+          // rules.
           const key = [one.path, one.text, one.within ?? `${rule.id} ${line}`].join('\n');
           if (one.text !== '' && !found.has(key)) found.set(key, { rule, line, ...one });
         }

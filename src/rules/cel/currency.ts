@@ -1,6 +1,7 @@
 /**
- * A bare number has no currency, an amount has. A rule that compares the two must say for which
- * currency the number is meant: `order.currency == "DKK"`, or a table with a row per currency.
+ * Finds amounts that are compared with a bare number, which has no currency. A rule with such a
+ * comparison must say which currency the number is in: by `order.currency == "DKK"`, or by a table
+ * with a row per currency.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import type { CurrencyOwner } from '../facts/table.ts';
@@ -11,7 +12,10 @@ function isZero(node: ASTNode): boolean {
   return node.op === 'value' && (node.args === 0n || node.args === 0);
 }
 
-/** A side of a comparison, sum or quotient; `owner` is known only where a path names an amount. */
+/**
+ * Side of a comparison, sum or difference; `owner` is undefined if no path in it names an
+ * amount.
+ */
 export interface Side {
   readonly node: ASTNode;
   readonly owner: CurrencyOwner | undefined;
@@ -23,16 +27,16 @@ export interface BareAmount {
   readonly owner: Exclude<CurrencyOwner, 'base'>;
 }
 
-/** Reads the type that the library's checker found, so the condition must be checked before. */
+/** Whether the node is an amount, by the type that the library's checker has stored in it. */
 function isAmount(node: ASTNode): boolean {
   return 'checkedType' in node && String(node.checkedType) === 'Money';
 }
 
 /**
- * Amounts that meet a number which no currency belongs to.
+ * Finds amounts that are compared with a number to which no currency belongs.
  *
- * @param owners of all amounts that the condition reads: an amount that came by way of a list or a
- *   choice may be any of them.
+ * @param owners of all amounts that the condition reads: an amount from a list or a choice may have
+ * any of them.
  */
 export function bareAmounts(
   meetings: readonly (readonly [Side, Side])[],
@@ -46,14 +50,14 @@ export function bareAmounts(
     const { node, owner } = amount;
     if (!isAmount(node) || isAmount(other) || isZero(other)) return [];
     const { start, end } = node;
-    // The settings fix the base currency, so that a bare number has one.
+    // A number compared with an amount in the base currency is in that currency, by the settings.
     return [...(owner ? [owner] : owners)].flatMap((one) =>
       one === 'base' || isTableByCurrency(other, one) ? [] : [{ start, end, owner: one }],
     );
   });
 }
 
-/** The currency owner of an expression; undefined when no path in it tells. */
+/** Owner of an expression's currency; undefined if no path in it names an amount. */
 export function amountOwner(
   node: ASTNode,
   shapeOf: (node: ASTNode) => Shape,
@@ -65,7 +69,7 @@ export function amountOwner(
   return undefined;
 }
 
-/** The currency owner of a fact; undefined when it is not an amount. */
+/** Owner of a fact's currency; undefined if the fact is no amount. */
 export function fieldOwner(shape: Shape): CurrencyOwner | undefined {
   if (shape.kind !== 'field' || shape.field.type !== 'money') return undefined;
   if (shape.field.unit === 'order.base_currency') return 'base';
@@ -78,7 +82,7 @@ const CURRENCY_PATHS: Readonly<Record<string, CurrencyOwner>> = {
   'customer.credit.currency': 'credit',
 };
 
-/** The owner that a path such as `order.currency` names. */
+/** Owner of the currency that a path such as `order.currency` names. */
 function currencyPath(node: ASTNode): CurrencyOwner | undefined {
   const names: string[] = [];
   let inner = node;
@@ -89,19 +93,24 @@ function currencyPath(node: ASTNode): CurrencyOwner | undefined {
   return inner.op === 'id' ? CURRENCY_PATHS[[inner.args, ...names].join('.')] : undefined;
 }
 
-/** `order.currency`, also joined with other texts. */
+/** Whether an expression is `order.currency`, or a sum of texts with it. */
 function namesCurrency(node: ASTNode, owner: CurrencyOwner): boolean {
   if (node.op === '+') return node.args.some((part) => namesCurrency(part, owner));
   return currencyPath(node) === owner;
 }
 
-/** `tables.limits[order.currency]` holds one number per currency, whatever other keys it has. */
+/**
+ * Whether an expression is a table by currency, such as `tables.limits[order.currency]`, which has
+ * one number per currency whatever other keys it has.
+ */
 function isTableByCurrency(node: ASTNode, owner: CurrencyOwner): boolean {
   if (node.op !== '[]') return false;
   return namesCurrency(node.args[1], owner) || isTableByCurrency(node.args[0], owner);
 }
 
-/** Currencies that a condition fixes: `order.currency == "DKK"`, alone or joined with `&&`. */
+/**
+ * Owners whose currency a condition fixes, by `order.currency == "DKK"` alone or joined with `&&`.
+ */
 export function pinnedCurrencies(node: ASTNode): readonly CurrencyOwner[] {
   if (node.op === '&&') return node.args.flatMap(pinnedCurrencies);
   if (node.op !== '==') return [];

@@ -1,9 +1,9 @@
 /**
- * Exact decimals: a whole number of units and a number of decimal places. Nothing is ever rounded,
- * so a limit of 2 % or of 30000.00 means exactly that. There is no division for the same reason.
+ * Exact decimals: an integer number of units, and a number of decimal places. Nothing is ever
+ * rounded, so a limit of 2 % or of 30000.00 means exactly that; therefore there is no division.
  *
- * `Money` is a decimal with the currency it is in. Two amounts of different currencies are neither
- * larger, smaller nor equal: comparing them fails, and the condition becomes unknown.
+ * `Money` is a decimal with its currency. Two amounts in different currencies are neither larger,
+ * smaller nor equal: comparing them fails, and the condition becomes unknown.
  */
 
 interface Exact {
@@ -24,7 +24,7 @@ export class Decimal implements Exact {
 export class Money implements Exact {
   readonly units: bigint;
   readonly places: number;
-  /** ISO code, or a name for "the unknown currency of …" that is equal to itself only. */
+  /** ISO code of the currency, or a name for an unknown currency, which equals only itself. */
   readonly currency: string;
 
   constructor(units: bigint, places: number, currency: string) {
@@ -34,14 +34,14 @@ export class Money implements Exact {
   }
 }
 
-/** Amounts in two currencies met; the condition that did it cannot be evaluated. */
+/** Thrown when amounts in two currencies are compared or added: the condition becomes unknown. */
 export class CurrencyError extends Error {
   override readonly name = 'CurrencyError';
 }
 
 const DECIMAL_TEXT = /^([+-]?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d{1,3}))?$/;
 
-/** `12`, `-0.5`, `1e3`; undefined for anything else. */
+/** Reads a decimal such as `12`, `-0.5` or `1e3`; undefined for any other text. */
 export function parseDecimal(text: string): Decimal | undefined {
   const match = DECIMAL_TEXT.exec(text);
   if (!match) return undefined;
@@ -52,12 +52,12 @@ export function parseDecimal(text: string): Decimal | undefined {
   return places >= 0 ? new Decimal(units, places) : new Decimal(units * 10n ** BigInt(-places), 0);
 }
 
-/** Values that compare with a decimal: decimals, amounts, and numbers written in a condition. */
+/** Values that can be compared with a decimal: decimals, amounts, and numbers in a condition. */
 type Operand = Exact | bigint | number;
 
 function exact(value: Operand): Exact {
   if (typeof value === 'bigint') return { units: value, places: 0 };
-  // The shortest text of a double is the literal that the author wrote.
+  // JavaScript writes a double as the shortest text that means it, which is the author's literal.
   if (typeof value === 'number') return parseDecimal(String(value)) ?? new Decimal(0n, 0);
   return value;
 }
@@ -87,7 +87,7 @@ function made(units: bigint, places: number, currency: string | undefined): Deci
   return currency === undefined ? new Decimal(units, places) : new Money(units, places, currency);
 }
 
-/** Negative, zero or positive as `a` is below, equal to or above `b`. */
+/** Gives a number that is negative, zero or positive if `a` is below, equal to or above `b`. */
 export function compareExact(a: Operand, b: Operand): number {
   sameCurrency(a, b);
   const [left, right] = aligned(exact(a), exact(b));
@@ -107,7 +107,10 @@ export function multiplyExact(a: Operand, b: Operand): Decimal | Money {
   return made(left.units * right.units, left.places + right.places, currency);
 }
 
-/** `1234.5` as `1234.50`: at least the places asked for, never fewer than the value has. */
+/**
+ * Writes a value with at least `placesMin` decimal places: `1234.5` as `1234.50`; no digit that
+ * matters is cut.
+ */
 export function formatExact(value: Exact, placesMin = 0): string {
   let { units, places } = value;
   while (places > placesMin && units % 10n === 0n) {

@@ -1,7 +1,7 @@
 /**
  * The CEL environment of one rule set: the fact table as types, the set's lists and tables, exact
- * arithmetic and the three helper functions. This file and its neighbours `lint.ts` and
- * `program.ts` are the only ones that know the expression library.
+ * arithmetic and the helper functions. Only this folder, `analysis` and `facts/build.ts` import the
+ * expression library.
  */
 import { Environment } from '@marcbachmann/cel-js';
 import type { Duration } from '@marcbachmann/cel-js/evaluator';
@@ -24,13 +24,16 @@ export type ElementType = 'string' | 'Decimal' | 'bool';
 
 export interface SetTypes {
   readonly extra: ExtraTypes;
-  /** Element type by list name. */
+  /** Type of a list's values, by list name. */
   readonly lists: Readonly<Record<string, ElementType>>;
-  /** CEL type of what one key gives, by table name; keys are always texts. */
+  /** CEL type of what a key of a table gives, by table name; keys are always texts. */
   readonly tables: Readonly<Record<string, string>>;
 }
 
-/** Limits of one condition: far above what a person writes, far below what hurts. */
+/**
+ * Limits on the size of one condition: far above what a person writes, and low enough to keep
+ * evaluation cheap.
+ */
 const LIMITS = {
   maxAstNodes: 400,
   maxDepth: 24,
@@ -53,7 +56,7 @@ const SCALAR_TYPES = {
   extra: 'Extra',
 } as const;
 
-/** Name of the CEL type of a record: `delivery` is `Delivery`. */
+/** Name of the CEL type of a record: `Delivery` for `delivery`. */
 export function celTypeOf(record: RecordName): string {
   return `${record.slice(0, 1).toUpperCase()}${record.slice(1)}`;
 }
@@ -73,7 +76,9 @@ function registerRecord(env: Environment, record: RecordName): void {
 
 type Number = Decimal | Money | bigint | number;
 
-/** Both ways round, so that `100 < amount` works like `amount > 100`. */
+/**
+ * Pairs of types that can be compared, both ways round: `100 < amount` works like `amount > 100`.
+ */
 const COMPARABLE = [
   ['Money', 'Money'],
   ['Money', 'Decimal'],
@@ -89,7 +94,7 @@ const COMPARABLE = [
   ['double', 'Decimal'],
 ] as const;
 
-/** The library mirrors `==` by itself. */
+/** Pairs for which `==` is registered; the library adds the exchanged pair by itself. */
 const EQUATABLE = COMPARABLE.filter(
   ([a, b]) => a !== 'int' && a !== 'double' && !(a === 'Decimal' && b === 'Money'),
 );
@@ -115,7 +120,7 @@ function registerArithmetic(env: Environment): void {
   }
 }
 
-/** Milliseconds of the units of the helper functions. */
+/** Milliseconds of the units that the helper functions count. */
 const HELPERS = { days: 86_400_000, hours: 3_600_000, minutes: 60_000 } as const;
 
 function registerHelpers(env: Environment): void {
@@ -142,7 +147,7 @@ function mapTypes(
   return Object.fromEntries(Object.entries(types).map(([name, type]) => [name, make(type)]));
 }
 
-/** Wraps the values of `lists` and `tables` in the classes that the environment expects. */
+/** Makes the variables `lists` and `tables` of the classes that the environment expects. */
 export function setVariables(
   lists: Readonly<Record<string, unknown>>,
   tables: Readonly<Record<string, unknown>>,

@@ -1,8 +1,11 @@
-/** The library's terse texts, in the words of the person who wrote the condition. */
+/**
+ * Translates the expression library's terse messages into the words of the person who wrote the
+ * condition.
+ */
 
 interface Habit {
   readonly pattern: RegExp;
-  /** Undefined where it is none. */
+  /** Gives the hint for a match; undefined if the match is no such mistake. */
   readonly hint: (match: RegExpExecArray) => string | undefined;
 }
 
@@ -11,11 +14,11 @@ export const TIMESTAMP_HINT = 'write timestamp("2026-01-31T00:00:00Z")';
 export const CLOCK_HINT = 'use clock.business_hours, clock.weekday or an age';
 const BETWEEN_HINT = 'write both comparisons: order.quantity >= 5 && order.quantity <= 10';
 
-/** A number as people write it, however they divide it; not the items of a list. */
+/** Pattern of a number as people write it, with any separators; items of a list do not match. */
 const NUMBER = String.raw`(?<![\w.,]|[([,] ?)(\d{1,3}(?: \d{3})+(?:[.,]\d+)?|\d+(?:[.,]\d+)*)`;
 const CURRENCY = '[A-Z]{3}|kr|[€$£]';
 
-/** Common mistakes, searched for in the text around the place where the parser stopped. */
+/** Common mistakes, each searched for in the text around the place where the parser stopped. */
 const HABITS: readonly Habit[] = [
   { pattern: /[“”„‘’]/, hint: () => 'use plain quotes: "DK"' },
   {
@@ -62,7 +65,7 @@ const HABITS: readonly Habit[] = [
   { pattern: /\bis\b(?! (?:not|in)\b)/i, hint: () => 'write == instead of "is"' },
 ];
 
-/** The number for CEL; undefined where it is ambiguous. */
+/** A number as CEL writes it; undefined if its separators are ambiguous. */
 function plain(text: string): string | undefined {
   const number = text.replaceAll(' ', '');
   if (/^\d+(\.\d+)?$/.test(number)) return number;
@@ -73,7 +76,7 @@ function plain(text: string): string | undefined {
   return /^\d+,\d+$/.test(number) ? number.replace(',', '.') : undefined;
 }
 
-/** A number that is divided otherwise than CEL wants it. */
+/** Hint for a number with other separators than CEL knows; undefined if it has none. */
 function divided(text: string): string | undefined {
   const number = plain(text);
   if (number === undefined || number === text) return undefined;
@@ -96,14 +99,14 @@ function amount(text: string, unit: string): string | undefined {
   return `write ${number}, and the condition order.currency == "${currency}"${or}`;
 }
 
-/** The calls that count ages, and their minutes. */
+/** Helper functions for durations, with the minutes of their units. */
 const AGES = [
   ['days', 1440],
   ['hours', 60],
   ['minutes', 1],
 ] as const;
 
-/** Minutes of the units that people count ages in, by their first letters. */
+/** Minutes of each unit of time, by the first letters of its name. */
 const UNIT_MINUTES = { y: 525_600, mo: 43_200, w: 10_080, d: 1440, h: 60, mi: 1 } as const;
 
 function age(text: string, unit: string): string | undefined {
@@ -122,14 +125,14 @@ export function timestampHint(year: string, month: string, day: string): string 
   return Number.isNaN(Date.parse(text)) ? TIMESTAMP_HINT : `write timestamp("${text}")`;
 }
 
-/** Characters before and after the place of an error in which a habit may explain it. */
+/** Number of characters before and after an error's place in which a mistake may explain it. */
 const AROUND_CHARS = 14;
 
-/** Guesses what the author meant where the parser stopped at `start`. */
+/** Guesses what the author meant at the place `start`, where the parser stopped. */
 export function syntaxHint(text: string, start: number): string | undefined {
-  // Quoted texts are not the author's grammar: blank them, keeping positions.
+  // Quoted texts are blanked, because mistakes in them are none; the positions stay the same.
   const code = text.replaceAll(/"[^"]*"|'[^']*'/g, (quoted) => ' '.repeat(quoted.length));
-  // The window is widened to whole words and numbers.
+  // The window around the place is widened to whole words and numbers.
   const head = code.slice(0, Math.max(0, start - AROUND_CHARS)).replace(/[\w.,]+$/, '');
   const tail = /^[\w.,]*/.exec(code.slice(start + AROUND_CHARS))?.[0] ?? '';
   const from = head.length;
@@ -156,7 +159,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'google.protobuf.Timestamp': 'a point in time',
 };
 
-/** Name of a CEL type for people. */
+/** Words for people for a CEL type. */
 export function typeWord(type: string): string {
   return WORDS[type] ?? (type.startsWith('list<') ? 'a list' : type);
 }
@@ -176,10 +179,15 @@ function pairHint(types: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** Whole numbers divide without a remainder: to divide by two is not to multiply by a half. */
+/**
+ * Hint for a whole number times a fraction, which CEL lacks; a division would drop the remainder.
+ */
 const TIMES_HINT = 'multiply both sides: order.quantity > 4 for order.quantity * 0.5 > 2';
 
-/** `in` asks for the very same kind of number, and those of settings.yaml are decimal ones. */
+/**
+ * Hint for `in` with numbers: `in` compares only numbers of the same type, and those of
+ * settings.yaml are decimals.
+ */
 const IN_HINT = 'write lists.sizes.exists(size, size == order.quantity)';
 const NUMBERS: ReadonlySet<string> = new Set(['int', 'double', 'Decimal', 'Money']);
 
@@ -192,7 +200,7 @@ function operatorHint(left: string, operator: string, right: string): string | u
   return isDivided ? 'there is no division; multiply the other side instead' : undefined;
 }
 
-/** `no such overload: string == int` as a sentence with a hint. */
+/** Turns a type error such as `no such overload: string == int` into a sentence with a hint. */
 export function typeProblem(summary: string): { message: string; hint?: string | undefined } {
   const helper = /^found no matching overload for '(days|hours|minutes)\(/.exec(summary)?.[1];
   if (helper !== undefined) {

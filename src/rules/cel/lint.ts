@@ -1,7 +1,7 @@
 /**
- * Checks that the expression library does not make. The walk over the syntax tree also collects the
- * paths that a condition reads and the values it compares, so that the loader can demand a currency
- * where an amount is compared with a bare number.
+ * Checks of a condition that the expression library does not make. The walk over the syntax tree
+ * also collects the paths that the condition reads and the values that it compares, so that the
+ * loader can demand a currency where an amount is compared with a bare number.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
@@ -23,17 +23,19 @@ import { childrenOf, isLiteral, sourceOf, textOf } from './tree.ts';
 
 export interface Read {
   readonly path: string;
-  /** End of the path in the condition, where the library reports a missing key. */
+  /** End of the path in the text of the condition, where the library reports a missing key. */
   readonly end: number;
 }
 
 type ProblemText = Pick<CelProblem, 'message' | 'hint'>;
 
-/** A fact that is looked for in a list, or among the rows of a table. */
+/** A fact that is looked up in a list, or among the keys of a table. */
 export interface Lookup {
-  /** `lists.nordic`; `tables.limits[]` for the second key of a table. */
+  /**
+   * List or table of the lookup: `lists.nordic`; `tables.limits[]` for the second key of a table.
+   */
   readonly data: string;
-  /** Why a text there can never be met; undefined where it may. */
+  /** Says why a text in the list or table can never equal the fact; undefined if it may. */
   never(text: string): ProblemText | undefined;
 }
 
@@ -46,12 +48,12 @@ export interface TextTest {
 export interface LintResult {
   readonly problems: readonly CelProblem[];
   readonly reads: readonly Read[];
-  /** Pairs that are compared, added, subtracted or divided. */
+  /** Pairs of values that are compared, added, subtracted or divided. */
   readonly meetings: readonly (readonly [Side, Side])[];
   readonly lookups: readonly Lookup[];
-  /** Each `has(…)` of a text, with the text that it asks for. */
+  /** Calls of `has(…)` for a fact that is a text, with the path of that fact. */
   readonly textTests: readonly TextTest[];
-  /** Currency owners of the amounts that the condition reads. */
+  /** Owners of the currencies of all amounts that the condition reads. */
   readonly amountOwners: ReadonlySet<CurrencyOwner>;
 }
 
@@ -90,7 +92,10 @@ const BINARY: ReadonlySet<string> = new Set([
 ]);
 const ARITHMETIC: ReadonlySet<string> = new Set(['+', '-', '*', '/', '%']);
 
-/** A point in time that the library takes as well: down to the second, and with its zone. */
+/**
+ * Whether the text is a point in time that the library accepts as well: to the second, with its
+ * zone.
+ */
 function isRealTimestamp(text: string): boolean {
   return /T\d\d:\d\d:\d\d/.test(text) && text.length <= 30 && parseExactTime(text) !== undefined;
 }
@@ -105,7 +110,7 @@ function literalProblem(name: string, argument: ASTNode | undefined): string | u
   const isDuration = /^-?(\d+(\.\d+)?(h|m|s|ms))+$/.test(text);
   const isFar = (parseDuration(text.replace('-', '')) ?? 0) === DURATION_MS_MAX;
   if (!isDuration || isFar) return `"${text}" is not a duration`;
-  // The library adds and subtracts the fraction of a second of a negative one wrongly.
+  // The library makes mistakes in sums with a negative duration that has a fraction of a second.
   const mayBePart = text.startsWith('-') && /\.|ms/.test(text);
   return mayBePart ? `"${text}" is negative and not in whole hours, minutes or seconds` : undefined;
 }
@@ -123,7 +128,7 @@ function forbiddenHint(name: string): string | undefined {
   return undefined;
 }
 
-/** State of a walk over the syntax tree: findings so far, and how paths are resolved. */
+/** State of a walk over the syntax tree: the findings so far, and the resolvers of paths. */
 interface Walk {
   readonly problems: CelProblem[];
   readonly reads: Read[];
@@ -133,7 +138,7 @@ interface Walk {
   readonly amountOwners: Set<CurrencyOwner>;
   readonly extra: SetTypes['extra'];
   readonly resolver: Resolver;
-  /** Reads paths that were or will be reported elsewhere. */
+  /** Resolves paths without reporting problems, for paths that are reported elsewhere. */
   readonly quiet: Resolver;
 }
 
@@ -141,7 +146,7 @@ const NO_SCOPE: Scope = new Map();
 
 interface Place {
   readonly scope: Scope;
-  /** Loops around this node. */
+  /** Number of loops around the node. */
   readonly loops: number;
 }
 
@@ -319,7 +324,7 @@ const CODES = {
   currency: { form: /^[A-Z]{3}$/, hint: 'a currency is three capital letters such as "DKK"' },
 } as const;
 
-/** Why a text can never be the value of a field. */
+/** Says why a text can never be the value of a fact; undefined if it may be. */
 export function impossible(field: FieldSpec, path: string, text: string): ProblemText | undefined {
   const never = `"${text}" is never a value of ${path}`;
   if (field.values && !field.values.includes(text)) {
@@ -329,7 +334,7 @@ export function impossible(field: FieldSpec, path: string, text: string): Proble
   return !code || code.form.test(text) ? undefined : { message: never, hint: code.hint };
 }
 
-/** A code of the right form that no country or currency has. */
+/** Reports a code that has the right form but belongs to no country or currency. */
 function unknown({ code }: FieldSpec, path: string, text: string): ProblemText | undefined {
   const hint = code && unknownCode(code, text);
   return hint === undefined ? undefined : { message: `"${text}" is no ${code} of ${path}`, hint };
@@ -357,7 +362,10 @@ function checkLiteral(walk: Walk, path: ASTNode, other: ASTNode, scope: Scope): 
   }
 }
 
-/** `"D" in "DK"` is a search in a text, which is never what was meant. */
+/**
+ * Refuses `in` with a text on its right side, such as `"D" in "DK"`: it would search within the
+ * text.
+ */
 function checkIn(walk: Walk, right: ASTNode, scope: Scope): void {
   const shape = right.op === '.' ? walk.quiet.shapeOf(right, scope) : undefined;
   const isText = shape?.kind === 'field' && shape.field.type !== 'strings';

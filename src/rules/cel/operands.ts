@@ -1,7 +1,7 @@
 /**
- * The values behind a condition. Each operand of a comparison is compiled as a program of its own;
- * of a loop over lines, the deciding lines are found: for `all` those that fail, else those that
- * match. This is what "why was it held?" is answered with.
+ * Collects the values behind a condition, which answer "why was it held?". Each operand of a
+ * comparison is compiled as a program of its own. For a loop over lines, the lines that decided it
+ * are found: for `all` those that fail, for other loops those that match.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Json } from '../../lib/json.ts';
@@ -13,7 +13,7 @@ import { createResolver } from './shape.ts';
 import { childrenOf, isLiteral, sourceOf } from './tree.ts';
 import { readable } from './values.ts';
 
-/** Lines shown of those that decided a loop. */
+/** Maximum of lines shown for a loop that they decided. */
 const LOOP_ITEMS_MAX = 3;
 
 export type Operand =
@@ -21,7 +21,7 @@ export type Operand =
   | { readonly text: string; readonly missing: string }
   | {
       readonly text: string;
-      /** Whether `items` fail (`all`) or match (the other loops). */
+      /** Whether `items` are the lines that fail (for `all`) or match (for other loops). */
       readonly which: 'fail' | 'match';
       readonly of: number;
       readonly count: number;
@@ -32,9 +32,9 @@ export type Operand =
 export interface OperandProgram {
   readonly run: (context: CelContext) => Operand;
   /**
-   * Whether another value makes another decision of the same outcome. An age, the clock and
-   * the sums of a day move all the time, and of a list counts only whether it makes another
-   * outcome.
+   * Whether another value of the operand makes a new decision although the outcome is the same.
+   * Ages, the clock and the sums of a day do not: they change all the time. Neither do lists of the
+   * settings: an edit of one counts only if it changes the outcome.
    */
   readonly decides: boolean;
 }
@@ -49,13 +49,13 @@ function decidesBy(reads: readonly string[]): boolean {
 const CONNECTIVES: ReadonlySet<string> = new Set(['&&', '||', '!_', '?:']);
 const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=', 'in']);
 
-/** Shows a list of records as its length: in full it would fill the journal. */
+/** Text for a list of records: its length, because the whole list would fill the journal. */
 function countText(value: unknown, record: string): string {
   const count = Array.isArray(value) ? value.length : 0;
   return `${count} ${record}${count === 1 ? '' : 's'}`;
 }
 
-/** The text of a node on one line. */
+/** Source text of a node, on one line. */
 function textFor(node: ASTNode): string {
   return sourceOf(node).replaceAll(/\s*\n\s*/g, ' ');
 }
@@ -74,7 +74,7 @@ function valueOperand(node: ASTNode, language: Language): OperandProgram | undef
   return { run, decides: decidesBy(compiled.program.reads) };
 }
 
-/** The item as people know it: its barcode and the fields that the condition looks at. */
+/** A line as people know it: its barcode and the fields that the condition reads. */
 function itemView(item: unknown, fields: readonly string[]): Json {
   if (typeof item !== 'object' || item === null) return readable(item);
   const members = new Map(Object.entries(item));
@@ -113,11 +113,13 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
   const [name, receiver, [variable, bodyNode]] = node.args;
   const shape = createResolver(language.types, () => undefined).shapeOf(receiver, new Map());
   if (shape.kind !== 'records' || variable?.op !== 'id' || !bodyNode) return undefined;
-  // Words of the library, such as `list`, may name an item within a loop, and nowhere else.
+  // A word of the library, such as `list`, may be a loop's variable but not a variable of a
+  // program.
   if (language.env.hasVariable(variable.args)) return undefined;
   const env = language.env.clone().registerVariable(variable.args, celTypeOf(shape.record));
   const list = compileExpression(sourceOf(receiver), language, 'any');
-  // The body is known to be sound: it was checked with its loop around it.
+  // The body was checked together with its loop, so it compiles on its own with the loop's
+  // variable.
   const scope = new Map([[variable.args, { ...shape, kind: 'record' as const }]]);
   const body = compileExpression(sourceOf(bodyNode), { ...language, env, scope }, 'any');
   if (!('program' in list) || !('program' in body)) return undefined;

@@ -1,7 +1,7 @@
 /**
- * A compiled condition: its problems, the paths it reads, its value for given facts and the values
- * of its operands. A condition has three values: missing data and any other error make it unknown,
- * so that no failure looks like a "no".
+ * A compiled condition: its problems, the paths it reads, its value for given facts, and the values
+ * of its operands. A condition is true, false or unknown: missing data and any other error make it
+ * unknown, so that no failure looks like a "no".
  */
 import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/cel-js';
 import type { CurrencyOwner } from '../facts/table.ts';
@@ -17,26 +17,26 @@ export type CelContext = Readonly<Record<string, unknown>>;
 
 export type Result =
   | { readonly ok: true; readonly value: unknown }
-  /** `missing` names the absent fact, or says what else prevented the evaluation. */
+  /** Names the absent fact, or says what else prevented the evaluation. */
   | { readonly ok: false; readonly missing: string };
 
 export interface Program {
   readonly text: string;
   readonly ast: ASTNode;
-  /** Paths that it reads, without repetition, in alphabetical order. */
+  /** Paths that the condition reads, each once, in alphabetical order. */
   readonly reads: readonly string[];
   readonly bareAmounts: readonly BareAmount[];
   readonly pins: readonly CurrencyOwner[];
   readonly lookups: readonly Lookup[];
   run(context: CelContext): Result;
-  /** The same with another text, in the same language; undefined where that is no condition. */
+  /** Compiles another text in the same language; undefined if it has mistakes. */
   variant(text: string): Program | undefined;
 }
 
 export type Compiled = { readonly program: Program } | { readonly problems: readonly CelProblem[] };
 
 export interface Language {
-  /** Names bound around the expression; none for a whole condition. */
+  /** Names that are bound around the expression; none for a whole condition. */
   readonly scope?: Scope;
   readonly env: Environment;
   readonly types: SetTypes;
@@ -49,7 +49,7 @@ interface LibraryError {
   readonly end: number | undefined;
 }
 
-/** The public parts of the library's errors, and of whatever else it may throw. */
+/** Reads message and place from an error of the library, or from anything else that it throws. */
 function libraryError(thrown: unknown): LibraryError {
   const message = thrown instanceof Error ? thrown.message.split('\n')[0] : String(thrown);
   const open: object = thrown instanceof Error ? thrown : {};
@@ -73,15 +73,15 @@ function syntaxProblem(text: string, thrown: unknown): CelProblem {
 
 interface Rewritten {
   readonly text: string;
-  /** The place in the author's text of a place in this one. */
+  /** Position in the author's text that belongs to a position in the rewritten text. */
   back(offset: number): number;
 }
 
-/** An empty text says nothing: `has(a)` of one becomes `(has(a) && a != "")`. */
+/** Rewrites `has(a)` of a text to `(has(a) && a != "")`, because an empty text counts as absent. */
 function askForText(text: string, tests: readonly TextTest[]): Rewritten {
   const sorted = tests.toSorted((a, b) => a.start - b.start);
   const pieces: string[] = [];
-  // Where the author's text goes on in the new one, and by how much it has moved.
+  // Positions from which the rewritten text is the author's again, and by how much it has moved.
   const moves: { readonly from: number; readonly by: number }[] = [];
   let [done, added] = [0, 0];
   for (const { start, end, path } of sorted) {
@@ -107,10 +107,10 @@ function wrongType(text: string, type: string | undefined): CelProblem {
   return { start: 0, end: text.length, message, hint };
 }
 
-/** Codes of the library for a fact that is absent, and for one that is of another kind. */
+/** The library's error codes for an absent fact and for one of another type. */
 const NOT_KNOWN: ReadonlySet<string> = new Set(['no_such_key', 'field_type_mismatch']);
 
-/** Explains a failed evaluation; an unknown fact is named as in the fact table. */
+/** Explains a failed evaluation; an unknown fact is named by its path in the fact table. */
 function explainFailure(
   thrown: unknown,
   reads: readonly Read[],
@@ -130,6 +130,7 @@ function explainFailure(
 }
 
 /**
+ * Compiles an expression, or gives its problems.
  * @param expected `bool` for conditions, `any` for the expressions of messages and records.
  */
 export function compileExpression(
@@ -179,7 +180,7 @@ export function compileExpression(
   };
 }
 
-/** The value of a condition; anything that is not exactly true or false is unknown. */
+/** Value of a condition; anything but exactly true or false is unknown. */
 export function truthOf(result: Result): Truth {
   return result.ok && typeof result.value === 'boolean' ? result.value : 'unknown';
 }

@@ -1,7 +1,7 @@
 /**
- * Resolves the paths of a condition: `delivery.lines` is the list of `line` records, `line.missing`
- * inside a loop is the field of that record. The library's checker does not look into `has()`, so
- * every path of every condition is resolved here against the fact table.
+ * Resolves the paths of a condition against the fact table: `delivery.lines` is the list of `line`
+ * records, `line.missing` inside a loop is a field of that record. The library's checker does not
+ * look into `has()`, so every path of every condition is resolved here.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { nearestName } from '../../lib/nearest.ts';
@@ -22,11 +22,11 @@ export type Shape =
   | { readonly kind: 'field'; readonly field: FieldSpec; readonly path: string }
   | { readonly kind: 'lists' | 'tables' | 'extra'; readonly path: string }
   | { readonly kind: 'list' | 'table' | 'cell' | 'item'; readonly path: string }
-  /** The result of an expression, whose origin among the facts is unknown. */
+  /** Result of an expression, for which no path of a fact is known. */
   | { readonly kind: 'made' }
   | { readonly kind: 'other' };
 
-/** Names bound by the loops around a node. */
+/** Names that loops around a node bind, with their shapes. */
 export type Scope = ReadonlyMap<string, Shape>;
 
 export interface CelProblem {
@@ -44,7 +44,7 @@ function meant(word: string, known: Iterable<string>): string | undefined {
   return name === undefined ? undefined : `did you mean: ${name}?`;
 }
 
-/** Facts of this name, wherever they are: `balance` is `customer.credit.balance`. */
+/** Hint with all facts of this name: `customer.credit.balance` for `balance`. */
 function elsewhere(name: string, { lists, tables }: SetTypes): string | undefined {
   const paths = factPaths().filter((path) => path.endsWith(`.${name}`));
   if (Object.hasOwn(lists, name)) paths.push(`lists.${name}`);
@@ -52,10 +52,10 @@ function elsewhere(name: string, { lists, tables }: SetTypes): string | undefine
   return paths.length === 0 ? undefined : `did you mean: ${paths.join(' or ')}?`;
 }
 
-/** Names that many records have: the name of a customer is not that of the season. */
+/** Field names that many records have, so that a hint to another record would mislead. */
 const NAMES = /^(id|name|number|status)$/;
 
-/** Suggests a correction for a word that is no fact: `NO` is a text without its quotes. */
+/** Suggests a correction for a word that is no fact: quotes for a text such as `NO`. */
 function wordHint(word: string, types: SetTypes, scope: Scope): string {
   const known = [...ROOT_NAMES, 'lists', 'tables', ...scope.keys()];
   if (word === 'line') return 'line exists inside delivery.lines.all(line, …)';
@@ -81,16 +81,20 @@ function fieldShape(field: FieldSpec, path: string): Shape {
   return { kind, record: field.of, path };
 }
 
-/** The path below a loop variable is the path of its list: `delivery.lines.missing`. */
+/**
+ * Shape of a list's item. Its path is that of the list: `delivery.lines.missing` for a field of a
+ * line.
+ */
 export function itemShape(list: Shape): Shape {
   if (list.kind === 'records') return { ...list, kind: 'record' };
   return 'path' in list ? { kind: 'item', path: list.path } : list;
 }
 
-/** Why something has no fields; undefined where that was reported before. */
+/** Says why a value has no fields; undefined if its problem was reported before. */
 function noFields(base: Shape, name: string): Omit<CelProblem, 'start' | 'end'> | undefined {
   if (base.kind === 'made') {
-    // Nobody would notice that it changed, how old it is, or that the name is none.
+    // The rules could not see when such a value changes, how old it is, or that a name in it is
+    // wrong.
     const message = `it cannot be told where "${name}" comes from`;
     return { message, hint: 'begin with a fact: delivery.lines.exists(line, …)' };
   }
@@ -106,7 +110,7 @@ function noFields(base: Shape, name: string): Omit<CelProblem, 'start' | 'end'> 
 }
 
 export interface Resolver {
-  /** The shape of a path; problems are reported once per wrong name. */
+  /** Shape of the path that a node reads; each wrong name is reported once. */
   shapeOf(node: ASTNode, scope: Scope): Shape;
 }
 
@@ -115,7 +119,10 @@ function names(types: Readonly<Record<string, unknown>>): string {
   return known.length === 0 ? 'settings.yaml has none' : `known: ${known.join(', ')}`;
 }
 
-/** A name in brackets would hide from the walk what is read. */
+/**
+ * Kinds of values whose members must be named behind a point: a name in brackets would hide which
+ * fact is read.
+ */
 const HAVE_NAMES: ReadonlySet<string> = new Set(['record', 'lists', 'tables', 'extra']);
 
 export function createResolver(types: SetTypes, report: (p: CelProblem) => void): Resolver {
@@ -178,7 +185,7 @@ export function createResolver(types: SetTypes, report: (p: CelProblem) => void)
     }
     if (node.op === '.') return member(shapeOf(node.args[0], scope), node.args[1], node);
     if (node.op === '[]') return item(node.args, node, scope);
-    // A filtered list has the shape of the list, which is reported where it stands.
+    // A filtered list has the shape of the whole list, whose problems are reported at its own node.
     if (node.op === 'rcall' && node.args[0] === 'filter') {
       return createResolver(types, () => undefined).shapeOf(node.args[1], scope);
     }

@@ -1,7 +1,7 @@
-/** Small questions about the syntax tree of a condition. */
+/** Questions about the syntax tree of a condition. */
 import type { ASTNode } from '@marcbachmann/cel-js';
 
-/** Children of a node, whatever its kind. */
+/** Child nodes of a node of any kind. */
 export function childrenOf(node: ASTNode): readonly ASTNode[] {
   switch (node.op) {
     case 'value':
@@ -32,8 +32,8 @@ export function isLiteral(node: ASTNode): boolean {
 const TEXTS_AND_COMMENTS = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\/\/.*/g;
 
 /**
- * The author's text of a node. The range of a node leaves out the parentheses around its first and
- * its last part, and the library's own `serialize` those of `a - (b - c)`.
+ * The author's text of a node. The library's range of a node lacks the parentheses around its first
+ * and last part, and its `serialize` loses those of `a - (b - c)`, so they are added here.
  */
 export function sourceOf({ input, start, end }: ASTNode): string {
   const code = input.replaceAll(TEXTS_AND_COMMENTS, (text) => ' '.repeat(text.length));
@@ -49,7 +49,7 @@ export function sourceOf({ input, start, end }: ASTNode): string {
   return input.slice(from, to);
 }
 
-/** The text of a literal such as "DKK". */
+/** Text of a literal such as "DKK"; undefined if the node is none. */
 export function textOf(node: ASTNode | undefined): string | undefined {
   return node?.op === 'value' && typeof node.args === 'string' ? node.args : undefined;
 }

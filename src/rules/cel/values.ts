@@ -1,18 +1,21 @@
-/** Values of the expression library as JSON that people can read: for records and messages. */
+/** Values of the expression library as JSON that people can read, for records and messages. */
 import { Duration } from '@marcbachmann/cel-js/evaluator';
 import type { Json } from '../../lib/json.ts';
 import { currencyDecimals } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { Decimal, formatExact, Money } from './decimal.ts';
 
-/** Items of a list that are shown; the rest is counted. */
+/** Maximum of a list's items that are shown; for a longer list its length is added. */
 const ITEMS_MAX = 10;
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-/** Amounts and percentages as decimal text, durations as `2d 3h`, times as ISO text. */
+/**
+ * Readable JSON of a value: amounts and percentages as decimal text, durations as `2d 3h`, times as
+ * ISO text.
+ */
 export function readable(value: unknown): Json {
   if (value === null || value === undefined) return null;
   if (typeof value === 'string' || typeof value === 'boolean') return value;
@@ -32,7 +35,7 @@ export function readable(value: unknown): Json {
   return out;
 }
 
-/** The same as one text, for messages. */
+/** Readable text of a value, for messages. */
 export function readableText(value: unknown): string {
   const json = readable(value);
   return typeof json === 'string' ? json : JSON.stringify(json);

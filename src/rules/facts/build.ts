@@ -1,7 +1,7 @@
 /**
- * Plain facts → the typed values that conditions see: exact amounts with their currency, durations,
- * times, and one class per record, by which the CEL engine distinguishes types. Absent data is left
- * out, so that reading it is an error in CEL and the condition becomes unknown.
+ * Converts plain facts into the typed values that conditions see: exact amounts with their
+ * currency, durations, times, and one class per record. Absent data is left out, so that reading it
+ * is an error in CEL and the condition becomes unknown.
  */
 import { Duration } from '@marcbachmann/cel-js/evaluator';
 import { isJsonObject } from '../../lib/json.ts';
@@ -18,7 +18,7 @@ import {
   ROOT_NAMES,
 } from './table.ts';
 
-/** Each record has its own class: the CEL engine distinguishes types by constructor. */
+/** Base of the records' classes: the CEL engine tells types apart by their constructor. */
 class RecordBase {
   constructor(values: Readonly<Record<string, unknown>>) {
     Object.assign(this, values);
@@ -35,7 +35,7 @@ class TodayRecord extends RecordBase {}
 class ClockRecord extends RecordBase {}
 export class ExtraRecord extends RecordBase {}
 
-/** Constructors by record, also the names of the CEL types. */
+/** Class of each record of the fact table; CEL types are registered with them. */
 export const RECORD_CLASSES = {
   delivery: DeliveryRecord,
   line: LineRecord,
@@ -48,13 +48,13 @@ export const RECORD_CLASSES = {
   clock: ClockRecord,
 } as const;
 
-/** Types of the fields that the ERP adds to its customers, by name below `customer.extra`. */
+/** Types of the fields that the ERP adds to its customers, by their name below `customer.extra`. */
 export type ExtraTypes = Readonly<Record<string, 'string' | 'bool' | 'int' | 'Decimal'>>;
 
 const MILLISECONDS_PER_SECOND = 1_000;
 const NANOSECONDS_PER_MILLISECOND = 1_000_000;
 
-/** Milliseconds as the engine's own duration. */
+/** Converts milliseconds to the CEL engine's duration. */
 export function celDuration(ms: number): Duration {
   const rest = ms % MILLISECONDS_PER_SECOND;
   const seconds = BigInt(Math.trunc(ms / MILLISECONDS_PER_SECOND));
@@ -66,12 +66,15 @@ interface Conversion {
   readonly extra: ExtraTypes;
 }
 
-/** Fields of the ERP in their declared types; what is not declared cannot be read. */
+/**
+ * Converts the ERP's additional fields to their declared types; an undeclared field cannot be read.
+ */
 function celExtra(value: unknown, types: ExtraTypes): ExtraRecord {
   const values: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(isJsonObject(value) ? value : {})) {
     if (member === null || !Object.hasOwn(types, name)) continue;
-    // A value that is no number stays a text, which the engine refuses: the fact is not absent.
+    // A value that is no number stays a text, which the engine refuses: then the fact is unknown,
+    // not absent.
     if (types[name] === 'Decimal') values[name] = parseDecimal(String(member)) ?? String(member);
     else values[name] = Number.isSafeInteger(member) ? BigInt(String(member)) : member;
   }
@@ -84,7 +87,7 @@ function celScalar(
   owner: CurrencyOwner,
   conversion: Conversion,
 ): unknown {
-  // A value that is no whole number keeps its type, so that the engine makes the condition unknown.
+  // A value that is no integer is not converted, so that the engine makes the condition unknown.
   if (Number.isSafeInteger(value) && typeof value === 'number') {
     if (field.type === 'int') return BigInt(value);
     if (field.type === 'money') {
@@ -114,7 +117,10 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
   return new RECORD_CLASSES[name](values);
 }
 
-/** Currencies of amounts by their owner, or a name that says it is unknown. */
+/**
+ * Currencies of the amounts of an order, of its customer, and of the base currency; one that is not
+ * known gets a text that says so.
+ */
 export function currenciesOf({
   order,
   delivery,
@@ -127,7 +133,10 @@ export function currenciesOf({
   };
 }
 
-/** The variables of a condition. An absent record is an empty one: all its fields are absent. */
+/**
+ * Makes the variables of a condition. An absent record becomes an empty one, so all its fields are
+ * absent.
+ */
 export function celContext(facts: Facts, extra: ExtraTypes): Record<string, unknown> {
   const conversion = { extra, currencies: currenciesOf(facts) };
   const context: Record<string, unknown> = {};

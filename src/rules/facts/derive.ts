@@ -1,7 +1,7 @@
 /**
- * Facts that follow from other facts: ages, totals, missing pieces, price differences, credit left.
- * They are computed here for live decisions, tests and replays alike; a value that was given wins,
- * also a null, by which a test says that it is not known.
+ * Computes facts that follow from other facts: ages, totals, missing pieces, price differences,
+ * credit left. Live decisions, tests and replays all use this. A given value is kept, also a null,
+ * by which a test says that the fact is not known.
  */
 import { AMOUNT_DECIMALS, sumOfUnits, worthOf } from '../../lib/money.ts';
 import { Decimal, multiplyExact, parseDecimal } from '../cel/decimal.ts';
@@ -11,9 +11,9 @@ import type { CreditFacts, Facts, LineFacts } from './plain.ts';
 const PERCENT_PLACES = 4;
 
 /**
- * Distance of two prices in percent of the second, as decimal text. What does not end within four
- * places is rounded up, so a difference above a limit never looks equal to it. Undefined when it
- * has no meaning: a price is missing, or the second is zero and the first is not.
+ * Difference of two prices in percent of the second, as decimal text. It is rounded up after four
+ * places, so that a difference above a limit never looks equal to it. Undefined when a price is
+ * missing, or only the second price is zero.
  */
 export function percentDifference(
   price: number | null | undefined,
@@ -62,8 +62,8 @@ function completeCredit(credit: CreditFacts, now: number): CreditFacts {
 }
 
 /**
- * The amount in the base currency, in units (lib/money.ts); half a unit is rounded away from zero.
- * Null when the amount or the rate is not known.
+ * Converts an amount to the base currency, in units (lib/money.ts); half a unit is rounded away
+ * from zero. Null when the amount or the rate is not known.
  */
 export function inBase(
   amount: number | null | undefined,
@@ -80,7 +80,7 @@ export function inBase(
   return sumOfUnits([Number((units + half) / cut)]);
 }
 
-/** Grams of all lines; null when one of them does not tell. */
+/** Weight of all lines in grams; null when the weight or quantity of one line is unknown. */
 function weightOf(lines: readonly LineFacts[]): number | null {
   return sumOfUnits(
     lines.map(({ weight, quantity }) =>
@@ -101,7 +101,7 @@ function completeOrder(order: Facts['order'], now: number): Facts['order'] {
   };
 }
 
-/** Sum over all lines; null when one of them does not tell. */
+/** Sum of the pieces of all lines; null when those of one line are unknown. */
 function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'): number | null {
   let sum = 0;
   for (const { [member]: pieces } of lines) {
@@ -111,7 +111,7 @@ function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'
   return sum;
 }
 
-/** The same facts with every derived field that can be computed; idempotent. */
+/** Adds every derived fact that can be computed; a second call changes nothing. */
 export function completeFacts(facts: Facts): Facts {
   const { delivery, order, customer, clock } = facts;
   const lines = delivery.lines.map(completeLine);

@@ -1,4 +1,4 @@
-/** `docs/facts.md`, generated from the fact table; a test keeps it current. */
+/** Generates `docs/facts.md` from the fact table; a test keeps the page current. */
 import {
   type FieldSpec,
   fieldsOf,

@@ -1,7 +1,4 @@
-/**
- * Fields of the customer, of the credit and of a line: a part of the fact table (table.ts), which
- * alone is to be imported from.
- */
+/** Fields of customer, credit and line in the fact table. Import them from table.ts only. */
 
 export const customer = {
   account_no: {

@@ -1,10 +1,9 @@
 /**
- * Facts as plain JSON: what callers hand in, what the journal stores and replays read back.
+ * Facts as plain JSON: callers pass them in this form, the journal stores them, replays read them.
  *
- * Money is integer ten-thousandths (lib/money.ts), percentages and other decimals are text
- * ("2.5"), durations and times are milliseconds (times since the epoch). A null and an absent
- * member mean the same: not known; but a derived fact that is absent is computed, and one that is
- * null is not.
+ * Money is an integer of ten-thousandths (lib/money.ts), percentages and other decimals are text
+ * ("2.5"), durations are milliseconds and times epoch milliseconds. Null and absent both mean "not
+ * known", except for derived facts: an absent one is computed, one that is null stays unknown.
  */
 import type { RECORDS, RecordName } from './table.ts';
 

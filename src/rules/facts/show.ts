@@ -1,4 +1,4 @@
-/** Every fact of one delivery with its value: the quickest way to find the right name. */
+/** Lists every fact of one delivery with its value: the quickest way to find a fact's name. */
 import { isJsonObject } from '../../lib/json.ts';
 import { formatAmount } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
@@ -15,9 +15,9 @@ import {
 } from './table.ts';
 
 export interface FactRow {
-  /** The path for a condition; items of a list are numbered: `delivery.lines[0].missing`. */
+  /** Path of the fact in a condition; items of a list are numbered: `delivery.lines[0].missing`. */
   readonly path: string;
-  /** Undefined when the fact is not known. */
+  /** Value of the fact as text; undefined when it is not known. */
   readonly value: string | undefined;
   readonly about: string;
 }
@@ -59,7 +59,7 @@ function recordRows(
   });
 }
 
-/** In the order of the fact table, what is not known included. */
+/** All facts of a delivery in the order of the fact table, with the unknown ones. */
 export function factRows(facts: Facts): readonly FactRow[] {
   const complete = completeFacts(facts);
   const currencies = currenciesOf(facts);

@@ -7,8 +7,17 @@
  * which is neither true nor false. A derived field may be left out of the plain data; it is then
  * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
  *
- * A new fact is a field here; its value comes from the mirror in `decisions/facts.ts` and
- * `decisions/facts/`, or from other facts in `derive.ts`.
+ * A new fact is a field here or in `fields.ts`; its value comes from the mirror in
+ * `decisions/facts.ts` and `decisions/facts/`, or from other facts in `derive.ts`. It may also
+ * need:
+ * - an entry in `decisions/fact-streams.ts`, if it comes from a pulled list (stock, seasons,
+ *   styles, colors);
+ * - an entry in `decisions/simulation/never-occurred.ts`, if it is a text in a column;
+ * - a value in `typical.ts`, if most deliveries have one;
+ * - an entry in `settingsRead` of `rules/compile.ts`, if a setting of the rules changes it.
+ *
+ * A new root record is also a member of `Facts` in `plain.ts`, a class in `build.ts` and a type in
+ * `cel/environment.ts`. After either, `npm run references` writes the pages and schemas again.
  */
 import { credit, customer, line } from './fields.ts';
 
@@ -33,12 +42,12 @@ export interface FieldSpec {
   readonly derived?: true;
   /** Possible values of an `enum`. */
   readonly values?: readonly string[];
-  /** Form of a `string` that is a code; literals of another form can never match. */
+  /** Kind of code that a `string` is; literals of another form can never match. */
   readonly code?: 'country' | 'currency';
-  /** Name of the record of a `record` or `records` field. */
+  /** Name of the record that a `record` or `records` field contains. */
   readonly of?: string;
   readonly unit?: string;
-  /** Smallest value that it can have. */
+  /** Smallest value that the field can have. */
   readonly min?: number;
   readonly about: string;
   readonly source: string;
@@ -411,7 +420,7 @@ export const RECORDS = {
 
 export type RecordName = keyof typeof RECORDS;
 
-/** Names a condition may start with, and whether the whole record may be absent. */
+/** Records that a condition's path may start with; `optional`: the whole record may be absent. */
 export const ROOTS = {
   delivery: { optional: false },
   order: { optional: false },
@@ -434,7 +443,7 @@ export const ROOT_NAMES: readonly RootName[] = [
   'clock',
 ];
 
-/** Fields of a record as an open table, for code that walks it by name. */
+/** Fields of a record by name, for code that walks over all of them. */
 export function fieldsOf(record: RecordName): Readonly<Record<string, FieldSpec>> {
   return RECORDS[record];
 }
@@ -443,7 +452,7 @@ export function isRecordName(name: string | undefined): name is RecordName {
   return name !== undefined && Object.hasOwn(RECORDS, name);
 }
 
-/** The owner of an amount's currency: the order, the ERP's credit figures, or the settings. */
+/** Owner of an amount's currency: the order, the ERP's credit figures, or the settings. */
 export type CurrencyOwner = 'order' | 'credit' | 'base';
 
 export function currencyOwner(record: RecordName, field: string): CurrencyOwner {

@@ -1,6 +1,6 @@
 /**
- * A delivery as most are: packed an hour ago on a Tuesday morning, everything in stock, prices as
- * ordered, credit fine. Rule tests name only what differs from it.
+ * Facts of a typical delivery: packed an hour ago on a Tuesday morning, everything in stock, prices
+ * as ordered, credit fine. Rule tests give only the facts that differ from it.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { plainPart } from '../text/given.ts';
@@ -102,12 +102,14 @@ function members(value: unknown): Members {
   return isJsonObject(value) ? value : {};
 }
 
-/** Nothing typical is an assortment: where only pieces are said, each of them is a single one. */
+/**
+ * Sets `size_quantity` to a given `quantity`: no typical line is an assortment of several pieces.
+ */
 function singly(part: Members): Members {
   return 'quantity' in part ? { size_quantity: part.quantity, ...part } : part;
 }
 
-/** A given line is the typical line but for what is said; a line alone keeps its own barcode. */
+/** Completes each line that a test gives with the facts of the typical line. */
 function mergedLines(written: unknown): unknown {
   if (!Array.isArray(written)) return undefined;
   return written.map((line, index) => ({
@@ -124,7 +126,7 @@ function mergedRoot(base: unknown, part: Members): Members {
   return merged;
 }
 
-/** The typical delivery with `given:` of a rule test laid over it. */
+/** Facts of a rule test: the typical delivery, changed by the test's `given:`. */
 export function factsOfTest(given: Members): Facts {
   const base: Facts = typicalFacts();
   const roots: Record<string, unknown> = { ...base };

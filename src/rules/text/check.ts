@@ -1,4 +1,6 @@
-/** A parsed file against its schema: each deviation as a problem at its place. */
+/**
+ * Checks a parsed file against its schema, and reports each deviation as a problem at its place.
+ */
 import { isNode, isScalar } from 'yaml';
 import { z } from 'zod';
 import { nearestName } from '../../lib/nearest.ts';
@@ -15,7 +17,7 @@ function inner(schema: unknown): unknown {
   return schema;
 }
 
-/** The schemas that a path may lead to: those of a union are several. */
+/** Schemas that a path may lead to; several if a union lies on the way. */
 function schemasAt(schema: unknown, path: YamlPath): readonly unknown[] {
   const [step, ...rest] = path;
   if (step === undefined) return [schema];
@@ -49,7 +51,7 @@ function valueAt(value: unknown, path: YamlPath): unknown {
   return here;
 }
 
-/** The id of the rule that a path is inside of. */
+/** Id of the rule that contains the path. */
 function ruleIdAt(source: YamlSource, path: YamlPath): string | undefined {
   if (path[0] !== 'rules' || path.length < 2) return undefined;
   const found = valueAt(source.value, [...path.slice(0, 2), 'id']);
@@ -70,7 +72,7 @@ function hintOf(issue: z.core.$ZodIssue, value: unknown): string | undefined {
   return nearest === undefined ? undefined : `did you mean: ${nearest}?`;
 }
 
-/** Descriptions of each type, in the words of the manual. */
+/** Descriptions of the value types, in the words of the manual. */
 const SHAPES: Readonly<Record<string, string>> = {
   array: 'a list: each item on a line of its own behind "- ", or all within [ ]',
   object: 'keys with their values, as in { key: value }',
@@ -87,7 +89,7 @@ function nameOf(path: YamlPath): string {
   return last ?? 'the file';
 }
 
-/** Describes the wanted value; undefined where the schema has its own words. */
+/** Describes the value that is wanted; undefined if the schema's own message does. */
 function shapeOf(issue: z.core.$ZodIssue): string | undefined {
   if (issue.code === 'invalid_value') {
     return `${issue.values.length > 1 ? 'one of ' : ''}${issue.values.join(', ')}`;
@@ -99,7 +101,7 @@ function shapeOf(issue: z.core.$ZodIssue): string | undefined {
   return isPlain ? (SHAPES[issue.expected] ?? issue.expected) : undefined;
 }
 
-/** `key:` with nothing behind it. */
+/** Problem of a key without a value, such as `key:` alone. */
 function emptyDetail(issue: z.core.$ZodIssue, schema: unknown, path: YamlPath): ProblemDetail {
   const wanted = shapeOf(issue) ?? issue.message.replace(/^write /, '');
   const or = mayBeLeftOut(schema, path) ? ', or remove it' : '';
@@ -120,7 +122,10 @@ function messageOf(issue: z.core.$ZodIssue, path: YamlPath, value: unknown): str
   return typeof path.at(-1) === 'number' ? issue.message : `${name}: ${issue.message}`;
 }
 
-/** The issues inside of a value that matches one alternative of a union in part. */
+/**
+ * Issues inside the alternative of a union that a value partly matches: they are more precise than
+ * the union's own.
+ */
 function insideOf({ errors, path }: z.core.$ZodIssueInvalidUnion): readonly z.core.$ZodIssue[] {
   const inside = errors
     .flat()
@@ -165,7 +170,7 @@ export function checkShape<T>(
 ): { readonly value: T } | { readonly problems: readonly Problem[] } {
   const parsed = schema.safeParse(source.value);
   if (parsed.success) return { value: parsed.data };
-  // A misspelled key explains the missing one, so it comes first where both are at one place.
+  // A misspelled key explains a missing one, so it comes first when both are at the same place.
   const issues = parsed.error.issues.toSorted(
     (a, b) => Number(b.code === 'unrecognized_keys') - Number(a.code === 'unrecognized_keys'),
   );

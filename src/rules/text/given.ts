@@ -1,6 +1,6 @@
 /**
- * Facts as people write them in rule tests (decimals, "3d", ISO times) and their way to plain
- * facts. Schema and conversion are both read from the fact table.
+ * Facts as people write them in rule tests (decimals, "3d", ISO times), and their conversion to
+ * plain facts. Schema and conversion are both derived from the fact table.
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
@@ -70,7 +70,7 @@ function recordSchema(record: RecordName): z.ZodType {
   return z.strictObject(shape);
 }
 
-/** `given:` of a test: any part of the facts; null takes a fact away. */
+/** Schema of a test's `given:`: any part of the facts; a null makes a fact unknown. */
 export function givenSchema(): z.ZodObject<Record<string, z.ZodType>> {
   const shape: Record<string, z.ZodType> = {};
   for (const root of ROOT_NAMES) {
@@ -96,7 +96,7 @@ function plainScalar(field: FieldSpec, value: unknown): unknown {
   }
 }
 
-/** A checked part of the facts in plain units. */
+/** Converts a checked part of the facts to plain units. */
 export function plainPart(record: RecordName, written: unknown): Record<string, unknown> {
   const out: Record<string, unknown> = {};
   const fields = fieldsOf(record);

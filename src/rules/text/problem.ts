@@ -3,19 +3,21 @@
 export interface Problem {
   readonly severity: 'error' | 'warning' | 'note';
   readonly file: string;
-  /** From 1. */
+  /** Line in the file, from 1. */
   readonly line: number;
-  /** From 1. */
+  /** Column in the line, from 1. */
   readonly column: number;
   readonly ruleId?: string | undefined;
   readonly message: string;
   readonly hint?: string | undefined;
-  /** The whole source line, and how much of it is meant. */
+  /** Text of the whole source line; `length` is how much of it to underline. */
   readonly source: string;
   readonly length: number;
 }
 
 /**
+ * Formats a problem for people:
+ *
  * ```text
  * deliveries.yaml:5:15 a: order has no field "contry" - did you mean: country?
  *       - order.contry == "DK"
@@ -38,7 +40,10 @@ function byFile(a: Problem, b: Problem): number {
   return a.file < b.file ? -1 : 1;
 }
 
-/** By file and place, errors and warnings alike, so that a person reads from top to bottom. */
+/**
+ * Sorts problems by file and place, errors and warnings mixed, so that a person reads from top to
+ * bottom.
+ */
 export function sortProblems(problems: readonly Problem[]): readonly Problem[] {
   return problems.toSorted((a, b) => byFile(a, b) || a.line - b.line || a.column - b.column);
 }

@@ -1,18 +1,21 @@
 /**
- * The shape of rule files and of `scenarios.yaml`. Unknown keys are refused.
- * The JSON Schema that editors use is generated from the same schemas.
+ * The schemas of rule files and of `scenarios.yaml`; unknown keys are refused. Editors get a JSON
+ * Schema generated from the same schemas.
  */
 import { z } from 'zod';
 import { parseDuration, parseExactTime } from '../../lib/units.ts';
 import { givenSchema } from './given.ts';
 import { count, duration, mode, parseSpan, parseUntil } from './timing.ts';
 
-/** Tests of one rule, and rules of one set: beyond these a person has lost the overview. */
+/**
+ * Maximum sizes of a rule set: tests of one rule, clauses of one rule, rules in one file. Beyond
+ * these nobody keeps the overview.
+ */
 const TESTS_MAX = 200;
 const CLAUSES_MAX = 30;
 const RULES_MAX = 200;
 
-/** A reject waits at least this long, so that somebody can stop it. */
+/** Minimum grace of a reject in milliseconds, so that somebody can stop it. */
 const GRACE_MS_MIN = 3_600_000;
 const GRACE_DEFAULT = '24h';
 const HOLD_AT_MOST_DEFAULT = '3 business days';
@@ -38,7 +41,7 @@ const hold = z.strictObject({
     .refine((text) => parseSpan(text) !== undefined, 'write 48h or "2 business days"')
     .default(HOLD_AT_MOST_DEFAULT)
     .describe('The longest a hold lasts: a duration, or "<n> business days".'),
-  // A hold that ran out never rejects: reject has its own safeguards.
+  // A hold that lasted its time never leads to a reject, which has safeguards of its own.
   // biome-ignore lint/suspicious/noThenProperty: the word of the rule format, never awaited
   then: z
     .enum(['escalate', 're-evaluate', 'accept', 'release'])
@@ -59,7 +62,7 @@ const reject = z.strictObject({
   max_amount_per_day: z.number().positive().optional(),
 });
 
-/** Defaults for rules without such a block. */
+/** Timing of hold and reject rules that have no such block. */
 export const HOLD_DEFAULT = hold.parse({});
 export const REJECT_DEFAULT = reject.parse({});
 
@@ -91,7 +94,7 @@ const rule = z.strictObject({
 });
 
 /**
- * A lenient schema for a rule of the wrong shape, so that its conditions are checked all the same.
+ * A lenient schema that reads a rule of the wrong shape, so that its conditions are still checked.
  */
 const text = z.string().catch('true');
 export const SALVAGED_RULE = rule.extend({

@@ -1,4 +1,6 @@
-/** The shape of `settings.yaml`. Unknown keys are refused; all but the version may be left out. */
+/**
+ * The schema of `settings.yaml`. Unknown keys are refused; every key but `version` may be left out.
+ */
 import { z } from 'zod';
 import { WEEKDAYS } from '../facts/table.ts';
 import { count, duration, mode } from './timing.ts';
@@ -146,7 +148,9 @@ const listSource = z.strictObject({
 
 const column = z.string().min(1);
 
-/** A file name, so that all texts of a rule set lie in one folder. */
+/**
+ * Pattern of a CSV file's name without a folder, so that all files of a rule set are in one folder.
+ */
 const CSV_NAME = /^[^/\\.][^/\\]*\.csv$/;
 
 const tableFile = z.strictObject({
@@ -159,14 +163,14 @@ const tableFile = z.strictObject({
 
 export type TableFile = z.output<typeof tableFile>;
 
-/** A row as it was written; days are ISO dates. */
+/** A row of a table as it was written; days are ISO dates. */
 export interface TableRow {
   readonly line: number;
   readonly keys: readonly string[];
   readonly value: string | number | boolean;
-  /** First day. */
+  /** First day on which the row applies; undefined: from the beginning. */
   readonly from?: string | undefined;
-  /** Last day. */
+  /** Last day on which the row applies; undefined: without end. */
   readonly until?: string | undefined;
 }
 
@@ -220,14 +224,17 @@ export const SETTINGS_FILE = z.strictObject({
 
 export type SettingsFile = z.output<typeof SETTINGS_FILE>;
 
-/** A list that is read from the database, by column; nothing else can be said in it. */
+/** A list that is read from the database, by the names of its columns. */
 export type ListSource = z.output<typeof listSource>;
 
-/** Settings with every list filled, whether it was written down or read. */
+/**
+ * Settings in which every list has its values, whether written in the file or read from the
+ * database.
+ */
 export type Settings = Omit<SettingsFile, 'lists' | 'tables'> & {
   readonly lists: Readonly<Record<string, readonly (string | number | boolean)[]>>;
   readonly tables: Readonly<Record<string, Readonly<Record<string, string | number | boolean>>>>;
-  /** Tables that are files of their own, with their rows. */
+  /** Tables that are CSV files, with their rows. */
   readonly table_files: Readonly<Record<string, ReadTable>>;
   readonly list_sources: Readonly<Record<string, ListSource>>;
 };

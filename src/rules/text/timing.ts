@@ -1,4 +1,7 @@
-/** The little phrases of `hold:` and `reject:`: how long, until what, counted how. */
+/**
+ * Parses the short phrases under `hold:` and `reject:`, such as `2 business days` or `next business
+ * open`.
+ */
 
 import { z } from 'zod';
 import { parseDuration } from '../../lib/units.ts';
@@ -13,13 +16,13 @@ export const mode = z.enum(['off', 'shadow', 'live']);
 
 export const count = z.int().positive();
 
-/** How long something may last. Business time is counted by the calendar of the rule set. */
+/** A length of time; business time is counted by the calendar of the rule set. */
 export type Span =
   | { readonly kind: 'duration'; readonly ms: number }
   | { readonly kind: 'business-days'; readonly days: number }
   | { readonly kind: 'business-hours'; readonly hours: number };
 
-/** Events that end a hold before its time is up. */
+/** Events that make the rules look at a held delivery again before its time is up. */
 export type Until =
   | Span
   | { readonly kind: 'business-open' }

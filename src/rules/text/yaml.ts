@@ -1,7 +1,7 @@
 /**
- * YAML 1.2 in the strict subset that a person can be trusted with: no anchors, aliases, tags or
- * merge keys, no duplicate keys, every warning of the parser an error. Words that a YAML 1.1 tool
- * would read as true or false draw a warning.
+ * Reads YAML 1.2 in a strict subset: no anchors, aliases, tags, merge keys or duplicate keys, and
+ * every warning of the parser is an error. Words that a YAML 1.1 tool would read as true or false
+ * get a warning.
  */
 import {
   type Document,
@@ -26,9 +26,9 @@ export type YamlPath = readonly (string | number)[];
 export interface YamlSource {
   readonly file: RuleFile;
   readonly value: unknown;
-  /** The node at a path, or the nearest one above it. */
+  /** Node at a path; if there is none, the nearest node above it. */
   nodeAt(path: YamlPath): Node | undefined;
-  /** The node of a key of the map at a path. */
+  /** Node of the key `key` in the map at a path. */
   keyAt(path: YamlPath, key: string): Node | undefined;
   problem(start: number, end: number, detail: ProblemDetail): Problem;
 }
@@ -38,7 +38,7 @@ export interface ProblemDetail {
   readonly hint?: string | undefined;
   readonly ruleId?: string | undefined;
   readonly warning?: boolean | undefined;
-  /** Weaker than a warning: true so far, and perhaps meant so. */
+  /** A note is weaker than a warning: the state may change, and may be meant so. */
   readonly note?: boolean | undefined;
 }
 
@@ -46,7 +46,7 @@ const QUOTE_HINT = 'put the whole condition in single quotes';
 const INDENT_HINT = 'indent the lines alike';
 const BOOLEAN_WORDS = /^(?:no|yes|on|off)$/i;
 
-/** Aliases are refused, and are never followed. */
+/** Whether a document can be converted to values: it has no errors, and no aliases to follow. */
 function isReadable(doc: Document.Parsed): boolean {
   let aliases = 0;
   visit(doc, {
@@ -90,7 +90,7 @@ function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): Y
   };
 }
 
-/** Parser errors that arise when a condition is not quoted. */
+/** Error codes of the parser that arise when a condition is not quoted. */
 const SCALAR_CODES: ReadonlySet<string> = new Set([
   'UNEXPECTED_TOKEN',
   'BLOCK_AS_IMPLICIT_KEY',
@@ -101,7 +101,7 @@ function parserHint({ code, message }: YAMLError, text: string): string | undefi
   if (code === 'TAG_RESOLVE_FAILED') return `${QUOTE_HINT}, or use unless:`;
   if (code === 'TAB_AS_INDENT') return 'indent with spaces';
   if (code === 'DUPLICATE_KEY') return 'remove or rename one of them';
-  // A key on the next line means that this text was a key too, or that the indentation differs.
+  // A text such as `mode:off` in the place of a key lacks the space behind its colon.
   if (/^\s*[\w-]+:\S/.test(text)) return 'write a space behind the colon';
   if (code === 'MULTILINE_IMPLICIT_KEY') return `${INDENT_HINT}, or ${QUOTE_HINT}`;
   if (code === 'BLOCK_AS_IMPLICIT_KEY') return `${INDENT_HINT}, or put the text in single quotes`;
@@ -126,7 +126,9 @@ function rangeOf(node: Node): readonly [number, number] {
   return [node.range?.[0] ?? 0, node.range?.[1] ?? 0];
 }
 
-/** `mode: off`, as the manual writes it; the mode has no other meaning that it could get. */
+/**
+ * Whether the word is `off` in `mode: off`, as the manual writes it; there it cannot be misread.
+ */
 function isModeOff(pair: unknown, value: string): boolean {
   return isPair(pair) && isScalar(pair.key) && pair.key.value === 'mode' && value === 'off';
 }
@@ -142,7 +144,7 @@ function subsetProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
       if (!isScalar(pair.key)) return;
       const { value, source: written } = pair.key;
       if (value === '<<') add(pair.key, { message: 'merge keys (<<) cannot be used' });
-      // An account number would lose its zeros.
+      // An account number as a key would lose its leading zeros.
       if (typeof value !== 'number' || written === String(value)) return;
       const message = `YAML takes the key ${written} for the number ${value}`;
       add(pair.key, { message, hint: `write "${written}" in quotes`, warning: true });
@@ -162,7 +164,7 @@ function subsetProblems(source: YamlSource, doc: Document.Parsed): Problem[] {
   return problems;
 }
 
-/** The parsed file; one that is not `readable` has no structure to go on with. */
+/** Parses a rule file; without `readable` its structure is not known and the file is left out. */
 export function readYaml(file: RuleFile): {
   readonly source: YamlSource;
   readonly problems: readonly Problem[];
@@ -175,7 +177,7 @@ export function readYaml(file: RuleFile): {
   return { source, problems, readable: isReadable(doc) };
 }
 
-/** Why a node cannot hold an expression; undefined when it can. */
+/** Says why a node cannot be a condition or another expression; undefined if it can. */
 export function expressionProblem(node: Node, text: string): ProblemDetail | undefined {
   if (!isScalar(node) || typeof node.value !== 'string') {
     return { message: 'a condition must be a text', hint: QUOTE_HINT };
@@ -192,13 +194,13 @@ export function expressionProblem(node: Node, text: string): ProblemDetail | und
   return undefined;
 }
 
-/** Whether a quote or a bracket is open at its end. */
+/** Whether a text ends inside of an open quote or bracket. */
 function isCutShort(condition: string): boolean {
   const code = condition.replaceAll(/"[^"]*"|'[^']*'/g, '');
   return /["']/.test(code) || code.split(/[([]/).length > code.split(/[)\]]/).length;
 }
 
-/** Finds where YAML cut a condition short: at ` #`, or at `,` in brackets. */
+/** Finds the sign at which YAML cut a condition short: ` #`, or `,` in brackets. */
 export function cutAt(node: Node, text: string): ' #' | ',' | undefined {
   if (!isScalar(node) || node.type !== Scalar.PLAIN) return undefined;
   if (!isCutShort(String(node.value))) return undefined;
@@ -227,7 +229,7 @@ function quotedOffset(source: string, offset: number, quote: 'single' | 'double'
   return at;
 }
 
-/** Place in the file of a place in the text that a scalar holds. */
+/** Converts an offset in a scalar's text to an offset in the file. */
 export function offsetInFile(node: Node, text: string, offset: number): number {
   const [start, end] = rangeOf(node);
   if (!isScalar(node) || typeof node.value !== 'string') return start;

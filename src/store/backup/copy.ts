@@ -1,17 +1,23 @@
-/** A copy of a database that others may be writing. */
+/** Copies a database while others may be writing it. */
 import { statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { RetryLaterError, StoreError, toError } from '../../lib/errors.ts';
 import { copyBytes, requireRoom } from '../space.ts';
 import { asCorruptionError } from '../transaction/dialect.ts';
 
-/** A copy is packed: pages that are half empty are joined. */
+/**
+ * Share of its largest possible size that a copy needs at least: pages that are half empty are
+ * joined.
+ */
 const PACKED = 0.5;
 
 /** Hint without a file name: the damaged file may be the mirror or the exchange. */
 const DAMAGED = 'it is damaged: keep it, and see docs/operating/backup.md';
 
-/** Throws StoreError `backup.failed` when this user may not look: it may be there all the same. */
+/**
+ * Tells whether the file exists. Throws StoreError `backup.failed` when this user may not look,
+ * because the file may exist all the same.
+ */
 export function isThere(path: string): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false }) !== undefined;
@@ -23,8 +29,8 @@ export function isThere(path: string): boolean {
 }
 
 /**
- * Consistent and compact, for its owner only; a new file. Throws StoreError `backup.failed`, and
- * RetryLaterError `store.disk_full` where there clearly is no room.
+ * Makes a consistent, compact copy of a database in a new file that only its owner may read. Throws
+ * StoreError `backup.failed`, and RetryLaterError `store.disk_full` when there clearly is no room.
  */
 export function copyDatabase(source: string, target: string, busyTimeoutMs: number): void {
   const options = { readonly: true, fileMustExist: true, timeout: busyTimeoutMs };
@@ -33,7 +39,7 @@ export function copyDatabase(source: string, target: string, busyTimeoutMs: numb
     from = new Database(source, options);
     const most = copyBytes(from);
     requireRoom(target, most, most * PACKED);
-    // Private from the first byte on, and its journal with it.
+    // The copy is private from its first byte on, and its journal with it.
     writeFileSync(target, '', { mode: 0o600, flag: 'wx' });
     from.prepare('vacuum into ?').run(target);
   } catch (cause) {

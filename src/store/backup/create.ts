@@ -1,8 +1,9 @@
 /**
- * Copies of the databases beside a running daemon. `VACUUM INTO` on a connection that cannot write
- * gives a consistent, compact copy and disturbs nobody; SQLite's own backup interface would start
- * again with every write of the daemon. A copy counts once it was opened and every page of it was
- * checked; until then it has another name, so that a stop or a full disk leaves no half backup.
+ * Makes backups: copies of the databases beside a running daemon. `VACUUM INTO` on a connection
+ * that cannot write gives a consistent, compact copy and disturbs nobody; SQLite's own backup
+ * interface would start again with every write of the daemon. A copy counts once it was opened and
+ * every page of it was checked; until then it has another name, so that a stop or a full disk
+ * leaves no half backup.
  *
  * Reads mirror.db and exchange.db through SQLite only; writes and deletes in the backup folder.
  */
@@ -39,7 +40,7 @@ export interface BackupPlan {
   /** Path of exchange.db, which may lie in another folder or be absent. */
   readonly exchangeFile: string;
   readonly directory: string;
-  /** How many backups stay; the oldest go first. */
+  /** Number of backups that stay; the oldest are removed first. */
   readonly keep: number;
   readonly busyTimeoutMs: number;
   readonly program: string;
@@ -48,7 +49,10 @@ export interface BackupPlan {
 const PARTIAL = '.partial';
 const SLIP = '.json';
 
-/** No backup takes so long: the unit gives it no more. */
+/**
+ * Milliseconds after which a backup counts as interrupted: the service manager's unit allows it no
+ * more.
+ */
 const RUN_MS_MAX = 3_600_000;
 
 function flush(path: string): void {
@@ -60,7 +64,10 @@ function flush(path: string): void {
   }
 }
 
-/** A copy is damaged where what it was made of is, or its disk: an older one does not matter. */
+/**
+ * Checks a new copy. If it is damaged, so is its source or the disk, and the hint says that, not to
+ * take an older backup.
+ */
 function inspectNew(partial: string, source: string): Contents {
   try {
     return inspectCopy(partial);
@@ -82,7 +89,8 @@ async function makePart(source: string, target: string, plan: BackupPlan): Promi
 }
 
 function removeBackup({ path, manifest }: Backup): void {
-  // First the slip: copies without one are no backup. A stop leaves its half for the next run.
+  // The manifest is renamed first, because copies without one are no backup; what a stop leaves,
+  // the next run removes.
   renameSync(path, path + PARTIAL);
   for (const part of [manifest.mirror, manifest.exchange]) {
     if (part) rmSync(join(dirname(path), part.file), { force: true });
@@ -90,7 +98,9 @@ function removeBackup({ path, manifest }: Backup): void {
   rmSync(path + PARTIAL, { force: true });
 }
 
-/** Copies without a slip: what a stop or a failure between the names left. */
+/**
+ * Removes copies without a manifest, which a stop or a failure left while the files were renamed.
+ */
 function removeCopies(slip: string): void {
   if (existsSync(slip)) return;
   for (const name of ['mirror', 'exchange']) {
@@ -99,7 +109,7 @@ function removeCopies(slip: string): void {
 }
 
 /**
- * Removes the halves that an interrupted run left, but not those that a parallel run may be
+ * Removes unfinished files that an interrupted run left, but not those that a parallel run may be
  * writing.
  */
 function removePartials(directory: string, now: number): void {
@@ -112,7 +122,10 @@ function removePartials(directory: string, now: number): void {
   }
 }
 
-/** Whether the name is ours: two of one second would write, and clear away, the same files. */
+/**
+ * Reserves the backup's name; false: it is taken. Two backups made in the same second would write,
+ * and clear away, the same files.
+ */
 function takeName(path: string): boolean {
   try {
     closeSync(openSync(path + PARTIAL, 'wx', 0o600));
@@ -125,7 +138,10 @@ function takeName(path: string): boolean {
   return false;
 }
 
-/** Copies, checks them, and gives them their names: all of them, and the slip as the last. */
+/**
+ * Copies the databases, checks the copies, and gives all files their final names, the manifest
+ * last.
+ */
 async function makeBackup(plan: BackupPlan, base: string, now: number): Promise<Backup> {
   const path = `${base}.json`;
   const [mirrorCopy, exchangeCopy] = [`${base}-mirror.db`, `${base}-exchange.db`];
@@ -163,7 +179,7 @@ export async function createBackup(
   clock: Clock,
 ): Promise<{ readonly backup: Backup; readonly removed: readonly string[] }> {
   const { directory } = plan;
-  // First of all: a wrong dataDir must not become a folder of backups.
+  // The database is required first, because a wrong dataDir must not become a folder of backups.
   requireDatabase(plan.dataDir);
   const now = clock.now();
   const base = join(directory, backupName(now));
@@ -182,7 +198,8 @@ export async function createBackup(
     throw new StoreError('backup.exists', message, { hint: 'wait a second' });
   }
   const backup = await makeBackup(plan, base, now);
-  // By their names, which a clock that was set back may put this one behind.
+  // The new backup is left out by its path, because a clock that was set back may sort it behind
+  // others.
   const others = listBackups(directory, now).filter(
     ({ path, manifest }) =>
       path !== backup.path && mayBeSame(manifest.databaseMadeAt, backup.manifest.databaseMadeAt),

@@ -1,7 +1,7 @@
 /**
  * Guard of the first start: an absent `mirror.db` means a new installation only where nothing else
- * is left of an older one. A daemon that begins with nothing does not know what was sent, nor what
- * a person has held.
+ * is left of an older one. A daemon that begins with an empty database does not know what was sent,
+ * nor what a person has held.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,10 @@ import { exchangeFile, isWithoutContent } from '../exchange/exchange.ts';
 import { refuseToForget } from '../writers/in-place.ts';
 import { backupDirectory, listBackups } from './manifest.ts';
 
-/** Whether a daemon has written receipts there; the ERP's client may have made the file first. */
+/**
+ * Tells whether a daemon has written receipts to the exchange file; the ERP's client may have made
+ * the file first.
+ */
 function hasOurReceipts(path: string): boolean {
   if (isWithoutContent(path)) return false;
   let database: Database.Database | undefined;
@@ -21,7 +24,7 @@ function hasOurReceipts(path: string): boolean {
     const found = database.prepare(`select 1 from receipt where state <> 'waiting' limit 1`).get();
     return found !== undefined;
   } catch {
-    // A file that cannot be read is told about by the part of the daemon that opens it.
+    // A part of the daemon that opens the file later reports that it cannot be read.
     return false;
   } finally {
     database?.close();
@@ -30,7 +33,7 @@ function hasOurReceipts(path: string): boolean {
 
 interface Remains {
   readonly path: string;
-  /** How a person goes on without it. */
+  /** Text that tells a person how to start without the remains of the older installation. */
   readonly without: string;
 }
 
@@ -49,7 +52,7 @@ function remainsOf(
   return { path: backup.path, without };
 }
 
-/** Throws StoreError `store.forgotten` where the database is absent and its remains are not. */
+/** Throws StoreError `store.forgotten` when the database is absent but remains of it are there. */
 export function requireFirstStart(
   config: Pick<Config, 'dataDir' | 'store' | 'intake'>,
   now: number,

@@ -4,9 +4,9 @@ import { StoreError } from '../../lib/errors.ts';
 import { APPLICATION_ID } from '../connection.ts';
 
 export interface Contents {
-  /** The version of its schema. */
+  /** Version of the copy's schema. */
   readonly schema: number;
-  /** Rows by table. */
+  /** Number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
 }
 
@@ -31,8 +31,8 @@ function countRows(copy: Database.Database): Record<string, number> {
 }
 
 /**
- * When the database was made, to the millisecond: it tells one from another, and goes along with
- * each copy. Undefined where it is not there, or cannot be read.
+ * Time at which a database was made, as ISO text to the millisecond. Each copy keeps it, so it
+ * tells databases apart. Undefined: the database is absent or cannot be read.
  */
 export function databaseMadeAt(path: string): string | undefined {
   let database: Database.Database | undefined;
@@ -48,14 +48,17 @@ export function databaseMadeAt(path: string): string | undefined {
   }
 }
 
-/** In the exchange, which is not marked as ours, they are those of the ERP's own tables. */
+/**
+ * Tells whether a copy of the mirror has broken foreign keys. In the exchange file, which has
+ * another application id, they would be those of the ERP's own tables.
+ */
 function hasBrokenKeys(copy: Database.Database): boolean {
   if (copy.pragma('application_id', { simple: true }) !== APPLICATION_ID) return false;
   const orphans = copy.pragma('foreign_key_check');
   return Array.isArray(orphans) && orphans.length > 0;
 }
 
-/** Opens the copy and goes through every page of it. Throws StoreError `backup.damaged`. */
+/** Opens the copy and checks every page of it. Throws StoreError `backup.damaged`. */
 export function inspectCopy(path: string): Contents {
   let copy: Database.Database | undefined;
   try {

@@ -1,4 +1,7 @@
-/** Manifests of backups: schema, names and times. */
+/**
+ * Manifest of a backup: the JSON file beside its copies. Its schema, names and times, and the list
+ * of backups.
+ */
 import { createHash } from 'node:crypto';
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -10,7 +13,7 @@ import { tryParseJson } from '../../lib/json.ts';
 import { databaseMadeAt } from './inspect.ts';
 
 const part = z.object({
-  /** Name in the manifest's own folder: a manifest must not name files elsewhere. */
+  /** Name of a copy in the manifest's own folder: a manifest must not name files elsewhere. */
   file: z.string().regex(/^[^/]+\.db$/),
   bytes: z.number(),
   sha256: z.string(),
@@ -18,10 +21,13 @@ const part = z.object({
   rows: z.record(z.string(), z.number()),
 });
 const manifest = z.object({
-  /** ISO. */
+  /** Time of the backup, ISO text. */
   createdAt: z.string(),
   program: z.string(),
-  /** ISO; which database it is a copy of. Undefined: the copy does not say it. */
+  /**
+   * Time at which the copied database was made, ISO text, which tells databases apart. Undefined:
+   * the copy does not say it.
+   */
   databaseMadeAt: z.string().optional(),
   mirror: part,
   exchange: part.nullable(),
@@ -31,31 +37,31 @@ export type BackupPart = z.output<typeof part>;
 export type BackupManifest = z.output<typeof manifest>;
 
 export interface Backup {
-  /** The manifest's path, which names the backup. */
+  /** Path of the manifest, which names the backup. */
   readonly path: string;
   readonly manifest: BackupManifest;
 }
 
 type Place = Pick<Config, 'dataDir' | 'store'>;
 
-/** The folder of the backups as the configuration describes it. */
+/** Folder of the backups according to the configuration. */
 export function backupDirectory({ dataDir, store }: Place): string {
   return store.backup.directory ?? join(dataDir, 'backups');
 }
 
-/** For a restore over a database that is not the one of the backup. */
+/** Hint for a restore over a database that is not the one of the backup. */
 export const OTHER_DATABASE_HINT =
   'is --config the right one? Else name a backup of this database (selvedge backup list); ' +
   'if the other one is meant, move mirror.db, -wal and -shm away first';
 
 const NAME = /^backup-\d{8}T\d{6}Z\.json$/;
 
-/** `backup-20260105T080000Z`, without an ending. */
+/** Name of a backup made at this time, as in `backup-20260105T080000Z`, without an ending. */
 export function backupName(at: number): string {
   return `backup-${new Date(at).toISOString().replace(/[-:]|\.\d+/g, '')}`;
 }
 
-/** Undefined when it is no manifest, or one that another user has made for himself. */
+/** Reads a manifest; undefined: the file is none, or this user may not read it. */
 export function readManifest(path: string): BackupManifest | undefined {
   try {
     return manifest.safeParse(tryParseJson(readFileSync(path, 'utf8'))).data;
@@ -64,31 +70,43 @@ export function readManifest(path: string): BackupManifest | undefined {
   }
 }
 
-/** Whether the file is a finished backup's copy of the mirror: its slip lies beside it. */
+/**
+ * Tells whether the file is a finished backup's copy of the mirror: a manifest beside it names it.
+ */
 export function isMirrorOfBackup(path: string): boolean {
   const slip = path.replace(/-mirror\.db$/, '.json');
   return slip !== path && readManifest(slip)?.mirror.file === basename(path);
 }
 
-/** Whether both may be of one database: where one of them does not say, they may. */
+/**
+ * Tells whether two copies may be of one database; if the time at which it was made is unknown of
+ * one, they may.
+ */
 export function mayBeSame(one: string | undefined, other: string | undefined): boolean {
   return one === undefined || other === undefined || one === other;
 }
 
-/** So far may the clock of the machine that made it differ from the one that asks. */
+/**
+ * Milliseconds by which the clock of the machine that made a backup may differ from the clock that
+ * asks.
+ */
 const SKEW_MS_MAX = 300_000;
 
 const isNameAhead = (name: string, now: number): boolean =>
   name > `${backupName(now + SKEW_MS_MAX)}.json`;
 
-/** Tells a backup with a future date: the clock was ahead, so nobody knows how new it truly is. */
+/**
+ * Tells whether the backup's date is in the future: the clock was ahead, so nobody knows how new it
+ * truly is.
+ */
 export function isAhead({ path }: Pick<Backup, 'path'>, now: number): boolean {
   return isNameAhead(basename(path), now);
 }
 
 /**
- * The finished backups of a folder, newest first and those of a time to come last, as many as
- * asked for; without those that say that they are of another database than the one made then.
+ * Finished backups of a folder, the newest first and those with a date in the future last, at most
+ * `most`. Backups that say that they are of another database than the one made at `madeAt` are left
+ * out.
  */
 export function listBackups(
   directory: string,
@@ -124,13 +142,15 @@ export function newestBackup(
   return newest && !isAhead(newest, now) ? newest : undefined;
 }
 
-/** How many of the configured database were made while the clock was ahead. */
+/** Counts backups of the configured database that were made while the clock was ahead. */
 export function countAhead(config: Place, now: number): number {
   const own = listBackups(backupDirectory(config), now, undefined, configuredMadeAt(config));
   return own.filter((one) => isAhead(one, now)).length;
 }
 
-/** In one folder: those of the configured database, newest first, and how many are of others. */
+/**
+ * Backups in one folder: those of the configured database, newest first, and the number of others.
+ */
 interface FoundBackups {
   readonly own: readonly Backup[];
   readonly others: number;
@@ -138,7 +158,7 @@ interface FoundBackups {
 
 /**
  * Lists the backups of the configured database and counts those of others. Throws when the folder
- * is missing or unreadable, because that does not mean "none".
+ * is missing or unreadable, because that does not mean that there are no backups.
  */
 export function requireBackups(
   config: Place,
@@ -178,12 +198,17 @@ function newestOf({ own, others }: FoundBackups, directory: string): Backup {
   throw new RefusedError('backup.ambiguous', message, { hint: 'name the one that is meant' });
 }
 
-/** The newest of the configured database; where none is there, of the only one in the folder. */
+/**
+ * Newest backup of the configured database; if that is absent, of the only database in the folder.
+ */
 export function requireNewest(config: Place, now: number): Backup {
   return newestOf(requireBackups(config, now), backupDirectory(config));
 }
 
-/** The newest where that is certain: what is newer than it would be lost by a restore. */
+/**
+ * Newest backup, provided that it is certain to be the newest: a restore of an older one would lose
+ * all that is newer.
+ */
 export function requireCertainNewest(config: Place, now: number): Backup {
   const found = requireBackups(config, now);
   const newest = newestOf(found, backupDirectory(config));
@@ -195,7 +220,7 @@ export function requireCertainNewest(config: Place, now: number): Backup {
   throw new RefusedError('backup.ambiguous', message, { hint: 'name the one that is meant' });
 }
 
-/** The digest of a finished copy, which nobody has open as a database. */
+/** SHA-256 of a finished copy, which nobody has open as a database. */
 export async function digestOf(path: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(createReadStream(path), hash);

@@ -1,8 +1,8 @@
 /**
- * Puts a backup in the place of the database, while no daemon runs. The past that comes back does
- * not know what was sent since, so nothing may simply go on: whatever had not ended is in doubt
- * until it was looked up at the service, and nothing is sent until a person resumes it. The
- * database that was there is kept beside it.
+ * Puts a backup in the place of the database, while no daemon runs. The restored database does not
+ * know what was sent since, so nothing may simply continue: every push that had not ended is in
+ * doubt until it was looked up at the service, and nothing is sent until a person resumes it. The
+ * replaced database is kept beside the new one.
  */
 import { chmodSync, existsSync, readdirSync, renameSync, rmSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -29,10 +29,13 @@ export interface RestorePlan {
   readonly dataDir: string;
   readonly exchangeFile: string;
   readonly busyTimeoutMs: number;
-  /** Whether what the ERP handed in is taken back as well; without it that file stays. */
+  /**
+   * Whether the exchange file, with the ERP's documents, is restored as well; otherwise it stays as
+   * it is.
+   */
   readonly withExchange: boolean;
   readonly actor: string;
-  /** Steps of the other rooms on their tables. */
+  /** Steps that other rooms take on their own tables in a restore. */
   readonly steps: RestoreSteps;
 }
 
@@ -42,7 +45,7 @@ export interface Restored extends Disarmed {
   readonly kept: readonly string[];
 }
 
-/** A database and what belongs to it alone: its log goes where it goes. */
+/** Endings of the files that belong to one database: its log is moved with it. */
 const ENDINGS = ['', '-wal', '-shm', '-journal'];
 
 function move(from: string, to: string): string[] {
@@ -57,7 +60,7 @@ function discard(path: string): void {
   for (const ending of ENDINGS) rmSync(path + ending, { force: true });
 }
 
-/** The mirror, and those that were in its place before. */
+/** Pattern of the mirror's file, and of those that earlier restores replaced. */
 const REPLACED = /^mirror\.db(?:\.before-restore-\d+)?$/;
 
 function replacedIn(dataDir: string): string[] {
@@ -65,14 +68,14 @@ function replacedIn(dataDir: string): string[] {
 }
 
 /**
- * Numbers that a restore skips: more rows than may be missing in the backup. Small enough that an
+ * Numbers per table that a restore skips: more rows than the backup can lack. Few enough that an
  * ERP with 32-bit numbers lives through twenty restores.
  */
 const LOST_ROWS_MAX = { outbox: 1_000_000, outcome: 10_000_000, change: 100_000_000 };
 
 type Numbered = keyof typeof LOST_ROWS_MAX;
 
-/** Reads the last number of a replaced database; 0 when it is gone or too damaged. */
+/** Reads the last number of a table in a replaced database; 0 when it is gone or too damaged. */
 function lastNumberIn(path: string, table: Numbered): number {
   let database: Database.Database | undefined;
   try {
@@ -87,14 +90,14 @@ function lastNumberIn(path: string, table: Numbered): number {
 }
 
 /**
- * Numbers that were given since are in the hands of the ERP, those of documents and those of
- * outcomes and the change feed, which it follows by them: none is given to another row. Gives the
- * last number that the backup had given.
+ * Keeps numbers that were given out since the backup from being given to other rows: the ERP knows
+ * those of documents, and follows those of outcomes and of the change feed. Returns the last number
+ * that the backup had given out.
  */
 async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promise<number> {
   const known = sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`;
   const last = (await known.execute(tx)).rows[0]?.seq ?? 0;
-  // A restore that was cut off has put it aside already.
+  // A restore that was interrupted has put the replaced database aside already.
   const numbers = replacedIn(dataDir).map((name) => lastNumberIn(join(dataDir, name), table));
   const next = Math.max(last, ...numbers) + LOST_ROWS_MAX[table];
   await sql`delete from sqlite_sequence where name = ${table}`.execute(tx);
@@ -103,22 +106,25 @@ async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promis
 }
 
 /**
- * Leaves nothing of the backup to go on by itself: pushes are unknown and paused, rules disarmed
- * and their rejects withdrawn, streams due.
+ * Makes sure that nothing of the backup continues by itself: pushes become unknown and paused,
+ * rules are disarmed and their rejects withdrawn, streams become due.
  */
 async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
   const now = clock.now();
   const { actor, steps } = plan;
   const inDoubt = await steps.markPushesUnknown(tx, now);
-  // The pause is written into the new database: a stop in between must leave none that sends.
+  // The pause is written into the new database before it is put in place, so that an interrupted
+  // restore leaves none that sends.
   const reason = `restored from the backup of ${createdAt}`;
   await writePause(tx, { target: 'pushes', name: '', reason, actor, at: now });
-  // The backup does not know why a rule was disarmed or the breaker tripped: a person arms again.
+  // The backup does not know why a rule was disarmed or the breaker tripped since, so a person arms
+  // rules again.
   const why = { actor, reason: `restored, as of ${createdAt}` };
   const disarmed = await steps.disarmAll(tx, why, now);
-  // The mirror is old as well: every stream is read again, as a whole.
+  // The mirror is as old as the backup, so every stream is pulled in full.
   await steps.requestFullPulls(tx, now);
-  // Whatever was ordered since the backup has a higher number; no list begins at one that is gone.
+  // Orders since the backup have a higher number than this one. Deleted orders do not count,
+  // because no list begins at one that is gone.
   const newest = await tx
     .selectFrom('sales_order')
     .select((eb) => eb.fn.max('order_id').as('order_id'))
@@ -135,14 +141,17 @@ async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, c
   return { inDoubt, ...disarmed };
 }
 
-/** The mirror of the backup, in this program's schema and with everything in doubt. */
+/**
+ * Prepares the mirror of the backup beside the present one: in this program's schema, and with
+ * everything in doubt.
+ */
 async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string, clock: Clock) {
   const { dataDir, busyTimeoutMs } = plan;
   const path = join(dataDir, `mirror.db${RESTORING}`);
   copyDatabase(copy, path, busyTimeoutMs);
   const { store, migrated } = await openStore({ path, busyTimeoutMs }, clock);
   try {
-    // The copy that the migration made is not needed: the backup itself is still there.
+    // The copy that the migration made is not needed, because the backup itself is still there.
     if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
     return await store.transaction((tx) => markEverythingOld(tx, plan, createdAt, clock));
   } finally {
@@ -150,7 +159,10 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
   }
 }
 
-/** Whatever the folder of the backups holds: what one brand has sent is no past of another's. */
+/**
+ * Refuses a backup of another database: what one brand has sent says nothing about another brand's
+ * pushes.
+ */
 function requireSameDatabase(copy: string, path: string): void {
   const [ofCopy, here] = [databaseMadeAt(copy), databaseMadeAt(path)];
   if (mayBeSame(ofCopy, here)) return;
@@ -160,7 +172,9 @@ function requireSameDatabase(copy: string, path: string): void {
   });
 }
 
-/** The ERP gets in as it did before. */
+/**
+ * Prepares the exchange file with the mode of the present one, so that the ERP gets in as before.
+ */
 function prepareExchange(copy: string, { exchangeFile, busyTimeoutMs }: RestorePlan): void {
   copyDatabase(copy, exchangeFile + RESTORING, busyTimeoutMs);
   const mode = statSync(exchangeFile, { throwIfNoEntry: false })?.mode ?? EXCHANGE_MODE;
@@ -168,8 +182,9 @@ function prepareExchange(copy: string, { exchangeFile, busyTimeoutMs }: RestoreP
 }
 
 /**
- * Throws `store.locked` while a daemon runs, and a StoreError when the backup is not sound. Until
- * all of it is ready nothing is replaced: a full disk or a stop leaves everything as it was.
+ * Restores a backup. Throws `store.locked` while a daemon runs, and a StoreError when the backup is
+ * not sound. Nothing is replaced before everything is ready: a full disk or a stop leaves all as it
+ * was.
  */
 export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Restored> {
   const { dataDir, exchangeFile } = plan;
@@ -193,9 +208,11 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
       prepareExchange(join(from, exchange.file), plan);
       replaced.push(exchangeFile);
     }
-    // First: a stop between the names of a database and of its log would part them for good.
+    // Logs are written back first: a stop between the renaming of a database and of its log would
+    // part them for good.
     for (const name of replacedIn(dataDir)) sealAside(join(dataDir, name));
-    // From here on it may be all there is: without it the next start would make an empty one.
+    // The prepared database may be the only one from here on: if it were removed, the next start
+    // would make an empty one.
     isReady = true;
     const suffix = `.before-restore-${clock.now()}`;
     const kept = replaced.flatMap((file) => {

@@ -1,4 +1,4 @@
-/** Makes a database a plain file: no log beside it, so that it can be moved. */
+/** Makes a database one plain file without a log beside it, so that it can be moved. */
 import { existsSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../../lib/errors.ts';
@@ -15,7 +15,10 @@ export function sealCopy(path: string): void {
   }
 }
 
-/** Checks a database by reading only, because closing a writer would write its log back. */
+/**
+ * Checks a database by reading only, because closing a connection that can write would write its
+ * log back.
+ */
 function isSound(path: string): boolean {
   let aside: Database.Database | undefined;
   try {
@@ -29,8 +32,8 @@ function isSound(path: string): boolean {
 }
 
 /**
- * Writes the log of a replaced database back, which may hold its last rows. A damaged one stays as
- * it is, so that somebody can still save a part of it.
+ * Writes the log of a replaced database back, because it may hold the last rows. A damaged database
+ * stays as it is, so that somebody can still save a part of it.
  */
 export function sealAside(path: string): void {
   if (!existsSync(`${path}-wal`) || !isSound(path)) return;
@@ -39,7 +42,7 @@ export function sealAside(path: string): void {
     aside = new Database(path, { fileMustExist: true, timeout: 0 });
     aside.pragma('journal_mode = delete');
   } catch {
-    // Somebody reads it, or there is no room: it stays whole together with its log.
+    // If somebody reads the database, or there is no room, it stays whole together with its log.
   } finally {
     aside?.close();
   }

@@ -21,7 +21,10 @@ async function verifyPart(folder: string, part: BackupPart): Promise<void> {
   if ((await digestOf(path)) !== part.sha256) throw differ(path, 'another digest than written');
 }
 
-/** By the path of its manifest. Throws a StoreError that says what is wrong with the copies. */
+/**
+ * Verifies the backup whose manifest has this path. Throws a StoreError that says what is wrong
+ * with the copies.
+ */
 export async function verifyBackup(path: string): Promise<BackupManifest> {
   const manifest = readManifest(path);
   if (!manifest) {

@@ -1,7 +1,7 @@
 /**
- * Keeps the write-ahead log small. SQLite writes it back by itself while we write; a program that
- * holds a read transaction open stops that, and the log grows for as long as it stays. So the log
- * is written back again in quiet moments, emptied when it has grown, and a reader that stays
+ * Keeps the write-ahead log small. SQLite writes the log back by itself with our commits; a program
+ * that holds a read transaction open stops that, and the log grows for as long as it stays. So the
+ * log is written back again in quiet moments and emptied when it has grown, and a reader that stays
  * is logged.
  */
 import { statSync } from 'node:fs';
@@ -13,7 +13,7 @@ export interface CheckpointDeps {
   readonly store: SqliteStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Free bytes on the disk, where known. */
+  /** Gives the free bytes on the disk, where known. */
   readonly freeBytes?: () => number | undefined;
 }
 
@@ -24,19 +24,22 @@ export interface Checkpoints {
 
 interface LogFigures {
   readonly walBytes: number;
-  /** How long a reader has kept the log from being written back. */
+  /** Milliseconds for which a reader has kept the log from being written back. */
   readonly pinnedMs: number;
 }
 
-/** From here on somebody keeps the log from being emptied. */
+/** Size of the log, in bytes, from which some reader must be keeping it from being emptied. */
 export const LOG_BYTES_MAX = 536_870_912;
 
-/** The size of the write-ahead log of the database at this path. */
+/** Size in bytes of the write-ahead log of the database at this path. */
 export function logBytesOf(path: string): number {
   return statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** SQLite does not shrink the log by itself; from here on it is worth a moment. */
+/**
+ * Size of the log, in bytes, from which emptying it is worth a moment: SQLite does not shrink it by
+ * itself.
+ */
 const TRUNCATE_BYTES = 67_108_864;
 const WARN_PINNED_MS = 600_000;
 const WARN_EVERY_MS = 3_600_000;
@@ -64,7 +67,8 @@ export function createCheckpoints(
     if (!found) return;
     const isPinned = found.checkpointed < found.log;
     note(isPinned);
-    // On a short disk the database needs that room, to grow by what the log brings.
+    // With little free space, the log is emptied earlier, because the database needs that room to
+    // grow.
     const most = Math.min(truncateBytes, deps.freeBytes?.() ?? truncateBytes);
     if (!isPinned && walBytes() > most) store.checkpoint('truncate');
   };

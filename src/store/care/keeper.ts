@@ -1,8 +1,8 @@
 /**
- * The housekeeping of the database, as one quiet worker: every minute the log is written back (if
- * no pull's thread does it), old rows go in small slices, free pages are given back to the disk,
- * the reserved space is made again, and rooms do their chores. Nothing here is urgent: a failure is
- * logged and tried again a minute later.
+ * Housekeeping of the database, as one quiet worker: every minute it writes the log back (if no
+ * pull's thread does that), deletes old rows in small slices, gives free pages back to the disk,
+ * makes the reserved space again, and runs the chores of other rooms. Nothing here is urgent: a
+ * failure is logged and tried again a minute later.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
@@ -22,26 +22,34 @@ export interface KeeperDeps {
   readonly retention: readonly RetentionStep[];
   readonly reserved: ReservedSpace;
   readonly space: Pick<SpaceWatch, 'allows' | 'canSpare'>;
-  /** Further work of other rooms, once a minute; each says itself when it is due. */
+  /**
+   * Further work of other rooms, called once a minute; each chore decides itself whether it is due.
+   */
   readonly chores?: readonly ((signal: AbortSignal) => Promise<void>)[];
 }
 
 const EVERY_MS = 60_000;
-/** After the start, which needs the disk and the processor for itself. */
+/**
+ * Milliseconds before the first round, because the start needs the disk and the processor for
+ * itself.
+ */
 const FIRST_MS = 5_000;
-/** Between two slices, so that nobody waits for more than one. */
+/** Milliseconds between two slices, so that other writers wait for one slice at most. */
 const PAUSE_MS = 50;
-/** A minute's work must end within the minute. */
+/** Maximum number of slices in a round, so that a minute's work ends within the minute. */
 const SLICES_MAX = 200;
-/** Pages of 8 KiB; as many at a time as are moved in some 10 ms. */
+/** Number of pages, of 8 KiB each, that are given back at a time, which takes some 10 ms. */
 const VACUUM_PAGES = 64;
-/** 8 MiB in a minute. */
+/** Maximum number of times per round that pages are given back, in all 8 MiB. */
 const VACUUM_STEPS = 16;
-/** Some row is old enough nearly every minute. */
+/**
+ * Milliseconds between two log entries about deleted rows, because some are deleted nearly every
+ * minute.
+ */
 const TELL_MS = 3_600_000;
 
 /**
- * Deletes one slice of each table and gives how many rows went. Deleted rows do not come back, so
+ * Deletes one slice of each table, and returns how many rows. Deleted rows do not come back, so
  * their age is measured by the trusted time of the clock guard.
  */
 export async function deleteOldRows(
@@ -65,7 +73,7 @@ export function createKeeper(deps: KeeperDeps) {
     for (let slice = 0; slice < SLICES_MAX && !signal.aborted; slice += 1) {
       const gone = await deleteOldRows({ store, clock }, retention);
       rows += gone;
-      // A full slice means that more rows may be due.
+      // A full slice means that more rows may be old enough.
       if (gone < SLICE_ROWS) break;
       await clock.sleep(PAUSE_MS, signal).catch(() => undefined);
     }

@@ -1,15 +1,16 @@
 /**
- * Reserved space file (`store.ballast`): it holds nothing. On a full disk it is removed, so that
- * the outcomes of pushes under way can still be written; with room again it is made again.
+ * Reserved space: a file without meaning (`store.ballast`). On a full disk it is removed, so that
+ * the outcomes of pushes in progress can still be written; when there is room again, it is made
+ * again.
  */
 import { rmSync, statSync, truncateSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 export interface ReservedSpace {
   readonly bytes: number;
-  /** Frees the space at once; false: there was none. */
+  /** Frees the reserved space at once; false: there was none. */
   release(): boolean;
-  /** Makes it, if it is not there, until `signal` stops it. Nobody else has to wait meanwhile. */
+  /** Makes the file if it does not exist, until `signal` aborts. Nobody has to wait for it. */
   restore(signal?: AbortSignal): Promise<void>;
 }
 
@@ -22,7 +23,8 @@ export function createReservedSpace(path: string, bytes: number): ReservedSpace 
   const release = (): boolean => {
     const held = size() > 0;
     isWanted = false;
-    // While it is being made, its room would stay taken until it is closed.
+    // While the file is being made, its space would stay taken until it is closed, so it is cut
+    // first.
     if (held) truncateSync(path);
     rmSync(path, { force: true });
     return held;
@@ -31,7 +33,7 @@ export function createReservedSpace(path: string, bytes: number): ReservedSpace 
     isWanted = true;
     await using file = await open(path, 'w', 0o600);
     try {
-      // Written out: a file with a hole would take no room.
+      // The bytes are really written, because a file with a hole would take no room.
       const chunk = Buffer.alloc(CHUNK_BYTES);
       for (let left = bytes; left > 0 && isWanted && !signal?.aborted; ) {
         const { bytesWritten } = await file.write(chunk, 0, Math.min(left, CHUNK_BYTES));

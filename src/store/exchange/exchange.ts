@@ -1,12 +1,12 @@
 /**
- * The exchange database: the one file that foreign programs write. It is in rollback-journal mode,
+ * The exchange database: the only file that foreign programs write. It is in rollback-journal mode,
  * because distributions still ship SQLite versions whose write-ahead log can be damaged by two
  * writers at once; and it is not the mirror, so that nothing a foreign program does can harm that.
  *
- * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`,
- * `outcome` and `erp_customer_problem`. The lock is shared with strangers: every call waits only a
- * moment for it (`LOCK_MS`, for waiting blocks this thread) and then throws `exchange.busy`, to be
- * tried again later. Nothing here is atomic with the mirror, so that each step may be done twice.
+ * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`, `outcome`
+ * and `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for
+ * it (`LOCK_MS`, because waiting blocks this thread) and then throws `exchange.busy`, to be tried
+ * again later. Nothing here is atomic with the mirror, so that each step may be done twice.
  */
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -43,34 +43,37 @@ import {
 
 export interface Exchange extends Disposable {
   readonly path: string;
-  /** Whether somebody else has written since the last call; true at the first one. */
+  /**
+   * Tells whether somebody else has written to the file since the last call; true at the first
+   * call.
+   */
   hasNews(): boolean;
   /**
-   * Documents that wait behind the receipt `after`, oldest first: at most `rows`, and no more once
-   * they hold `chars`.
+   * Documents that wait and have a higher number than `after`, oldest first: at most `rows`, and no
+   * more once they hold `chars`.
    */
   waiting(after: number, rows: number, chars: number): HandedIn[];
-  /** Writes the receipts, all or none. */
+  /** Writes receipts for documents, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
-  /** Writes what became of deliveries, all or none; a row of the same number is replaced. */
+  /** Writes outcomes of deliveries, all or none; a row with the same number is replaced. */
   writeOutcomes(outcomes: readonly OutcomeRow[]): void;
   openDocuments(): number[];
   /**
-   * Cuts receipts off from documents above this number, which the mirror does not know (any more);
-   * gives how many there were.
+   * Removes the document ids above this number from receipts, because the mirror does not know
+   * these documents (any more); returns how many there were.
    */
   cutOff(documentsAbove: number): number;
   changedCustomers(rows: number): CustomerChange[];
-  /** Ticks changes off; a later change of the same customer stays. */
+  /** Marks changes of customers as done; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
-  /** States of the documents of an order that are not final yet. */
+  /** States of those documents of an order that are not final yet. */
   openStates(own: OwnDocuments): string[];
   /**
-   * Deletes final documents of an order, blanks what their receipts say of mistakes, and leaves no
-   * trace in the file. Gives how many rows there were.
+   * Deletes final documents of an order, blanks the mistakes in their receipts, and leaves no trace
+   * in the file. Returns how many rows there were.
    */
   forgetDocuments(own: OwnDocuments): number;
-  /** Deletes at most `rows` documents, and outcomes, that ended before `endedBefore` (ISO). */
+  /** Deletes at most `rows` documents and outcomes that ended before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
 
@@ -80,12 +83,15 @@ export function exchangeFile({ dataDir, intake }: Pick<Config, 'dataDir' | 'inta
 
 const MIGRATIONS = fileURLToPath(new URL('../../../migrations/exchange/', import.meta.url));
 
-/** The ERP's group may read and write; where that group gets in is decided by the folder. */
+/**
+ * Mode of the file: the ERP's group may read and write. The folder's mode decides who else gets to
+ * it.
+ */
 export const EXCHANGE_MODE = 0o660;
 
-/** Longest wait for the lock in one call: it blocks the event loop. */
+/** Longest wait for the lock in one call, ms: it blocks the event loop. */
 const LOCK_MS = 5;
-/** Longest wait for the lock in a process that only inspects the file. */
+/** Longest wait for the lock in a process that only inspects the file, ms. */
 const INSPECT_MS = 2_000;
 
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
@@ -102,7 +108,8 @@ const PRAGMAS: Readonly<Record<string, number>> = {
   mmap_size: 0,
   trusted_schema: 0,
   cell_size_check: 1,
-  // Our tables have none. Those of the ERP's own tables would keep rows that are old enough to go.
+  // Our tables have no foreign keys. Those of the ERP's own tables would keep rows from being
+  // deleted.
   foreign_keys: 0,
   temp_store: 2,
   cache_size: -4_096,
@@ -123,13 +130,19 @@ function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
-/** SQLite writes nothing into a file that has lost its name, which it may get back in a moment. */
+/**
+ * Tells whether somebody has moved the file away. SQLite then refuses to write into it; the path
+ * may come back in a moment.
+ */
 function isAway(error: unknown, path: string): boolean {
   const isMoved = error instanceof Database.SqliteError && /_DBMOVED$/.test(error.code);
   return isMoved && idOf(path) === '';
 }
 
-/** A lock that somebody else holds is not our failure, and nor is anything else final. */
+/**
+ * Translates an error of the file into one to be tried again later: a lock that somebody else holds
+ * is no failure of the daemon, and nothing else is final either.
+ */
 function failure(path: string, code: string, cause: unknown): RetryLaterError {
   const inner = cause instanceof SelvedgeError ? cause.cause : cause;
   if (isAway(inner, path)) {
@@ -152,7 +165,10 @@ function failure(path: string, code: string, cause: unknown): RetryLaterError {
   );
 }
 
-/** Runs calls on the open file, none under a schema that was not looked at: it may change. */
+/**
+ * Wraps calls on the open file: when its schema may have changed, the schema is checked before the
+ * call.
+ */
 function createCaller(path: string, database: Database.Database, clock: Clock) {
   let checked = -1;
   return <T>(call: () => T): T => {
@@ -171,8 +187,9 @@ function createCaller(path: string, database: Database.Database, clock: Clock) {
 type Schema = ReadonlyMap<string, string>;
 
 /**
- * The objects of our tables, one text each. A trigger may spell its table as it likes. A table that
- * was renamed and got its name back has names in quotes, which say the same.
+ * SQL text of each object that belongs to our tables, by its name. A trigger may write its table's
+ * name in any case. A table that was renamed and got its name back has quoted names, which mean the
+ * same.
  */
 function schemaOf(database: Database.Database): Schema {
   const rows = database
@@ -184,7 +201,10 @@ function schemaOf(database: Database.Database): Schema {
   return new Map(rows.map(({ name, sql }) => [name, sql.replaceAll(/"(\w+)"/g, '$1')]));
 }
 
-/** The way out: a name given back, foreign objects dropped, else a new file. */
+/**
+ * Hint on how to repair a changed schema: give a table its name back, drop foreign objects, else
+ * make a new file.
+ */
 function wayOut(different: readonly string[], expected: Schema, found: Schema): string {
   const gone = OWN_TABLES.filter((name) => !found.has(name));
   if (gone.length > 0) {
@@ -197,7 +217,10 @@ function wayOut(different: readonly string[], expected: Schema, found: Schema): 
   return NEW_FILE_HINT;
 }
 
-/** A foreign trigger on our tables could change what a document says, or stop receipts. */
+/**
+ * Throws when the schema was changed: a foreign trigger on our tables could change what a document
+ * says, or stop receipts.
+ */
 function checkSchema(database: Database.Database, clock: Clock): void {
   const fresh = new Database(':memory:');
   migrate(fresh, clock, readMigrations(MIGRATIONS));
@@ -224,12 +247,15 @@ function useRollbackJournal(database: Database.Database): void {
   );
 }
 
-/** Not there, or as a client leaves it that opens what is not there: nothing is shown in it. */
+/** Tells whether the file is absent, or empty as a client leaves it that opened an absent file. */
 export function isWithoutContent(path: string): boolean {
   return !existsSync(path) || statSync(path).size === 0;
 }
 
-/** The ERP would hand in to an empty one, beside which lies what it had handed in before. */
+/**
+ * Refuses to make an empty file when an interrupted restore left the former one beside it: the ERP
+ * would submit documents to the empty one.
+ */
 function refuseToForget(path: string): void {
   if (!existsSync(path + RESTORING)) return;
   const message = `${path} is not there: a restore was cut off`;
@@ -258,8 +284,8 @@ function openFile(path: string, clock: Clock): Database.Database {
 }
 
 /**
- * Throws what {@link openExchange} would find wrong with a file that is there; changes nothing. Not
- * beside an open one ({@link readHead}).
+ * Throws the errors that {@link openExchange} would throw for an existing file, and changes
+ * nothing. Not to be called while this process has the file open ({@link readHead}).
  */
 export function inspectExchange(path: string, clock: Clock): void {
   let database: Database.Database | undefined;
@@ -304,10 +330,13 @@ function repair(database: Database.Database): void {
   );
 }
 
-/** Grace for a file that is being replaced; beyond it the ERP has no way in, which is an error. */
+/**
+ * Milliseconds for which the file may be absent while somebody replaces it; after them it is an
+ * error, because the ERP cannot submit anything.
+ */
 const GONE_MS = 10_000;
 
-/** Checks that the path still names the file that is open: the ERP writes to the path. */
+/** Checks that the path still names the open file, because the ERP writes to the path. */
 function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
   const opened = idOf(path);
   let goneAt: number | undefined;
@@ -327,8 +356,8 @@ function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
 }
 
 /**
- * Opens the file, making it when it is not there. Throws a RetryLaterError that says what is wrong:
- * the rest of the daemon goes on without it.
+ * Opens the file, and makes it when it does not exist. Throws a RetryLaterError that says what is
+ * wrong: the rest of the daemon runs without the file.
  */
 export function openExchange(path: string, clock: Clock): Exchange {
   const database = openFile(path, clock);

@@ -3,7 +3,10 @@ import type Database from 'better-sqlite3';
 
 export interface HandedIn {
   readonly receiptId: number;
-  /** Decimal: the ERP may give rows numbers of its own, larger than a double holds. */
+  /**
+   * Number of the row as decimal text: the ERP may choose numbers that are larger than a double
+   * holds.
+   */
   readonly intakeId: string;
   readonly kind: string;
   readonly reference: string;
@@ -11,9 +14,12 @@ export interface HandedIn {
   readonly handedInAt: string;
 }
 
-/** A row of `receipt` as the ERP reads it; times are ISO texts. */
+/** Row of `receipt` as the ERP reads it; times are ISO texts. */
 export interface ReceiptRow {
-  /** Null for a document of another door, which then needs a document id. */
+  /**
+   * Number of the `intake` row; null for a document of another intake channel, which then has a
+   * document id.
+   */
   readonly intakeId: string | null;
   readonly documentId: number | null;
   readonly kind: string;
@@ -22,11 +28,11 @@ export interface ReceiptRow {
   readonly final: boolean;
   readonly orderId: number | null;
   readonly orderNo: string | null;
-  /** JSON. */
+  /** Deliveries of the document as JSON text. */
   readonly deliveries: string;
   readonly pendingRefundId: number | null;
   readonly refundId: number | null;
-  /** JSON. */
+  /** Problems of the document as JSON text. */
   readonly problems: string;
   readonly nextStep: string;
   readonly handedInAt: string;
@@ -34,7 +40,7 @@ export interface ReceiptRow {
   readonly endedAt: string | null;
 }
 
-/** A row of `outcome` as the ERP reads it; times are ISO texts. */
+/** Row of `outcome` as the ERP reads it; times are ISO texts. */
 export interface OutcomeRow {
   readonly outcomeId: number;
   readonly decisionId: number;
@@ -46,7 +52,7 @@ export interface OutcomeRow {
   readonly outcome: string;
   readonly state: string;
   readonly reason: string;
-  /** JSON. */
+  /** Rules that led to the decision, as JSON text. */
   readonly rules: string;
   readonly decidedBy: string;
   readonly problem: string | null;
@@ -56,12 +62,12 @@ export interface OutcomeRow {
 
 type CustomerRow = Readonly<Record<string, unknown>>;
 
-/** A changed customer: its row as the ERP wrote it, or null when the ERP deleted it. */
+/** Change of a customer: its row as the ERP wrote it, or null when the ERP deleted it. */
 export interface CustomerChange {
   readonly seq: number;
   readonly accountNo: string;
   readonly row: CustomerRow | null;
-  /** The other rows of this account, which differ from it by the space around the number only. */
+  /** Other rows of this account, whose numbers differ from it only by the spaces around them. */
   readonly others: readonly CustomerRow[];
 }
 
@@ -70,7 +76,7 @@ export interface CustomerProblem {
   readonly message: string;
 }
 
-/** Change that was read; `problem`: why the row was not taken. */
+/** Change of a customer that was read; `problem`: why the row was not taken. */
 export interface DoneCustomer {
   readonly change: CustomerChange;
   readonly problem: CustomerProblem | null;
@@ -150,13 +156,13 @@ export function waitingReader(
   };
 }
 
-/** The most characters that `erp_customer` lets a number have. */
+/** Maximum length of an account number in `erp_customer`. */
 const ACCOUNT_CHARS_MAX = 100;
 
 /**
- * Reads the other rows of an account: the number itself, and with space behind it, which sorts
- * before "!". Where there is none, and the row has space before it or is gone, those with space
- * before it, which count last.
+ * Reads the other rows of an account: with the bare number, and with spaces after it, which sort
+ * before "!". If there are none, and the row has spaces before the number or is gone, it reads rows
+ * with spaces before the number, which count last.
  */
 function namesakesOf(
   database: Database.Database,
@@ -184,7 +190,8 @@ export function customerPart(database: Database.Database) {
   const changes = database.prepare<[number], { seq: number; accountNo: string }>(
     'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
   );
-  // By the bytes that the ERP wrote: an account that is not UTF-8 is another one once it was read.
+  // The row is joined by the bytes that the ERP wrote, because text that is not UTF-8 changes when
+  // it is read.
   const customer = database.prepare<[number], CustomerRow>(
     `select e.* from erp_customer_change c join erp_customer e on e.account_no = c.account_no
      where c.seq = ?`,
@@ -263,11 +270,14 @@ export function documentPart(database: Database.Database) {
   };
 }
 
-/** Documents of one order: by their numbers, and those under its reference that became none. */
+/**
+ * Documents of one order: those with these numbers, and those under its reference that became no
+ * order.
+ */
 export interface OwnDocuments {
   readonly documentIds: readonly number[];
   readonly reference: string | null;
-  /** Null: the service has no such order. */
+  /** Id of the order at the service; null: the service has no such order. */
   readonly orderId: number | null;
 }
 
@@ -281,7 +291,7 @@ export function forgetPart(database: Database.Database) {
   const dropRows = database.prepare(`delete from intake where intake_id in (
     select intake_id from receipt where final = 1 and intake_id is not null and ${OWN})`);
   const blank = database.prepare(`update receipt set problems = '[]' where final = 1 and ${OWN}`);
-  // In a sentence of the rules may stand what a delivery says of people.
+  // A rule's sentence about a delivery may contain personal data.
   const blankOutcomes = database.prepare(`update outcome set reason = 'forgotten', problem = null
     where order_id = @orderId and decided_by = 'daemon'`);
   const named = ({ documentIds, reference, orderId }: OwnDocuments) => ({
@@ -298,7 +308,8 @@ export function forgetPart(database: Database.Database) {
     openStates: (own: OwnDocuments) => open.all(named(own)),
     forgetDocuments(own: OwnDocuments): number {
       const rows = forget.immediate(own);
-      // Foreign clients leave what they move; only a file that is written again has none of it.
+      // Foreign clients leave copies of the rows that they move in free pages; only writing the
+      // whole file again removes them.
       database.exec('vacuum');
       return rows;
     },

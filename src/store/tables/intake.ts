@@ -1,4 +1,4 @@
-/** Kysely's view of what the ERP handed in. */
+/** Kysely's view of the tables with documents that the ERP submitted. */
 import type { Generated } from 'kysely';
 
 interface IntakeTable {

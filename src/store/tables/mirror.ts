@@ -1,5 +1,5 @@
 /**
- * Kysely's view of the mirrored tables: what the service, and of customers the ERP, told us.
+ * Kysely's view of the mirrored tables, with data of the service and, about customers, of the ERP.
  * Amounts and percentages are integers of ten-thousandths (lib/money.ts).
  */
 
@@ -44,12 +44,15 @@ interface VariantColumns extends MirroredColumns {
   color_active: number | null;
 }
 
-/** View of the table of stock variants, each with the members that have no column (`extra`). */
+/** View of the table of stock variants; each row has its unmodelled members (`extra`). */
 interface StockVariantTable extends VariantColumns {
   season_name: string | null;
 }
 
-/** Its own `extra` is empty where `extra_id` tells which it shares with others. */
+/**
+ * Table of stock variants. A row's own `extra` is empty when `extra_id` refers to an entry that it
+ * shares with others.
+ */
 interface StockVariantRowTable extends StockVariantTable {
   extra_id: number | null;
   unread: string | null;
@@ -58,7 +61,7 @@ interface StockVariantRowTable extends StockVariantTable {
 interface VariantExtraTable {
   extra_id: number;
   extra: string;
-  /** Rows that refer to it. */
+  /** Number of rows that refer to the entry. */
   uses: number;
 }
 
@@ -79,23 +82,23 @@ interface SalesOrderTable extends MirroredColumns {
   freight_type: string | null;
   freight_amount: number | null;
   details_read_at: number | null;
-  /** A JSON list: what of it decides and could not be read. */
+  /** Paths of the order's decisive members that could not be read, as a JSON list; null: none. */
   unread: string | null;
-  /** When what it says of people was forgotten. */
+  /** Time at which the order's personal data was removed, epoch ms; null: never. */
   forgotten_at: number | null;
 }
 
-/** A view: the currency that decisions go by, its own or derived. */
+/** View of the currency that decisions use for an order: its own or a derived one. */
 interface OrderCurrencyTable {
   order_id: number;
   currency: string | null;
 }
 
-/** A number of a delivery or a refund that another order has as well. */
+/** Number of a delivery or a refund that two orders share. */
 interface SharedNumberTable {
   entity: string;
   number: number;
-  /** The order whose row is not here. */
+  /** Order whose row with this number the mirror does not have. */
   order_id: number;
   seen_at: number;
 }
@@ -148,7 +151,7 @@ interface SeasonTable extends MirroredColumns {
   unread: string | null;
 }
 
-/** A view, as that of the stock. */
+/** View of the table of season variants; each row has its unmodelled members (`extra`). */
 interface SeasonVariantTable extends VariantColumns {
   season_barcode: string;
   season_name: string;

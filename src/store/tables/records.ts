@@ -1,4 +1,4 @@
-/** Kysely's view of the ledgers: what we did with what the service told us. */
+/** Kysely's view of the ledgers, which record what Selvedge did. */
 import type { Generated } from 'kysely';
 
 interface ChangeTable {
@@ -12,13 +12,13 @@ interface ChangeTable {
 }
 
 interface ChangeHourTable {
-  /** Hours since 1970 (UTC). */
+  /** Hour of the change feed, counted in hours since 1970 (UTC). */
   hour: number;
   first_seq: number;
 }
 
 interface StockDayTable {
-  /** `YYYY-MM-DD` (UTC). */
+  /** Day of the sums, `YYYY-MM-DD` (UTC). */
   day: string;
   brand_name: string;
   season_name: string;
@@ -50,7 +50,7 @@ interface SizeRankTable {
 
 interface SeasonWindowTable {
   season_name: string;
-  /** Empty: every window of the season that has no row of its own. */
+  /** Name of the delivery window; empty: every window of the season that has no row of its own. */
   delivery_name: string;
   from_day: string;
   to_day: string;
@@ -173,7 +173,7 @@ interface AnnouncedTable {
   since: number;
 }
 
-/** A view. */
+/** View that tells which deliveries an event announced. */
 interface EventCoverageView {
   order_delivery_id: number;
   order_id: number;
@@ -349,13 +349,13 @@ interface ChunkTable {
   row_count: number;
   digest: Buffer | null;
   keys: string;
-  /** Bytes of the rows on the wire; null when they did not come as bytes. */
+  /** Bytes of the chunk's rows on the wire; null when they did not arrive as bytes. */
   bytes: number | null;
 }
 
 interface StockOutOfBandTable {
   barcode: string;
-  /** 1: the list may not have it at all. */
+  /** 1: the row was new when it was written, so that the list may not have it at all. */
   is_new: 0 | 1;
 }
 

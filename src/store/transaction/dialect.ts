@@ -1,8 +1,8 @@
 /**
  * Kysely over better-sqlite3, with three changes to the stock dialect: a writing transaction begins
  * IMMEDIATE (a deferred one fails at once with SQLITE_BUSY_SNAPSHOT when another connection has
- * written since its first read; no timeout helps), statements are prepared once, and one that
- * writes outside of a transaction waits for its turn, too.
+ * written since its first read, and no timeout helps), statements are prepared once, and a
+ * statement that writes outside of a transaction waits for its turn, too.
  */
 import type Database from 'better-sqlite3';
 import {
@@ -17,12 +17,15 @@ import {
 import { StoreError } from '../../lib/errors.ts';
 import { isDamage } from '../connection.ts';
 
-/** More distinct statements than the program has; a query built from data would push others out. */
+/**
+ * Maximum number of prepared statements that are kept: more than the program has. A query built
+ * from data would push others out.
+ */
 const STATEMENTS_MAX = 512;
 
 /**
- * Runs a write when the other writer lets it: SQLite would make the whole thread sleep for it. What
- * else is asked of the connection meanwhile waits behind it.
+ * Runs a write when the other writer lets it, because SQLite would make the whole thread sleep for
+ * the lock. Other queries of the connection wait meanwhile.
  */
 export type WithWriteLock = <T>(write: () => Promise<T>) => Promise<T>;
 
@@ -33,12 +36,12 @@ interface CachedDatabase {
   close(): void;
 }
 
-/** Hint for damage; SQLite reports a single failed read of the disk as damage, too. */
+/** Hint for a damaged database; SQLite reports a single failed read of the disk as damage, too. */
 export const DAMAGE_HINT =
   'keep the file; where "selvedge doctor --offline" finds it whole, the disk could not read it: ' +
   'start again; else restore a backup ("selvedge backup restore")';
 
-/** Translates damage into an error for a person: further writes may make it worse. */
+/** Translates damage into an error for a person, because further writes may make it worse. */
 export function asCorruptionError(thrown: unknown, path: string): unknown {
   if (!isDamage(thrown)) return thrown;
   return new StoreError('store.damaged', `${path} is damaged: ${thrown.message}`, {
@@ -92,7 +95,9 @@ class ImmediateDriver extends SqliteDriver {
     this.#database.prepare(begin).run();
   }
 
-  /** A full disk has rolled back already; to try it again would hide why. */
+  /**
+   * Rolls back, unless a full disk has rolled back already: a second attempt would hide the reason.
+   */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#database.inTransaction) await super.rollbackTransaction(connection);
   }
@@ -111,7 +116,7 @@ function withStatementCache(database: Database.Database): CachedDatabase {
     },
     prepare(sql) {
       const known = statements.get(sql);
-      // A busy statement is one that somebody iterates right now: it cannot run twice at once.
+      // A busy statement is still being iterated and cannot run twice at once.
       if (known && !known.busy) return known;
       const statement = database.prepare(sql);
       if (statements.size >= STATEMENTS_MAX) statements.clear();

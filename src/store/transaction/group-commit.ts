@@ -1,22 +1,23 @@
 /**
- * Many small transactions with one commit: a commit waits for the disk, which costs far more than
- * the few statements before it. What is asked for in the same turn of the event loop runs in one
- * transaction, each piece within a savepoint of its own, and all of it is told only once the common
- * commit is durable. A piece that throws undoes itself alone; a commit that fails fails for all.
+ * Runs many small transactions with one commit, because a commit waits for the disk, which costs
+ * far more than the few statements before it. Transactions that are requested in the same turn of
+ * the event loop become pieces of one, each within a savepoint of its own, and their callers get
+ * their results only once the common commit is durable. A piece that throws undoes itself alone; a
+ * commit that fails fails for all.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Store, Tx } from '../store.ts';
 
-/** Pieces of one commit; while they run nothing else does. */
+/** Maximum number of pieces in one commit; while they run, nothing else does. */
 const PIECES_MAX = 64;
 
 type OnCommit = (effect: () => void) => void;
 
 interface Piece {
-  /** Runs it among others; what it gives tells the caller how that went. */
+  /** Runs the piece among others; the returned function tells its caller the result. */
   run(tx: Tx, onCommit: OnCommit): Promise<() => void>;
-  /** Runs it in a transaction of its own. */
+  /** Runs the piece in a transaction of its own. */
   runAlone(store: Store): Promise<void>;
   fail(error: unknown): void;
 }
@@ -39,7 +40,8 @@ function pieceOf<T>(
         return () => resolve(value);
       } catch (error) {
         await sql`rollback to piece`.execute(tx).catch(() => {
-          // A full disk has taken back everything, savepoints included: all of it fails, for that.
+          // A full disk has rolled back everything, savepoints included, so all pieces fail with
+          // that error.
           throw error;
         });
         await sql`release piece`.execute(tx);
@@ -64,14 +66,15 @@ async function commitTogether(store: Store, pieces: readonly Piece[]): Promise<v
   }
 }
 
-/** The same store, whose transactions share commits with those of the same moment. */
+/** Wraps a store so that transactions of the same moment share a commit. */
 export function groupCommits(store: Store): Store {
   let waiting: Piece[] = [];
   let isRunning = false;
   const runAll = async (): Promise<void> => {
     isRunning = true;
     while (waiting.length > 0) {
-      // Answers that have arrived already are handled in this turn: their pieces come along.
+      // Answers that have already arrived are handled in this turn, and their pieces join the
+      // commit.
       await nextTurn();
       const pieces = waiting.slice(0, PIECES_MAX);
       waiting = waiting.slice(PIECES_MAX);

@@ -1,19 +1,19 @@
 /**
  * Guard of the database's path: a person may move the file away, put an older copy in its place, or
- * remove its log. An open connection would go on writing into files that nobody finds again, so
+ * remove its log. An open connection would continue to write into files that nobody finds again, so
  * every write first proves that the path still names the open files.
  */
 import { existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StoreError, toError } from '../../lib/errors.ts';
 
-/** They belong together, and stay as long as somebody has the database open. */
+/** Endings of the files that belong to one database and stay as long as somebody has it open. */
 const ENDINGS = ['', '-wal', '-shm'];
 
-/** Undefined: of that one nothing is known. */
+/** Ids of a database's files; undefined: nothing is known of that file. */
 export type FileIds = readonly (string | undefined)[];
 
-/** Id of a file; empty: the file is missing, undefined: this user may not look. */
+/** Id of a file; empty: the file is missing; undefined: this user may not look. */
 export function idOf(file: string): string | undefined {
   try {
     const found = statSync(file, { bigint: true, throwIfNoEntry: false });
@@ -28,7 +28,7 @@ export function filesOf(path: string): FileIds {
   return ENDINGS.map((ending) => idOf(path + ending));
 }
 
-/** Throws StoreError `store.taken_away` when the database files were replaced while open. */
+/** Throws StoreError `store.taken_away` when the database's files were replaced while open. */
 export function requireInPlace(path: string, files: FileIds): void {
   const isOther = (id: string | undefined, at: number): boolean =>
     id !== undefined && files[at] !== undefined && id !== files[at];
@@ -44,19 +44,25 @@ export function requireInPlace(path: string, files: FileIds): void {
 /** Suffix of a database that a restore prepares beside the one it replaces. */
 export const RESTORING = '.restoring';
 
-/** A file of fewer bytes is no database; SQLite takes it for a new one (its file format, 1.3). */
+/**
+ * Size in bytes of a database's header: a smaller file is no database, but SQLite takes it for a
+ * new one (its file format, 1.3).
+ */
 const HEADER_BYTES = 100;
 
-/** Files that only exist after the database did: one of them proves that it was there. */
+/** Files that exist only after the database did: one of them proves that there was a database. */
 function besideOf(path: string): readonly string[] {
   const folder = dirname(path);
   return [`${path}-wal`, join(folder, 'exchange.db'), join(folder, 'ballast')];
 }
 
-/** An empty database in its place would have forgotten what was sent. */
+/**
+ * Refuses to start with an empty database where remains show that there was one: it would have
+ * forgotten what was sent.
+ */
 export function refuseToForget(path: string): void {
   const size = statSync(path, { throwIfNoEntry: false })?.size;
-  // A first start that was cut off leaves it as well, but alone.
+  // An interrupted first start leaves an empty file as well, but nothing beside it.
   const beside = size !== undefined && size < HEADER_BYTES && besideOf(path).find(existsSync);
   if (beside) {
     throw new StoreError('store.emptied', `${path} is empty, but it was not: ${beside} is there`, {

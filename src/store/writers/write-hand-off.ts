@@ -1,34 +1,41 @@
 /**
  * Write-lock hand-off between the two writers of one database: the main thread, and the thread that
- * writes long lists. SQLite makes the one that comes second sleep, and a sleeping main thread stops
- * everything, the listener for events too. So the main thread announces a write and waits without
- * blocking, and the other thread, which may sleep, lets it go first. This is a courtesy, not a
- * lock: a writer that has waited too long goes ahead, and SQLite keeps the two apart.
+ * writes long lists. SQLite makes the writer that comes second sleep, and a sleeping main thread
+ * stops everything, the listener for events too. So the main thread announces a write and waits
+ * without blocking, and the other thread, which may sleep, lets it write first. This is a courtesy,
+ * not a lock: a writer that has waited too long goes ahead, and SQLite keeps the two apart.
  *
- * The other thread also owns the checkpoint as long as it runs: writing megabytes of the log back
- * into the database would else become a part of whichever commit comes next.
+ * The other thread also owns the checkpoint as long as it runs: otherwise whichever commit comes
+ * next would have to write megabytes of the log back into the database.
  */
 
-/** Cell: how many writes of the main thread run or wait. */
+/** Cell of the shared memory: number of writes of the main thread that run or wait. */
 const WANTED = 0;
-/** Cell: 1 while the other thread is in a transaction. */
+/** Cell of the shared memory: 1 while the other thread is in a transaction. */
 const BUSY = 1;
-/** Cell: 0 while the main thread owns the checkpoint; else what the other thread found. */
+/**
+ * Cell of the shared memory: 0 while the main thread owns the checkpoint, else the result of the
+ * other thread's last one.
+ */
 const CHECKPOINT = 2;
 const TAKEN = 1;
 const PINNED = 2;
 const CELLS = 3;
 
-/** The main thread goes ahead after this time, because a thread that died releases nothing. */
+/**
+ * Milliseconds after which the main thread goes ahead, because a thread that died releases nothing.
+ */
 const MAIN_WAIT_MS = 2_000;
-/** The other thread goes ahead after this time, so that steady writes do not stop a pull. */
+/**
+ * Milliseconds after which the other thread goes ahead, so that steady writes do not stop a pull.
+ */
 const THREAD_WAIT_MS = 250;
 
 export interface WriteHandOff {
-  /** Waits for the turn to write; called before a transaction, or a write outside of any. */
+  /** Waits for the turn to write; called before a transaction, or before a write outside of any. */
   acquire(): Promise<void>;
   release(): void;
-  /** Whether the other writer waits for the end of this one's transaction. */
+  /** Tells whether the other writer waits for the end of this one's transaction. */
   isAwaited(): boolean;
 }
 
@@ -36,7 +43,10 @@ export function shareWriteHandOff(): SharedArrayBuffer {
   return new SharedArrayBuffer(CELLS * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** @param isPinned whether a reader keeps the log from being written back. */
+/**
+ * Takes the checkpoint over from the main thread; `isPinned` tells whether a reader keeps the log
+ * from being written back.
+ */
 export function takeCheckpoint(shared: SharedArrayBuffer, isPinned: boolean): void {
   Atomics.store(new Int32Array(shared), CHECKPOINT, isPinned ? PINNED : TAKEN);
 }
@@ -74,7 +84,7 @@ export function handOffOfMain(shared: SharedArrayBuffer): WriteHandOff {
 
 export function handOffOfThread(shared: SharedArrayBuffer): WriteHandOff {
   const cells = new Int32Array(shared);
-  /** Pending while a transaction of this thread holds the turn. */
+  /** Pending while a transaction of this thread holds the turn to write. */
   let own: PromiseWithResolvers<void> | undefined;
   const giveWay = (): void => {
     Atomics.store(cells, BUSY, 0);
@@ -95,7 +105,8 @@ export function handOffOfThread(shared: SharedArrayBuffer): WriteHandOff {
         const isLate =
           wanted > 0 && Atomics.wait(cells, WANTED, wanted, THREAD_WAIT_MS) === 'timed-out';
         Atomics.store(cells, BUSY, 1);
-        // Read again after BUSY is set, so that at least one of the two writers sees the other.
+        // The cell is read again after BUSY is set, so that at least one of the two writers sees
+        // the other.
         if (isLate || Atomics.load(cells, WANTED) === 0) return;
         giveWay();
       }

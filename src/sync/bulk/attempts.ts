@@ -1,16 +1,16 @@
 /**
- * Keeps the pages of a run in order while several are in progress. An attempt spans from a run's
+ * Keeps the pages of a run in order while several are in progress. An attempt spans from the run's
  * begin to its end or its next begin. After a page fails, all later pages of the attempt fail,
  * because a checkpoint stands for everything before it.
  */
 import { RetryLaterError } from '../../lib/errors.ts';
 
 export interface Attempt {
-  /** Unique over all runs. */
+  /** Number of the attempt, unique over all runs. */
   readonly number: number;
-  /** Resolves once stale digests are cleared; true: there are digests to compare with. */
+  /** Resolves once stale digests are cleared; true: the stream has digests to compare with. */
   readonly begun: Promise<boolean>;
-  /** Resolves when the previous page is submitted to the writer or kept as unchanged. */
+  /** Resolves when the previous page was submitted to the writer or kept as unchanged. */
   handed: Promise<unknown>;
   /** Resolves when all pages so far are written. */
   written: Promise<unknown>;
@@ -20,11 +20,11 @@ export interface Attempt {
 /** A page's position within its attempt. */
 export interface Turn {
   readonly attempt: Attempt;
-  /** Waits until the pages before are submitted; throws as {@link Turn.goOn} does. */
+  /** Waits until the pages before this one were submitted; throws when one of them failed. */
   comeNext(): Promise<void>;
-  /** Throws when an earlier page has failed; checked right before submitting. */
+  /** Throws when an earlier page has failed; called right before this page is submitted. */
   goOn(): void;
-  /** A checkpoint may bypass the writer only after this resolves. */
+  /** Resolves when all earlier pages are written; only then may a checkpoint bypass the writer. */
   readonly writtenBefore: Promise<unknown>;
   readonly handOver: () => void;
 }
@@ -57,7 +57,7 @@ export function pageBeforeFailed(): RetryLaterError {
   return new RetryLaterError('sync.page_before_failed', 'a page before it was not written');
 }
 
-/** Writes one page in its order; `onFailure` is called before the next page proceeds. */
+/** Writes one page in its turn; `onFailure` is called before the next page proceeds. */
 export function inTurn<T>(
   attempt: Attempt,
   write: (turn: Turn) => Promise<T>,
@@ -75,16 +75,16 @@ export function inTurn<T>(
   };
   const turn = { attempt, comeNext, goOn, writtenBefore, handOver };
   const written = write(turn).catch(async (error: unknown) => {
-    // A page may fail before its turn; earlier pages must not fail with it.
+    // A page may fail before its turn, and earlier pages must not fail with it.
     await after.catch(() => undefined);
     attempt.hasFailed = true;
     onFailure();
     handOver();
     throw error;
   });
-  // Drops the results, because each promise would keep all earlier ones in memory.
+  // The results of pages are dropped, because each promise would keep all earlier ones in memory.
   attempt.written = Promise.all([writtenBefore, written]).then(() => undefined);
-  // Marks the rejection as handled; `written` reports it to the caller.
+  // The rejection counts as handled here; `written` reports it to the caller.
   attempt.written.catch(() => undefined);
   return written;
 }

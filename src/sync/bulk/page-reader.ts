@@ -1,6 +1,6 @@
 /**
- * Reads the rows of a page of variants: parses, checks and encodes them for their table. The work
- * needs neither database nor clock, so that a thread can do it.
+ * Reads the rows of a page of variants: parses and checks them, and encodes them for their table.
+ * This needs neither database nor clock, so that a thread can do it.
  */
 import type { MemberName } from '../../client/v1/dialect.ts';
 import { variantRowsReader } from '../../client/v1/variant-rows.ts';
@@ -8,22 +8,23 @@ import type { RejectedRow } from '../../mirror/quarantine.ts';
 import { createRowEncoder, type RowGroups } from '../../mirror/rows/prepared.ts';
 import { entityOfList, type VariantList } from './variant-list.ts';
 
-/** Plain data, because it is sent between threads. */
+/** A page as bytes. Plain data, because it is sent between threads. */
 export interface UnreadPage {
   readonly list: VariantList;
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Byte range of each chunk. */
+  /** Byte range of each chunk of the page. */
   readonly spans: readonly { readonly start: number; readonly end: number }[];
 }
 
 /**
- * Plain data, because it is sent between threads; the rows of all chunks, in the order of the
- * spans.
+ * Encoded rows of a page: those of all chunks, in the order of the spans. Plain data, because it is
+ * sent between threads.
  */
 export interface RowsOfPage extends Omit<RowGroups, 'keys'> {
   readonly chunks: readonly {
     /**
-     * Keys of the valid rows as a JSON array, because one string crosses threads faster than many.
+     * Keys of the chunk's valid rows as a JSON array, because one string crosses threads faster
+     * than many.
      */
     readonly keys: string;
     readonly rejects: readonly RejectedRow[];
@@ -33,7 +34,7 @@ export interface RowsOfPage extends Omit<RowGroups, 'keys'> {
 export interface PageReader {
   /** Announces that a page will come, so that a thread can start meanwhile. */
   expect?(): void;
-  /** Takes the bytes: their memory is moved or freed. */
+  /** Reads a page and uses up its bytes: their memory is moved or freed. */
   read(page: UnreadPage): Promise<RowsOfPage>;
 }
 
@@ -58,7 +59,8 @@ function rowsOfPage(
     );
     return { keys: JSON.stringify(keys), rejects };
   });
-  // Frees the memory at once; the garbage collector would let a hundred pages pile up.
+  // The memory of the bytes is freed at once; the garbage collector would let a hundred pages pile
+  // up.
   bytes.buffer.transfer(0);
   return { chunks, ...encoder.end() };
 }

@@ -1,6 +1,6 @@
 /**
- * Writes pages of variants and answers queries over a whole list. All work that takes milliseconds
- * or more for many rows is here, so that a thread can do it.
+ * Writes pages of variants and answers queries over a whole list. All work on many rows that takes
+ * milliseconds or more is here, so that a thread can do it.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
@@ -24,7 +24,10 @@ import { pageBeforeFailed } from './attempts.ts';
 import type { RowsOfPage } from './page-reader.ts';
 import { entityOfList, entityOfStream, type VariantList } from './variant-list.ts';
 
-/** Plain data, because it is sent between threads. */
+/**
+ * A page whose rows are encoded and not yet written. Plain data, because it is sent between
+ * threads.
+ */
 export interface UnwrittenPage {
   readonly run: Run;
   /** Number of the attempt; after a page that was not written, no later page of it is written. */
@@ -36,12 +39,12 @@ export interface UnwrittenPage {
     readonly chunks: readonly (ChangedPage['changedChunks'][number] &
       RowsOfPage['chunks'][number])[];
   };
-  /** Encoded rows of all chunks (page-reader.ts). */
+  /** Encoded rows of all chunks of the page (page-reader.ts). */
   readonly json: Uint8Array<ArrayBuffer>;
   readonly extras: Uint8Array<ArrayBuffer>;
-  /** Counts of the page besides its rows. */
+  /** Counts of the page besides those of its rows. */
   readonly common: Pick<PageCounts, 'bytes' | 'pages' | 'wire'>;
-  /** Counts of preceding unchanged pages, recorded together with this page. */
+  /** Counts of preceding unchanged pages, which are recorded together with this page. */
   readonly before: PageCounts | undefined;
 }
 
@@ -49,17 +52,17 @@ export interface PageWriter {
   write(page: UnwrittenPage): Promise<PageCounts>;
   /** Clears the digests of stock chunks whose rows were written out of band. */
   invalidateOutOfBand(): Promise<void>;
-  /** Clears the digests of chunks that share a row. */
+  /** Clears the digests of chunks that have a key in common with another chunk. */
   invalidateDuplicates(stream: string): Promise<void>;
-  /** Merges rows that occur in several places of the fully read list. */
+  /** Merges rows that occur in several places of a list that was read to its end. */
   join(run: Run): Promise<void>;
-  /** Compares the table with the full list; `source` names the run that read the list. */
+  /** Compares a table with the full list; `source` names the run that read the list. */
   diff(of: ListTable, stream: string, source: string): Promise<ListDiff>;
-  /** Counts live rows that have the value in a column. */
+  /** Counts live rows of a table that have this value in a column. */
   countGroup(of: ListTable, column: string, value: string): Promise<number>;
 }
 
-/** Most rows per transaction while nobody waits: about 15 ms. */
+/** Maximum rows of several pages in one transaction while no other writer waits: about 15 ms. */
 const ROWS_TOGETHER = 2_048;
 
 interface Waiting {
@@ -67,7 +70,7 @@ interface Waiting {
   readonly written: PromiseWithResolvers<PageCounts>;
 }
 
-/** Leading pages of the queue that one transaction may write: same attempt, few rows. */
+/** Leading pages of the queue that one transaction may write: of one attempt, and with few rows. */
 function togetherOf(queue: readonly Waiting[]): readonly Waiting[] {
   let rows = 0;
   const behind = queue.findIndex(({ page }, at) => {
@@ -124,7 +127,7 @@ export function createPageWriter(deps: {
   const queue: Waiting[] = [];
   let isWorking = false;
 
-  /** Writes pages until another writer waits; returns the counts of those written. */
+  /** Writes pages until another writer waits, and returns the counts of those written. */
   const writeSome = (pages: readonly Waiting[]): Promise<readonly PageCounts[]> => {
     return store.transaction(async (tx) => {
       const counts: PageCounts[] = [];
@@ -136,7 +139,7 @@ export function createPageWriter(deps: {
     });
   };
 
-  /** Returns how many pages were handled. */
+  /** Writes pages in one transaction, and returns how many of them were handled. */
   const writeTogether = async (pages: readonly Waiting[]): Promise<number> => {
     const [first] = pages;
     if (!first) return 0;
@@ -146,7 +149,8 @@ export function createPageWriter(deps: {
       for (const [at, one] of counts.entries()) pages[at]?.written.resolve(one);
       return counts.length;
     } catch (error) {
-      // Retries the first page alone, so that pages before a bad one are still written.
+      // After a failure the first page is tried alone, so that pages before a bad one are still
+      // written.
       if (pages.length > 1 && !isStoreUnusable(error)) return writeTogether([first]);
       failedAttempts.add(first.page.attempt);
       first.written.reject(error);
@@ -158,7 +162,8 @@ export function createPageWriter(deps: {
     if (isWorking) return;
     isWorking = true;
     while (queue.length > 0) {
-      // Yields once, because each commit waits for the disk and pages queued by then can share it.
+      // The event loop gets one turn: each commit waits for the disk, and pages queued by then
+      // share it.
       await nextTurn();
       queue.splice(0, await writeTogether(togetherOf(queue)));
     }

@@ -3,7 +3,7 @@ import { workerData } from 'node:worker_threads';
 import { createPageReader, type RowsOfPage, type UnreadPage } from './page-reader.ts';
 import { serveThread } from './serve.ts';
 
-/** Options from threads.ts. */
+/** Member names of the account, which threads.ts passes to the thread. */
 const names: Parameters<typeof createPageReader>[0] = workerData.data;
 const readPage = createPageReader(names);
 

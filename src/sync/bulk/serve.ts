@@ -1,12 +1,12 @@
 /**
- * Thread side of thread.ts: answers questions as they arrive. The caller orders questions that
- * depend on each other.
+ * Thread side of thread.ts: answers each question as it arrives. The caller keeps questions that
+ * depend on each other in order.
  */
 import { parentPort } from 'node:worker_threads';
 import { StoreError, toError } from '../../lib/errors.ts';
 import type { ThreadAnswer, ThreadQuestion } from './thread.ts';
 
-/** An answer and the memory that is transferred with it. */
+/** An answer, and the memory that is transferred to the other thread with it. */
 export interface Given<A> {
   readonly value: A;
   readonly moved?: readonly ArrayBuffer[];
@@ -27,7 +27,8 @@ export function serveThread<Q, A>(
       moved = given.moved ?? [];
     } catch (error) {
       const { message: failed } = toError(error);
-      // Error classes do not survive the transfer between threads.
+      // An error's class does not survive the transfer between threads, so a StoreError is sent by
+      // its code.
       const isStore = error instanceof StoreError;
       message = isStore ? { id, failed, code: error.code, hint: error.hint } : { id, failed };
     }

@@ -1,7 +1,7 @@
 /**
- * Runs work on a thread that would keep the main one from its listener. The thread starts with the
- * first question and ends after a while without one, so that its memory returns to the system. When
- * it dies, all pending questions fail and the next one starts a new thread.
+ * Runs work on a thread that would keep the main thread from its listener. The thread starts with
+ * the first question and ends after a while without one, so that its memory returns to the system.
+ * When it dies, all pending questions fail and the next question starts a new thread.
  */
 
 import type { ResourceLimits, Worker } from 'node:worker_threads';
@@ -16,31 +16,31 @@ export type ThreadAnswer<T> =
   | {
       readonly id: number;
       readonly failed: string;
-      /** Code of a StoreError, which no retry fixes. */
+      /** Code of a StoreError, which no retry fixes; absent: another error. */
       readonly code?: string;
       readonly hint?: string | undefined;
     };
 
 export interface ThreadQuestion<T> {
   readonly id: number;
-  /** Undefined: the thread shall end. */
+  /** Question for the thread; undefined: the thread shall end. */
   readonly question: T | undefined;
 }
 
 export interface ThreadOptions {
   readonly name: string;
-  /** Program of the thread, without suffix, beside this file. */
+  /** Name of the thread's program, without suffix, beside this file. */
   readonly program: string;
   readonly data?: unknown;
   readonly limits: ResourceLimits;
-  /** Called when the thread has ended for whatever reason. */
+  /** Called when the thread has ended, for whatever reason. */
   readonly onEnd?: () => void;
 }
 
 export interface Thread<Q, A> extends AsyncDisposable {
   /** Starts the thread before a question that is sure to come. */
   start(): Promise<void>;
-  /** `moved` is memory transferred with the question. */
+  /** Asks the thread a question; `moved` is memory that is transferred with the question. */
   ask(question: Q, moved?: readonly ArrayBuffer[]): Promise<A>;
 }
 
@@ -103,8 +103,8 @@ class RunningThread<Q, A> {
   ask(question: Q, moved: readonly ArrayBuffer[]): Promise<ThreadAnswer<A>> {
     return new Promise((resolve) => {
       const id = this.#next();
-      // Posts first, because a question that cannot be sent throws here and must not wait for an
-      // answer.
+      // A question that cannot be sent throws when it is posted, and must not wait for an answer;
+      // so it is posted first.
       this.#worker.postMessage({ id, question }, moved);
       this.#waiting.set(id, resolve);
       this.#worker.ref();
@@ -138,7 +138,7 @@ export function createThread<Q, A>(options: ThreadOptions, clock: Clock): Thread
   };
   const start = async (): Promise<RunningThread<Q, A>> => {
     idle?.cancel();
-    // Waits for the old thread, because two at once would not know of each other.
+    // The old thread ends first, because two at once would not know of each other's transactions.
     await ending;
     if (!running || running.hasEnded) running = new RunningThread<Q, A>(options, onIdle);
     return running;
@@ -146,7 +146,7 @@ export function createThread<Q, A>(options: ThreadOptions, clock: Clock): Thread
   return {
     async start() {
       const { isIdle } = await start();
-      // Ends the thread again if the question never comes.
+      // If the question never comes, the idle thread ends after a while.
       if (isIdle) onIdle();
     },
     async ask(question, moved = []) {

@@ -40,7 +40,10 @@ export type WriterAnswer =
   | { readonly kind: 'group'; readonly rows: number }
   | { readonly kind: 'diff'; readonly diff: ListDiff };
 
-/** Each thread keeps a few pages; a larger heap would only delay garbage collection. */
+/**
+ * Heap limits of the threads: each keeps a few pages, and a larger heap would only delay garbage
+ * collection.
+ */
 const READER_LIMITS = { maxOldGenerationSizeMb: 96, maxYoungGenerationSizeMb: 24 };
 const WRITER_LIMITS = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 6 };
 
@@ -72,7 +75,7 @@ function createWriter(
 ) {
   const name = 'the thread that writes lists';
   const onEnd = (): void => {
-    // The thread may have died inside a transaction.
+    // The thread may have died inside a transaction, so its write lock and checkpoint are released.
     handOffOfThread(data.writeHandOff).release();
     releaseCheckpoint(data.writeHandOff);
   };
@@ -112,7 +115,8 @@ function createWriter(
 }
 
 /**
- * `options` are those of the daemon's open database; `names` are the account's own member names.
+ * Creates the threads; `options` are those of the daemon's open database, `names` the account's own
+ * member names.
  */
 export function createBulkThreads(
   options: StoreOptions & Pick<SqliteStore, 'writeHandOff' | 'files'>,
@@ -120,9 +124,9 @@ export function createBulkThreads(
   names: readonly MemberName[] = [],
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
-  // Starts the writer with the reader, because rows that are read will be written.
+  // The writer starts with the reader, because rows that are read will be written.
   const { thread: reading, reader } = createReader(names, clock, () => {
-    // Ignored here; the next question reports the failure.
+    // A failure to start is ignored here; the next question to the writer reports it.
     writing.start().catch(() => undefined);
   });
   return {

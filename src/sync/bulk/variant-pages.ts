@@ -30,11 +30,11 @@ import { type PageReader, readerHere } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { partOfList, type VariantList } from './variant-list.ts';
 
-// Holds unchanged pages until the next write, because their checkpoint alone is not worth a
-// transaction, which waits for the disk and blocks other writers. A kill loses only the
-// comparison; the pages are read again.
+// Unchanged pages are held until the next write, because their checkpoint alone is not worth a
+// transaction, which waits for the disk and blocks other writers. A kill loses only the comparison;
+// the pages are read again.
 
-/** Rows after which the checkpoint is written anyway: a third of a second's work. */
+/** Unchanged rows after which the checkpoint is written anyway: a third of a second's work. */
 const ROWS_MAX = 20_000;
 
 interface UnchangedPage {
@@ -44,9 +44,12 @@ interface UnchangedPage {
 }
 
 interface UnchangedPages {
-  /** Adds a page; returns what must be written now if too many rows have gathered. */
+  /**
+   * Adds an unchanged page; returns all that are held if too many rows have gathered to wait
+   * longer.
+   */
   add(page: UnchangedPage): UnchangedPage | undefined;
-  /** Removes and returns what is held for the run. */
+  /** Removes and returns the unchanged pages that are held for the run. */
   take(runId: number): UnchangedPage | undefined;
 }
 
@@ -68,7 +71,7 @@ function createUnchangedPages(): UnchangedPages {
   };
 }
 
-/** Part of the client's batches that is needed here. */
+/** Members of the client's batches that are used here. */
 export interface VariantBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly chunks: readonly {
@@ -78,7 +81,7 @@ export interface VariantBatch {
     readonly end: number;
     readonly isKnown: boolean;
   }[];
-  /** Bytes received for these rows. */
+  /** Bytes received for the rows of the batch. */
   readonly size: number;
   /** Number of pages of the service that the batch was made from. */
   readonly pages: number;
@@ -88,19 +91,21 @@ interface VariantPage {
   readonly run: Run;
   readonly list: VariantList;
   readonly checkpoint: JsonObject;
-  /** The bytes are used up. */
+  /** Batch of rows whose bytes are used up by the reader. */
   readonly batch: VariantBatch;
-  /** Retries and waits since the last page. */
+  /** Retries and waits of requests since the last page. */
   readonly wire: WireCounts;
 }
 
 export interface VariantPages
   extends Pick<PageWriter, 'diff' | 'countGroup' | 'invalidateDuplicates' | 'join'> {
-  /** Begins an attempt: drops what an earlier attempt of the run still holds. */
+  /**
+   * Begins an attempt: drops the unchanged pages that an earlier attempt of the run still holds.
+   */
   begin(run: Pick<Run, 'runId' | 'stream' | 'resumed'>): Promise<void>;
   /** Digests of the list's chunks as of the run's begin. */
   known(run: Run, list: VariantList): KnownChunks;
-  /** The returned counts may be recorded only with a later page or at the end. */
+  /** Writes a page. The returned counts may be recorded only with a later page or at the end. */
   write(page: VariantPage): Promise<PageCounts>;
   /** Ends an attempt, also an interrupted one, after recording all pages. */
   end(runId: number): Promise<void>;
@@ -111,7 +116,7 @@ export interface VariantPagesDeps {
   readonly clock: Clock;
   /** Member names of the account; a thread gets its own copy. */
   readonly names?: readonly MemberName[];
-  /** Threads; without them the work is done here. */
+  /** Reader and writer on threads of their own; without them the main thread does their work. */
   readonly reader?: PageReader;
   readonly writer?: PageWriter;
 }
@@ -126,7 +131,7 @@ function rowsOf(chunks: VariantBatch['chunks']): number {
   return chunks.reduce((sum, { rowCount }) => sum + rowCount, 0);
 }
 
-/** Rows that the client has not found unchanged. */
+/** Number of rows in chunks that the client has not found unchanged. */
 export function changedRowsOf({ chunks }: VariantBatch): number {
   return rowsOf(chunks.filter(({ isKnown }) => !isKnown));
 }
@@ -161,19 +166,20 @@ async function record(store: Store, page: UnchangedPage | undefined): Promise<vo
   await store.transaction((tx) => recordPage(tx, page.run, page.checkpoint, page.counts));
 }
 
-/** Tells whether the list was ever read; a first run has no digests to compare with. */
+/** Tells whether the stream has chunks; a first run has no digests to compare with. */
 async function hasChunks({ db }: Pick<Store, 'db'>, stream: string): Promise<boolean> {
   const one = db.selectFrom('chunk').select('stream').where('stream', '=', stream).limit(1);
   return (await one.executeTakeFirst()) !== undefined;
 }
 
-/** Clears digests of chunks whose rows the mirror may have from another source than the list. */
+/** Clears the digests of chunks whose rows the mirror may have from elsewhere than the list. */
 async function invalidateStale(
   { db }: Pick<Store, 'db'>,
   writer: PageWriter,
   run: Parameters<VariantPages['begin']>[0],
 ): Promise<void> {
-  // Only for the stock, because another stream would consume the mark.
+  // Only a run of the stock clears these digests, because another stream would use up the note of
+  // them.
   if (run.stream === 'stock' && (await hasOutOfBandWrites(db))) await writer.invalidateOutOfBand();
   if (await mayBeMixed(db, run)) await writer.invalidateDuplicates(run.stream);
 }
@@ -210,7 +216,7 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     }
     const spans = changedChunks.map(({ start, end }) => ({ start, end }));
     const reading = reader.read({ list, bytes, spans });
-    // Awaited below; marked as handled until then.
+    // A failure of the reader is awaited below; until then it counts as handled.
     reading.catch(() => undefined);
     await turn.comeNext();
     const { chunks, ...rows } = await reading;
@@ -239,7 +245,8 @@ export function createVariantPages(deps: VariantPagesDeps): VariantPages {
     known: (run, list) => knownIn(store.db, placeOf(run, list), attempts.at(run.runId)),
     write(page) {
       const { runId } = page.run;
-      // Drops unchanged pages after a failed one, because their checkpoint would skip it.
+      // After a failed page, the unchanged ones are dropped, because their checkpoint would skip
+      // that page.
       const forget = (): void => void unchanged.take(runId);
       return inTurn(attempts.at(runId), (turn) => write(page, turn), forget);
     },

@@ -9,7 +9,10 @@ import { createPageWriter } from './page-writer.ts';
 import { type Given, serveThread } from './serve.ts';
 import type { WriterAnswer, WriterQuestion } from './threads.ts';
 
-/** Options from threads.ts; not validated, because loading zod would take a third of the start. */
+/**
+ * Options from threads.ts, which are not validated, because loading zod would take a third of the
+ * thread's start.
+ */
 const options: Parameters<typeof openSecondWriter>[0] = workerData.data;
 const clock = systemClock();
 const store = await openSecondWriter(options, clock);
@@ -39,7 +42,8 @@ async function answer(question: WriterQuestion): Promise<Given<WriterAnswer>> {
   try {
     return { value: { kind: 'write', counts: await writer.write(question.page) } };
   } finally {
-    // Frees the memory at once; the garbage collector would let a hundred pages pile up.
+    // The memory of the rows is freed at once; the garbage collector would let a hundred pages pile
+    // up.
     const { json, extras } = question.page;
     for (const { buffer } of [json, extras]) buffer.transfer(0);
   }

@@ -8,10 +8,10 @@ import type { Db } from '../../store/store.ts';
 import type { Stream, StreamEnd } from '../stream.ts';
 import type { Run, RunEnd } from './run-repository.ts';
 
-/** Older answers are reported with the run. */
+/** Age in milliseconds from which answers out of a cache are mentioned in the run's reason. */
 const REPORTED_MS = 60_000;
 
-/** Sequence number of the last run begun by then. */
+/** Sequence number of the last run that had begun at the time `at`; 0: none had. */
 export async function readSeqAsOf(db: Db, at: number): Promise<number> {
   const run = await db
     .selectFrom('sync_run')
@@ -23,14 +23,16 @@ export async function readSeqAsOf(db: Db, at: number): Promise<number> {
   return run?.read_seq ?? 0;
 }
 
-/** Dates the run back to the oldest answer that it has read. */
+/** Dates a run back by the age of the oldest answer that it has read. */
 export async function asOldAs(db: Db, run: Run, ageMs: number): Promise<Run> {
   if (ageMs === 0) return run;
   const readSeq = await readSeqAsOf(db, run.startedAt - ageMs);
   return { ...run, readSeq: Math.min(run.readSeq, readSeq) };
 }
 
-/** Adds a doubt when the list is older than the stream's freshness, so that nothing is deleted. */
+/**
+ * Adds a doubt when the answers are older than the stream's freshness, so that nothing is deleted.
+ */
 export function unlessTooOld(
   { name, freshnessMs = Number.POSITIVE_INFINITY }: Stream,
   end: StreamEnd,
@@ -42,7 +44,7 @@ export function unlessTooOld(
   return { ...end, doubts: [...end.doubts, doubt] };
 }
 
-/** Adds the age of the answers to the end of a run. */
+/** Adds the age of the answers from a cache to the end of a run. */
 export function withAge(end: RunEnd, ageMs: number): RunEnd {
   if (ageMs === 0) return end;
   const notice =

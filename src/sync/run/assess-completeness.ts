@@ -1,8 +1,8 @@
 /**
  * Assesses whether a run saw its whole list. `complete`: every row is accounted for, so rows
- * missing from the list are deleted (softly). `partial`: something fell short, nothing is deleted.
- * `suspicious`: the list cannot be right (empty where it was not, or more deletions than the
- * deletion guard allows); nothing is deleted until a person releases the run.
+ * missing from the list are deleted (softly). `partial`: some rows are not accounted for, and
+ * nothing is deleted. `suspicious`: the list cannot be right (empty where it was not, or more
+ * deletions than the deletion guard allows); nothing is deleted until a person releases the run.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -28,15 +28,18 @@ import {
 import { deletionGuardReason } from './deletion-guard.ts';
 import { type Run, type RunEnd, runBefore } from './run-repository.ts';
 
-// Verifies rows that the mirror has and a run did not see, when the list moved while it was read
-// page by page and they may have slipped. Each is requested at its own address: a row that exists
-// is written, the others count as missing.
+// When a list moved while it was read page by page, rows may have slipped between the pages. Rows
+// that the mirror has and the run did not see are then requested each at its own address: one that
+// exists is written, the others count as missing.
 
-/** Most rows requested one by one; beyond that the list is read again. */
+/** Maximum number of rows requested one by one; with more, the list is read again. */
 const MISSED_MAX = 300;
 
 interface Missed {
-  /** Undefined: too many rows to request one by one. */
+  /**
+   * Keys of rows that do not exist at their address; undefined: too many rows to request one by
+   * one.
+   */
   readonly missing: readonly SqlValue[] | undefined;
   readonly asked: number;
 }
@@ -65,7 +68,7 @@ async function askForMissed(
       const { write, isSoldOut } = await lookUp(String(key), call);
       const provenance = { source: `run:${run.runId}`, readSeq: run.readSeq, at: clock.now() };
       await store.transaction((tx) => write(tx, provenance));
-      // An unlisted row with no stock is sold out, hence gone.
+      // A row without stock that the list does not name is sold out, hence gone.
       if (isSoldOut) gone.push(key);
     } catch (error) {
       if (!isNotFound(error)) throw error;
@@ -75,8 +78,8 @@ async function askForMissed(
   return { missing: gone, asked: missing.length };
 }
 
-// Rows that one run did not see although they may have slipped between pages; they count as gone
-// only when the next run does not see them either.
+// A row that one run did not see may have slipped between pages; it counts as gone only when the
+// next run does not see it either.
 
 /** Notes rows that the run did not see, for the next run to confirm. */
 async function noteAbsences(
@@ -89,7 +92,7 @@ async function noteAbsences(
   await insertKeys(tx, 'absence', 'key', keys.map(String), absent);
 }
 
-/** Returns the missing rows that the previous run missed as well; notes the others. */
+/** Returns those of the missing rows that the previous run missed as well, and notes the others. */
 async function missingTwice(
   store: Store,
   run: Run,
@@ -97,7 +100,7 @@ async function missingTwice(
   missing: readonly SqlValue[],
 ): Promise<readonly SqlValue[]> {
   return store.transaction(async (tx) => {
-    // Only consecutive runs can confirm: a run in between may have seen the row.
+    // Only two consecutive runs can confirm an absence: a run in between may have seen the row.
     const last = await runBefore(tx, run);
     const known = await tx
       .selectFrom('absence')
@@ -129,28 +132,31 @@ export interface AssessDeps {
   readonly variants: VariantPages;
 }
 
-/** Sums over the run's pages. */
+/** Sums over the pages of a run. */
 export interface RunSums {
   rows: number;
   unreadableKeys: number;
   changedKeys: number;
 }
 
-/** Sums of the run, and the row count of the last complete run. */
+/** Sums over the pages of a run, and the row count of the last complete run. */
 export interface RunCounts {
   readonly sums: Readonly<RunSums>;
   readonly rowsBefore: number;
 }
 
-/** Rows marked per transaction. */
+/** Number of rows that one transaction marks as deleted. */
 const SLICE = 1_000;
 
-/** Most rows requested per kind and run; the next run asks for the rest. */
+/**
+ * Maximum number of rows per list and run that are requested at their own address; the next run
+ * asks for the rest.
+ */
 const ASKED_MAX = 100;
 
 const NOTHING = { rowsDeleted: 0, rowsHeld: 0 };
 
-/** Rows that the run saw and could not read; they only prove that something exists. */
+/** Number of rows that the run saw and could not read; they only prove that something exists. */
 async function quarantinedBy({ store }: AssessDeps, run: Run): Promise<number> {
   const row = await store.db
     .selectFrom('quarantine')
@@ -160,15 +166,20 @@ async function quarantinedBy({ store }: AssessDeps, run: Run): Promise<number> {
   return row.n;
 }
 
-/** Arguments against completeness, and whether rows may merely have shifted. */
+/**
+ * Arguments against the run's completeness, and whether rows may merely have shifted between pages.
+ */
 interface Doubts {
   readonly words: readonly string[];
-  /** Set when the doubts concern counts alone and a person may accept them. */
+  /**
+   * Differences of the counts, when the doubts concern these alone, so that a person may accept
+   * them.
+   */
   readonly off: CountsOff | undefined;
   readonly hasShifted: boolean;
 }
 
-/** Rows lacking from pages other than the last one. */
+/** Doubts for rows that the list has by its length and that did not come. */
 function gapOf({ list }: Stream, end: StreamEnd, { rows }: Readonly<RunSums>) {
   const { expectedRows, counts = [] } = end;
   const gap = (expectedRows ?? rows) - rows;
@@ -225,13 +236,14 @@ export function listDiffOf(deps: AssessDeps, stream: Stream, run: SeenBy): Promi
   if (!list) return Promise.resolve({ live: 0, duplicates: 0, missing: [] });
   if (list.diff) return list.diff(deps.store.db, run);
   const { table, key } = list.entity;
-  // Off the main thread, because a V2 collection may have many rows too.
+  // The comparison leaves the main thread, because a V2 collection may have many rows, too.
   return deps.variants.diff({ table, key }, name, `run:${run.runId}`);
 }
 
 /**
  * Marks rows as deleted, a slice at a time, so that other writers wait little. `check` throws when
- * a slice must no longer be marked. The run counts each slice, so that an interruption loses none.
+ * a slice must no longer be marked. The run's count grows with each slice, so that it is right
+ * after an interruption.
  */
 export async function deleteRows(
   deps: AssessDeps,
@@ -256,7 +268,7 @@ export async function deleteRows(
         .execute();
       return marked;
     });
-    // The driver is synchronous: yields, so that the listener gets its turn.
+    // The database driver is synchronous, so the event loop gets a turn for the listener.
     await nextTurn();
   }
   return deleted;
@@ -266,7 +278,7 @@ type List = NonNullable<Stream['list']>;
 type Parts = StreamEnd['parts'];
 type AssessInput = RunCounts & Pick<StreamRun, 'call'>;
 
-/** `when`: what a person checks before the release. */
+/** End of a run that is held for a person; `when` says what to check before the release. */
 function held(run: Run, reason: string, when: string, { missing }: ListDiff): RunEnd {
   const text = `${reason}; ${when}: selvedge sync release ${run.runId}`;
   return { outcome: 'suspicious', reason: text, rowsDeleted: 0, rowsHeld: missing.length };
@@ -275,31 +287,31 @@ function held(run: Run, reason: string, when: string, { missing }: ListDiff): Ru
 const AFTER_A_LOOK = 'look at the service, then';
 const IF_RIGHT = 'if that is right';
 
-/** Drops chunks beyond the end of the list as read. */
+/** Drops stored chunks beyond the end of the list as it was read. */
 async function endParts({ store }: AssessDeps, stream: Stream, parts: Parts): Promise<void> {
   if (stream.list && parts) await store.transaction((tx) => endList(tx, stream.name, parts));
 }
 
-/** Merges rows that occur in several places of the fully read list. */
+/** Merges rows that occur in several places of the list, once it was read to its end. */
 async function joinRows(deps: AssessDeps, stream: Stream, run: Run, parts: Parts): Promise<void> {
   if (!stream.list?.isLong || !parts || !(await hasDuplicates(deps.store.db, run.stream))) return;
   await endParts(deps, stream, parts);
   await deps.variants.join(run);
 }
 
-/** Describes rows that the list has more than once. */
+/** Describes in words that the list has some rows more than once. */
 function describeDuplicates(
   { duplicates, duplicate }: ListDiff,
   isKnown: boolean,
   stream: string,
 ): string {
   const why = 'the list moved while it was read, or has them twice';
-  // Whether each season or brand repeats them is known only in the next run.
+  // Only the next run knows whether each season or brand repeats these rows.
   const next = isKnown ? `; if it always has: selvedge sync release ${stream}` : '';
   return `${duplicates} rows came twice, such as ${duplicate}: ${why}${next}`;
 }
 
-/** Context in which the list was read. */
+/** The circumstances under which the list was read, by which its rows are judged. */
 interface Reading {
   readonly end: StreamEnd;
   readonly accepted: AcceptedCounts | undefined;
@@ -307,12 +319,12 @@ interface Reading {
   readonly call: StreamRun['call'];
 }
 
-/** Duplicate rows that nobody has accepted. */
+/** Number of duplicate rows that no person has accepted. */
 function unsaid({ duplicates }: ListDiff, accepted: AcceptedCounts | undefined): number {
   return duplicates === accepted?.off[DUPLICATES] ? 0 : duplicates;
 }
 
-/** Deletes the rows that are gone, as far as the run can tell. */
+/** Deletes the rows that are gone, as far as the run can tell, and returns how many. */
 async function deleteGone(
   deps: AssessDeps,
   { list }: { readonly list: List },
@@ -323,7 +335,8 @@ async function deleteGone(
   const gone = mayHaveSlipped ? await missingTwice(deps.store, run, run.stream, missing) : missing;
   if (!mayHaveSlipped) await forgetAbsences(deps.store, run);
   const rowsDeleted = await deleteRows(deps, list.entity, run, gone);
-  // A later read found some of them: the next run diffs again, even if its list is unchanged.
+  // A later read found some of these rows, so the next run compares all keys again, even if its
+  // list is unchanged.
   if (rowsDeleted < gone.length) {
     await deps.store.transaction((tx) => noteAbsences(tx, run, run.stream, gone));
   }
@@ -355,17 +368,17 @@ async function assessList(
     const countOff = missing === undefined ? undefined : { [DUPLICATES]: unaccepted };
     return { outcome: 'partial', reason: doubts.join('; '), countOff, ...NOTHING };
   }
-  // The mirror has one version of each duplicate; the digest of the other place says nothing about
-  // it.
+  // The mirror has one version of each duplicate row; the digest of a chunk with another version
+  // would prove nothing.
   if (isShift || diff.hasNewPlaces) await deps.variants.invalidateDuplicates(stream.name);
-  // A resumed run has read two lists, between which rows can slip as between pages.
+  // A resumed run has read two states of the list, between which rows can slip as between pages.
   const mayHaveSlipped = list.isPaged || (end.canSlip ?? false) || run.resumed;
   const rowsDeleted = await deleteGone(deps, { list }, run, missing, mayHaveSlipped);
   const reason = asked > 0 ? describeMissed(asked) : null;
   return { outcome: 'complete', reason, rowsDeleted, rowsHeld: 0 };
 }
 
-/** Outcome of a run that has not accounted for every row. */
+/** Decides the outcome of a run that has not accounted for every row. */
 async function assessDoubtful(
   deps: AssessDeps,
   stream: Stream,
@@ -378,7 +391,7 @@ async function assessDoubtful(
   const { list } = stream;
   if (list && parts && (hasFewer || off)) await endParts(deps, stream, parts);
   if (list && parts && hasFewer) {
-    // Only when rows are missing, because the diff of a long list takes a while.
+    // The keys are compared only when rows are missing, because that takes a while for a long list.
     const diff = await listDiffOf(deps, stream, run);
     const tooMuch = await deletionGuardReason(deps, stream, list, diff, guarded);
     if (tooMuch !== undefined) return held(run, `${reason}; ${tooMuch}`, AFTER_A_LOOK, diff);
@@ -388,7 +401,7 @@ async function assessDoubtful(
   return { outcome: 'partial', reason: `${reason}; ${always}`, countOff: off, ...NOTHING };
 }
 
-/** Decides the outcome, and deletes what may be deleted. */
+/** Decides the outcome of a run, and deletes the rows that may be deleted. */
 async function judge(
   deps: AssessDeps,
   stream: Stream,
@@ -426,8 +439,8 @@ async function judge(
 
 /**
  * Marks rows of the stream's other lists as deleted when this run and the previous one missed them,
- * no read since then saw them, and their own address does not know them. The amount was checked
- * before.
+ * no read since then saw them, and their own address does not know them. The stream has checked
+ * before that they are few.
  */
 async function deleteFromOtherLists(
   deps: AssessDeps,
@@ -454,7 +467,10 @@ async function deleteFromOtherLists(
   return deleted;
 }
 
-/** Decides the outcome, deletes what may be deleted, and clears quarantined rows that are gone. */
+/**
+ * Decides the outcome of a run, deletes the rows that may be deleted, and clears quarantined rows
+ * that are gone.
+ */
 export async function assessCompleteness(
   deps: AssessDeps,
   stream: Stream,

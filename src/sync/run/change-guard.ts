@@ -1,9 +1,9 @@
 /**
  * The change guard. Pages are committed as they arrive, so a faulty service (every quantity 0,
  * cents for euros, details cut off) reaches the mirror at once. When most comparable rows of a run
- * changed drastically, people are told and rule decisions wait (decisions/holds/changes.ts) until a
- * person accepts the run or a later run finds the rows restored. Reads the counts of the pages
- * (`sync_run.drastic`) and, for open runs, the change feed.
+ * changed drastically, people are told and the rules' decisions wait (decisions/holds/changes.ts)
+ * until a person accepts the run or a later run finds the rows restored. Reads the counts of the
+ * pages (`sync_run.drastic`) and, for open runs, the change feed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
@@ -25,26 +25,28 @@ import type { AssessDeps } from './assess-completeness.ts';
 import type { ChangesEnd, Run } from './run-repository.ts';
 
 /**
- * Up to this many rows may change in any way; the index of `sync_run.rows_drastic` uses the same
- * number.
+ * Number of rows that may change drastically in any case; the index of `sync_run.rows_drastic` uses
+ * the same number.
  */
 const ROWS_MAX = 100;
-/** Up to this share of the compared rows may change. */
+/** Share of the compared rows that may change drastically. */
 const SHARE_MAX = 0.5;
 
-/** Entries of the change feed read per turn. */
+/** Number of change feed entries that are read per turn of the event loop. */
 const SLICE = 1_000;
 
 const READING_CHARS = 16;
 
-/** Hash of program version, settings and options that determine how the stream's list is read. */
+/**
+ * Hash of all that determines how the stream's list is read: program version, settings and options.
+ */
 export function readingOf({ reading = '', options }: Stream): string {
   return sha256(canonicalJson([READING_VERSION, reading, options])).slice(0, READING_CHARS);
 }
 
 interface Counted {
   readonly drastic: Drastic;
-  /** Rows that the run could compare with the mirror. */
+  /** Number of rows that the run could compare with the mirror. */
   readonly compared: number;
 }
 
@@ -63,7 +65,10 @@ function isTooMuch(rows: number, of: number): boolean {
   return rows > ROWS_MAX && rows / of > SHARE_MAX;
 }
 
-/** Describes an excessive change of the list; undefined: it is within the limits. */
+/**
+ * Describes why too many rows of the list changed drastically; undefined: they are within the
+ * limits.
+ */
 async function massOf(
   { variants }: AssessDeps,
   { table, key }: EntityDefinition,
@@ -111,7 +116,7 @@ interface Entry {
   readonly diff: string;
 }
 
-/** Previous values of the columns that the feed entry names. */
+/** Former values of the columns that the feed entry names. */
 function olderOf({ diff }: Entry): SqlRow {
   const changes: Record<string, readonly [SqlValue, SqlValue]> = JSON.parse(diff);
   return Object.fromEntries(Object.entries(changes).map(([column, [old]]) => [column, old]));
@@ -148,12 +153,12 @@ async function stillDrastic(
       if (row) counter.note({ ...row, ...olderOf(entry) }, (column) => row[column] ?? null);
     }
     after = last.seq;
-    // The driver is synchronous: yields, so that the listener gets its turn.
+    // The database driver is synchronous, so the event loop gets a turn for the listener.
     await nextTurn();
   }
 }
 
-/** Judges the run's changes, and whether the changes of earlier open runs were reverted. */
+/** Judges the run's drastic changes, and whether those of earlier open runs were reverted. */
 export async function judgeChanges(
   deps: AssessDeps,
   { list }: Stream,
@@ -169,7 +174,8 @@ export async function judgeChanges(
     .where('run_id', '=', run.runId)
     .executeTakeFirstOrThrow();
   const { compared, drastic } = countedOf(row);
-  // Discounts restored rows, because restoring a row changes it as drastically as losing it did.
+  // Restored rows are discounted, because restoring a row changes it as drastically as losing it
+  // did.
   let own = drastic;
   const over: number[] = [];
   for (const open of await openRuns(db, run)) {

@@ -1,21 +1,23 @@
 /**
  * Compares the service's counts with the rows received. A differing count is a doubt, with two
- * exceptions: a person accepted exactly this difference (`sync accept-count`), or the list moved a
- * little between its pages, which is verified otherwise (assess-completeness.ts asks for the missed
- * rows one by one).
+ * exceptions: a person accepted exactly this difference (`sync release`), or the list moved a
+ * little between its pages, for which assess-completeness.ts requests the missed rows one by one.
  */
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { countsIn, type PartCount } from '../stream.ts';
 
-/** Rows, or share of rows, that may shift between the pages of a list. */
+/** Number of rows, or share of the rows, that may shift between the pages of a list. */
 const SHIFT_ROWS = 5;
 const SHIFT_SHARE = 0.01;
 
-/** Differences of a run's counts: `count:<part>`, and `twice` for duplicate rows. */
+/**
+ * By how much counts of a run differ from its rows, by `count:<part>`; `twice` has the duplicate
+ * rows.
+ */
 export type CountsOff = Readonly<Record<string, number>>;
 
-/** Name of the count of duplicate rows. */
+/** Name under which duplicate rows are counted. */
 export const DUPLICATES = 'twice';
 
 /** Tells whether so few rows may have shifted between pages while the list was read. */
@@ -27,11 +29,11 @@ export interface AcceptedCounts {
   readonly off: CountsOff;
   readonly by: string;
   readonly reason: string;
-  /** Epoch ms. */
+  /** Time of the acceptance, epoch ms. */
   readonly at: number;
 }
 
-/** Permanent count differences of the stream that a person accepted. */
+/** Permanent differences of the stream's counts that a person accepted. */
 export async function acceptedCounts(
   db: Db | Tx,
   stream: string,
@@ -47,7 +49,7 @@ export async function acceptedCounts(
   return { off: countsIn(off), by: String(by), reason: String(reason), at: Number(at) };
 }
 
-/** Merges with earlier acceptances; other parts of the list keep theirs. */
+/** Stores accepted count differences, merged with earlier ones of other parts of the list. */
 export async function writeAcceptedCounts(
   tx: Tx,
   stream: string,
@@ -66,7 +68,7 @@ function difference(rows: number): string {
   return rows > 0 ? `${rows} more` : `${-rows} fewer`;
 }
 
-/** Message such as `2 more counted than come of SS27`. */
+/** Describes count differences in words, such as `2 more counted than come of SS27`. */
 export function describeDifferences(off: CountsOff): string {
   const differences = Object.entries(off).map(([name, rows]) => {
     if (name === DUPLICATES) return `${rows} rows come twice`;
@@ -77,13 +79,15 @@ export function describeDifferences(off: CountsOff): string {
 }
 
 export interface AssessedCounts {
-  /** Arguments against completeness, as messages. */
+  /** Arguments against the run's completeness, as messages. */
   readonly doubts: readonly string[];
-  /** Differences that a person may accept. */
+  /** Differences of counts that a person may accept. */
   readonly off: CountsOff;
-  /** A doubt that nobody can accept: the count itself changed or was missing. */
+  /**
+   * Whether there is a doubt that nobody can accept: the count itself changed, or was missing once.
+   */
   readonly isUnsteady: boolean;
-  /** A few rows may have shifted between the pages; verified otherwise. */
+  /** Whether a few rows may have shifted between the pages, which is then verified row by row. */
   readonly hasShifted: boolean;
 }
 
@@ -92,7 +96,7 @@ function movedIn({ what, first, last }: PartCount): string {
   return `${what} went from ${from} to ${to} rows meanwhile`;
 }
 
-/** `isPaged`: rows can shift between pages. */
+/** Compares the counts of a run with its rows; with `isPaged`, rows can shift between the pages. */
 export function assessCounts(
   counts: readonly PartCount[],
   accepted: AcceptedCounts | undefined,

@@ -1,7 +1,7 @@
 /**
- * The deletion guard: limits how much a run may delete before a person has looked. Its deletions
- * count alone and, against the share, together with those of the last 24 hours that have not come
- * back, because a list that loses a little with each run is empty within a day.
+ * The deletion guard: limits how much a run may delete before a person has looked. The run's
+ * deletions count alone and, against the share, together with those of the last 24 hours that have
+ * not come back, because a list that loses a little with each run is empty within a day.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -20,7 +20,7 @@ const WINDOW = '24 h';
 
 type List = NonNullable<Stream['list']>;
 
-/** Time of the last release by a person; earlier deletions were intended. */
+/** Time of the last release by a person, epoch ms; deletions before it were intended. */
 async function releasedAt(db: Db, stream: string): Promise<number> {
   const row = await db
     .selectFrom('sync_run')
@@ -30,7 +30,7 @@ async function releasedAt(db: Db, stream: string): Promise<number> {
   return row?.at ?? 0;
 }
 
-/** Keys of recently deleted rows that are still gone. */
+/** Keys of rows that were deleted in the last 24 hours and are still gone. */
 async function goneLately(
   { store, clock }: GuardDeps,
   name: string,
@@ -44,7 +44,7 @@ async function goneLately(
   return rows.map(({ key }) => key);
 }
 
-/** Rows that a run would delete, rows it found, and recently deleted rows. */
+/** Numbers of rows that a run would delete, that the mirror has, and that were deleted recently. */
 interface Deletion {
   readonly missing: number;
   readonly live: number;
@@ -69,13 +69,13 @@ function beyondShare(
 ): string | undefined {
   const deletion = { missing, live, lately };
   if (isBeyondShare(deletionGuard, missing, live)) return describe(deletion, ofPart, false);
-  // Without missing rows nothing leaks now, whatever was deleted before.
+  // If this run misses no rows, the list loses nothing now, whatever was deleted before.
   if (missing === 0 || !isBeyondShare(deletionGuard, missing + lately, live + lately))
     return undefined;
   return describe(deletion, ofPart, true);
 }
 
-/** Describes why a person must look before deleting so much; undefined: the guard allows it. */
+/** Describes why a person must look before so much is deleted; undefined: the guard allows it. */
 export async function deletionGuardReason(
   deps: GuardDeps,
   { name }: Pick<Stream, 'name'>,
@@ -84,7 +84,8 @@ export async function deletionGuardReason(
   guarded: ReadonlyMap<string, number>,
 ): Promise<string | undefined> {
   if (missing.length === 0) return undefined;
-  // Skipped for orders, because the service never removes them and their walks verify otherwise.
+  // Recent deletions do not count for orders, because the service never removes them and walks
+  // verify them otherwise.
   const lately = list.diff ? [] : await goneLately(deps, name, list);
   const all = { missing: missing.length, live, lately: lately.length };
   if (isBeyond(list.deletionGuard, missing.length, live)) return describe(all, '', false);
@@ -94,7 +95,7 @@ export async function deletionGuardReason(
   const { db } = deps.store;
   const gone = await rowsByPart(db, missing);
   const goneBefore = await rowsByPart(db, lately);
-  // A part that the service no longer names takes its rows along.
+  // Only parts that the service names are checked; one that is gone takes its rows along.
   for (const [part, rows] of guarded) {
     const count = gone.get(part) ?? 0;
     if (count + (goneBefore.get(part) ?? 0) < partRowsMin) continue;

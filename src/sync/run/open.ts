@@ -8,9 +8,9 @@ import { type Run, restartRun } from './run-repository.ts';
 
 export interface RunRequest {
   readonly stream: string;
-  /** A run with other options cannot be resumed. */
+  /** Options of the stream's requests; a run that was begun with others cannot be resumed. */
   readonly options: JsonObject;
-  /** Hash of program and settings that read the list; the options count as well. */
+  /** Hash of all that determines how the list is read: program version, settings and options. */
   readonly reading: string;
   readonly readSeq: number;
   readonly now: number;
@@ -36,7 +36,7 @@ export async function ensureState(db: Db, stream: string, now: number): Promise<
     .execute();
 }
 
-/** Copies the stream setting that facts need into the database. */
+/** Copies the stream's setting that facts need into the database. */
 export async function noteSettings(db: Db, { name, list }: Stream): Promise<void> {
   const unlisted = list?.unlisted ?? null;
   await db
@@ -47,7 +47,10 @@ export async function noteSettings(db: Db, { name, list }: Stream): Promise<void
     .execute();
 }
 
-/** Ends such a run, because its rows would count as read with the new options. */
+/**
+ * Reason for which a run that was begun with other options ends: its rows would count as read with
+ * the new ones.
+ */
 const BEGUN_OTHERWISE =
   'begun with other settings or by another version: a new run has taken its place';
 
@@ -85,7 +88,7 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
 }
 
 /**
- * Switches the change guard off for a run that reads the list differently than the last one,
+ * Switches the change guard off for a run that reads the list otherwise than the last one did,
  * because its changes may stem from that.
  */
 async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): Promise<void> {
@@ -102,7 +105,7 @@ async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): 
     .execute();
 }
 
-/** Takes the operator's request off the stream, so that it is done once. */
+/** Takes the operator's request off the stream, so that it is carried out once. */
 async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> {
   const row = await tx
     .selectFrom('stream_state')
@@ -137,7 +140,7 @@ async function openOrGoOn(tx: Tx, request: RunRequest): Promise<Run> {
   if (wish === 'full') await invalidateDigests(tx, request.stream);
   const open = await resumable(tx, request, options);
   if (open && wish === 'full') {
-    // Restarts, because its pages so far were compared by digests.
+    // A resumed run starts over, because its pages so far were compared by digests.
     await restartRun(tx, open.runId);
     return { ...open, checkpoint: {} };
   }

@@ -1,8 +1,8 @@
 /**
  * Repository of runs (`sync_run`) and stream states (`stream_state`). A page and the checkpoint
  * after it share one transaction: a kill loses only pages in progress. Only pages without anything
- * to write may wait for a later transaction (bulk/unchanged-pages.ts). Only `complete` updates a
- * stream's clock.
+ * to write may wait for a later transaction (bulk/variant-pages.ts). Only a `complete` run makes
+ * its stream fresher.
  */
 import { sql } from 'kysely';
 import type { WireCounts } from '../../client/http/usage.ts';
@@ -19,20 +19,20 @@ export interface Run {
   readonly stream: string;
   readonly readSeq: number;
   readonly startedAt: number;
-  /** Hash of program and settings that read the list. */
+  /** Hash of all that determines how the list is read: program version, settings and options. */
   readonly reading: string;
-  /** Position to resume from; `{}` at the start of a new run. */
+  /** Position in the list from which the run resumes; `{}` at the start of a new run. */
   readonly checkpoint: JsonObject;
   readonly resumed: boolean;
 }
 
 /** Counts of one page, or of several. */
 export interface PageCounts {
-  /** Absent: one. */
+  /** Number of pages that the counts cover; absent: one. */
   readonly pages?: number;
   readonly rows: number;
   readonly changed: number;
-  /** Changed rows that did not exist before; absent: none. */
+  /** Rows among the changed ones that did not exist before; absent: none. */
   readonly inserted?: number;
   readonly unchanged: number;
   readonly quarantined: number;
@@ -42,7 +42,7 @@ export interface PageCounts {
   readonly unreadableKeys?: number;
   /** Rows of chunks whose keys changed since the last run; absent: all rows. */
   readonly changedKeys?: number;
-  /** Retries and waits of its requests. */
+  /** Retries and waits of the page's requests. */
   readonly wire?: WireCounts;
 }
 
@@ -71,23 +71,27 @@ type EndedOutcome = Exclude<RunOutcome, 'running'>;
 export interface RunEnd {
   readonly outcome: EndedOutcome;
   readonly reason: string | null;
-  /** Rows deleted by this attempt; the run counts them where they are deleted. */
+  /**
+   * Rows that this attempt of the run deleted; the run's own count grows where they are deleted.
+   */
   readonly rowsDeleted: number;
-  /** Rows that the deletion guard held back. */
+  /** Rows that the deletion guard kept from being deleted. */
   readonly rowsHeld: number;
-  /** By how much the service's counts differ from the rows, if only that makes the run partial. */
+  /** Differences between the service's counts and the rows, if only these make the run partial. */
   readonly countOff?: Readonly<Record<string, number>> | undefined;
-  /** Absent: no change needs a look, and none was reverted. */
+  /**
+   * Effect of the run on the change guard; absent: no change needs a look, and none was reverted.
+   */
   readonly changes?: ChangesEnd | undefined;
-  /** Age of the oldest cached answer; absent: none was cached. */
+  /** Age of the oldest answer from a cache, ms; absent: none came from a cache. */
   readonly ageMs?: number;
 }
 
 /** Effect of a run on the change guard (change-guard.ts). */
 export interface ChangesEnd {
-  /** Reason why people must look at its changes; absent: none. */
+  /** Reason why people must look at the run's changes; absent: none. */
   readonly warning?: string | undefined;
-  /** Earlier runs whose changes were reverted. */
+  /** Earlier runs whose drastic changes were reverted. */
   readonly over: readonly number[];
 }
 
@@ -108,7 +112,7 @@ async function addDrastic(tx: Tx, runId: number, more: Drastic): Promise<void> {
     .execute();
 }
 
-/** Adds a page to its run, in the page's own transaction. */
+/** Adds the counts of a page to its run, in the page's own transaction. */
 export async function recordPage(
   tx: Tx,
   run: Run,
@@ -127,7 +131,9 @@ export async function recordPage(
   if (counts.drastic && counts.drastic.rows > 0) await addDrastic(tx, run.runId, counts.drastic);
 }
 
-/** Adds rows merged after the last page, which had counted them as unchanged. */
+/**
+ * Adds the counts of rows merged after the last page, whose pages had counted them as unchanged.
+ */
 export async function recordJoined(
   tx: Tx,
   runId: number,
@@ -147,7 +153,7 @@ export async function recordJoined(
   if (drastic.rows > 0) await addDrastic(tx, runId, drastic);
 }
 
-/** Adds retries and waits after the last page. */
+/** Adds retries and waits that happened after the last page to the run. */
 export async function recordWire(store: Store, runId: number, wire: WireCounts): Promise<void> {
   if (wire.retries === 0 && wire.waits === 0) return;
   await store.db
@@ -185,7 +191,7 @@ interface RunBefore extends Pick<Run, 'runId' | 'readSeq' | 'startedAt'> {
   readonly released_at: number | null;
 }
 
-/** The stream's previous run. */
+/** The stream's run before this one. */
 export async function runBefore(
   db: Db | Tx,
   { stream, runId }: Pick<Run, 'stream' | 'runId'>,
@@ -201,18 +207,23 @@ export async function runBefore(
     .executeTakeFirst();
 }
 
-/** Tells whether the stored digests may come from several lists, one piece from each. */
+/**
+ * Tells whether the stored digests may come from several states of the list, some chunks from each.
+ */
 export async function mayBeMixed(
   db: Db,
   run: Pick<Run, 'stream' | 'runId' | 'resumed'>,
 ): Promise<boolean> {
   if (run.resumed) return true;
   const last = await runBefore(db, run);
-  // A released run may be worth less than a complete one.
+  // A run that a person released may not have seen all rows, unlike a complete one.
   return last !== undefined && (last.outcome !== 'complete' || last.released_at !== null);
 }
 
-/** Tells people about the run's changes, or that an earlier run's changes were reverted. */
+/**
+ * Opens an incident for the run's drastic changes, and ends those of runs whose changes were
+ * reverted.
+ */
 async function endChanges(
   tx: Tx,
   { runId, stream }: Run,
@@ -238,7 +249,7 @@ export async function endRun(
   dueAt: number,
 ): Promise<RunTotals> {
   return store.transaction(async (tx) => {
-    // The stored start may be earlier than the one in memory if the clock was set back.
+    // If the clock was set back, the stored start is earlier than the one in memory, and it counts.
     const { started_at } = await tx
       .updateTable('sync_run')
       .set({
@@ -256,12 +267,12 @@ export async function endRun(
     const isRead = totals.rows > 0 && (complete || end.outcome === 'partial');
     if (end.changes) await endChanges(tx, run, end.changes, now);
     const completeAt = started_at - (end.ageMs ?? 0);
-    // A cached list must not make the stream look older than a newer run did.
+    // A list from a cache must not make the stream look older than a newer run made it.
     const newest = sql<number>`max(coalesce(complete_at, 0), ${completeAt})`;
     await tx
       .updateTable('stream_state')
       .set((eb) => ({
-        // A request made meanwhile is due now.
+        // An operator's request that was made during the run makes the stream due now.
         due_at: eb.case().when('requested', 'is', null).then(dueAt).else(now).end(),
         last_run_id: run.runId,
         failures: end.outcome === 'failed' ? eb('failures', '+', 1) : 0,
@@ -279,7 +290,7 @@ export async function endRun(
 
 /**
  * Restarts an open run whose list no longer exists. The count of drastic changes stays, because the
- * mirror has them.
+ * mirror has these changes.
  */
 export async function restartRun(tx: Tx, runId: number): Promise<void> {
   await tx

@@ -73,25 +73,28 @@ export interface RunResult {
   readonly reason: string | null;
 }
 
-/** Wait after the nth consecutive failure, ms. */
+/** Milliseconds until a run resumes, after its first, second, … consecutive failure. */
 const FAILURE_WAITS_MS: readonly number[] = [2_000, 10_000, 30_000, 120_000, 600_000];
 
-/** Waits after a complete answer that breaks the contract; it will hardly change. */
+/**
+ * Milliseconds until a run resumes after a complete answer that breaks the contract, which hardly
+ * changes by waiting longer.
+ */
 const BROKEN_ANSWER_WAITS_MS: readonly number[] = [2_000, 10_000];
 
-/** A run that writes no page for this long is aborted and resumed later. */
+/** Milliseconds without a written page after which a run is aborted, to resume later. */
 const PROGRESS_MS = 600_000;
 
 /**
- * Limits of work in progress after the page being written: changed rows, whose bytes are held, and
- * pages.
+ * Limits of the work in progress behind the page being written: changed rows, whose bytes are held,
+ * and pages.
  */
 const UNDER_WAY = { rows: 4_096, pages: 32 };
 
 /** Errors after which the list must be read from its start: its pages expired or have no end. */
 const LIST_IS_GONE: ReadonlySet<string> = new Set(['v2.page_token_expired', 'v2.page_loop']);
 
-/** The answer arrived complete and breaks the contract. */
+/** Code of the error for an answer that arrived complete and breaks the contract. */
 const BROKEN_ANSWER = 'transport.broken_answer';
 
 /** Signal that aborts when nobody has called `progress` for too long. */
@@ -133,13 +136,15 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
       const at = clock.now();
       const provenance = { source: `run:${run.runId}`, readSeq, at };
       const counts = await write(tx, provenance);
-      // Lists of variants count the bytes of their rows themselves.
+      // Lists of variants count the bytes of their rows themselves; the bytes here are those of
+      // other requests.
       const written = { ...counts, bytes: counts.bytes + usage.takeBytes() };
       await recordPage(tx, run, withNotes(checkpoint), { ...written, wire: usage.take() });
       return written;
     });
     onPage(counts);
-    // The driver is synchronous: yields, so that the listener gets its turn between pages.
+    // The database driver is synchronous, so the listener gets a turn of the event loop between
+    // pages.
     await nextTurn();
   };
   return {
@@ -168,7 +173,10 @@ function createContext(deps: RunnerDeps, run: Run, parts: ContextParts): StreamR
 
 type Queue = ReturnType<typeof createQueue>;
 
-/** Pages being written while the next ones arrive: a few, in order. */
+/**
+ * Queue of pages that are being written, in order, while the next ones arrive; its limits are
+ * `max`.
+ */
 function createQueue(max: typeof UNDER_WAY) {
   const waiting: Promise<void>[] = [];
   let rows = 0;
@@ -178,7 +186,7 @@ function createQueue(max: typeof UNDER_WAY) {
       const done = work.finally(() => {
         rows -= ownRows;
       });
-      // Awaited in its turn; marked as handled until then.
+      // A failure is awaited when the page's turn comes; until then it counts as handled.
       done.catch(() => undefined);
       waiting.push(done);
       while (rows > max.rows || waiting.length > max.pages) await waiting.shift();
@@ -205,7 +213,7 @@ async function readRunState(store: Store, run: Run): Promise<RunState> {
     .executeTakeFirstOrThrow();
   const sums: RunSums = {
     rows: before.rows_seen,
-    // Assumes the worst: the pages before an interruption did not record which rows had no key.
+    // The worst is assumed: the pages before an interruption did not record which rows had no key.
     unreadableKeys: before.rows_quarantined,
     changedKeys: before.rows_seen,
   };
@@ -227,7 +235,7 @@ async function interrupt(
   await deps.store.db
     .updateTable('stream_state')
     .set((eb) => {
-      // A request made meanwhile waits no longer than the service asks.
+      // A run that an operator requested meanwhile waits no longer than the service asks.
       const unlessWanted = (usual: number, wanted: number) =>
         eb.case().when('requested', 'is', null).then(usual).else(wanted).end();
       return {
@@ -246,7 +254,7 @@ async function interrupt(
 interface RunState extends RunCounts {
   readonly sums: RunSums;
   readonly failures: number;
-  /** Pages of the run recorded before this attempt. */
+  /** Number of the run's pages that were recorded before this attempt. */
   readonly pagesBefore: number;
 }
 
@@ -270,7 +278,7 @@ async function pullAndAssess(
     sums.changedKeys += counts.changedKeys ?? counts.rows;
   };
   try {
-    // Not awaited: it continues while the first page is fetched.
+    // Clearing stale digests is not awaited: it continues while the first page is fetched.
     if (isLong) await writing.add(deps.variants.begin(run));
     else if (await mayBeMixed(deps.store.db, run))
       await deps.variants.invalidateDuplicates(run.stream);
@@ -289,28 +297,28 @@ async function pullAndAssess(
     return withAge(settled, ageMs);
   } finally {
     await writing.settle();
-    // Ignores a failure here: unchanged pages that were not recorded are read again.
+    // A failure here is ignored: unchanged pages that were not recorded are read again.
     if (isLong) await deps.variants.end(run.runId).catch(() => undefined);
     watch.end();
     await recordWire(deps.store, run.runId, usage.take());
   }
 }
 
-/** Wait before the run resumes; undefined: it has failed. */
+/** Milliseconds until the run resumes after this error; undefined: the run has failed. */
 export function waitAfter(error: Error, failures: number): number | undefined {
-  // The service will refuse again, so the stream waits for its own next time.
+  // The service will refuse the request again, so the stream waits for its own next time.
   if (error instanceof RefusedError) return undefined;
   const isBroken = error instanceof RetryLaterError && error.code === BROKEN_ANSWER;
   return (isBroken ? BROKEN_ANSWER_WAITS_MS : FAILURE_WAITS_MS)[failures];
 }
 
-/** Message and hint of an error, for people. */
+/** Message of an error with its hint, for people. */
 function reasonOf(error: Error): string {
   const hint = error instanceof SelvedgeError ? error.hint : undefined;
   return hint === undefined ? error.message : `${error.message}; ${hint}`;
 }
 
-/** Postpones the run, or returns how it ends. */
+/** Postpones the run after an error, or returns how it ends. */
 async function afterFailure(
   deps: RunnerDeps,
   run: Run,
@@ -348,7 +356,7 @@ function logEnd(deps: RunnerDeps, run: Run, end: RunEnd, result: RunResult): voi
   else log.warn(fields, line);
 }
 
-/** Adds the change guard's result, whatever the outcome is. */
+/** Adds the change guard's result to the end of a run, whatever its outcome is. */
 async function withChanges(
   deps: RunnerDeps,
   stream: Stream,
@@ -364,7 +372,7 @@ async function withChanges(
   };
 }
 
-/** Runs a stream once. `dueAt` maps the run's start to the next due time. */
+/** Runs a stream once. `dueAt` maps the start of the run to the stream's next due time. */
 export async function runStream(
   deps: RunnerDeps,
   stream: Stream,
@@ -389,8 +397,8 @@ export async function runStream(
   try {
     end = await pullAndAssess(deps, stream, run, signal, state);
   } catch (thrown) {
-    // An abort is no failure: the run stays open and resumes after the start. An unusable database
-    // needs a person and ends everything.
+    // An abort is no failure: the run stays open and resumes after the daemon's next start. An
+    // unusable database needs a person and ends everything.
     if (signal.aborted || isStoreUnusable(thrown)) throw thrown;
     const after = await afterFailure(deps, run, toError(thrown), state);
     if ('stream' in after) return after;

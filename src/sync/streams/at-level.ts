@@ -1,6 +1,6 @@
 /**
- * Wraps streams that lower levels of the interface lack. The level is set too high when the
- * stream's address and that of a sibling at the same level are unknown while orders are answered;
+ * Wraps streams that lower levels of the interface lack. When a stream's address and that of a
+ * sibling of the same level are unknown while orders are answered, the level is set too high, and
  * one incident says so.
  */
 import type { V1Client } from '../../client/v1/client.ts';
@@ -20,7 +20,7 @@ export interface AtLevel {
   readonly level: string;
 }
 
-/** Another address introduced with the same level, by stream. */
+/** Another address that the same level introduced, by stream. */
 const SIBLINGS: Readonly<Record<string, (v1: LevelClient, call: Call) => Promise<unknown>>> = {
   brands: (v1, call) => v1.freight(call),
   freight: (v1, call) => v1.brands(call),
@@ -28,7 +28,7 @@ const SIBLINGS: Readonly<Record<string, (v1: LevelClient, call: Call) => Promise
   season: (v1, call) => firstRows(v1.stock({}, call)),
 };
 
-/** Error of a request; undefined: it was answered. */
+/** Error of a request; undefined: the request was answered. */
 async function failureOf(asking: Promise<unknown>, { signal }: Call): Promise<unknown> {
   try {
     await asking;

@@ -1,7 +1,7 @@
 /**
  * Accounts list variants and seasons either whole or brand by brand (`service.v1.perBrand`). Each
- * such stream offers both routes here; the right one is known, or learned from a refusal before the
- * first row.
+ * such stream offers both routes here; the right one is known, or is learned from a refusal before
+ * the first row.
  */
 import type { CallOptions } from '../../client/calls.ts';
 import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
@@ -15,7 +15,7 @@ export interface BrandList {
   readonly doubts: readonly string[];
 }
 
-/** Code of the error that no list can be read by brand. */
+/** Code of the error for brands that cannot be listed, so that no list can be read by brand. */
 const NO_BRANDS = 'sync.no_brands';
 
 function noBrands(error: unknown): never {
@@ -24,7 +24,7 @@ function noBrands(error: unknown): never {
   throw new RefusedError(NO_BRANDS, text, { cause: error, lines: error.lines });
 }
 
-/** Brand names as the service spells them, in the same order in every run. */
+/** Reads the brand names as the service spells them, in the same order in every run. */
 export async function readBrands(
   v1: Pick<V1Client, 'brands'>,
   call: CallOptions | undefined,
@@ -44,7 +44,10 @@ export async function readBrands(
 export interface Routes<T> {
   readonly whole: () => Promise<T>;
   readonly byBrand: () => Promise<T>;
-  /** Rows of the first brand: tells whether naming a brand makes a difference. */
+  /**
+   * Reads the number of rows of the first brand, which tells whether naming a brand makes a
+   * difference.
+   */
   readonly tryOne: () => Promise<number>;
   readonly isEmpty: (result: T) => boolean;
 }
@@ -62,7 +65,7 @@ async function oneHasRows({
   try {
     return (await tryOne()) > 0;
   } catch (error) {
-    // A refusal is inconclusive; the pull itself would report any other error.
+    // A refusal proves nothing here; the pull itself would report any other error.
     if (error instanceof RefusedError) return undefined;
     throw error;
   }
@@ -73,7 +76,9 @@ function withHint(error: RefusedError, hint: string): RefusedError {
   return new RefusedError(code, message, { cause: error, lines, hint });
 }
 
-/** Neither route is answered: tells a person. */
+/**
+ * Opens an incident that the service answers the list neither as a whole nor by brand, and throws.
+ */
 async function tellNeither(
   traits: Traits,
   read: BrandedRead,
@@ -89,7 +94,7 @@ async function tellNeither(
   throw withHint(said.byBrand, NEITHER);
 }
 
-/** Returns the refusal, if the service refuses the list by brand. */
+/** Reads the list by brand; returns the refusal, if the service refuses that. */
 async function askByBrand<T>({ byBrand }: Routes<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await byBrand() };
@@ -100,7 +105,7 @@ async function askByBrand<T>({ byBrand }: Routes<T>): Promise<{ result: T } | Re
   }
 }
 
-/** Returns the refusal, if the service calls the request invalid. */
+/** Reads the list as a whole; returns the refusal, if the service calls the request invalid. */
 async function askWhole<T>({ whole }: Routes<T>): Promise<{ result: T } | RefusedError> {
   try {
     return { result: await whole() };
@@ -115,7 +120,7 @@ async function firstWhole<T>(traits: Traits, read: BrandedRead, routes: Routes<T
   const whole = await askWhole(routes);
   if (!(whole instanceof RefusedError)) {
     if (needs.mode === 'never' || !routes.isEmpty(whole.result)) return whole.result;
-    // Some accounts answer with nothing when no brand is named.
+    // Some accounts answer with an empty list when no brand is named.
     if (!(await oneHasRows(routes))) return whole.result;
   } else if (needs.mode === 'never') {
     throw wantsBrand(whole) ? withHint(whole, NEVER) : whole;
@@ -143,7 +148,7 @@ async function firstByBrand<T>(traits: Traits, read: BrandedRead, routes: Routes
   return whole.result;
 }
 
-/** Reads the list by the route that the account wants. */
+/** Reads the list by the route that the account wants: as a whole or by brand. */
 export async function wholeOrByBrand<T>(
   traits: Traits | undefined,
   read: BrandedRead,

@@ -1,7 +1,8 @@
 /**
- * Lists that exist per order only: deliveries, refunds and pending refunds. The service removes
- * none of them, so lists that lost many open ones are wrong. A few are marked as deleted when two
- * full walks in a row and all reads between missed them, and their own addresses do not know them.
+ * Lists that the service has per order only: deliveries, refunds and pending refunds. The service
+ * removes none of their rows, so lists that lost many open ones are wrong. A few are marked as
+ * deleted when two full walks in a row and all reads between missed them, and their own addresses
+ * do not know them.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { isNotFound } from '../../client/http/answer.ts';
@@ -21,14 +22,14 @@ type Call = StreamRun['call'];
 
 export interface OrderPart {
   readonly entity: EntityDefinition;
-  /** Key member of a record. */
+  /** Name of the member that identifies a record in the service's answer. */
   readonly wireKey: string;
-  /** Statuses of open rows. */
+  /** Statuses of rows that are open. */
   readonly open: readonly string[];
-  /** SQL about the row `p`: the service need not show it any more. */
+  /** SQL condition on the row `p`: the service need not show it any more. */
   readonly isOver?: RawBuilder<boolean>;
   readonly ask: (v1: PartAddresses, orderId: number, id: number, call: Call) => Promise<unknown>;
-  /** Plural for messages. */
+  /** Plural name of the rows, for messages. */
   readonly words: string;
 }
 
@@ -50,7 +51,7 @@ const PENDING_REFUNDS: OrderPart = {
   entity: PENDING_REFUND,
   wireKey: 'pendingRefundId',
   open: ['pending'],
-  // Closed by the refund that came of it.
+  // A pending refund is over when a refund came of it.
   isOver: sql`exists (select 1 from refund r
     where r.order_id = p.order_id and r.pending_refund_id = p.pending_refund_id)`,
   ask: (v1, ...at) => v1.pendingRefund(...at),
@@ -63,17 +64,22 @@ export function orderParts({ refunds, pendingRefunds }: ReadAlso): readonly Orde
 
 export interface PartCount {
   readonly known: number;
-  /** Rows not seen by any read since the walk. */
+  /** Rows that no read has seen since the walk. */
   readonly missing: number;
 }
 
-/** SQL: live and open. The plus keeps SQLite from scanning all rows ever accepted by status. */
+/**
+ * SQL condition: the row is live and open. The plus keeps SQLite from scanning, by the index of
+ * statuses, all rows ever accepted.
+ */
 function isOpen({ open, isOver = sql`false` }: OrderPart): RawBuilder<boolean> {
   return sql<boolean>`(p.deleted_at is null and +p.status in (${sql.join(open)})
     and not ${isOver})`;
 }
 
-/** SQL: a part that the full pull of orders did not see; an unreadable part counts as seen. */
+/**
+ * SQL condition: the full pull of orders did not see the part; an unreadable part counts as seen.
+ */
 function isMissing(
   { entity, wireKey }: OrderPart,
   { readSeq, startedAt }: SeenBy,
@@ -85,7 +91,7 @@ function isMissing(
       and json_valid(raw) and ${id} is not null))`;
 }
 
-/** Counts the open rows of these orders. */
+/** Counts the open rows of these orders, and how many of them the walk missed. */
 export async function countOpen(
   db: Db,
   part: OrderPart,
@@ -100,7 +106,10 @@ export async function countOpen(
   return rows[0] ?? { known: 0, missing: 0 };
 }
 
-/** Open rows missing from orders whose details were read since the walk, or from deleted orders. */
+/**
+ * Keys of open rows that are missing from orders whose details were read since the walk, or from
+ * deleted orders.
+ */
 export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promise<SqlValue[]> {
   const missing: SqlValue[] = [];
   for await (const { from, before } of orderSlices(db)) {
@@ -115,7 +124,7 @@ export async function missingOpen(db: Db, part: OrderPart, walk: SeenBy): Promis
   return missing;
 }
 
-/** Tells whether its own address does not know it; an inconclusive answer means no. */
+/** Tells whether a row's own address does not know it; an inconclusive answer means no. */
 export async function isGone(
   { db, v1 }: { readonly db: () => Db; readonly v1: PartAddresses },
   { entity, ask }: OrderPart,

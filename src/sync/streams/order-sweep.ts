@@ -29,19 +29,22 @@ export interface SweepDeps {
 interface SweepWish {
   /** Checkpoint of the run during the sweep. */
   readonly checkpoint: JsonObject;
-  /** `changed`: only orders that are new or changed since they were read. */
+  /**
+   * Choice of the closed orders that are read; `changed`: only those that are new or changed since
+   * they were read.
+   */
   readonly closed: 'changed' | 'all';
   readonly closedMax: number;
-  /** Orders that the walk missed and that are requested by number. */
+  /** Maximum number of orders that the walk missed and that are requested by number. */
   readonly missingMax: number;
-  /** Lists that must not have lost rows of the read orders. */
+  /** Lists whose rows the read orders must still have. */
   readonly parts: readonly OrderPart[];
 }
 
-/** Reads requested per transaction. */
+/** Number of reads that one transaction requests. */
 const REQUESTS_PER_PAGE = 500;
 
-/** Interval at which the sweep checks the remaining reads. */
+/** Milliseconds between two looks of the sweep at the remaining reads. */
 const LOOK_MS = 100;
 
 /** Orders that may still get deliveries. */
@@ -53,7 +56,10 @@ function openOrdersIn(db: Db) {
     .where('deleted_at', 'is', null);
 }
 
-/** Lowest open order of the mirror, or infinity: nothing below needs a look. */
+/**
+ * Number of the mirror's lowest open order; infinity: none is open, and no order below needs a
+ * look.
+ */
 export async function lowestOpenOrder(db: Db): Promise<number> {
   const row = await openOrdersIn(db)
     .select((eb) => eb.fn.min('order_id').as('order_id'))
@@ -61,18 +67,23 @@ export async function lowestOpenOrder(db: Db): Promise<number> {
   return row?.order_id ?? Number.POSITIVE_INFINITY;
 }
 
-/** Time span, epoch ms, within which a read counts. */
+/** Span of time, epoch ms, within which a read of an order counts. */
 interface Span {
   readonly since: number;
   readonly now: number;
 }
 
-/** Future timestamps do not count; they were written before the clock was set back. */
+/**
+ * SQL condition: the order was read in the span. A later time does not count, because it was
+ * written before the clock was set back.
+ */
 function wasRead({ since, now }: Span) {
   return sql<boolean>`coalesce(details_read_at between ${since} and ${now}, false)`;
 }
 
-/** Open orders not read in the span, so that an interrupted sweep continues. */
+/**
+ * Open orders that were not read in the span, so that an interrupted sweep continues where it was.
+ */
 async function openOrders(db: Db, span: Span): Promise<number[]> {
   const rows = await openOrdersIn(db)
     .select('order_id')
@@ -82,7 +93,9 @@ async function openOrders(db: Db, span: Span): Promise<number[]> {
   return rows.map((row) => row.order_id);
 }
 
-/** Orders read before the run was interrupted, because their parts count as well. */
+/**
+ * Orders read before the run was interrupted, because their deliveries and refunds count as well.
+ */
 async function ordersRead(db: Db, { resumed }: Run, span: Span): Promise<number[]> {
   const read: number[] = [];
   if (!resumed) return read;
@@ -101,7 +114,10 @@ async function ordersRead(db: Db, { resumed }: Run, span: Span): Promise<number[
 
 interface SweptOrder {
   readonly orderId: number;
-  /** Never read before: its deliveries are old, so a missing event means nothing. */
+  /**
+   * Whether the order was never read before: its deliveries are old then, so a missing event means
+   * nothing.
+   */
   readonly isUnread: boolean;
 }
 
@@ -120,7 +136,7 @@ function closedIn(db: Db, slice: OrderSlice) {
     .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
 }
 
-/** Newest closed orders that changed since they were read, or were never read. */
+/** The newest closed orders that changed since they were read, or were never read. */
 async function changedOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
   const found: ClosedOrder[] = [];
   for await (const slice of orderSlices(db)) {
@@ -138,7 +154,7 @@ async function changedOrders(db: Db, max: number, span: Span): Promise<readonly 
   return found;
 }
 
-/** Closed orders that have waited the longest. */
+/** Closed orders that were not read for the longest time. */
 async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
   let oldest: ClosedOrder[] = [];
   for await (const slice of orderSlices(db)) {
@@ -154,7 +170,10 @@ async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly C
   return oldest;
 }
 
-/** First the changed closed orders, then those that have waited the longest. */
+/**
+ * Closed orders to read: first the changed ones, then those that were not read for the longest
+ * time.
+ */
 async function closedOrders(
   db: Db,
   { closed, closedMax }: SweepWish,
@@ -170,7 +189,7 @@ async function closedOrders(
   return [...found].map(([orderId, readAt]) => ({ orderId, isUnread: readAt === null }));
 }
 
-/** Cause of reads that a sweep requests; the view `event_coverage` parses it. */
+/** Cause of the reads that a sweep requests; the view `event_coverage` parses it. */
 function causeOf(runId: number, isUnread: boolean): string {
   return isUnread ? `sweep:${runId}:first` : `sweep:${runId}`;
 }
@@ -225,19 +244,19 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   return row.n;
 }
 
-/** Counts over the orders that were read. */
+/** Counts of rows per list below the orders that were read. */
 type PartCounts = ReadonlyMap<OrderPart, PartCount>;
 
 interface Swept {
   /**
-   * Listed orders that the service newly refused to show. An order refused before does not count,
-   * so that it keeps no later run from being complete.
+   * Number of listed orders that the service newly refused to show. An order refused before does
+   * not count, so that it keeps no later run from being complete.
    */
   readonly refused: number;
   readonly parts: PartCounts;
 }
 
-/** Result of the reads; an order counts as read when its read began at `since` or later. */
+/** Result of the sweep's reads; an order counts as read when its read began at `since` or later. */
 async function lookBack(
   db: Db,
   run: Run,
@@ -279,7 +298,7 @@ async function lookBack(
 }
 
 export interface SweepEnd {
-  /** Arguments against knowing everything, as messages. */
+  /** Arguments against the sweep's having seen everything, as messages. */
   readonly doubts: readonly string[];
   readonly parts: PartCounts;
 }
@@ -295,7 +314,8 @@ export async function sweep(
     requestReads(deps, context, wish.checkpoint, orders, at);
   const named = (orderIds: readonly number[]) =>
     orderIds.map((orderId) => ({ orderId, isUnread: false }));
-  // The earlier time puts open orders before everything else that waits.
+  // Open orders are requested as of an earlier time, so that they are read before everything else
+  // that waits.
   const span = { since: run.startedAt, now: deps.clock.now() };
   const begunAt = deps.clock.monotonic();
   const read = await ordersRead(db(), run, span);
@@ -310,7 +330,7 @@ export async function sweep(
     await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
-  // Recomputes the begin by the current clock, in case it was set back meanwhile.
+  // The begin is computed again by the current clock, in case it was set back meanwhile.
   const began = deps.clock.now() - Math.ceil(deps.clock.monotonic() - begunAt);
   const since = Math.min(run.startedAt, span.now, began);
   const swept = [...new Set([...read, ...open, ...closed.map(({ orderId }) => orderId)])];

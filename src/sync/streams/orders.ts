@@ -37,24 +37,27 @@ export interface OrdersDeps extends SweepDeps {
 type OrdersPage = Awaited<ReturnType<V1Client['orders']>>;
 
 interface WalkEnd {
-  /** Newest order that the walk saw. */
+  /** Number of the newest order that the walk saw. */
   readonly top: number | undefined;
-  /** Oldest order that the walk saw; 0: it reached the first. */
+  /** Number of the oldest order that the walk saw; 0: it reached the first. */
   readonly bottom: number;
   readonly doubts: readonly string[];
 }
 
-/** Closed orders that `orders` reads per run: new and changed ones. */
+/** Maximum number of closed orders, new and changed ones, that `orders` reads per run. */
 const CLOSED_PER_RUN = 500;
 
-/** State key: some walk saw this order number and all below. */
+/**
+ * Key of the state that keeps the highest order number of a sound walk: this number and all below
+ * were seen.
+ */
 const KNOWN_TO_KEY = 'orders_known_to';
 
 async function knownTo(db: Db): Promise<number> {
   return Number((await readState(db, KNOWN_TO_KEY)) ?? 0);
 }
 
-/** Removes the order that the previous page had, too. */
+/** Removes the last order of the previous page, with which each page begins. */
 function without(last: number | undefined, { rows, rejects, ...page }: OrdersPage): OrdersPage {
   return {
     ...page,
@@ -64,9 +67,9 @@ function without(last: number | undefined, { rows, rejects, ...page }: OrdersPag
 }
 
 interface Place extends WalkPlace {
-  /** Newest order that the walk saw. */
+  /** Number of the newest order that the walk saw. */
   readonly top?: number | undefined;
-  /** First number that was out of order. */
+  /** First order number that was out of order. */
   readonly outOfOrder?: number | undefined;
 }
 
@@ -106,14 +109,15 @@ async function writePage(
   return added;
 }
 
-/** Walks down until everything below `floor` is known; 0: to the first order. */
+/** Walks down the list of orders until everything below `floor` is known; 0: to the first order. */
 async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promise<WalkEnd> {
   const { run, call } = context;
   let place = placeIn(run.checkpoint);
   for (;;) {
     const { before, last } = place;
     let list = await deps.v1.orders(before, call);
-    // Asks twice, because an answer that was cut short must not look like the end.
+    // An empty page is requested twice, because an answer that was cut short must not look like the
+    // list's end.
     if (list.raws.length === 0 && before !== undefined) list = await deps.v1.orders(before, call);
     const ids = list.raws.map(orderNumber).filter(isOrderNumber);
     const isEnd = list.raws.length === 0;
@@ -126,7 +130,7 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
     const top = place.top ?? (isEnd ? undefined : Math.max(...ids));
     place = { before: to ?? before, last: step.last, top, outOfOrder };
     if (isEnd) return endOf(place, 0);
-    // Only a full walk decides what is gone, and needs each number.
+    // Only a full walk decides which orders are gone, and for that needs each number.
     const unreadableKeys = floor === 0 ? list.raws.length - ids.length : 0;
     const added = await writePage(context, { ...place }, without(last, list), unreadableKeys);
     if (to === undefined) return endOf(place, before ?? 0, 'the list of orders does not go down');
@@ -140,7 +144,10 @@ interface Walked {
   readonly doubts: readonly string[];
 }
 
-/** The walk, or its result from an earlier attempt. */
+/**
+ * Walks over the orders, or gives the result of the walk that an earlier attempt of the run
+ * finished.
+ */
 async function walkOnce(
   deps: OrdersDeps,
   context: StreamRun,
@@ -169,7 +176,7 @@ async function walkOnce(
   return end;
 }
 
-/** More known orders are missing from the list than removals explain. */
+/** Messages if more known orders are missing from the list than the deletion guard allows. */
 async function suspicionsOfWalk(
   deps: OrdersDeps,
   run: Run,
@@ -193,9 +200,9 @@ function suspicionsOfSweep({ parts }: SweepEnd, deletionGuard: DeletionGuard): r
 export interface OrdersOptions {
   readonly name: 'orders' | 'ordersFull';
   readonly deletionGuard: DeletionGuard;
-  /** `ordersFull`: most closed orders read per run. */
+  /** Maximum number of closed orders that `ordersFull` reads per run. */
   readonly closedOrders: number;
-  /** Lists read with each order. */
+  /** Lists that are read with each order. */
   readonly also: ReadAlso;
 }
 
@@ -206,9 +213,11 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
   const isFull = name === 'ordersFull';
   return {
     name,
-    // Part of the options, because orders read without refunds do not show which refunds are gone.
+    // The lists read with each order are options, because orders read without refunds do not show
+    // which refunds are gone.
     options: { refunds, pendingRefunds },
-    // A page starts below a number, so rows cannot slip; but nothing counts them either.
+    // Each page starts below a number, so rows cannot slip; but the service counts none, so the
+    // list is treated as paged.
     ...(isFull
       ? {
           list: {
@@ -232,8 +241,9 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
       const isSound = doubts.length === 0;
       // A walk that continued past an out-of-order number has still seen the whole list.
       const isWhole = doubts.every((doubt) => doubt.startsWith(OUT_OF_ORDER));
-      // Checked before the sweep, because an order found by number is still missing from the list.
-      // Skipped for a walk that ended early, because what it has not seen is not missing.
+      // Missing orders are counted before the sweep, because one that the sweep finds by number is
+      // still missing from the list. A walk that ended early is not checked, because orders that it
+      // has not seen are not missing.
       const ofWalk = isWhole
         ? await suspicionsOfWalk(deps, context.run, bottom, options.deletionGuard)
         : [];
@@ -241,7 +251,7 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
         checkpoint: { ...walked },
         closed: isFull ? 'all' : 'changed',
         closedMax: isFull ? options.closedOrders : CLOSED_PER_RUN,
-        // More than these are not marked unasked.
+        // The deletion guard allows no more than these to be marked as deleted.
         missingMax: isFull && isSound ? options.deletionGuard.absolute : 0,
         parts,
       });

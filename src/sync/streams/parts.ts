@@ -1,7 +1,7 @@
 /**
- * Long lists in parts: one per season, brand, or both. Parts are read one after the other, and an
- * interrupted run resumes within one. An unavailable part keeps the run from being complete, but
- * not the other parts from being read.
+ * Reads long lists in parts: one per season, brand, or both. Parts are read one after the other,
+ * and an interrupted run resumes within one. An unavailable part keeps the run from being complete,
+ * but not the other parts from being read.
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import { isInvalid } from '../../client/v1/brands.ts';
@@ -16,7 +16,7 @@ export interface ListPart {
   readonly list: VariantList;
   /** Name of the list, for messages. */
   readonly what: string;
-  /** Common name of all brands of a season, or of the stock. */
+  /** Common name of the lists of all brands of a season, or of the stock. */
   readonly group: string;
 }
 
@@ -29,13 +29,13 @@ type PullCall = StreamRun['call'] & {
 
 export type OpenPart = (part: ListPart, call: PullCall) => VariantPull;
 
-/** Row count of the first batch; reads no further. */
+/** Reads only the first batch of a list, and returns its number of rows. */
 export async function firstRows({ batches }: VariantPull): Promise<number> {
   for await (const { rowCount } of batches) return rowCount;
   return 0;
 }
 
-/** The service's count of a list, or of a part of it. */
+/** The service's count of a list, or of a part of a list, with the rows that came. */
 export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: string): PartCount {
   const { countFirst: first, count: last, rows: came, shortPages } = end;
   return { part, what, unit: `rows of ${what}`, first, last, came, shortPages };
@@ -43,7 +43,7 @@ export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: st
 
 type Counted = readonly [first: number | null, last: number | null, shortPages: number];
 
-/** Counts per part as stored in the checkpoint. */
+/** Counts per part of the list, as the checkpoint has them. */
 function countedIn(member: unknown): Record<string, Counted> {
   if (!isJsonObject(member)) return {};
   const of = (value: unknown): number | null => (typeof value === 'number' ? value : null);
@@ -74,16 +74,19 @@ async function pullPart(
 }
 
 export interface PulledParts {
-  /** Rows of fully read parts, by name. */
+  /** Number of rows of each part that was read to its end, by the part's name. */
   readonly done: ReadonlyMap<string, number>;
-  /** The service's counts of these parts. */
+  /** The service's counts of the parts that were read to their end. */
   readonly counted: ReadonlyMap<string, Counted>;
-  /** Names of refused parts: their earlier rows count as seen. */
+  /** Names of parts that the service refused: their rows in the mirror count as seen. */
   readonly refused: ReadonlySet<string>;
   readonly doubts: readonly string[];
 }
 
-/** Combines the parts; `guardOf`: unit that the deletion guard's share checks by itself. */
+/**
+ * Combines the parts into one end. `guardOf` names the unit, such as a season, whose share of
+ * deletions the deletion guard checks by itself.
+ */
 export function endOfParts<Part extends ListPart>(
   parts: readonly Part[],
   { done, counted, refused, doubts }: PulledParts,
@@ -114,8 +117,8 @@ export function endOfParts<Part extends ListPart>(
 }
 
 /**
- * Reads all parts; throws when the lists of all brands are refused or unknown. A single brand may
- * be unknown to a list because it has no rows there: it counts as empty.
+ * Reads all parts of a list; throws when the lists of all brands are refused or unknown. A single
+ * brand may be unknown to a list because it has no rows there: then its part is empty.
  */
 export async function pullParts(
   context: StreamRun,

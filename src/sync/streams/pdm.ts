@@ -1,7 +1,7 @@
 /**
  * Streams of V2's collections. The token of the first page pins the rows, so that they should not
  * shift between pages; an expired token restarts the run. Only mirrored fields are requested, and
- * no related resources: those are streams of their own.
+ * no related resources: those have streams of their own.
  */
 
 import { driftOfIncluded } from '../../client/drift.ts';
@@ -13,11 +13,11 @@ import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
 import { countsIn, type DeletionGuard, doubtsIn, type Stream } from '../stream.ts';
 
-/** Findings of a pull, kept in its checkpoint and extended by a resumed attempt. */
+/** Findings of a pull, which its checkpoint keeps and a resumed attempt extends. */
 interface Findings {
-  /** Arguments against completeness, as messages. */
+  /** Arguments against the pull's completeness, as messages. */
   readonly doubts: string[];
-  /** Drift of the documents themselves: name → occurrences. */
+  /** Drift of the documents around the rows: number of occurrences by name. */
   readonly drift: Record<string, number>;
 }
 
@@ -25,7 +25,7 @@ function noteFindings(
   { doubts, drift }: Findings,
   page: Pick<V2Page<unknown>, 'doubts' | 'included'>,
 ): void {
-  // Noted once, because every page stores the whole list.
+  // Each doubt is noted once, because every page stores all of them.
   doubts.push(...page.doubts.filter((doubt) => !doubts.includes(doubt)));
   for (const [what, times] of driftOfIncluded(page.included)) {
     drift[what] = (drift[what] ?? 0) + times;

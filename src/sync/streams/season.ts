@@ -25,7 +25,7 @@ import type { ListPaging } from './stock.ts';
 export interface SeasonOptions extends ListPaging {
   readonly level: Required<VariantLevel>;
   readonly deletionGuard: DeletionGuard;
-  /** Learned traits of the account; undefined: as in the contract. */
+  /** Traits of the account that were learned; undefined: the account is as in the contract. */
   readonly traits?: Traits | undefined;
 }
 
@@ -45,7 +45,7 @@ function partOf(seasonName: string, brandName?: string): ListPart {
   return { list, what: `${seasonName} of ${brandName}`, group: seasonName };
 }
 
-/** Counts the keys per season. */
+/** Counts the variants' keys per season. */
 async function rowsBySeason(_db: unknown, keys: readonly SqlValue[]) {
   const rows = new Map<string, number>();
   for (const key of keys) {

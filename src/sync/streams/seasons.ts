@@ -1,6 +1,7 @@
 /**
- * The seasons of the service, requested at once, or by brand where the account wants that. A season
- * may be listed once per brand; the mirror merges these, with the delivery names of all.
+ * The stream `seasons`: the seasons of the service, requested at once, or by brand where the
+ * account wants that. A season may be listed once per brand; the mirror merges its entries, with
+ * the delivery names of all.
  */
 import type { CallOptions } from '../../client/calls.ts';
 import { isNotFound } from '../../client/http/answer.ts';
@@ -17,9 +18,9 @@ import { withoutNameless } from './short-list.ts';
 interface SeasonListing extends Listing<Season> {
   /** Arguments against knowing every season, as messages. */
   readonly doubts: readonly string[];
-  /** The service's counts per brand, if read by brand. */
+  /** The service's counts of seasons per brand, if they were read by brand. */
   readonly counts?: readonly PartCount[];
-  /** Brands that list each season, if read by brand. */
+  /** Brands that list each season, by its name, if the seasons were read by brand. */
   readonly brandsOf?: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -28,7 +29,7 @@ interface SeasonDeps {
   readonly traits: Traits | undefined;
 }
 
-/** Count of the list of seasons itself; no season has that name. */
+/** Names under which the whole list of seasons is counted; no season is called `/`. */
 const ALL_SEASONS = { part: '/', what: 'the list of seasons', unit: 'seasons' };
 
 function countOf({ rows, rejects, count }: Listing<Season>, brandName?: string): PartCount {
@@ -38,7 +39,7 @@ function countOf({ rows, rejects, count }: Listing<Season>, brandName?: string):
   return { part: `/${brandName}`, what: `the list of ${unit}`, unit, ...counted };
 }
 
-/** The service's counts, of the whole list or per brand. */
+/** The service's counts of the seasons: of the whole list, or per brand. */
 export function countsOfSeasons({ counts, ...listing }: SeasonListing): readonly PartCount[] {
   return counts ?? [countOf(listing)];
 }
@@ -92,7 +93,7 @@ export async function readSeasons(
   });
 }
 
-/** Names of all seasons; the stream `seasons` handles other oddities. */
+/** Names of all seasons that have one; the stream `seasons` handles other oddities. */
 export function namedSeasons({ rows, rejects }: Pick<Listing<Season>, 'rows' | 'rejects'>) {
   const named = withoutNameless({ rows, rejects }, SEASON.wireKey);
   const odd = named.map(({ raw }) => seasonNameOf(raw));

@@ -7,9 +7,9 @@ import { type ListEntity, unitedByKey } from '../../mirror/list.ts';
 import type { DeletionGuard, PartCount, Stream, StreamRun } from '../stream.ts';
 
 interface ReadList extends Listing<unknown> {
-  /** Arguments against completeness, as messages. */
+  /** Arguments against the list's completeness, as messages. */
   readonly doubts?: readonly string[];
-  /** The service's counts per piece, if read in several. */
+  /** The service's counts per piece of the list, if it was read in several. */
   readonly counts?: readonly PartCount[];
 }
 
@@ -20,8 +20,8 @@ function isNameless(raw: unknown, member: string): boolean {
 }
 
 /**
- * Rejected rows except nameless ones, which are no entries of the list. If no row has a name, the
- * service uses another member name, so all count.
+ * Leaves out rejected rows without a name, which are no entries of the list. If no row has a name,
+ * the service uses another member for it, so all count.
  */
 export function withoutNameless(
   { rows, rejects }: CheckedRows<unknown>,

@@ -1,7 +1,7 @@
 /**
  * The stream `stock`: every variant that can be sold now. The list may have a million rows; it
- * arrives in batches, each a page with a checkpoint. An account that wants it by brand has a part
- * per brand.
+ * arrives in batches, each a page with a checkpoint. For an account that lists by brand, each brand
+ * is a part.
  */
 
 import { sql } from 'kysely';
@@ -22,9 +22,7 @@ import {
 import { readBrands, wholeOrByBrand } from './by-brand.ts';
 import { countOfPull, endOfParts, firstRows, pullParts } from './parts.ts';
 
-// Stock variants by brand.
-
-/** Counts the barcodes per brand; those without a brand are left out. */
+/** Counts barcodes of stock variants per brand; those without a brand are left out. */
 async function rowsByBrand(
   db: Db,
   barcodes: readonly SqlValue[],
@@ -45,15 +43,15 @@ export interface ListPaging {
 export interface StockOptions extends ListPaging {
   readonly level: Required<StockLevel>;
   readonly deletionGuard: DeletionGuard;
-  /** Meaning of a variant that a complete list does not name. */
+  /** Stock that facts assume for a variant which a complete list does not name. */
   readonly unlisted?: 'unknown' | 'zero';
-  /** Learned traits of the account; undefined: as in the contract. */
+  /** Traits of the account that were learned; undefined: the account is as in the contract. */
   readonly traits?: Traits | undefined;
 }
 
 type StockClient = Pick<V1Client, 'stock' | 'stockVariant' | 'brands'>;
 
-/** Fewer rows of a brand may sell out without a person looking. */
+/** Number of a brand's rows below which they may sell out at once without a person looking. */
 const PART_ROWS_MIN = 20;
 
 const GROUP = 'the stock';
@@ -61,14 +59,14 @@ const GROUP = 'the stock';
 interface StockPull extends Pick<StockOptions, 'level'> {
   readonly v1: StockClient;
   readonly context: StreamRun;
-  /** Uses the address of levels below 1.4.0. */
+  /** Whether to use the address of levels below 1.4.0. */
   readonly isOld: boolean;
 }
 
 async function pullWhole({ v1, level, context, isOld }: StockPull): Promise<StreamEnd> {
   const { run, known, variantPage, call, progress } = context;
   const { at, next } = run.checkpoint;
-  // A place with a part belongs to a run that read by brand.
+  // A checkpoint with a part belongs to a run that read by brand.
   const from = at === undefined && typeof next === 'number' ? next : undefined;
   const about = { from, known: known({ kind: 'stock' }), onPage: progress, isOld };
   const list = v1.stock(level, { ...call, ...about });
@@ -108,7 +106,7 @@ async function pullStock(pull: StockPull, traits: Traits | undefined): Promise<S
   });
 }
 
-/** Falls back to the older address when the level is set too high, and tells a person. */
+/** Falls back to the older address when the level is set too high, and opens an incident. */
 async function atItsAddress(
   traits: Traits,
   context: StreamRun,

@@ -5,7 +5,7 @@ import { selvedge } from '../support.ts';
 describe('selvedge completion', () => {
   it.each(['zsh', 'fish'])('names every command for %s', async (shell) => {
     const { stdout } = await selvedge(['completion', shell]);
-    for (const path of ['config check', 'report run', 'rules backtest']) {
+    for (const path of ['config check', 'report run', 'plane grant-reader', 'fleet status']) {
       expect(stdout).toContain(`'${path}'`);
     }
   });

@@ -166,7 +166,8 @@ it('a dry run of the correction is a check, not a conflict', async () => {
     throw new Error('a dry run sends nothing');
   };
   const clear = async () => ({ send: true, baseline: {}, warnings: [] }) as const;
-  const kind = { kind: 'order', creates: () => true, clear, lookUp: never, send: never };
+  const rest = { creates: () => true, clear, lookUp: never, send: never };
+  const kind = { kind: 'order', ...rest } as const;
   const preflight = createPreflight(store, systemClock(), [kind]);
   const signal = new AbortController().signal;
   for (const quantity of [1, 2]) {

@@ -51,7 +51,7 @@ async function checkedBy(clear: () => Promise<Clearance>) {
   const never = async (): Promise<never> => {
     throw new Error('a dry run sends nothing');
   };
-  const kinds = ['order', 'pending_refund'].map((kind) => {
+  const kinds = (['order', 'pending_refund'] as const).map((kind) => {
     return { kind, creates: () => true, clear, lookUp: never, send: never };
   });
   const preflight = createPreflight(store, systemClock(), kinds);

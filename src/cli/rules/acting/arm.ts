@@ -1,4 +1,4 @@
-/** `selvedge rules arm` and `rules disarm`: whether reject rules may act. */
+/** `selvedge rules arm` and `rules disarm`: allow reject rules to act, and end that. */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { ARMED_MS_MAX, ARMED_MS_MIN } from '../../../local-api/rule-routes.ts';

@@ -1,4 +1,6 @@
-/** `selvedge rules matches`: what a reject rule would have rejected, for somebody to look at. */
+/**
+ * `selvedge rules matches`: shows what a reject rule would have rejected, for a person to look at.
+ */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { type Match, seenCount, unseenMatches } from '../../../decisions/reject/matches.ts';
@@ -32,8 +34,8 @@ function print(output: Output, rule: string, matches: readonly Match[]): void {
 }
 
 /**
- * Shows the matches one by one and asks about each. Gives those that were looked at; undefined
- * where nobody sits at a terminal.
+ * Shows the matches of a rule one by one and asks about each. Returns those that a person found
+ * right; undefined without a terminal.
  */
 async function lookAtEach(
   context: CliContext,
@@ -68,7 +70,10 @@ async function tellSeen(
   context.output.note(`you have looked at these ${matches.length}: ${answer.seen} in all`);
 }
 
-/** Shows at a terminal the matches that arming still asks for; the daemon refuses without them. */
+/**
+ * Shows at a terminal the matches that a person must see before arming the rule; the daemon refuses
+ * to arm it without them.
+ */
 export async function lookBeforeArming(
   context: CliContext,
   command: Command,
@@ -110,7 +115,7 @@ async function run(
   const looked = asksEach ? await lookAtEach(context, rule, matches) : undefined;
   if (options.json === true) context.output.json({ seen, matches });
   else {
-    // Without a terminal the first one was shown before nobody answered.
+    // Without a terminal, the first match was printed before the question found nobody.
     if (looked === undefined) print(context.output, rule, asksEach ? matches.slice(1) : matches);
     const count = found.length > limit ? `more than ${limit}` : String(found.length);
     context.output.line(`${count} that nobody has looked at yet, ${seen} were looked at`);

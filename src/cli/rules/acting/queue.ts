@@ -1,4 +1,4 @@
-/** `selvedge rules queue`: what reject rules are about to do. */
+/** `selvedge rules queue`: shows what reject rules are about to do. */
 import { Command } from 'commander';
 import { type RejectOverview, rejectOverview } from '../../../decisions/review/overview.ts';
 import { systemClock } from '../../../lib/clock.ts';

@@ -1,4 +1,4 @@
-/** `selvedge rules reload`: the daemon loads its rules and its configuration again. */
+/** `selvedge rules reload`: makes the daemon load its rules and its configuration again. */
 import { Command } from 'commander';
 import { z } from 'zod';
 import { RefusedError } from '../../../lib/errors.ts';
@@ -54,7 +54,7 @@ function isArrow(path: string): boolean {
   return path === 'mode' || path === 'action';
 }
 
-/** What goes and what comes, on one line; undefined when all stays as it is. */
+/** Summarizes on one line what a reload changes; undefined when nothing does. */
 function summaryOf({ diff, counts: { go, come }, mode, directory, disarmed }: Answer) {
   const turned = diff.changed.flatMap(({ id, differences }) =>
     differences
@@ -92,9 +92,9 @@ function print(output: Output, reloaded: Answer): void {
   if (restart.length > 0) output.line(`acts from the next start on: ${restart.join(', ')}`);
 }
 
-/** Asks at a terminal whether the change is wanted; undefined where there is nothing to ask. */
+/** Asks at a terminal whether the reload is wanted; undefined where there is nothing to ask. */
 async function agree(context: CliContext, preview: () => Promise<Answer>) {
-  // The reload names the mistakes, and opens their incident.
+  // A failed preview asks nothing: the reload itself names the mistakes, and opens their incident.
   const previewed = await preview().catch(() => undefined);
   const summary = previewed && summaryOf(previewed);
   if (previewed === undefined || summary === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Page of the attempts that the relay made, with the answers. */
+/** Page of the attempts that the relay made, with the receivers' answers. */
 import { type Html, html } from '../../../lib/html.ts';
 import { formatDuration } from '../../../lib/units.ts';
 import type { Attempt, Endpoint, Page } from '../../relay/model.ts';
@@ -9,7 +9,9 @@ function answer(attempt: Attempt): Html | null {
   return html`<details><summary>Answer</summary><pre>${attempt.response}</pre></details>`;
 }
 
-/** Attempts, newest first; endpoints that are gone are named by the URL used. */
+/**
+ * Table of attempts, newest first; an endpoint that was deleted is named by the URL that was used.
+ */
 export function attemptTable(
   attempts: readonly Attempt[],
   endpoints: readonly Pick<Endpoint, 'id'>[],
@@ -36,7 +38,7 @@ ${answer(attempt)}</td>
 <tbody>${attempts.map(row)}</tbody></table></div>`;
 }
 
-/** `query` holds the filters as they stand in the address. */
+/** Renders the page of attempts; `query` holds the filters as they are in the address. */
 export function attemptsPage(
   page: Page<Attempt>,
   endpoints: readonly Endpoint[],

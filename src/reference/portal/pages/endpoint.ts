@@ -8,11 +8,11 @@ import { select, time, WINDOWS } from './layout.ts';
 
 export interface EndpointView {
   readonly endpoint: Endpoint;
-  /** The newest first. */
+  /** Attempts to send to the endpoint, the newest first. */
   readonly attempts: readonly Attempt[];
-  /** Given only when the reader asked to see them. */
+  /** Signing secrets of the endpoint; undefined: the reader did not ask to see them. */
   readonly secrets: readonly SigningKey[] | undefined;
-  /** Refused input, shown again with the problem. */
+  /** Input that was refused, shown again with the problem. */
   readonly entered?: { readonly fields: EndpointFields; readonly problem: string } | undefined;
 }
 

@@ -1,13 +1,13 @@
-/** The list of endpoints, and the form that adds or changes one. */
+/** Page with the list of endpoints, and the form that adds or changes one. */
 import { type Html, html } from '../../../lib/html.ts';
 import { EVENT_TYPES } from '../../relay/event-types.ts';
 import type { Endpoint } from '../../relay/model.ts';
 
-/** Values of the form: of an endpoint, or as entered and refused. */
+/** Values of the form: of an endpoint, or as they were entered and refused. */
 export interface EndpointFields {
   readonly url: string;
   readonly description: string;
-  /** Null: all of them. */
+  /** Chosen event types; null: all of them. */
   readonly eventTypes: readonly string[] | null;
 }
 
@@ -39,7 +39,7 @@ ${endpoint.description && html`<div class="soft">${endpoint.description}</div>`}
   }</div>`;
 }
 
-/** The types by what stands before their last point, in the order of the catalogue. */
+/** Event types grouped by the part before their last point, in the order of the catalogue. */
 function groupedTypes(chosen: readonly string[] | null): Html[] {
   const known = new Set(EVENT_TYPES.map(({ name }) => name));
   const others = (chosen ?? []).filter((name) => !known.has(name));

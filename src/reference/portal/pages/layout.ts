@@ -4,9 +4,9 @@ import type { DeliveryStatus, Page } from '../../relay/model.ts';
 
 export interface PageFrame {
   readonly title: string;
-  /** The path of the navigation entry that the page belongs to. */
+  /** Path of the navigation entry that the page belongs to. */
   readonly section: string;
-  /** Result of the last action. */
+  /** Message about the result of the last action. */
   readonly done?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ ${body}
 const BANNER = html`<div class="banner" role="note">Reference service: a stand-in for trials,
 not the real service</div>`;
 
-/** A page for somebody who is signed in. */
+/** Renders a page for somebody who is signed in. */
 export function portalPage(frame: PageFrame, content: HtmlValue): Html {
   const entry = ([path, label]: readonly [string, string]): Html =>
     path === frame.section
@@ -60,7 +60,7 @@ ${content}
   );
 }
 
-/** A page for somebody who is not (yet) signed in. */
+/** Renders a page for somebody who is not (yet) signed in. */
 export function outsidePage(title: string, content: HtmlValue): Html {
   return document(
     title,
@@ -69,7 +69,7 @@ export function outsidePage(title: string, content: HtmlValue): Html {
   );
 }
 
-/** `2026-01-05 08:15:02`, UTC. */
+/** Renders a time in UTC, as in `2026-01-05 08:15:02`. */
 export function time(at: number): Html {
   const iso = new Date(at).toISOString();
   return html`<time datetime="${iso}">${iso.slice(0, 10)} ${iso.slice(11, 19)}</time>`;
@@ -86,14 +86,14 @@ export function statusBadge(status: DeliveryStatus): Html {
   return html`<span class="badge ${tone}">${label}</span>`;
 }
 
-/** The HTTP status of an answer, or that there was none. */
+/** Renders the HTTP status of an answer, or that there was none. */
 export function answerBadge(status: number): Html {
   if (status === 0) return html`<span class="badge bad">No answer</span>`;
   const tone = status >= 200 && status < 300 ? 'good' : 'bad';
   return html`<span class="badge ${tone}">HTTP ${status}</span>`;
 }
 
-/** A select; what is chosen at first is `chosen`, else the first choice. */
+/** Renders a select field; `chosen` is selected at first, else the first choice. */
 export function select(
   name: string,
   label: string,
@@ -108,7 +108,7 @@ export function select(
 <select id="${name}" name="${name}">${options}</select></div>`;
 }
 
-/** How far back a filter or a recovery reaches. */
+/** Choices for how far back a filter or a recovery reaches: milliseconds and label. */
 export const WINDOWS = [
   ['3600000', 'Last hour'],
   ['86400000', 'Last 24 hours'],
@@ -116,7 +116,7 @@ export const WINDOWS = [
   ['1209600000', 'Last 14 days'],
 ] as const;
 
-/** Links to the neighbouring pages of a list, with its filters kept. */
+/** Renders links to the neighbouring pages of a list, with its filters kept. */
 export function pager(
   path: string,
   query: URLSearchParams,

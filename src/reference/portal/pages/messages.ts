@@ -36,7 +36,7 @@ ${select('since', 'Time', [['', 'Any time'], ...WINDOWS], chosen('since'))}
 <button>Filter</button></form>`;
 }
 
-/** `query` holds the filters as they stand in the address. */
+/** Renders the list of messages; `query` holds the filters as they are in the address. */
 export function messagesPage(
   page: Page<MessageRow>,
   endpoints: readonly Endpoint[],
@@ -61,7 +61,7 @@ ${pager('/portal/messages', query, page)}`;
 export interface MessageView {
   readonly message: Message;
   readonly deliveries: readonly Delivery[];
-  /** The newest first. */
+  /** Attempts to send the message, the newest first. */
   readonly attempts: readonly Attempt[];
   readonly endpoints: readonly Endpoint[];
 }

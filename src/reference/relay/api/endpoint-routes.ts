@@ -1,4 +1,4 @@
-/** The management API's endpoints: create, change, secrets, recovery. */
+/** Routes of the management API for endpoints: create, change, secrets, recovery. */
 import type { FastifyInstance } from 'fastify';
 import type { Relay } from '../relay.ts';
 import {
@@ -44,7 +44,10 @@ function crud(app: FastifyInstance, relay: Relay): void {
   });
 }
 
-/** Recoveries are done when they are answered; Svix calls them tasks, so they look like ones. */
+/**
+ * Describes a recovery as one of Svix' tasks. It is finished, because it is done when it is
+ * answered.
+ */
 function finishedTask(task: string, at: number) {
   return { id: `qtask_${at}`, status: 'finished', task, updatedAt: new Date(at).toISOString() };
 }

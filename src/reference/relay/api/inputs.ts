@@ -1,4 +1,4 @@
-/** Input schemas of the management API. Members of Svix that the relay does not use pass. */
+/** Input schemas of the management API. Members of Svix that the relay does not use are ignored. */
 import { z } from 'zod';
 import type { JsonObject } from '../../../lib/json.ts';
 import { PAGE_LIMIT_MAX } from '../model.ts';

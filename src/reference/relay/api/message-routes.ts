@@ -1,4 +1,4 @@
-/** The management API's messages and attempts. */
+/** Routes of the management API for messages and attempts. */
 import type { FastifyInstance } from 'fastify';
 import { RefusedError } from '../../../lib/errors.ts';
 import type { Attempt } from '../model.ts';

@@ -1,6 +1,6 @@
 /**
- * The relay's management API: the part of Svix' that has an equivalent here, with its path names,
- * list shapes and errors, so that Svix' own client works against it.
+ * The relay's management API: the part of Svix' API that makes sense here, with its path names,
+ * list formats and errors, so that Svix' own client works with it.
  */
 import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -17,7 +17,7 @@ import { CUSTOMER, eventTypeOut, pageOfList } from './shapes.ts';
 export interface ApiOptions {
   readonly relay: Relay;
   readonly authToken: string;
-  /** A fresh portal link, for `app-portal-access`. */
+  /** Makes a new portal link, for `app-portal-access`. */
   readonly mintLink: () => { readonly url: string };
 }
 
@@ -29,7 +29,10 @@ function isAuthorized(request: FastifyRequest, token: string): boolean {
   return sameText(request.headers.authorization ?? '', `Bearer ${token}`);
 }
 
-/** Svix' two error shapes: 422 lists what is wrong, the others have a code and a sentence. */
+/**
+ * Answers an error in one of Svix' two formats: a 422 lists what is wrong, others have a code and a
+ * sentence.
+ */
 function answerError(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (error instanceof z.ZodError) {
     const detail = error.issues.map(({ path, message, code }) => ({
@@ -51,7 +54,7 @@ function answerError(error: unknown, _request: FastifyRequest, reply: FastifyRep
   return reply.code(500).send({ code: 'server_error', detail: 'the relay made a mistake' });
 }
 
-/** Installs the API below `/api/v1`. */
+/** Adds the routes of the API below `/api/v1`. */
 export function apiRoutes(app: FastifyInstance, options: ApiOptions): void {
   const { relay } = options;
   app.setErrorHandler(answerError);
@@ -67,7 +70,7 @@ export function apiRoutes(app: FastifyInstance, options: ApiOptions): void {
     pageOfList([CUSTOMER], ({ id }) => id, pageQuery.parse(request.query)),
   );
   app.post('/app', (request, reply) => {
-    // There is one customer; a request by name or uid gets it, any other gets none.
+    // The relay has one customer: a request by its name or uid gets it, any other gets none.
     const { uid, name } = applicationBody.parse(request.body);
     if ((uid ?? name) !== CUSTOMER.uid && name !== CUSTOMER.name) {
       throw new RefusedError('relay.one_app', `this relay has one application: ${CUSTOMER.uid}`);

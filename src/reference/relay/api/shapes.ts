@@ -1,15 +1,18 @@
-/** The management API's shapes, as Svix has them (names on the wire, camelCase). */
+/** Records of the management API as Svix has them (names on the wire, camelCase). */
 import { z } from 'zod';
 import type { Json } from '../../../lib/json.ts';
 import type { EventType } from '../event-types.ts';
 import type { Attempt, Delivery, DeliveryStatus, Endpoint, Message, Page } from '../model.ts';
 
-/** Svix: 0 success, 1 pending, 2 fail (3 sending is not told apart from pending here). */
+/**
+ * Svix' codes of delivery statuses: 0 success, 1 pending, 2 fail (3, sending, counts as pending
+ * here).
+ */
 const STATUS_CODES = { success: 0, pending: 1, failed: 2 } as const;
 const STATUS_TEXTS = { success: 'success', pending: 'pending', failed: 'fail' } as const;
 const TRIGGER_CODES = { scheduled: 0, manual: 1 } as const;
 
-/** Timestamp of the event catalogue, which never changes. */
+/** Timestamp of all entries in the event catalogue, which never changes. */
 const CATALOGUE_SINCE = '2026-01-01T00:00:00.000Z';
 
 const jsonSchema: z.ZodType<Json> = z.json();
@@ -22,7 +25,7 @@ function statusOf(status: DeliveryStatus): { status: number; statusText: string 
   return { status: STATUS_CODES[status], statusText: STATUS_TEXTS[status] };
 }
 
-/** The one customer of this relay, an application in Svix' words. */
+/** The only customer of this relay, an application in Svix' words. */
 export const CUSTOMER = {
   id: 'app_reference',
   uid: 'reference',

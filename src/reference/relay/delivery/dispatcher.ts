@@ -1,9 +1,11 @@
 /**
- * Makes the attempts that are due, a bounded number at a time, and records what came of them.
+ * The dispatcher makes the attempts that are due, a bounded number at a time, and records their
+ * outcomes.
  *
- * The queue in the store is the truth: this only looks at it when something was published, when
- * an attempt ended, and when the next one falls due. An attempt leaves the queue together with
- * the record of its outcome, so that a restart in between sends it again and loses nothing.
+ * The queue in the store is the truth: the dispatcher only looks at it when a message was
+ * published, when an attempt ended, and when the next one is due. An attempt leaves the queue
+ * together with the record of its outcome, so that a restart in between sends it again and loses
+ * nothing.
  */
 
 import type { Clock, Timer } from '../../../lib/clock.ts';
@@ -16,10 +18,15 @@ import { FAILING_MS_MAX, retryDelayMs } from './schedule.ts';
 import type { Answer, Sender } from './sender.ts';
 import { createSecret, signedHeaders } from './signature.ts';
 
-/** Open attempts to one endpoint, so that a slow one does not hold up the others. */
+/**
+ * Maximum number of open attempts to one endpoint, so that a slow one does not delay the others.
+ */
 const IN_FLIGHT_PER_ENDPOINT_MAX = 8;
 
-/** Far outside the five minutes that a receiver tolerates. */
+/**
+ * Age in seconds of a time stamp that a fault made stale: far beyond the five minutes that a
+ * receiver tolerates.
+ */
 const STALE_SECONDS = 3_600;
 
 const USER_AGENT = 'Svix-Webhooks/1.0 (selvedge reference relay)';
@@ -27,9 +34,9 @@ const USER_AGENT = 'Svix-Webhooks/1.0 (selvedge reference relay)';
 export interface DispatcherDeps {
   readonly store: RelayStore;
   readonly sender: Sender;
-  /** The relay's own time: schedule and history. */
+  /** Clock of the relay's own time, for schedule and history. */
   readonly clock: Clock;
-  /** Real time: what a receiver compares the signed time stamp with. */
+  /** Clock of real time, with which a receiver compares the signed time stamp. */
   readonly wallClock: Clock;
   readonly random: Random;
   readonly log: Logger;
@@ -37,11 +44,11 @@ export interface DispatcherDeps {
 }
 
 export interface Dispatcher {
-  /** Looks at the queue again, soon. */
+  /** Makes the dispatcher look at the queue again, soon. */
   wake(): void;
-  /** Resolves when nothing is in flight and nothing is due. */
+  /** Resolves when no attempt is in progress and none is due. */
   idle(): Promise<void>;
-  /** Stops; attempts in flight stay queued. */
+  /** Stops the dispatcher; attempts in progress stay queued. */
   close(): Promise<void>;
 }
 
@@ -54,7 +61,7 @@ function requestHeaders(deps: DispatcherDeps, job: Job, message: Message): Recor
   return { 'content-type': 'application/json', 'user-agent': USER_AGENT, ...signed };
 }
 
-/** Why an answer ends all sending to its endpoint, or undefined when it does not. */
+/** Reason for which an answer ends all sending to its endpoint; undefined: it does not. */
 function refusalOf(answer: Answer): string | undefined {
   if (answer.status === 410) return 'the receiver answered 410 Gone';
   if (answer.control === 'disable') return 'the receiver asked to be disabled';
@@ -99,7 +106,7 @@ function outcomeOf(
   return { ...base, status: 'pending', retry };
 }
 
-/** Makes one attempt; `stopped` says whether the relay was closed meanwhile. */
+/** Makes one attempt; `stopped` tells whether the relay was closed meanwhile. */
 async function attempt(deps: DispatcherDeps, job: Job, stopped: () => boolean): Promise<void> {
   const { store, clock, log } = deps;
   const endpoint = store.endpoint(job.endpointId);
@@ -122,7 +129,7 @@ async function attempt(deps: DispatcherDeps, job: Job, stopped: () => boolean): 
   );
   const refusal = refusalOf(answer);
   if (refusal) deps.disable(current, refusal);
-  // Looked at when a message is given up, as Svix does, and not by a timer of its own.
+  // As with Svix, the limit is checked when a message is given up, and not by a timer of its own.
   const givenUp = outcome.status === 'failed' && current.failingSince !== null;
   if (givenUp && clock.now() - (current.failingSince ?? 0) > FAILING_MS_MAX) {
     deps.disable(current, 'every message failed for 120 hours');
@@ -143,7 +150,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     perEndpoint.set(job.endpointId, (perEndpoint.get(job.endpointId) ?? 0) + 1);
     const done = attempt(deps, job, () => closed)
       .catch((thrown: unknown) => {
-        // An outcome that cannot be written must not become a storm of repeated attempts.
+        // An attempt whose outcome cannot be written must not be repeated over and over.
         stuck.add(job.seq);
         log.error({ err: toError(thrown), message: job.messageId }, 'attempt not recorded');
       })
@@ -157,7 +164,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   const startDue = (now: number): void => {
     for (const endpointId of store.endpointsWithJobsDue(now)) {
-      // Deliveries in flight are still queued, so a double page always shows enough new ones.
+      // Attempts in progress are still queued, so twice the maximum always has enough new ones.
       for (const job of store.dueJobs(endpointId, now, 2 * IN_FLIGHT_PER_ENDPOINT_MAX)) {
         if ((perEndpoint.get(endpointId) ?? 0) >= IN_FLIGHT_PER_ENDPOINT_MAX) break;
         if (!inFlight.has(job.seq) && !stuck.has(job.seq)) start(job);

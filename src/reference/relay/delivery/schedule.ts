@@ -1,10 +1,13 @@
 /**
- * When a failed attempt is tried again (the wire contract, "Events: relay and portal"). Pure, so
- * that the table can be tested to the millisecond.
+ * Decides when a failed attempt is repeated (wire contract, "Events: relay and portal"). Without
+ * side effects, so that the table can be tested to the millisecond.
  */
 import type { Random } from '../../../lib/random.ts';
 
-/** The wait after the first, second, … failed attempt, in milliseconds; then the message failed. */
+/**
+ * Milliseconds to wait after the first, second, … failed attempt; after the last one the message
+ * has failed.
+ */
 export const RETRY_DELAYS_MS = [
   5_000,
   5 * 60_000,
@@ -15,27 +18,27 @@ export const RETRY_DELAYS_MS = [
   10 * 3_600_000,
 ] as const;
 
-/** Each wait is multiplied by 1 ± this. */
+/** Share by which each wait is randomly lengthened or shortened. */
 const RETRY_JITTER = 0.2;
 
-/** After a timeout or a 429 the receiver is left alone at least this long. */
+/** Minimum milliseconds to wait after a timeout or a 429, so that the receiver can recover. */
 const OVERLOAD_DELAY_MS_MIN = 60_000;
 
-/** `Retry-After` may stretch a wait up to this factor, and never shortens it. */
+/** Maximum factor by which `Retry-After` lengthens a wait; it never shortens one. */
 const RETRY_AFTER_FACTOR_MAX = 2;
 
-/** An endpoint is given up after failing this long without one success. */
+/** Milliseconds for which an endpoint must fail, without one success, to be disabled. */
 export const FAILING_MS_MAX = 120 * 3_600_000;
 
 export interface FailedAttempt {
-  /** 0 for the first attempt of the message. */
+  /** Number of the attempt; 0 for the message's first. */
   readonly number: number;
   readonly timedOut: boolean;
   readonly responseStatus: number;
   readonly retryAfterMs: number | undefined;
 }
 
-/** Milliseconds to the next attempt, or undefined when this was the last. */
+/** Milliseconds to the next attempt; undefined: this was the last. */
 export function retryDelayMs(failed: FailedAttempt, random: Random): number | undefined {
   const base = RETRY_DELAYS_MS[failed.number];
   if (base === undefined) return undefined;
@@ -46,7 +49,10 @@ export function retryDelayMs(failed: FailedAttempt, random: Random): number | un
   return Math.min(Math.max(failed.retryAfterMs, delay), delay * RETRY_AFTER_FACTOR_MAX);
 }
 
-/** The milliseconds a `Retry-After` header asks for: seconds or an HTTP date; else undefined. */
+/**
+ * Milliseconds that a `Retry-After` header asks for, as seconds or an HTTP date; undefined: it is
+ * neither.
+ */
 export function parseRetryAfter(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d{1,9}$/.test(header)) return Number(header) * 1_000;

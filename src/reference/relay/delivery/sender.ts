@@ -1,6 +1,6 @@
 /**
- * Makes an attempt on the wire: POSTs the bytes, waits for the answer, keeps its first part. It
- * never throws for anything a receiver can do, and follows no redirects.
+ * Makes an attempt over HTTP: POSTs the bytes, waits for the answer, keeps its first part. The
+ * sender never throws for anything that a receiver can do, and follows no redirects.
  */
 import { Agent, type Dispatcher, request } from 'undici';
 import type { Clock } from '../../../lib/clock.ts';
@@ -8,29 +8,29 @@ import { toError } from '../../../lib/errors.ts';
 import { parseRetryAfter } from './schedule.ts';
 import type { TargetGuard } from './target.ts';
 
-/** The receiver has this long, from the connection to the end of its answer. */
+/** Milliseconds that an attempt may take, from the connection to the end of the answer. */
 const ATTEMPT_MS_MAX = 15_000;
 
-/** This much of an answer is kept and shown in the portal. */
+/** Bytes of an answer that are kept and shown in the portal. */
 const RESPONSE_BYTES_MAX = 20_000;
 
 const CONNECTIONS_PER_ORIGIN_MAX = 16;
 const KEEP_ALIVE_MS = 4_000;
 
 export interface Answer {
-  /** 0 when there was none. */
+  /** HTTP status of the answer; 0: there was no answer. */
   readonly status: number;
   readonly body: string;
   readonly durationMs: number;
   readonly timedOut: boolean;
   readonly retryAfterMs: number | undefined;
-  /** The receiver's wish in the header `webhook-delivery`. */
+  /** Request of the receiver in the header `webhook-delivery`. */
   readonly control: string | undefined;
 }
 
 export interface Sender {
   send(url: string, headers: Readonly<Record<string, string>>, body: Buffer): Promise<Answer>;
-  /** Ends open attempts; they come back as unanswered. */
+  /** Ends open attempts; they return as unanswered. */
   close(): Promise<void>;
 }
 
@@ -50,12 +50,16 @@ async function firstBytes(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).subarray(0, RESPONSE_BYTES_MAX).toString('utf8');
 }
 
-/** `wallClock` is real time, even when the relay's own clock runs faster: networks do not. */
+/**
+ * Creates a sender. `wallClock` is real time, even when the relay's own clock runs faster, because
+ * networks do not.
+ */
 export function createSender(guard: TargetGuard, wallClock: Clock): Sender {
   const agent = new Agent({
     connections: CONNECTIONS_PER_ORIGIN_MAX,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    // The deadline below is the only one; undici's own would fire first or not at all.
+    // The attempt's own deadline is the only one; undici's timeouts would end the attempt first or
+    // not at all.
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: { lookup: guard.lookup },

@@ -14,7 +14,10 @@ export function createSecret(random: Random): string {
   return SECRET_PREFIX + random.bytes(SECRET_BYTES).toString('base64');
 }
 
-/** True for `whsec_<base64>` of 24 to 75 bytes: what the relay lets an owner bring along. */
+/**
+ * Tells whether a text is `whsec_<base64>` of 24 to 75 bytes: a secret that an endpoint's owner may
+ * choose.
+ */
 export function isSecret(text: string): boolean {
   if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(text)) return false;
   const { length } = keyOf(text);
@@ -25,7 +28,7 @@ function keyOf(secret: string): Buffer {
   return Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
 }
 
-/** The three headers for exactly these bytes, signed by every given secret in order. */
+/** The three headers for exactly these bytes, signed with each of the secrets in order. */
 export function signedHeaders(
   secrets: readonly string[],
   id: string,

@@ -1,17 +1,20 @@
 /**
  * Guard of the addresses that the relay may send to: people enter endpoints, so the relay could
  * otherwise be used to reach machines behind it. Names are resolved here, *all* their addresses are
- * checked, and the connection goes to a checked address, so a name cannot change in between. This
- * machine is open on every port, because receivers of demos and tests run here.
+ * checked, and the connection goes to a checked address, so that a name cannot change in between.
+ * This machine is allowed on every port, because receivers of demos and tests run here.
  */
 import { type LookupAddress, type LookupOptions, lookup as systemLookup } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 import { RefusedError } from '../../../lib/errors.ts';
 
 export interface TargetGuard {
-  /** The parsed URL, or a RefusedError `relay.url_refused` that says what is wrong. */
+  /**
+   * Parses the URL of an endpoint; throws a RefusedError `relay.url_refused` that says what is
+   * wrong.
+   */
   check(url: string): URL;
-  /** Resolves a name for the connection; fails when any of its addresses is out of bounds. */
+  /** Resolves a name for the connection; fails when any of its addresses is not allowed. */
   readonly lookup: LookupFunction;
 }
 
@@ -26,7 +29,10 @@ const URL_CHARS_MAX = 2_048;
 
 const LOOPBACK = ['127.0.0.0/8', '::1/128'];
 
-/** Private, shared, link-local, documentation, multicast, and IPv6 forms that wrap IPv4. */
+/**
+ * Ranges that are not allowed: private, shared, link-local, documentation, multicast, and IPv6
+ * forms that contain IPv4.
+ */
 const OUT_OF_BOUNDS = (
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 ' +
   '192.0.2.0/24 192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 ' +
@@ -41,7 +47,7 @@ function refuse(reason: string): RefusedError {
   });
 }
 
-/** Whether an address is in one of the ranges. */
+/** Makes a test of whether an address is in one of the ranges. */
 function within(ranges: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
   for (const range of ranges) {
@@ -55,7 +61,7 @@ function isLoopbackName(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost');
 }
 
-/** `resolve` is the system's resolver unless a test stands in for it. */
+/** Creates the guard; `resolve` is the system's resolver unless a test replaces it. */
 export function createTargetGuard(resolve: Resolve = systemLookup): TargetGuard {
   const onLoopback = within(LOOPBACK);
   const outOfBounds = within(OUT_OF_BOUNDS);

@@ -1,4 +1,4 @@
-/** The lists that a person or the management API reads: messages, deliveries and attempts. */
+/** Lists that a person or the management API reads: messages, deliveries and attempts. */
 import type Database from 'better-sqlite3';
 import {
   type Attempt,
@@ -11,16 +11,19 @@ import {
   type PageQuery,
 } from '../model.ts';
 
-/** Filters are joined by "and"; times are epoch milliseconds. */
+/** Filters of a list of messages, all of which must apply; times are epoch milliseconds. */
 export interface MessageFilter extends PageQuery {
   readonly eventTypes?: readonly string[] | undefined;
-  /** Created after. */
+  /** Time after which listed messages were created. */
   readonly after?: number | undefined;
-  /** Created before. */
+  /** Time before which listed messages were created. */
   readonly before?: number | undefined;
-  /** Was or is on its way to this endpoint. */
+  /** Endpoint to which listed messages were sent or are still to be sent. */
   readonly endpointId?: string | undefined;
-  /** With at least one delivery in this state; `unsent`: with none at all. */
+  /**
+   * State that at least one delivery of a listed message has; `unsent`: the message has no
+   * delivery.
+   */
   readonly status?: DeliveryStatus | 'unsent' | undefined;
 }
 
@@ -28,7 +31,7 @@ export interface AttemptFilter extends PageQuery {
   readonly messageId?: string | undefined;
   readonly endpointId?: string | undefined;
   readonly status?: Attempt['status'] | undefined;
-  /** 200 for answers from 200 to 299, and so on. */
+  /** Class of the answers' HTTP status: 200 for answers from 200 to 299, and so on. */
   readonly statusClass?: number | undefined;
   readonly eventTypes?: readonly string[] | undefined;
   readonly after?: number | undefined;
@@ -108,7 +111,7 @@ export class RelayHistory {
     return this.#db.prepare<[string], Attempt>(`${ATTEMPT} WHERE a.id = ?`).get(id);
   }
 
-  /** Lists the deliveries of a message, in the order of the endpoints' creation. */
+  /** Deliveries of a message, in the order in which their endpoints were created. */
   deliveriesOf(messageId: string): Delivery[] {
     return this.#db
       .prepare<[string], Delivery>(
@@ -120,8 +123,8 @@ export class RelayHistory {
   }
 
   /**
-   * The rows after (or, when the iterator starts with `-`, before) the row that the iterator
-   * names, newest first. An iterator that names no row gives an empty page.
+   * Rows after the row that the iterator names (or before it, when the iterator starts with `-`),
+   * newest first. An iterator that names no row gives an empty page.
    */
   #page<T extends { readonly id: string }>(
     table: 'message' | 'attempt',

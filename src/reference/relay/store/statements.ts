@@ -1,4 +1,4 @@
-/** The store's statements, prepared once: preparing costs more than running them. */
+/** Statements of the relay's store, prepared once: preparing costs more than running them. */
 import type Database from 'better-sqlite3';
 import type { Attempt, Delivery, Endpoint, Job, Message, NewJob, SigningKey } from '../model.ts';
 
@@ -29,7 +29,7 @@ export function endpointStatements(db: Database.Database) {
       'UPDATE endpoint SET failing_since = ? WHERE id = ?',
     ),
     remove: db.prepare<[string]>('DELETE FROM endpoint WHERE id = ?'),
-    /** Everything that belongs to an endpoint. */
+    /** Statements that delete everything that belongs to an endpoint. */
     removeParts: ['job', 'attempt', 'delivery', 'signing_key'].map((table) =>
       db.prepare<[string]>(`DELETE FROM ${table} WHERE endpoint_id = ?`),
     ),
@@ -61,11 +61,11 @@ export function messageStatements(db: Database.Database) {
     withEventId: db.prepare<[string, number]>(
       'SELECT 1 FROM message WHERE event_id = ? AND created_at >= ?',
     ),
-    /** The newest one that is beyond so many. */
+    /** Statement that finds the newest message beyond the newest so many. */
     beyond: db.prepare<[number], { seq: number }>(
       'SELECT seq FROM message ORDER BY seq DESC LIMIT 1 OFFSET ?',
     ),
-    /** First what belongs to messages, then the messages. */
+    /** Statements that delete old messages, after everything that belongs to them. */
     removeOld: [
       ...['job', 'attempt', 'delivery'].map(
         (table) => `DELETE FROM ${table} WHERE message_id IN (${OLD_MESSAGES})`,
@@ -95,7 +95,10 @@ export function queueStatements(db: Database.Database) {
       `INSERT INTO job (message_id, endpoint_id, number, kind, due_at, fault)
        VALUES (@messageId, @endpointId, @number, @kind, @dueAt, @fault)`,
     ),
-    /** A scheduled attempt makes its delivery pending; another one leaves it as it is. */
+    /**
+     * Statement that makes the delivery of a scheduled attempt pending; that of another attempt
+     * stays as it is.
+     */
     expect: db.prepare<[NewJob]>(
       `INSERT INTO delivery (message_id, endpoint_id, status, next_attempt_at)
        VALUES (@messageId, @endpointId, 'pending', @dueAt)

@@ -1,7 +1,7 @@
 /**
  * The relay's own state: endpoints, keys, messages, deliveries, the queue and the history, in
- * SQLite so that the queue survives a restart (in memory without a path). All of the relay's SQL
- * is in this folder. Every method is one statement or one transaction.
+ * SQLite so that the queue survives a restart (in memory without a path). All of the relay's SQL is
+ * in this folder. Every method is one statement or one transaction.
  */
 import { existsSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
@@ -24,7 +24,7 @@ import {
   queueStatements,
 } from './statements.ts';
 
-/** The tables of the relay's state. `seq` is the order in which rows were written. */
+/** Tables of the relay's state. `seq` is the order in which rows were written. */
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS endpoint (
   id TEXT PRIMARY KEY, url TEXT NOT NULL, description TEXT NOT NULL, event_types TEXT,
@@ -66,7 +66,9 @@ CREATE INDEX IF NOT EXISTS attempt_message ON attempt (message_id, seq);
 CREATE INDEX IF NOT EXISTS attempt_endpoint ON attempt (endpoint_id, seq);
 `;
 
-/** "Srly": marks the file as a relay's, so that it is never mixed up with a mirror. */
+/**
+ * Application id "Srly" that marks the file as a relay's, so that it is never taken for a mirror.
+ */
 const APPLICATION_ID = 0x53726c79;
 const BUSY_MS_MAX = 5_000;
 
@@ -81,7 +83,8 @@ function rowOf(endpoint: Endpoint): EndpointRow {
 }
 
 function openDatabase(path: string | undefined): Database.Database {
-  // Signing secrets stand in it. SQLite gives its mode to the log and the index.
+  // The file has signing secrets, so only its owner may read it. SQLite gives its mode to the log
+  // and the log's index.
   if (path !== undefined && !existsSync(path)) writeFileSync(path, '', { mode: 0o600, flag: 'wx' });
   const db = new Database(path ?? ':memory:', { timeout: BUSY_MS_MAX });
   db.pragma('journal_mode = WAL');
@@ -102,7 +105,7 @@ function openDatabase(path: string | undefined): Database.Database {
 export interface Outcome {
   readonly attempt: Attempt;
   readonly job: Job;
-  /** Null: the delivery stays as it was. */
+  /** New status of the delivery; null: it stays as it was. */
   readonly status: DeliveryStatus | null;
   readonly retry: NewJob | null;
   readonly failingSince: number | null;
@@ -140,7 +143,7 @@ export class RelayStore {
     this.#endpoints.update.run(rowOf(endpoint));
   }
 
-  /** The history of its attempts goes with it. */
+  /** Deletes an endpoint with the history of its attempts. */
   deleteEndpoint(id: string): void {
     for (const remove of this.#endpoints.removeParts) remove.run(id);
     this.#endpoints.remove.run(id);
@@ -151,12 +154,12 @@ export class RelayStore {
     return row && endpointOf(row);
   }
 
-  /** In the order in which they were created. */
+  /** All endpoints in the order in which they were created. */
   endpoints(): Endpoint[] {
     return this.#endpoints.all.all().map(endpointOf);
   }
 
-  /** The keys that still sign at `now`, the current one first. */
+  /** Keys of the endpoint that still sign at `now`, the current one first. */
   liveKeys(endpointId: string, now: number): SigningKey[] {
     return this.#endpoints.liveKeys.all(endpointId, now);
   }
@@ -175,7 +178,7 @@ export class RelayStore {
     return this.#messages.one.get(id);
   }
 
-  /** True when the sender's own id was used at or after `since`. */
+  /** Tells whether a message with the sender's own id was sent at or after `since`. */
   hasEventId(eventId: string, since: number): boolean {
     return this.#messages.withEventId.get(eventId, since) !== undefined;
   }
@@ -185,13 +188,15 @@ export class RelayStore {
     return this.#messages.failedSince.all(endpoint.id, since, until).map(({ id }) => id);
   }
 
-  /** Messages in [since, until) of its types that never went to this endpoint, oldest first. */
+  /**
+   * Messages in [since, until) of the endpoint's types that were never sent to it, oldest first.
+   */
   missingSince({ id, eventTypes }: Endpoint, since: number, until: number): string[] {
     const types = JSON.stringify(eventTypes);
     return this.#messages.missingSince.all({ id, since, until, types }).map((row) => row.id);
   }
 
-  /** Forgets messages created before `until` or beyond the newest `max`, with their history. */
+  /** Deletes messages created before `until` or beyond the newest `max`, with their history. */
   forgetMessages(until: number, max: number): void {
     const last = this.#messages.beyond.get(max)?.seq ?? 0;
     for (const remove of this.#messages.removeOld) remove.run(until, last);
@@ -203,7 +208,9 @@ export class RelayStore {
     this.#queue.expect.run(job);
   }
 
-  /** The first `limit` attempts to one endpoint that are due at `now`, those in flight included. */
+  /**
+   * The first `limit` attempts to one endpoint that are due at `now`, those in progress included.
+   */
   dueJobs(endpointId: string, now: number, limit: number): Job[] {
     return this.#queue.due.all(endpointId, now, limit);
   }
@@ -212,12 +219,12 @@ export class RelayStore {
     return this.#queue.endpointsDue.all(now).map(({ id }) => id);
   }
 
-  /** When the first attempt after `now` is due, or undefined when none waits. */
+  /** Time at which the first attempt after `now` is due; undefined: none waits. */
   nextDueAfter(now: number): number | undefined {
     return this.#queue.nextDue.get(now)?.dueAt;
   }
 
-  /** Forgets an attempt whose message or endpoint is gone. */
+  /** Removes an attempt whose message or endpoint is gone. */
   drop(job: Job): void {
     this.#queue.remove.run(job.seq);
   }
@@ -235,7 +242,7 @@ export class RelayStore {
     });
   }
 
-  /** Gives up what waits for an endpoint, so that a recovery finds it later. */
+  /** Lets deliveries that wait for an endpoint fail, so that a recovery finds them later. */
   failPending(endpointId: string): void {
     this.#queue.removeOfEndpoint.run(endpointId);
     this.#queue.failPending.run(endpointId);

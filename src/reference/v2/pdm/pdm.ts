@@ -1,7 +1,6 @@
 /**
- * Product data behind V2: one place that finds, lists, filters, adds and changes resources. It
- * knows resources and nothing of HTTP. Lists are kept until the next write: the pages of a
- * collection need not filter it again.
+ * Product data of V2: finds, lists, filters, adds and changes resources, without knowing HTTP.
+ * Lists are kept until the next write, so that the pages of a collection need not filter it again.
  */
 import type { Clock } from '../../../lib/clock.ts';
 import type { Json } from '../../../lib/json.ts';
@@ -19,7 +18,7 @@ import {
   styleResource,
 } from './styles.ts';
 
-/** Id and name of each row, and the id that comes next: a removed id is never given again. */
+/** Id and name of each row, and the next id: a removed id is never used again. */
 interface NamesState {
   readonly rows: readonly (readonly [id: string, name: string])[];
   readonly nextId: number;
@@ -69,30 +68,32 @@ export interface PdmState {
 
 export type StyleInput = Omit<StyleRecord, 'updatedAt'>;
 export type NamedType = 'brand' | 'type';
-/** Name and wanted value of each filter. */
+/** Filters of a list of resources: name and wanted value of each. */
 type Filters = readonly (readonly [name: string, value: string])[];
 
 export interface Pdm {
   get(type: ResourceType, id: string): Resource | undefined;
-  /** Ids that every filter lets through, in the order of the collection; do not change it. */
+  /** Ids of resources that pass every filter, in the order of the collection; not to be changed. */
   list(type: ResourceType, filters: Filters): readonly string[];
   style(id: string): StyleRecord | undefined;
-  /** Throws a {@link ProblemError} when the style number is taken. */
+  /**
+   * Adds a style and returns its id. Throws a {@link ProblemError} when the style number is taken.
+   */
   addStyle(input: StyleInput): string;
   changeStyle(id: string, input: Partial<StyleInput>): void;
   addName(type: NamedType, name: string): string;
   changeName(type: NamedType, id: string, name: string): void;
-  /** Throws a {@link ProblemError} while a style refers to it. */
+  /** Removes a brand or type. Throws a {@link ProblemError} while a style refers to it. */
   removeName(type: NamedType, id: string): void;
   state(): PdmState;
   restore(state: PdmState): void;
 }
 
 const COLOR_CODE_FIRST = 1_000;
-/** Every so many colors of the palette is no longer used for new styles. */
+/** Number of palette colors of which one is inactive, so that new styles no longer use it. */
 const INACTIVE_COLOR_EVERY = 16;
 
-/** Lists kept between writes. */
+/** Maximum number of lists that are kept between writes. */
 const LISTS_MAX = 50;
 
 function leaf(type: ResourceType, id: string, attributes: Resource['attributes']): Resource {
@@ -138,7 +139,7 @@ function passes(resource: Resource, filters: Filters): boolean {
   });
 }
 
-/** The small tables, and the lists that were made of everything. */
+/** Styles, the tables of names, and the lists that were made from them. */
 interface Parts {
   readonly styles: Styles;
   readonly names: Readonly<Record<NamedType, Names>>;
@@ -201,7 +202,7 @@ export function createPdm(catalog: Catalog, clock: Pick<Clock, 'now'>): Pdm {
   const names = { brand: createNames(brands), type: createNames(types) };
   const parts: Parts = { styles, names, lists: new Map() };
   const { lists } = parts;
-  /** V1 shows brands by name: it has the same names. */
+  /** Copies the brands' names to the catalog, because V1 shows brands by name. */
   const tellBrands = (): void => {
     for (const [index] of brands.entries()) {
       const name = names.brand.get(String(index + 1));

@@ -1,4 +1,4 @@
-/** The resource types of V2: names, attributes, relationships and where they are served. */
+/** Resource types of V2: names, attributes, relationships and addresses. */
 import type { Json } from '../../../lib/json.ts';
 
 export type ResourceType = keyof typeof RESOURCES;
@@ -12,7 +12,7 @@ export interface Relationship {
   readonly data: ResourceId | readonly ResourceId[] | null;
 }
 
-/** A resource object of the wire contract, section 5. */
+/** Resource object of the wire contract, section 5. */
 export interface Resource extends ResourceId {
   readonly attributes: Readonly<Record<string, Json>>;
   readonly relationships: Readonly<Record<string, Relationship>>;
@@ -22,7 +22,7 @@ export interface ResourceKind {
   /** Last part of the collection's address. */
   readonly path: string;
   readonly attributes: readonly string[];
-  /** Relationship name → type. */
+  /** Type at the other end of each to-one relationship, by its name. */
   readonly toOne: Readonly<Record<string, string>>;
   readonly toMany: Readonly<Record<string, string>>;
 }
@@ -59,7 +59,9 @@ export function resourceTypes(): ResourceType[] {
   return Object.keys(RESOURCES).filter(isResourceType);
 }
 
-/** Type at the other end of a relationship, if the kind has one of this name. */
+/**
+ * Type at the other end of a relationship; undefined: the type has no relationship of this name.
+ */
 export function relatedType(type: ResourceType, relationship: string): ResourceType | undefined {
   const { toOne, toMany } = kindOf(type);
   const kinds = [toOne, toMany].find((names) => Object.hasOwn(names, relationship));

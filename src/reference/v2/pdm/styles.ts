@@ -1,14 +1,14 @@
 /**
- * Styles as product data shows them: those of the catalog, computed when they are asked for, what
- * was changed of them, and those that were added through V2 (which have no colors and no variants
- * yet). A change of what V1 shows as well goes into the catalog, so both tell the same.
+ * Styles as product data shows them: those of the catalog, computed when they are requested, with
+ * their changes, and those that were added through V2 (which have no colors and no variants yet). A
+ * change of members that V1 shows as well is made in the catalog, so that both show the same.
  */
 import type { Catalog, Style } from '../../world/catalog/catalog.ts';
 import { numberAt } from '../../world/catalog/hash.ts';
 import { COLOR_NAMES, GENDERS, STYLE_TYPES } from '../../world/catalog/words.ts';
 import type { Resource, ResourceId } from './resources.ts';
 
-/** A style, its references as ids. */
+/** A style, with its references as ids. */
 export interface StyleRecord {
   readonly styleNo: string;
   readonly styleName: string;
@@ -19,7 +19,7 @@ export interface StyleRecord {
   readonly type: string;
   readonly gender: string;
   readonly countryOfOrigin: string;
-  /** Epoch milliseconds. */
+  /** Time of the style's last change, epoch ms. */
   readonly updatedAt: number;
 }
 
@@ -33,7 +33,7 @@ export interface Styles {
   record(id: string): StyleRecord | undefined;
   add(record: StyleRecord): string;
   change(id: string, record: StyleRecord): void;
-  /** Style colors of a style, none for added styles. */
+  /** Ids of a style's style colors; an added style has none. */
   colorIds(id: string): string[];
   styleColor(id: string): Resource | undefined;
   styleColorIds(): string[];
@@ -43,10 +43,10 @@ export interface Styles {
 
 const SALT_UPDATED = 500;
 const DAY_MS = 86_400_000;
-/** Styles were last touched in the half year before this day. */
+/** Day before which generated styles were last changed, within half a year. */
 const UPDATED_BEFORE = Date.UTC(2026, 0, 1);
 
-/** An id is a position counted from 1; undefined when it is no such text. */
+/** Position that an id stands for, which counts from 1; undefined: the text is no such id. */
 export function positionOf(id: string, count: number): number | undefined {
   const position = /^[1-9]\d{0,8}$/.test(id) ? Number(id) - 1 : -1;
   return position >= 0 && position < count ? position : undefined;
@@ -72,7 +72,10 @@ function generated(catalog: Catalog, style: Style): StyleRecord {
   };
 }
 
-/** A type that was added has no variants to look like: the style keeps the one it had there. */
+/**
+ * Members of a style that V1 shows as well. With a type that was added through V2, the style keeps
+ * its former type there, because V1 has no variants of an added type.
+ */
 function shownByV1(record: StyleRecord): Partial<Style> {
   const { styleNo, styleName, description, designer, active, countryOfOrigin: origin } = record;
   const type = positionOf(record.type, STYLE_TYPES.length);

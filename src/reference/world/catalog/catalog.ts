@@ -1,9 +1,9 @@
 /**
- * The catalog: styles in colors in sizes, computed from the seed whenever they are asked for, plus
- * an overlay of what was changed since (prices by hand, styles edited or added through V2).
+ * The catalog: styles in colors in sizes, computed from the seed whenever they are requested, plus
+ * later changes (prices set by hand, styles edited or added through V2).
  *
  * Variants are numbered: style by style, color by color, size by size; styles of one brand are
- * neighbours. So a brand or a style is a range of numbers, and rows come in a stable order.
+ * neighbours. So a brand or a style is a range of numbers, and rows have a stable order.
  */
 import { elementAt, numberAt } from './hash.ts';
 import { generateSeasons, type Season } from './seasons.ts';
@@ -23,14 +23,17 @@ import {
 
 const PREFIX = '570';
 const NUMBER_DIGITS = 9;
-/** Worlds of different seeds begin at different numbers, this far apart. */
+/** Distance between the first barcode numbers of worlds with different seeds. */
 const SEED_STRIDE = 2_500_000;
 const SEED_PLACES = 390;
 
-/** Numbers are put together from a head and their last three digits, which come from a table. */
+/**
+ * Number of the last three digits of a barcode, which come from a table; the digits before them are
+ * computed.
+ */
 const TAIL_SIZE = 1_000;
 
-/** The digits weighted 1 and 3 in turn, beginning with `weight`. */
+/** Sum of the digits, weighted 1 and 3 in turn, beginning with `weight`. */
 function weighted(digits: string, weight: number): number {
   let sum = 0;
   for (let at = 0; at < digits.length; at += 1) {
@@ -39,7 +42,7 @@ function weighted(digits: string, weight: number): number {
   return sum;
 }
 
-/** The check digit of the first twelve digits. */
+/** Check digit for the weighted sum of a barcode's first twelve digits. */
 function checkDigit(sum: number): number {
   return (10 - (sum % 10)) % 10;
 }
@@ -50,7 +53,9 @@ export function isEan13(text: string): boolean {
 
 export interface Barcodes {
   of(variant: number): string;
-  /** The variant's index, or undefined for a text that is no barcode of this world's range. */
+  /**
+   * Index of the barcode's variant; undefined for a text that is no barcode of this world's range.
+   */
   indexOf(barcode: string): number | undefined;
 }
 
@@ -88,7 +93,7 @@ export interface CatalogSize {
   readonly seasons: number;
 }
 
-/** Amounts are hundredths of a euro. */
+/** Prices of a style in hundredths of a euro. */
 interface StylePrices {
   readonly retail: number;
   readonly sale: number;
@@ -111,14 +116,14 @@ export interface Style {
   readonly care: (typeof CARE)[number];
   readonly origin: string;
   readonly grams: number;
-  /** Never out of stock: carried on from season to season. */
+  /** Whether the style is never out of stock: it is carried on from season to season. */
   readonly noos: boolean;
   readonly hasAssortment: boolean;
   readonly b2bHidden: boolean;
   readonly prices: StylePrices;
 }
 
-/** From the first to one past the last. */
+/** Range of indices, from the first to one past the last. */
 export type Range = readonly [number, number];
 
 export interface VariantPlace {
@@ -144,7 +149,7 @@ const ASSORTMENT_PIECES = 6;
 
 export type Catalog = ReturnType<typeof createCatalog>;
 
-/** Prices end on .00 or .50 wholesale and on 9.95 retail, as in a price list. */
+/** Prices of a style, which end in .00 or .50 wholesale and in 9.95 retail, as in a price list. */
 function pricesAt(seed: number, index: number): StylePrices {
   const draw = numberAt(seed, index, SALT.price, 1_000_000);
   const wholesale = 800 + (draw % 230) * 50;
@@ -237,14 +242,14 @@ export function createCatalog(size: CatalogSize) {
     variantCount,
     rowsPerStyle: size.colors * size.sizes,
     seasons: shown,
-    /** Newest generated season: styles belong to no season that was added later. */
+    /** Index of the newest generated season; styles belong to no season that was added later. */
     newestSeason: size.seasons - 1,
     replaceSeasons(next: readonly Season[]): void {
       seasons.splice(0, seasons.length, ...next);
     },
     style,
     barcodeOf: barcodes.of,
-    /** The variant's index, or undefined when this world has no such barcode. */
+    /** Index of the barcode's variant; undefined: this world has no such barcode. */
     variantOf(barcode: string): number | undefined {
       const index = barcodes.indexOf(barcode);
       return index !== undefined && index < variantCount ? index : undefined;
@@ -254,22 +259,25 @@ export function createCatalog(size: CatalogSize) {
     renameBrand(brand: number, name: string): void {
       renamed.set(brand, name);
     },
-    /** Styles of a brand: [from, to). */
+    /** Range of the styles of a brand: [from, to). */
     stylesOfBrand: (brand: number): Range => [firstStyleOf(brand), firstStyleOf(brand + 1)],
-    /** The place in the palette of the n-th color of a style. */
+    /** Place in the palette of the n-th color of a style. */
     colorOf: (styleIndex: number, color: number): number => colorAt(size.seed, styleIndex, color),
     isColorActive: (styleIndex: number, color: number): boolean =>
       numberAt(size.seed, styleIndex * 16 + color, SALT.active, 20) !== 0,
     isAssortment,
-    /** NOOS styles belong to every season. */
+    /**
+     * Tells whether the variant belongs to the season; never-out-of-stock styles belong to every
+     * season.
+     */
     isOfSeason(variant: number, season: number): boolean {
       const of = style(placeAt(size, variant).style);
       return of.season === season || of.noos;
     },
     sizeLabel: (of: Style, row: number): string => sizeLabelAt(size, of, row),
-    /** Single pieces in one unit of the variant. */
+    /** Number of single pieces in one unit of the variant. */
     pieces: (of: Style, row: number): number => (isAssortment(of, row) ? ASSORTMENT_PIECES : 1),
-    /** Changes a style; every later answer has it. */
+    /** Changes a style; every later answer shows the change. */
     change(index: number, patch: Partial<Omit<Style, 'index'>>): Style {
       const next = { ...style(index), ...patch, index };
       changed.set(index, next);

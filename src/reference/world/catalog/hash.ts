@@ -1,6 +1,6 @@
 /**
- * Chance by address: the same (seed, place, salt) gives the same number whenever it is asked, so
- * that a million variants need no memory for what can be computed again.
+ * Random numbers by address: the same (seed, place, salt) always gives the same number, so that a
+ * million variants need no memory for values that can be computed again.
  */
 
 function mix(value: number): number {
@@ -9,17 +9,17 @@ function mix(value: number): number {
   return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
-/** Uniform 32 bits. */
+/** Uniformly distributed 32 bits for this address (seed, place, salt). */
 export function hashAt(seed: number, place: number, salt: number): number {
   return mix(mix(mix(seed + 0x9e3779b9) ^ (place + 0x85ebca6b)) ^ Math.imul(salt + 1, 0xc2b2ae35));
 }
 
-/** Uniform integer in [0, bound). */
+/** Uniform integer in [0, bound) for this address. */
 export function numberAt(seed: number, place: number, salt: number, bound: number): number {
   return hashAt(seed, place, salt) % bound;
 }
 
-/** The element of a list (not empty) that belongs to this index, counted round. */
+/** Element of a list (not empty) at this index, which starts over after the list's end. */
 export function elementAt<T>(list: readonly T[], index: number): T {
   const item = list[index % list.length];
   if (item === undefined) throw new RangeError('an element of an empty list');

@@ -7,11 +7,11 @@ export interface VariantFilter {
   readonly styleNo?: string | undefined;
   /** Text that style number, style name, brand, color or barcode contains, in any case. */
   readonly search?: string | undefined;
-  /** Index of the season; NOOS styles belong to every season. */
+  /** Index of the season; never-out-of-stock styles belong to every season. */
   readonly season?: number | undefined;
 }
 
-/** Styles of the brand, all of them without one, none where there is no such brand. */
+/** Range of the brand's styles: all styles without a brand, none where there is no such brand. */
 function stylesOf(catalog: Catalog, brandName: string | undefined): Range {
   if (brandName === undefined) return [0, catalog.size.styles];
   for (let brand = 0; brand < catalog.size.brands; brand += 1) {
@@ -20,7 +20,7 @@ function stylesOf(catalog: Catalog, brandName: string | undefined): Range {
   return [0, 0];
 }
 
-/** Ranges of variants of one style whose color or barcode answers the search. */
+/** Ranges of variants of one style whose color or barcode matches the search. */
 function colorsFound(catalog: Catalog, style: number, wanted: string): Range[] {
   const { colors, sizes } = catalog.size;
   const found: Range[] = [];
@@ -42,7 +42,7 @@ function searchStyle(catalog: Catalog, index: number, wanted: string): readonly 
   return colorsFound(catalog, index, wanted);
 }
 
-/** Neighbouring ranges become one: a whole world is a single range. */
+/** Joins neighbouring ranges: a whole world is a single range. */
 function joined(ranges: Iterable<Range>): Range[] {
   const out: Range[] = [];
   for (const range of ranges) {
@@ -72,10 +72,10 @@ function* rangesOf(catalog: Catalog, filter: VariantFilter): Generator<Range> {
   }
 }
 
-/** Ascending ranges of variants that the filter lets through, in stock or not. */
+/** Ascending ranges of variants that match the filter, in stock or not. */
 export function selectVariants(catalog: Catalog, filter: VariantFilter): readonly Range[] {
   const { styleNo, search, season } = filter;
-  // Without a look at each style: there may be 200,000 of them.
+  // Without such filters no style is looked at, because there may be 200,000 of them.
   if (styleNo === undefined && search === undefined && season === undefined) {
     const [first, end] = stylesOf(catalog, filter.brandName);
     return [[first * catalog.rowsPerStyle, end * catalog.rowsPerStyle]];

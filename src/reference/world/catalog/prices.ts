@@ -1,32 +1,32 @@
 /**
- * Prices of the catalog in an account's currency. The book keeps hundredths, with a fraction where
- * a currency or an account has more than two decimals; JPY has none.
+ * Prices of the catalog in an account's currency. Amounts are hundredths, with a fraction where a
+ * currency or an account has more than two decimals; JPY has none.
  */
 import type { CurrentKnobs } from '../../control/knobs.ts';
 import { CURRENCY_RATES, type Currency } from './words.ts';
 
 const DECIMALS: Partial<Readonly<Record<Currency, number>>> = { JPY: 0, KWD: 3 };
-/** Digits behind the hundredths are drawn from the price by this factor. */
+/** Factor by which further decimals are derived from the price. */
 const MORE_DIGITS = 7;
 const DECIMALS_MAX = 4;
 
 export interface Prices {
   /** Currency of a key that has no account. */
   currency(): Currency;
-  /** Hundredths of the currency for hundredths of a euro. */
+  /** Converts hundredths of a euro into hundredths of the currency. */
   of(euroMinor: number, currency: Currency): number;
-  /** The amount as it is sent. */
+  /** Converts hundredths of a euro into the amount that is sent. */
   wire(euroMinor: number, currency: Currency): number;
-  /** Rounds hundredths to what the currency has. */
+  /** Rounds hundredths to the decimals of the currency. */
   rounded(minor: number, currency: Currency): number;
 }
 
-/** The decimal number of an amount in hundredths, with fractions of them. */
+/** Decimal number of an amount in hundredths, which may have a fraction. */
 export function wireAmount(minor: number): number {
   return Number((minor / 100).toFixed(DECIMALS_MAX));
 }
 
-/** Hundredths of a wire amount, with the fraction that it has. */
+/** Hundredths of an amount as it was sent, with their fraction. */
 export function exactMinor(amount: number): number {
   return Number((amount * 100).toFixed(DECIMALS_MAX - 2));
 }
@@ -36,7 +36,7 @@ function roundTo(minor: number, decimals: number): number {
   return Number((Math.round(minor * factor) / factor).toFixed(DECIMALS_MAX));
 }
 
-/** Digits behind the hundredths, never all of them zero. */
+/** Fraction of a hundredth for further decimals, never zero if there are any. */
 function moreDigits(minor: number, decimals: number): number {
   const values = 10 ** (decimals - 2);
   return values <= 1 ? 0 : (((minor * MORE_DIGITS) % (values - 1)) + 1) / values;
@@ -46,7 +46,7 @@ export function createPrices(knobs: CurrentKnobs): Prices {
   const decimals = (currency: Currency): number =>
     DECIMALS[currency] ?? knobs().dialect.priceDecimals;
   const of = (euroMinor: number, currency: Currency): number => {
-    // Foreign price lists are round by ten cent.
+    // Prices in other currencies are multiples of ten cents.
     const list =
       currency === 'EUR' ? euroMinor : Math.round((euroMinor * CURRENCY_RATES[currency]) / 10) * 10;
     const wanted = decimals(currency);

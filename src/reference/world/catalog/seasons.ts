@@ -2,7 +2,7 @@
 
 interface DeliveryWindow {
   readonly name: string;
-  /** Calendar days, UTC, `YYYY-MM-DD`. */
+  /** Calendar days of the window in UTC, `YYYY-MM-DD`. */
   readonly from: string;
   readonly to: string;
 }
@@ -12,7 +12,7 @@ export interface Season {
   readonly deliveries: readonly DeliveryWindow[];
 }
 
-/** The newest generated season is this one; older ones precede it half a year apart. */
+/** The newest generated season; older ones precede it half a year apart. */
 const NEWEST = { year: 2027, half: 0 };
 
 const HALVES = [
@@ -34,7 +34,7 @@ function seasonAt(halfYears: number): Season {
   };
 }
 
-/** `count` seasons, oldest first. */
+/** Generates `count` seasons, oldest first. */
 export function generateSeasons(count: number): Season[] {
   const newest = NEWEST.year * 2 + NEWEST.half;
   return Array.from({ length: count }, (_, index) => seasonAt(newest - count + 1 + index));

@@ -13,19 +13,19 @@ const SALT_PRE_ORDER = 41;
 export interface Stock {
   of(variant: number): number;
   set(variant: number, quantity: number): void;
-  /** Pieces that may still be ordered ahead of the season. */
+  /** Number of pieces of the variant that may still be pre-ordered. */
   preOrderable(variant: number): number;
   takePreOrder(variant: number, quantity: number): void;
-  /** Quantities as they are now; later changes do not show. */
+  /** Copy of the present quantities; later changes do not show in it. */
   frozen(): Int32Array;
-  /** Variants of [from, to) with stock. */
+  /** Number of variants in [from, to) with stock. */
   stockedIn(from: number, to: number): number;
-  /** The n-th (from 0) stocked variant at or after `from`, or -1 before `to` is reached. */
+  /** The n-th (from 0) stocked variant at or after `from`; -1: there are fewer before `to`. */
   nth(from: number, to: number, n: number): number;
   preOrdered(): ReadonlyMap<number, number>;
-  /** Variants whose quantity is not the one the world began with, with their quantity. */
+  /** Variants whose quantity differs from the initial one, with their present quantity. */
   changes(): [number, number][];
-  /** Back to the beginning, then these quantities. */
+  /** Restores the initial quantities, and then sets these. */
   restore(
     changes: readonly (readonly [number, number])[],
     preOrdered: readonly (readonly [number, number])[],
@@ -63,7 +63,7 @@ function countStocked(quantities: Int32Array, from: number, to: number): number 
   return count;
 }
 
-/** Counts whole blocks where it can. */
+/** Number of stocked variants in [from, to), by counts of whole blocks where possible. */
 function countIn(quantities: Int32Array, blocks: Uint16Array, from: number, to: number): number {
   const firstWhole = (from + BLOCK_ROWS - 1) >> BLOCK_SHIFT;
   const endWhole = to >> BLOCK_SHIFT;
@@ -73,7 +73,7 @@ function countIn(quantities: Int32Array, blocks: Uint16Array, from: number, to: 
   return count + countStocked(quantities, endWhole << BLOCK_SHIFT, to);
 }
 
-/** Skips whole blocks where it can. */
+/** The n-th stocked variant in [from, to); whole blocks are skipped by their counts. */
 function findNth(
   quantities: Int32Array,
   blocks: Uint16Array,

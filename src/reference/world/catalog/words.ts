@@ -1,4 +1,4 @@
-/** The vocabulary of the world: plain tables, all text within Latin-1 (keeps strings compact). */
+/** Vocabulary of the world: plain tables, all text within Latin-1 (which keeps strings compact). */
 
 export const BRAND_NAMES = [
   'Søholm Atelier',
@@ -46,7 +46,10 @@ export const STYLE_WORDS = [
   'Ylva',
 ] as const;
 
-/** `scale` names the row of sizes, `tariff` the customs heading, `gramsMin` the lightest. */
+/**
+ * Types of styles: `scale` names the sizes, `tariff` the customs heading, `gramsMin` the lowest
+ * weight.
+ */
 export const STYLE_TYPES = [
   { name: 'Shirt', category: 'Tops', scale: 'letter', tariff: '62052000', gramsMin: 180 },
   { name: 'T-shirt', category: 'Tops', scale: 'letter', tariff: '61091000', gramsMin: 120 },
@@ -130,7 +133,10 @@ const HUES = [
   'Ochre',
 ] as const;
 
-/** 48 colors; steps that share no factor with 48 give a style its colors without repetition. */
+/**
+ * Names of the 48 colors. {@link COLOR_STEPS} share no factor with 48, so they give a style its
+ * colors without repetition.
+ */
 export const COLOR_NAMES: readonly string[] = TONES.flatMap((tone) =>
   HUES.map((hue) => tone + hue),
 );
@@ -138,7 +144,7 @@ export const COLOR_STEPS = [1, 5, 7, 11, 13] as const;
 
 export const FREIGHT_TYPES = ['GLS Business', 'PostNord Parcel Shop', 'DHL Express', 'Pick-up'];
 
-/** Units of the currency for one euro. */
+/** Units of each currency for one euro. */
 export const CURRENCY_RATES = {
   EUR: 1,
   DKK: 7.46,

@@ -1,32 +1,38 @@
-/** Future of the world as plain data in order of time, so that a snapshot can carry it. */
+/**
+ * Agenda: future tasks of the world in order of time, as plain data, so that a snapshot can have
+ * them.
+ */
 import type { NewOrder } from './orders.ts';
 
 export type Task =
   | { readonly kind: 'arrive' }
   | { readonly kind: 'restock' }
   | { readonly kind: 'pack'; readonly orderId: number }
-  /** `acceptedAt` tells this acceptance from a later one after a step back to pending. */
+  /**
+   * Shipping of a delivery. `acceptedAt` tells its acceptance from a later one after a step back to
+   * pending.
+   */
   | { readonly kind: 'ship'; readonly orderDeliveryId: number; readonly acceptedAt: number }
   | { readonly kind: 'cancel'; readonly orderDeliveryId: number }
   | { readonly kind: 'return'; readonly orderDeliveryId: number }
   | { readonly kind: 'confirm'; readonly pendingRefundId: number }
-  /** An order whose request was answered with 504 comes into being. */
+  /** Creation of an order whose request was answered with 504. */
   | { readonly kind: 'commit'; readonly order: NewOrder };
 
 export interface Entry {
-  /** Epoch milliseconds. */
+  /** Time at which the task is due, epoch ms. */
   readonly at: number;
   readonly task: Task;
 }
 
 export interface Agenda {
   add(at: number, task: Task): void;
-  /** Takes out the first entry that is due at `now`. */
+  /** Removes and returns the first entry that is due at `now`. */
   takeDue(now: number): Entry | undefined;
   nextAt(): number | undefined;
   entries(): readonly Entry[];
   replace(entries: readonly Entry[]): void;
-  /** Called after each addition, so that a timer can be set again. */
+  /** Calls the listener after each addition, so that a timer can be set again. */
   onAdded(listener: () => void): void;
 }
 
@@ -35,7 +41,8 @@ export function createAgenda(): Agenda {
   const listeners: (() => void)[] = [];
   return {
     add(at, task) {
-      // From the back: nearly everything is scheduled later than what already waits.
+      // The place is searched from the end: nearly every task is scheduled later than those that
+      // wait.
       let place = entries.length;
       while (place > 0 && (entries[place - 1]?.at ?? 0) > at) place -= 1;
       entries.splice(place, 0, { at, task });

@@ -18,10 +18,10 @@ export interface TradeDeps {
   readonly knobs: CurrentKnobs;
 }
 
-/** The name of this system, as in `https://{systemKey}.{domain}`. */
+/** Key of this system, as in `https://{systemKey}.{domain}`. */
 const SYSTEM_KEY = 'reference';
 
-/** Members beside the data of the relay's messages. */
+/** References of an event: members beside `data` in the relay's messages. */
 export function referencesOf(
   { knobs }: Pick<TradeDeps, 'knobs'>,
   { key, reference }: Order,

@@ -1,6 +1,6 @@
 /**
  * The order book: orders with their deliveries, refunds and pending refunds, as plain records that
- * only `world/` and `life/` change. Nothing is ever removed; ids ascend without gaps.
+ * only `world/` and `life/` change. No record is ever removed; ids ascend without gaps.
  */
 import type { ShippingAddress } from '../accounts.ts';
 import type { Currency } from '../catalog/words.ts';
@@ -10,21 +10,24 @@ type OrderStatus = 'pending' | 'fulfilled' | 'partially_fulfilled' | 'canceled';
 export type DecisionStatus = 'pending' | 'accepted' | 'rejected' | 'canceled';
 
 /**
- * Money is hundredths of the order's currency, with a fraction where an account has more decimals.
- * Times are epoch milliseconds.
+ * Line of an order. Amounts are hundredths of the order's currency, with a fraction where an
+ * account has more decimals. Times are epoch milliseconds.
  */
 interface OrderLine {
   readonly barcode: string;
   readonly variant: number;
-  /** Single pieces in one unit. */
+  /** Number of single pieces in one unit of the variant. */
   readonly pieces: number;
   readonly quantity: number;
   readonly price: number;
   readonly season?: string;
   readonly delivery?: string;
-  /** Units in deliveries that were not rejected; what was canceled is not packed again. */
+  /**
+   * Units in deliveries that were not rejected; canceled ones count, because they are not packed
+   * again.
+   */
   packed: number;
-  /** Units that have shipped. */
+  /** Units of the line that have shipped. */
   fulfilled: number;
 }
 
@@ -45,30 +48,30 @@ export interface Order {
   readonly lines: readonly OrderLine[];
   readonly address: ShippingAddress;
   readonly freight: Freight;
-  /** The request had none, and the account shows none then. */
+  /** Whether the request had no address or freight, and the account therefore shows none. */
   readonly hides?: { readonly address: boolean; readonly freight: boolean };
   readonly createdAt: number;
   readonly currency: Currency;
   readonly season?: string;
   readonly account: number;
-  /** The key that created it; absent when it arrived by itself. */
+  /** Name of the key that created the order; absent: the order arrived by itself. */
   readonly key?: string;
 }
 
 export interface DeliveryLine {
-  /** Index into the order's lines. */
+  /** Index of the line among the order's lines. */
   readonly line: number;
   readonly quantity: number;
 }
 
 export interface Delivery {
   readonly orderDeliveryId: number;
-  /** The number that clients see, where it is counted per order. */
+  /** Number that clients see, where deliveries are numbered per order. */
   readonly shownId?: number;
   readonly deliveryNo: string;
   readonly orderId: number;
   status: DecisionStatus;
-  /** Statuses that it had, and until when. */
+  /** Earlier statuses of the delivery, each with the time until which it had them. */
   readonly earlier: { readonly status: DecisionStatus; readonly until: number }[];
   readonly lines: readonly DeliveryLine[];
   readonly createdAt: number;
@@ -88,7 +91,7 @@ export interface RefundLine {
 
 export interface Refund {
   readonly orderRefundId: number;
-  /** The number that clients see, where it is counted per order. */
+  /** Number that clients see, where refunds are numbered per order. */
   readonly shownId?: number;
   readonly refundNo: string;
   readonly orderId: number;
@@ -110,7 +113,7 @@ export interface PendingRefund {
   })[];
 }
 
-/** Records in order of their ascending ids, found by id and by order. */
+/** Records in the order of their ascending ids, which are found by id and by order. */
 interface Shelf<T> {
   readonly all: readonly T[];
   nextId(): number;
@@ -155,7 +158,7 @@ export interface NewOrder {
   readonly account: number;
   readonly season?: string;
   readonly key?: string;
-  /** Name under which a repeated request finds this order again. */
+  /** Key under which a repeated request finds this order again. */
   readonly made?: string;
 }
 
@@ -164,9 +167,9 @@ export interface OrderBook {
   readonly deliveries: Shelf<Delivery>;
   readonly refunds: Shelf<Refund>;
   readonly pendingRefunds: Shelf<PendingRefund>;
-  /** Orders by their `Idempotency-Key`, where that header is honoured. */
+  /** Order ids by their `Idempotency-Key`, where the account honours that header. */
   readonly made: Map<string, number>;
-  /** Requests to create an order so far, refused ones included. */
+  /** Number of requests to create an order so far, refused ones included. */
   posts: number;
 }
 
@@ -192,6 +195,6 @@ export interface NewOrder {
   readonly account: number;
   readonly season?: string;
   readonly key?: string;
-  /** Name under which a repeated request finds this order again. */
+  /** Key under which a repeated request finds this order again. */
   readonly made?: string;
 }

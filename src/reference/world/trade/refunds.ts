@@ -1,6 +1,6 @@
 /**
- * Refunds: asked for by a client (pending refund, which the service confirms or drops) or sent
- * back by the customer. A refund is accepted or rejected like a delivery.
+ * Refunds: requested by a client (pending refund, which the service confirms or drops) or sent back
+ * by the customer. A refund is accepted or rejected like a delivery.
  */
 import { hashAt } from '../catalog/hash.ts';
 import { referencesOf, type TradeDeps } from './deps.ts';
@@ -54,7 +54,10 @@ function publish(deps: TradeDeps, name: string, order: Order, refund: Refund): v
   deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
 }
 
-/** A client asks; the service confirms later, on the clock or by hand. */
+/**
+ * Makes a pending refund for a client's request; the service confirms it later, on the clock or by
+ * hand.
+ */
 export function askRefund(deps: TradeDeps, order: Order, input: PendingRefundInput): PendingRefund {
   const pendingRefundId = deps.book.pendingRefunds.nextId();
   const now = deps.clock.now();
@@ -75,7 +78,7 @@ export function askRefund(deps: TradeDeps, order: Order, input: PendingRefundInp
   return pending;
 }
 
-/** The refund that a pending one becomes; undefined when it is no longer pending. */
+/** Makes the refund that a pending one becomes; undefined: it is no longer pending. */
 export function confirmRefund(deps: TradeDeps, pending: PendingRefund): Refund | undefined {
   const order = deps.book.orders.get(pending.orderId);
   if (!order || pending.status !== 'pending') return undefined;
@@ -94,7 +97,7 @@ export function dropRefund(pending: PendingRefund): boolean {
   return true;
 }
 
-/** The customer sends part of a shipped delivery back, by himself. */
+/** Makes the refund for a part of a shipped delivery that the customer sends back unasked. */
 export function returnDelivery(deps: TradeDeps, delivery: Delivery): Refund | undefined {
   const order = deps.book.orders.get(delivery.orderId);
   const draw = hashAt(deps.catalog.size.seed, delivery.orderDeliveryId, SALT_RETURN);
@@ -121,7 +124,8 @@ export function moveRefund(deps: TradeDeps, refund: Refund, to: DecisionStatus):
   const moved = judgeMove({ from, to, shipped: false, rejectFromAccepted });
   if (moved !== 'moved' || !order) return moved;
   refund.status = to;
-  // Goods go back on the shelf on acceptance, and off it again when that is taken back.
+  // Goods return to the stock when a refund is accepted, and leave it again when that is taken
+  // back.
   const direction = Number(to === 'accepted') - Number(from === 'accepted');
   for (const line of refund.lines) {
     const variant = line.restock ? deps.catalog.variantOf(line.barcode) : undefined;

@@ -1,4 +1,6 @@
-/** The shapes of wire.md, section 4, of the order book's records: answers and events share them. */
+/**
+ * Records of the order book in the form of the wire contract, section 4, for answers and events.
+ */
 import type { JsonObject } from '../../../lib/json.ts';
 import { wireAmount } from '../catalog/prices.ts';
 import type { Delivery, Freight, Order, PendingRefund, Refund } from './orders.ts';

@@ -28,7 +28,7 @@ import { judgeMove, type Moved } from './transitions.ts';
 
 const SALT = { jitter: 60, split: 61, cancel: 62, give: 63 } as const;
 
-/** Uniform in [0, 1), the same for the same record of the same world. */
+/** Random share in [0, 1), always the same for the same record of the same world. */
 function shareOf(deps: TradeDeps, id: number, salt: number): number {
   return hashAt(deps.catalog.size.seed, id, salt) / 2 ** 32;
 }
@@ -39,7 +39,7 @@ function remaining(order: Order): DeliveryLine[] {
   );
 }
 
-/** The first of several deliveries: half of the lines, or half of the only one. */
+/** First of several deliveries of an order: half of the lines, or half of the only one. */
 function firstPart(lines: readonly DeliveryLine[]): DeliveryLine[] {
   const [only] = lines;
   if (lines.length === 1 && only) return [{ ...only, quantity: Math.ceil(only.quantity / 2) }];
@@ -61,7 +61,7 @@ export type Trade = ReturnType<typeof createTrade>;
 export function createTrade(deps: TradeDeps) {
   return {
     place: (input: NewOrder): Order => placeOrder(deps, input),
-    /** Packs what is left, in one delivery; undefined when nothing is. */
+    /** Packs all that is left of the order in one delivery; undefined: nothing is left. */
     packAll: (order: Order): Delivery | undefined => pack(deps, order, remaining(order)),
     /** Packs as a warehouse does by itself: sometimes one half now and the rest later. */
     packSome: (order: Order): Delivery | undefined => packSome(deps, order),
@@ -127,7 +127,7 @@ function packSome(deps: TradeDeps, order: Order): Delivery | undefined {
   return delivery;
 }
 
-/** The number of the order's next delivery, where they are counted per order. */
+/** Number of the order's next delivery, where deliveries are numbered per order. */
 function shownId({ book, knobs }: TradeDeps, { orderId }: Order): { shownId?: number } {
   if (knobs().dialect.deliveryNumbers === 'global') return {};
   return { shownId: book.deliveries.ofOrder(orderId).length + 1 };
@@ -199,8 +199,8 @@ function unpack(order: Order, delivery: Delivery): void {
 }
 
 /**
- * Completes the order when nothing is left to pack, to decide or to ship. What the service canceled
- * is not packed again: the order then ends with what it has.
+ * Completes the order when nothing is left to pack, to decide or to ship. Units that the service
+ * canceled are not packed again, so the order ends without them.
  */
 function settle(deps: TradeDeps, order: Order): void {
   const isOpen = deps.book.deliveries

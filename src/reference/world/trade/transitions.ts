@@ -1,12 +1,14 @@
 /** The transition table of deliveries and refunds (wire contract, section 4), as a function. */
 import type { DecisionStatus } from './orders.ts';
 
-/** `same` changes nothing and is no error; `conflict` is the wire's 409. */
+/**
+ * Result of a status change: `same` changes nothing and is no error; `conflict` is the wire's 409.
+ */
 export type Moved = 'moved' | 'same' | 'conflict';
 
 export interface MoveRequest {
   readonly from: DecisionStatus;
-  /** Only the service itself asks for `canceled`: a client's words do not have it. */
+  /** Requested status. Only the service itself requests `canceled`: clients have no word for it. */
   readonly to: DecisionStatus;
   readonly shipped: boolean;
   readonly rejectFromAccepted: 'conflict' | 'allow';
