@@ -11,6 +11,9 @@ import { BlockList, isIP } from 'node:net';
 import { sha256 } from '../lib/json.ts';
 import type { Secret } from '../lib/secret.ts';
 
+/** Path at which `selvedge doctor` asks whether the listener answers; no refused event. */
+export const PROBE_PATH = '/readyz';
+
 export interface AccessRules {
   /** Path that events are posted to, e.g. `/events`. */
   readonly path: string;

@@ -15,7 +15,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Access } from './access.ts';
+import { type Access, PROBE_PATH } from './access.ts';
 import type { EventStore } from './event-store.ts';
 import type { Meter } from './meter.ts';
 import type { Verifier } from './signature.ts';
@@ -207,7 +207,8 @@ export function createListener(
 
   const refuse = (reply: FastifyReply, { status, reason, secretName }: Refusal): void => {
     const from = access.senderOf(reply.request.raw);
-    meter.refused(reason, { from, ...(secretName ? { secretName } : {}) });
+    const isProbe = reason === 'path' && reply.request.raw.url === PROBE_PATH;
+    if (!isProbe) meter.refused(reason, { from, ...(secretName ? { secretName } : {}) });
     if (status === 405) reply.header('allow', 'POST');
     // Ends the connection, because the unread rest of the body would be taken for the next request.
     if (status === 413) reply.header('connection', 'close');

@@ -4,9 +4,10 @@ import { guarded } from '../../src/daemon/doctor/finding.ts';
 import { checkLacks, checkLevel, checkV2Version } from '../../src/daemon/doctor/level.ts';
 import { checkFolder, checkSchedules } from '../../src/daemon/doctor/machine.ts';
 import { type Ask, checkListeners, checkV1, checkV2 } from '../../src/daemon/doctor/network.ts';
-import { manualClock } from '../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { lockFile } from '../../src/store/lock.ts';
 import { startFaulty } from '../client/support.ts';
+import { startInbox } from '../inbox/support.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 
@@ -106,6 +107,19 @@ it('does not wait for the end of what another program answers at a port', async 
     { check: 'listener', grade: 'failed', text: expect.stringContaining('within 5s') },
     { check: 'local', grade: 'skipped' },
   ]);
+});
+
+it('asks whether the listener answers without leaving a refused event behind', async () => {
+  const inbox = await startInbox();
+  const base = testConfig(await startTestReference());
+  const { hostname: host, port } = new URL(inbox.url);
+  const listener = { ...base.listener, host, port: Number(port) };
+  const config = { ...base, listener, local: { ...base.local, port: 0 } };
+  const found = await checkListeners(config, { clock: systemClock() });
+  expect(found).toMatchObject([{ check: 'listener', grade: 'ok' }, { check: 'local' }]);
+  expect(inbox.meter.stats().refused).not.toHaveProperty('path');
+  await fetch(new URL('/elsewhere', inbox.url));
+  expect(inbox.meter.stats().refused).toHaveProperty('path', 1);
 });
 
 it('sees the longest gap of a schedule, whatever the time of day', async () => {

@@ -7,6 +7,7 @@ import { openTunnel, type Route, tlsOf } from '../../client/http/tunnel.ts';
 import type { RawCall } from '../../client/raw-call.ts';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
+import { PROBE_PATH } from '../../inbox/access.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, toError } from '../../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
@@ -72,7 +73,7 @@ export async function checkListeners(
     const advice = 'does the daemon run? ss -ltn shows who listens';
     const deadline = { clock, limitMs: CONNECT_MS, what: 'its answer', hint: advice };
     try {
-      const url = `http://${at}/readyz`;
+      const url = `http://${at}${name === 'listener' ? PROBE_PATH : '/readyz'}`;
       const { statusCode: status } = await within(deadline, (signal) =>
         askHere(url, { headersTimeout: CONNECT_MS, signal }),
       );
