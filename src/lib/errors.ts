@@ -132,7 +132,7 @@ export const EXIT = {
   ok: { code: 0, meaning: 'done' },
   failure: { code: 1, meaning: 'the command failed; the message says why' },
   usage: { code: 2, meaning: 'the command line is wrong' },
-  refused: { code: 3, meaning: 'documents were refused; their lines say why' },
+  refused: { code: 3, meaning: 'documents were refused, ended badly or (--dry-run) are unclear' },
   unfinished: { code: 4, meaning: 'documents have not ended in the time that --wait gave' },
   store: {
     code: 65,
