@@ -1,6 +1,6 @@
 /**
  * How many orders a second go through the SQL door to the service, and whether a limit is kept.
- * The daemon is a process of its own, the reference service runs in this one; orders are handed in
+ * The daemon is a process of its own, the reference service runs in this one; orders are submitted
  * by SQL, a hundred in a transaction. The second part has a limit of 10 requests a second and a
  * refund behind each order: exactly that many requests leave, and each refund after its order.
  *
@@ -83,8 +83,8 @@ async function stopDaemon(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Hands orders in, each with a refund behind it when wanted; gives how long that took. */
-function handIn(folder: string, barcode: string, count: number, withRefunds: boolean): void {
+/** Submits orders, each with a refund behind it when wanted; gives how long that took. */
+function submit(folder: string, barcode: string, count: number, withRefunds: boolean): void {
   const exchange = new Database(join(folder, 'data', 'exchange.db'), { timeout: 30_000 });
   const insert = exchange.prepare('insert into intake (kind, reference, payload) values (?, ?, ?)');
   const order = JSON.stringify({ lines: [{ barcode, quantity: 2, price: '12.50' }] });
@@ -123,10 +123,10 @@ function processorMs({ pid }: ChildProcess): number {
 
 interface Measured {
   readonly reference: Reference;
-  readonly handedInAt: number;
+  readonly submittedAt: number;
   readonly confirmedAt: number;
   readonly found: number;
-  /** Of the daemon, from the hand-in to the last confirmation. */
+  /** Of the daemon, from the submission to the last confirmation. */
   readonly processorMs: number;
 }
 
@@ -135,15 +135,15 @@ async function measure(limit: number, count: number, withRefunds: boolean): Prom
   const reference = await startFastReference();
   const barcode = reference.world.book.orders.all[0]?.lines[0]?.barcode ?? '';
   const daemon = await startDaemon(writeConfig(folder, reference, limit));
-  const handedInAt = clock.now();
+  const submittedAt = clock.now();
   const before = processorMs(daemon);
-  handIn(folder, barcode, count, withRefunds);
+  submit(folder, barcode, count, withRefunds);
   const found = await confirmed(folder, withRefunds ? count * 2 : count);
   const confirmedAt = clock.now();
   const used = processorMs(daemon) - before;
   await stopDaemon(daemon);
   rmSync(folder, { recursive: true, force: true });
-  return { reference, handedInAt, confirmedAt, found, processorMs: used };
+  return { reference, submittedAt, confirmedAt, found, processorMs: used };
 }
 
 function told(name: string, value: string, isMet: boolean): void {
@@ -153,13 +153,13 @@ function told(name: string, value: string, isMet: boolean): void {
 
 const fast = await measure(10_000, ORDERS, false);
 const made = fast.reference.world.book.orders.all.filter(
-  ({ createdAt }) => createdAt >= fast.handedInAt,
+  ({ createdAt }) => createdAt >= fast.submittedAt,
 );
-const seconds = ((made.at(-1)?.createdAt ?? 0) - fast.handedInAt) / 1_000;
-const total = (fast.confirmedAt - fast.handedInAt) / 1_000;
+const seconds = ((made.at(-1)?.createdAt ?? 0) - fast.submittedAt) / 1_000;
+const total = (fast.confirmedAt - fast.submittedAt) / 1_000;
 const rate = made.length / seconds;
 await fast.reference.close();
-console.log(`${made.length} orders at the service ${seconds.toFixed(1)} s after hand-in began`);
+console.log(`${made.length} orders at the service ${seconds.toFixed(1)} s after submission began`);
 console.log(
   `${fast.found} confirmed after ${total.toFixed(1)} s: ${(fast.found / total).toFixed(0)}/s`,
 );

@@ -1,8 +1,8 @@
 /*
-title: Orders that the ERP handed in, and what became of them
+title: Orders that the ERP submitted, and what became of them
 params:
   since: { type: time, about: the beginning, default: 7d }
-empty: The ERP handed no order in in this time.
+empty: The ERP submitted no order in this time.
 */
 SELECT reference, state, order_id, order_no, attempts, handed_in_at, ended_at, last_error
 FROM v_order_pushed

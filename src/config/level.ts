@@ -51,7 +51,7 @@ const FEATURES = {
     name: 'deliveries and refunds below an order, and events',
     since: '1.3.0',
     consequence:
-      'orders are handed in and mirrored, and nothing is decided: /delivery is not spoken',
+      'orders are submitted and mirrored, and nothing is decided: /delivery is not spoken',
   },
   orderWithoutFreight: {
     name: 'orders without freight',

@@ -64,7 +64,7 @@ const NEXT_STEPS = {
   later: 'send the same request again later: it is never taken twice',
   no_room: 'send the same request again later; this one took nothing',
   no_token: 'send "Authorization: Bearer" with the token that intake.clients names for you',
-  unknown: 'check the number or the reference; what was never taken is to be handed in again',
+  unknown: 'check the number or the reference; submit again what was never taken',
 } as const;
 
 function refuse(
@@ -149,7 +149,7 @@ function installOutcomes(app: FastifyInstance, { store }: IntakeRouteDeps): void
 
 function installReading(app: FastifyInstance, deps: IntakeRouteDeps): void {
   const { db } = deps.store;
-  const none = 'nothing like it was handed in';
+  const none = 'nothing like it was submitted';
   app.get('/api/documents/:id', async (request, reply) => {
     const params = idParams.safeParse(request.params);
     const receipt = params.success && (await readReceipt(db, Number(params.data.id)));

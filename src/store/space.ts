@@ -73,7 +73,7 @@ export function restingWith(
 ): string | undefined {
   const floors = {
     pulls: space.pullFloor,
-    'events and hand-ins': space.receiveFloor,
+    'events and submissions': space.receiveFloor,
     pushes: space.sendFloor,
   };
   const stopped: string[] = [];

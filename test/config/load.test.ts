@@ -292,7 +292,7 @@ describe('settings that depend on each other', () => {
       'intake.folder.path holds *.json files of',
     ],
     ['intake: { folder: { path: data/in }, database: data/exchange.db }', undefined],
-  ])('keeps what is handed in apart from its own files: %s', (settings, message) => {
+  ])('keeps what is submitted apart from its own files: %s', (settings, message) => {
     const [problem, more] = problemsIn(`${MINIMAL}dataDir: data\n${settings}\n`);
     expect([problem && `${problem.path} ${problem.message}`, more]).toEqual([
       message && expect.stringContaining(message),
@@ -333,7 +333,7 @@ describe('settings that depend on each other', () => {
     expect(places).toEqual(place ? [place] : []);
   });
 
-  it('wants a token of its own for each program that hands in', () => {
+  it('wants a token of its own for each program that submits', () => {
     const client = (name: string, key: string) => `{ name: ${name}, token: { env: ${key} } }`;
     const problemOf = (key: string) => {
       const text = `${MINIMAL}intake: { clients: [${client('erp', 'A')}, ${client('shop', key)}] }`;
@@ -379,7 +379,7 @@ describe('settings that depend on each other', () => {
     ]);
   });
 
-  it('wants a name of its own for each program that hands in', () => {
+  it('wants a name of its own for each program that submits', () => {
     const clients = '[{ name: a, token: { env: A } }, { name: a, token: { env: B } }]';
     const env = { ...ENV, A: 'x'.repeat(16), B: 'y'.repeat(16) };
     const [problem] = problemsIn(`${MINIMAL}intake: { clients: ${clients} }\n`, { env });

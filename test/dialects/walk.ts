@@ -1,6 +1,6 @@
 /**
  * One account in its dialect, walked end to end: the streams become complete, an order that the
- * ERP hands in is confirmed, its packed delivery is decided and accepted, a pending refund is
+ * ERP submits is confirmed, its packed delivery is decided and accepted, a pending refund is
  * confirmed.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -183,7 +183,7 @@ interface Document {
   readonly [member: string]: unknown;
 }
 
-async function handIn(house: House, path: string, document: Document): Promise<string> {
+async function submit(house: House, path: string, document: Document): Promise<string> {
   const { state, problems = [] } = await house.post(path, document);
   if (state === 'refused') return `refused: ${problems.map(({ message }) => message).join('; ')}`;
   return endOf(house, document.reference);
@@ -276,7 +276,7 @@ export async function walk(account: Account, atEnd: AtEnd): Promise<Outcome> {
     .limit(1)
     .execute();
   const own = 'PO #7 Åse 1';
-  const order = await handIn(house, '/api/orders', {
+  const order = await submit(house, '/api/orders', {
     ...{ reference: own, lines, shippingAddress: ADDRESS },
     freight: option ? { ...freight, type: option.freight_type } : { amount: '0.00' },
   });
@@ -284,7 +284,7 @@ export async function walk(account: Account, atEnd: AtEnd): Promise<Outcome> {
   const delivery = order === 'confirmed' ? await deliveryOf(house, waits) : 'not waited for';
   const returned = [{ barcode: lines[0]?.barcode, quantity: 1 }];
   const pending = { reference: 'RF-1', orderReference: own, lines: returned };
-  const refund = waits ? 'not handed in' : await handIn(house, '/api/pending-refunds', pending);
+  const refund = waits ? 'not submitted' : await submit(house, '/api/pending-refunds', pending);
   const incidents = await daemon.store.db
     .selectFrom('incident')
     .select(['kind', 'key'])

@@ -180,9 +180,9 @@ describe('doctor', () => {
 
 describe('too little room on the disk', () => {
   it.each([
-    { floors: ['receive'], resting: 'events and hand-ins' },
+    { floors: ['receive'], resting: 'events and submissions' },
     { floors: ['pull'], resting: 'pulls' },
-    { floors: ['pull', 'receive', 'send'], resting: 'pulls, events and hand-ins, pushes' },
+    { floors: ['pull', 'receive', 'send'], resting: 'pulls, events and submissions, pushes' },
   ])('is told with what rests for it: $resting', async ({ floors, resting }) => {
     const space = floors.map((name) => `${name}Floor: 1000000GiB`).join(', ');
     const house = await install({}, `${QUIET}store: { space: { ${space} } }\n`);

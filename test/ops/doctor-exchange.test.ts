@@ -24,7 +24,7 @@ it('says what is wrong with the file that the ERP writes', async () => {
   expect(found()).toEqual([`failed the folder of ${path} is not there`]);
   mkdirSync(folder);
   chmodSync(folder, 0o770);
-  expect(found()).toEqual([`warning ${path} is not there: the ERP cannot hand in by it`]);
+  expect(found()).toEqual([`warning ${path} is not there: the ERP cannot submit by it`]);
   writeFileSync(path, 'no database at all', { mode: 0o660 });
   chmodSync(path, 0o660);
   expect(found()).toEqual([`failed ${path}: file is not a database`]);

@@ -93,11 +93,13 @@ it('tells between a floor and its margin that what has stopped still rests', asy
   expect(told(pullFloor + margin)).toEqual([]);
   for (const freeBytes of [pullFloor, pullFloor + margin - 1]) {
     expect(told(freeBytes)).toEqual([
-      `the disk is nearly full: ${until('pulls, events and hand-ins', '288.0')}`,
+      `the disk is nearly full: ${until('pulls, events and submissions', '288.0')}`,
     ]);
   }
-  expect(told(pullFloor - 1)).toEqual(['the disk is nearly full: pulls, events and hand-ins rest']);
+  expect(told(pullFloor - 1)).toEqual([
+    'the disk is nearly full: pulls, events and submissions rest',
+  ]);
   expect(told(sendFloor)).toEqual([
-    `the disk is nearly full: pulls, events and hand-ins rest; ${until('pushes', '96.0')}`,
+    `the disk is nearly full: pulls, events and submissions rest; ${until('pushes', '96.0')}`,
   ]);
 });

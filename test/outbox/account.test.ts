@@ -69,7 +69,7 @@ async function folderOf(reference: Reference, overrides: readonly Setting[] = []
   return folder;
 }
 
-/** A document that was handed in and has not left. */
+/** A document that was submitted and has not left. */
 async function leaveDocument(folder: string, body: object = { lines: [] }): Promise<void> {
   await withStore(folder, (store) =>
     store.db

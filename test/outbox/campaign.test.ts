@@ -24,7 +24,7 @@ function seeds(): number[] {
 
 const TROUBLE = { stall: '31s', lateCommit: { least: 5, most: 120 }, listingLagMax: 30 };
 
-async function handIn(house: House, random: Random): Promise<void> {
+async function submit(house: House, random: Random): Promise<void> {
   const { barcodes } = house;
   for (let index = 0; index < ORDERS; index += 1) {
     const line = { barcode: random.pick(barcodes), quantity: 3, price: 10 + (index % 7) };
@@ -99,7 +99,7 @@ it.each(seeds())(
         'service.limits.concurrency': 16,
       },
     });
-    await Promise.all([handIn(house, random), systemClock().sleep(isLong ? 1_000 : 0)]);
+    await Promise.all([submit(house, random), systemClock().sleep(isLong ? 1_000 : 0)]);
     await killAtRandom(house, random, isLong ? 6 : 2);
     await house.settled();
     await house.kill();

@@ -130,7 +130,7 @@ it.each([
   expect(JSON.parse(JSON.stringify(body))).toMatchObject({ orderLineItems: [{ price: sent }] });
 });
 
-it('becomes the body of the wire with the amounts that were handed in', () => {
+it('becomes the body of the wire with the amounts that were submitted', () => {
   const more = { comment: 'by noon', freight: { amount: '7', type: 'dhl' } };
   const { document } = parsed('order', { ...ORDER, ...more });
   expect(orderBody(newOrderOf('A-1', readBody.order(document)), 'freight')).toEqual({

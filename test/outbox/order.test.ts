@@ -328,7 +328,7 @@ describe('manual review', () => {
 });
 
 describe('after a restore', () => {
-  it('an order that was sent since the backup and is handed in again is not sent', async () => {
+  it('an order that was sent since the backup and is submitted again is not sent', async () => {
     const house = await startHouse();
     await house.until(await house.put('order', 'A-1', lines(house)), 'confirmed');
     const restore = await backedUp(house);

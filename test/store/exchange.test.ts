@@ -81,7 +81,7 @@ describe('the exchange database', () => {
     expect(receipt).toMatch(/^waiting\|0\|Nothing: the daemon takes/);
   });
 
-  it('says that another file lies in its place, into which rows are handed in now', () => {
+  it('says that another file lies in its place, into which rows are submitted now', () => {
     const exchange = open();
     exchange.hasNews();
     copyFileSync(exchange.path, `${exchange.path}.copy`);

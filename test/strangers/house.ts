@@ -155,7 +155,7 @@ export interface House {
   readonly file: string;
   readonly db: SqliteStore['db'];
   readonly dataDir: string;
-  /** Hands a document in, and waits for its end unless it is told what to wait for. */
+  /** Submits a document, and waits for its end unless it is told what to wait for. */
   push(path: string, document: object, until?: (receipt: Receipt) => boolean): Promise<Receipt>;
   /** A delivery of the order, as the stranger has it. */
   delivery(orderDeliveryId: number): StrangerDelivery;

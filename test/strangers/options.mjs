@@ -36,7 +36,7 @@ export const FLAGS = {
 export function defaults(given = {}) {
   const options = {};
   for (const [name, [, value]] of Object.entries(FLAGS)) options[name] = given[name] ?? value;
-  options.now = given.now ?? Date.now; // a test may hand in its own clock
+  options.now = given.now ?? Date.now; // a test may give its own clock
   for (const name of Object.keys(given)) {
     if (!(name in options)) throw new Error(`unknown option ${name}`);
   }

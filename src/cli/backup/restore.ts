@@ -23,7 +23,7 @@ export function backupRestore(context: CliContext): Command {
         'waits, and pushes are paused until "resume pushes".',
     )
     .argument('[backup]', 'its .json file (else the newest backup)')
-    .option('--with-exchange', 'also take back exchange.db, what the ERP has handed in since too')
+    .option('--with-exchange', 'also take back exchange.db, what the ERP has submitted since too')
     .option('--json', 'the result as JSON')
     .addHelpText(
       'after',

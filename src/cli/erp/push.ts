@@ -113,7 +113,7 @@ function* batches(documents: readonly TextDocument[]): Generator<TextDocument[]>
 
 /** Reports an invalid line in the form of the daemon's answers, without asking it. */
 function brokenLine({ line, problems }: TextDocument, kind: string, options: Options): Line {
-  const nextStep = 'correct the text and hand it in again';
+  const nextStep = 'correct the text and submit it again';
   const refusal = { ok: false, code: 'invalid', reference: undefined, problems, nextStep } as const;
   const told =
     options.dryRun === true
@@ -137,7 +137,7 @@ function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boo
     documentId === null ? '' : `document ${documentId}`,
     orderId === null ? '' : `order ${orderNo ?? orderId}`,
     pendingRefundId === null ? '' : `pending refund ${pendingRefundId}`,
-    repeated ? 'handed in before' : '',
+    repeated ? 'submitted before' : '',
   ];
   const verdict = [state, ...made.filter((part) => part !== '')].join(', ');
   const good = state !== 'refused' && state !== 'canceled' && state !== 'dead';
@@ -232,14 +232,14 @@ function exitCodeOf(lines: readonly Line[], options: Options): number {
 
 function pushCommand(context: CliContext, { kind, plural, example }: Noun): Command {
   return new Command('push')
-    .summary(`hand ${plural} in`)
+    .summary(`submit ${plural}`)
     .description(
-      `Hands ${plural} in: one as JSON, or many as NDJSON, one a line. The same one again\n` +
+      `Submits ${plural}: one as JSON, or many as NDJSON, one a line. The same one again\n` +
         'changes nothing, so that a file may be pushed again after whatever went wrong.\n' +
         'What may stand in a document is told by docs/erp-integration.md.',
     )
     .argument('<file>', 'the file; - is standard input')
-    .option('--dry-run', 'only check what would be checked; hand nothing in')
+    .option('--dry-run', 'only check what would be checked; submit nothing')
     .option('--wait <duration>', 'wait so long for the end of each, such as 2m', duration)
     .option('--json', 'the receipts as JSON')
     .addHelpText('after', examples([[`${plural} push ${example}`, 'then look at each line']]))

@@ -85,7 +85,7 @@ function printRevisions(output: Output, { revisions }: OutboxCard): void {
   if (revisions.length === 0) return;
   output.line();
   output.table(
-    ['EARLIER', 'HANDED IN', 'REPLACED', 'STATE', 'WHY', 'DOCUMENT'],
+    ['EARLIER', 'SUBMITTED', 'REPLACED', 'STATE', 'WHY', 'DOCUMENT'],
     revisions.map((one) => [
       String(one.revision),
       timeText(one.submittedAt),
@@ -135,7 +135,7 @@ export function printCard(output: Output, card: OutboxCard): void {
 export function outboxShow(context: CliContext): Command {
   return new Command('show')
     .summary('show one row with its attempts, evidence and next step')
-    .description('What was handed in beside what the service has, and everything that was tried.')
+    .description('The document beside what the service has, and everything that was tried.')
     .argument('<id>', 'the number of the row (selvedge outbox list)', wholeNumber())
     .option('--json', 'as JSON')
     .addHelpText('after', examples([['outbox show 17', 'before you resolve it']]))

@@ -16,7 +16,7 @@ interface Places {
   };
 }
 
-/** Checks that documents of the ERP are not handed in among the daemon's own files. */
+/** Checks that documents of the ERP are not submitted among the daemon's own files. */
 export function placesApart(
   { dataDir, store, intake, reports }: Places,
   ctx: z.RefinementCtx,
@@ -29,7 +29,7 @@ export function placesApart(
   }
   for (const [index, { to }] of reports.schedules.entries()) {
     if (to.folder === undefined || to.folder.path !== folder.path) continue;
-    const message = 'is where documents are handed in: a report would be taken for one';
+    const message = 'is where documents are submitted: a report would be taken for one';
     const path = ['reports', 'schedules', index, 'to', 'folder', 'path'];
     ctx.addIssue({ code: 'custom', path, message, params: { hint: 'name another folder' } });
   }

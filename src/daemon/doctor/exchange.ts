@@ -56,7 +56,7 @@ export function checkExchange(config: Config): Finding[] {
     return [bad('exchange', text, 'look at owner, group and mode (docs/install.md)')];
   }
   if (!stat || stat.size === 0) {
-    const text = `${path} is ${stat ? 'empty' : 'not there'}: the ERP cannot hand in by it`;
+    const text = `${path} is ${stat ? 'empty' : 'not there'}: the ERP cannot submit by it`;
     return [odd('exchange', text, 'the daemon makes it, or says in its log why it cannot')];
   }
   const modes = checkModes(config, path, stat.mode);

@@ -16,7 +16,7 @@ import type { Logger } from '../../lib/log.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
-import type { HandedIn, OutcomeRow, ReceiptRow } from '../../store/exchange/statements.ts';
+import type { OutcomeRow, ReceiptRow, Submitted } from '../../store/exchange/statements.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
@@ -112,7 +112,7 @@ interface Progress {
 
 async function answerOf(
   { store }: ExchangeChannelDeps,
-  row: HandedIn,
+  row: Submitted,
   result: SubmitResult,
   receivedAt: number,
 ): Promise<ReceiptRow[]> {

@@ -81,8 +81,8 @@ function inConflict(reference: string, conflict: Conflict): Refusal {
   const message = `belongs to document ${documentId} (${state}), which says otherwise: ${says}`;
   const nextStep =
     'another document needs a reference of its own; to replace the first one, cancel it as long ' +
-    `as it was not sent (selvedge outbox cancel ${documentId} --reason "…"), and hand this one ` +
-    'in again';
+    `as it was not sent (selvedge outbox cancel ${documentId} --reason "…"), and submit this one ` +
+    'again';
   const problems = [{ path: 'reference', message }];
   return { ok: false, code: 'conflict', reference, problems, nextStep, conflict };
 }

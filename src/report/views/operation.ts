@@ -70,7 +70,7 @@ export const OPERATION_VIEWS: readonly ViewSpec[] = [
   },
   {
     name: 'v_order_pushed',
-    about: 'Orders that the ERP handed in.',
+    about: 'Orders that the ERP submitted.',
     columns: {
       outbox_id: 'number in the outbox',
       kind: 'order',

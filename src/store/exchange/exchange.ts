@@ -32,12 +32,12 @@ import {
   documentPart,
   forgetPart,
   forgetter,
-  type HandedIn,
   type OutcomeRow,
   type OwnDocuments,
   outcomeWriter,
   type ReceiptRow,
   receiptWriter,
+  type Submitted,
   waitingReader,
 } from './statements.ts';
 
@@ -52,7 +52,7 @@ export interface Exchange extends Disposable {
    * Documents that wait and have a higher number than `after`, oldest first: at most `rows`, and no
    * more once they hold `chars`.
    */
-  waiting(after: number, rows: number, chars: number): HandedIn[];
+  waiting(after: number, rows: number, chars: number): Submitted[];
   /** Writes receipts for documents, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
   /** Writes outcomes of deliveries, all or none; a row with the same number is replaced. */
@@ -97,7 +97,7 @@ const INSPECT_MS = 2_000;
 const PLACE_HINT = 'is its folder there and writable for this user, and the disk sound?';
 const NEW_FILE_HINT =
   'stop the daemon, move it away, start: a new one is made; keep the old one, because what waits ' +
-  'in it is nowhere else and must be handed in again';
+  'in it is nowhere else and must be submitted again';
 const OTHER_HINT =
   'it is of another program, or of another version: run that one, name another file in ' +
   `intake.database, or ${NEW_FILE_HINT}`;

@@ -1,7 +1,7 @@
 /** Rows and prepared statements of the exchange database; each call may find it locked. */
 import type Database from 'better-sqlite3';
 
-export interface HandedIn {
+export interface Submitted {
   readonly receiptId: number;
   /**
    * Number of the row as decimal text: the ERP may choose numbers that are larger than a double
@@ -84,7 +84,7 @@ export interface DoneCustomer {
 
 const UNKNOWN =
   'The daemon works on a restored database that does not know this document: look for it at the ' +
-  'service, and hand it in again only if it is not there.';
+  'service, and submit it again only if it is not there.';
 
 const RECEIPT_UPDATE = `
   document_id = @documentId, state = @state, final = @final, order_id = @orderId,
@@ -137,15 +137,15 @@ export function outcomeWriter(
 
 export function waitingReader(
   database: Database.Database,
-): (after: number, rows: number, chars: number) => HandedIn[] {
-  const select = database.prepare<[number, number], HandedIn>(
+): (after: number, rows: number, chars: number) => Submitted[] {
+  const select = database.prepare<[number, number], Submitted>(
     `select r.receipt_id as receiptId, cast(i.intake_id as text) as intakeId, i.kind, i.reference,
        i.payload, i.handed_in_at as handedInAt
      from receipt r join intake i on i.intake_id = r.intake_id
      where r.state = 'waiting' and r.receipt_id > ? order by r.receipt_id limit ?`,
   );
   return (after, rows, chars) => {
-    const found: HandedIn[] = [];
+    const found: Submitted[] = [];
     let left = chars;
     for (const row of select.iterate(after, rows)) {
       found.push(row);

@@ -133,7 +133,7 @@ it.each<[string, readonly string[], number, readonly string[]]>([
   expect(run.stdout.split('\n').slice(0, -1)).toHaveLength(references.length);
 });
 
-it('hands in every document of a file, in order, and never too many at once', async () => {
+it('submits every document of a file, in order, and never too many at once', async () => {
   const many = Array.from({ length: 250 }, (_, at) => `queued-${at}`);
   const { stdout, batches } = await pushSaying(many);
   expect(batches).toEqual([100, 100, 50]);

@@ -59,7 +59,7 @@ async function calm(): Promise<void> {
   }
 }
 
-/** Loops that only ask whether somebody has handed something in, which takes most of a day. */
+/** Loops that only ask whether somebody has submitted something, which takes most of a day. */
 const IDLE_LOOKS_MS = new Set([400, 500]);
 const IDLE_LOOK_MS = 30_000;
 

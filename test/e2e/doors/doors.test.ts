@@ -106,7 +106,7 @@ describe('the four doors', () => {
     const file = join(house.folder, 'order.json');
     writeFileSync(file, JSON.stringify(payload));
     const pushed = await house.call('orders', 'push', file);
-    expect(pushed.stdout).toMatch(/^SO-1: confirmed, document \d+, order \S+, handed in before/);
+    expect(pushed.stdout).toMatch(/^SO-1: confirmed, document \d+, order \S+, submitted before/);
     for (const row of rows) expect(await house.sqlEnd(row)).toMatchObject({ documentId });
     expect(house.ordersWith('SO-1')).toBe(1);
   });
@@ -160,7 +160,7 @@ describe('the four doors', () => {
     expect(end).toMatchObject({ state: 'confirmed', reference: 'SO-1' });
     expect(house.ordersWith('SO-1')).toBe(1);
     // A document has one state, at all doors and in all its receipts.
-    await until('the receipt of the first hand-in', async () => {
+    await until('the receipt of the first document', async () => {
       const told = await house.sqlEnd(row);
       return told.state === 'confirmed' ? told : undefined;
     });
@@ -299,7 +299,7 @@ describe('the HTTP door', () => {
 });
 
 describe('selvedge orders push', () => {
-  it('checks and hands nothing in with --dry-run', async () => {
+  it('checks and submits nothing with --dry-run', async () => {
     const house = await openDoors({ 'streams.stock.enabled': true });
     const complete = () =>
       house.daemon.store.db

@@ -1,6 +1,6 @@
 /**
  * The four doors as programs of an ERP use them while the daemon is killed under their hands: who
- * gets no answer hands the same in again, and each ends when everything is taken.
+ * gets no answer submits the same again, and each ends when everything is taken.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ export interface DoorSettings {
   readonly clock: Clock;
 }
 
-/** Hands everything in, in this order; gives what was not taken, and why. */
+/** Submits everything in this order; gives what was not taken, and why. */
 export type Door = (papers: readonly Paper[], name: string) => Promise<string[]>;
 
 export const DOORS = ['sql', 'folder', 'http', 'cli'] as const;

@@ -35,7 +35,7 @@ export interface SeedWish {
 export interface SeedFigures extends Verdict {
   readonly seed: number;
   readonly documents: number;
-  /** Handed in a second time, by another door. */
+  /** Submitted a second time, by another door. */
   readonly repeats: number;
   readonly kills: number;
   /** Requests of the daemon that met each kind of fault. */
@@ -158,7 +158,7 @@ function drawLoad({ orders, refunds }: SeedWish, barcodes: string[], random: Ran
   return { first, then, papers, repeats };
 }
 
-async function handIn(doors: Readonly<Record<DoorName, Door>>, load: Load): Promise<string[]> {
+async function submit(doors: Readonly<Record<DoorName, Door>>, load: Load): Promise<string[]> {
   const problems: string[] = [];
   for (const phase of ['first', 'then'] as const) {
     const told = await Promise.all(DOORS.map((name) => doors[name](load[phase][name], phase)));
@@ -246,7 +246,7 @@ export async function runSeed(wish: SeedWish): Promise<SeedFigures> {
   const neighbour = spawn(process.execPath, [NEIGHBOURS, join(folder, 'data'), `${wish.seed}`]);
   scope.defer(() => void neighbour.kill('SIGKILL'));
   const [notTaken] = await Promise.all([
-    handIn(doors, load),
+    submit(doors, load),
     killAtRandom(daemon, random, wish.kills - 1),
   ]);
   const problems = [...notTaken];

@@ -86,7 +86,7 @@ function judge(reference: Reference, folder: string, papers: readonly Paper[]): 
       // Its order is the one that a person must decide about.
       counts.inDoubt += 1;
     } else {
-      // Nothing of what is handed in here deserves a refusal.
+      // Nothing of what is submitted here deserves a refusal.
       if (row?.state === 'refused') counts.refused += 1;
       wrong('lost', told);
     }

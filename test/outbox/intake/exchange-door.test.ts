@@ -457,7 +457,7 @@ describe('the SQL door', () => {
     await known('12345=1 777=1 8=1');
     await until('problems', () => (problems().includes('8 |') ? true : undefined));
     expect(problems()).toBe('|must not be empty\n8 |is "8" but for spaces, and that row counts');
-    // The one that counted is gone; then all are handed in anew without the spaces.
+    // The one that counted is gone; then all are submitted again without the spaces.
     doors.sql("DELETE FROM erp_customer WHERE account_no IN ('8', '   ')");
     await known('12345=1 777=1 8=0');
     await until('no problem', () => (problems() === '' ? true : undefined));

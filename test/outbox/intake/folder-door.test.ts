@@ -309,7 +309,7 @@ describe('the drop folder', () => {
     ]);
   });
 
-  it.each(['handed in', 'noted', 'receipt written'])(
+  it.each(['submitted', 'noted', 'receipt written'])(
     'finds the same end after a stop once the file was %s',
     async (step) => {
       const { store, intake, folder, start, drop, receipt } = await openFolder();
@@ -320,7 +320,7 @@ describe('the drop folder', () => {
       drop('one.json', envelope('SO-1'));
       const where = { channel: 'folder', source: 'one.json:1' } as const;
       await intake.submit([{ ...delivered('SO-1'), ...where }]);
-      if (step !== 'handed in') {
+      if (step !== 'submitted') {
         // What a stop leaves behind: everything but the last rename.
         const again = start();
         await receipt('done/one.json');

@@ -81,7 +81,7 @@ it('shows a change that came while the one before was shown', async () => {
   await told('select state, final from receipt', 'refused|1');
 });
 
-it('shows an end once and for all, whatever is handed in after it', async () => {
+it('shows an end once and for all, whatever is submitted after it', async () => {
   const { store, client, open, told } = await doorsToOpen();
   open();
   client(submit('SO-1'));

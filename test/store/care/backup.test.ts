@@ -754,8 +754,8 @@ describe('a restored database', () => {
   });
 
   it.each([
-    ['leaves what the ERP has handed in since, unless it is asked', false, [1, 2]],
-    ['takes back what the ERP has handed in since where it is asked', true, [1]],
+    ['leaves what the ERP has submitted since, unless it is asked', false, [1, 2]],
+    ['takes back what the ERP has submitted since where it is asked', true, [1]],
   ])('%s', async (_, withExchange, rows) => {
     const dataDir = temporaryFolder();
     await (await openMirror(dataDir)).close();

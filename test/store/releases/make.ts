@@ -66,7 +66,7 @@ function inFile<T>(path: string, use: (database: Database.Database) => T): T {
 }
 
 /** Rows that an ERP would write: two documents, of which one cannot be sent, and a customer. */
-function handIn(exchange: string, barcode: string): void {
+function submit(exchange: string, barcode: string): void {
   const lines = (one: string) =>
     JSON.stringify({ lines: [{ barcode: one, quantity: 1, price: 9 }] });
   inFile(exchange, (database) => {
@@ -110,7 +110,7 @@ async function work(folder: string): Promise<Databases> {
   };
   while (!(await hasWorked(daemon.store))) await clock.sleep(LOOK_MS);
   const [order] = reference.world.book.orders.all;
-  handIn(databases.exchange, order?.lines[0]?.barcode ?? '');
+  submit(databases.exchange, order?.lines[0]?.barcode ?? '');
   while (!hasAnswered(databases.exchange)) await clock.sleep(LOOK_MS);
   stop.abort();
   await done;

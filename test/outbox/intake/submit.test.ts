@@ -57,7 +57,7 @@ it('gives an Idempotency-Key to one document of one client', async () => {
   expect((await submit(refund)).map(codeOf)).toEqual(['document 3']);
 });
 
-it('keeps nothing of a kind that is off, so that it can be handed in once it is on', async () => {
+it('keeps nothing of a kind that is off, so that it can be submitted once it is on', async () => {
   let off: string | undefined;
   const { submit } = await openIntake(undefined, (kind) =>
     kind === 'style' && off !== undefined ? { path: 'kind', message: off } : undefined,
