@@ -1,5 +1,5 @@
 /**
- * What a page of the console costs its thread with many held deliveries, and a browser on the wire.
+ * Costs of a console page with many held deliveries: its thread's time, and bytes on the wire.
  *
  * `node bench/console.ts [deliveries]`
  */

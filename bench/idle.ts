@@ -35,7 +35,7 @@ interface Idle {
 }
 
 async function leaveAlone(unit: UnitProcess): Promise<Idle> {
-  // What the start or the pull has left to do is not idleness yet.
+  // Idleness begins after the rest of the start or of the pull.
   await sleep(QUIET_SECONDS * 1_000);
   const before = unit.use();
   await sleep(QUIET_SECONDS * 1_000);
@@ -58,7 +58,7 @@ async function measure(variants: number): Promise<string[]> {
   const source = fork(join(import.meta.dirname, 'support/stock-source.ts'), [String(variants)]);
   const [{ v1Url, rows }] = await once(source, 'message');
   const config = writeConfig(folder, v1Url);
-  // As after an installation: what a first start compiles is kept.
+  // The first start compiles, and the result is kept: the state after an installation.
   execFileSync(process.execPath, [LAUNCHER, '--version']);
   const first = await startUnit(folder, config);
   await pulled(folder, rows);

@@ -74,7 +74,7 @@ for (let run = 0; run < Number(values.runs); run += 1) {
 }
 source.disconnect();
 const titles = ['', 'p50 ms', 'p99 ms', 'max ms', 'failed', 'pull s', 'loop p99 ms', 'peak MiB'];
-/** Of several runs the one in the middle, but of events that failed every one. */
+/** Sum over all runs, for failed events; the other figures are medians. */
 const sum = (all: readonly number[]): number => all.reduce((total, one) => total + one, 0);
 const lines = [...measured].map(([paging, all]) => {
   const column = (at: number) => all.map((figures) => figures[at] ?? Number.NaN);

@@ -126,7 +126,7 @@ interface Measured {
   readonly submittedAt: number;
   readonly confirmedAt: number;
   readonly found: number;
-  /** Of the daemon, from the submission to the last confirmation. */
+  /** Daemon's CPU time, from the submission to the last confirmation. */
   readonly processorMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What a queue of held deliveries costs: 10,000 of them under the shipped rules. First one value of
- * a list changes, which makes every hundredth of them an accept; then a stock pull changes 100,000
+ * Costs of a queue of held deliveries: 10,000 of them under the shipped rules. First one value of a
+ * list changes, which makes every hundredth of them an accept; then a stock pull changes 100,000
  * rows. How many entries the journal gets, what CPU that takes, how long 20 deliveries wait that
  * are packed meanwhile, and how long the longest step is for which everything else waits.
  *

@@ -1,5 +1,5 @@
 /**
- * What the rules cost: loading a set, one evaluation, one journaled decision, and a backtest of
+ * Costs of the rules: loading a set, one evaluation, one journaled decision, and a backtest of
  * 10,000 deliveries with 40 lines each under 20 rules (all copies of the example rules), from the
  * facts stored in a real database.
  *

@@ -1,7 +1,7 @@
 /**
  * Takes the pictures of docs/console.md: `npm run pictures` starts the demo, signs in by a printed
  * link as a person does, and photographs the pages. Rules hold what they hold, so it waits until
- * enough deliveries are held. With the folder of a demo (`npm run pictures -- FOLDER`), of that one.
+ * enough deliveries are held. With a demo's folder (`npm run pictures -- FOLDER`), of that one.
  */
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../test/support/chromium.ts';

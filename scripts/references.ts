@@ -46,7 +46,7 @@ these there are the usual metrics of a Node process, such as \`process_resident_
 
 const silent = { write: () => undefined };
 
-/** What is printed for a command line. */
+/** Returns the text that a command line prints. */
 async function printedBy(args: readonly string[]): Promise<string> {
   let text = '';
   const stdout = {

@@ -105,7 +105,7 @@ function circlesIn(edges: readonly Edge[]): string[] {
   return circles;
 }
 
-/** What a program loads as it starts: its modules, and those of packages by their names. */
+/** Lists what a program loads as it starts: its modules, and those of packages by their names. */
 function loadedBy(program: string): ReadonlySet<string> {
   const texts = new Map(sources.map(({ path, text }) => [path, text]));
   const loaded = new Set([program]);

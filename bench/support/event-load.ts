@@ -9,7 +9,7 @@ const CONNECTIONS = 64;
 const key = Buffer.from(BENCH_KEY, 'base64');
 let sequence = 0;
 
-/** One whole signed request. */
+/** Makes a whole signed request. */
 function nextRequest(path: string): string {
   sequence += 1;
   const orderId = randomInt(1, 10_001);

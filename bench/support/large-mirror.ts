@@ -3,7 +3,7 @@ import type Database from 'better-sqlite3';
 
 export interface MirrorSize {
   readonly variants: number;
-  /** Of the stock, evenly over `days` up to now. */
+  /** Changes of the stock, evenly over `days` up to now. */
   readonly changes: number;
   /** Each with four lines, a delivery and a decision, over a year; one in fifty is open. */
   readonly orders: number;

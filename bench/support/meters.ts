@@ -1,4 +1,4 @@
-/** What a process used while something went on: time, CPU, memory, and how late its timers came. */
+/** Meters of a process during some work: time, CPU, memory, and how late its timers came. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
@@ -7,7 +7,7 @@ export interface Figures {
   readonly cpuSeconds: number;
   /** The highest resident size of the whole process. */
   readonly peakMiB: number;
-  /** Of the main thread's event loop. */
+  /** Delay of the main thread's event loop. */
   readonly delayP99Ms: number;
   readonly delayMaxMs: number;
 }

@@ -1,6 +1,6 @@
 /**
- * What a user would write: fetch, JSON.parse, prepared upsert, one transaction. No validation, no
- * comparison, no history. `node plain-script.ts <folder> <service>`
+ * A script as a user would write it: fetch, JSON.parse, prepared upsert, one transaction. No
+ * validation, no comparison, no history. `node plain-script.ts <folder> <service>`
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

@@ -1,4 +1,4 @@
-/** What the shell's tools need for the same: curl into jq into a database. */
+/** Measures the shell's tools at the same task: curl into jq into a database. */
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';

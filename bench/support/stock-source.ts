@@ -84,7 +84,7 @@ function change(share: number): number {
   return changed;
 }
 
-/** What is asked for besides the stock. */
+/** Answers the requests for anything but the stock. */
 function smallAnswer(path: string): object {
   if (path.endsWith('/auth/login')) return { token: 'a-token-of-the-bench' };
   const orderId = Number(/\/orders\/(\d+)$/.exec(path)?.[1]);

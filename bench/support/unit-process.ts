@@ -62,7 +62,7 @@ interface Use {
 }
 
 export interface UnitProcess {
-  /** Of the start, until both listeners accept. */
+  /** Cost of the start, until both listeners accept. */
   readonly ready: { readonly seconds: number; readonly cpuSeconds: number };
   use(): Use;
   stop(): Promise<void>;

@@ -45,7 +45,7 @@ describe('a folder of backups that is not there', () => {
   });
 });
 
-/** Of a brand; databases are told apart by when they were made. */
+/** A brand with backups; the time at which its database was made tells it apart. */
 function brand(directory: string, madeAt: number) {
   const keep = 2;
   const store = `store: { backup: { directory: ${directory}, keep: ${keep} } }\n`;
@@ -94,7 +94,7 @@ describe('one folder for the backups of two databases', () => {
       expect(refused.stderr).toMatch(/another database.*\nhint: .*mirror\.db/s);
       expect(refused.code).toBe(EXIT.failure.code);
     }
-    // Whoever moves the database away means it.
+    // Moving the database away counts as intended.
     renameSync(join(two.dataDir, 'mirror.db'), join(two.dataDir, 'aside.db'));
     expect((await two.run('backup', 'restore')).stdout).toContain(`restored ${other}`);
     expect((await two.run('backup', 'list')).stdout).toContain(other);

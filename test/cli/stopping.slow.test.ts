@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { LAUNCHER } from '../support/launcher.ts';
 import { writeConfig } from './stopping/support.ts';
 
-/** It, as a process of its own. */
+/** Starts the daemon as a process of its own. */
 function startDaemon(options: readonly string[] = [], more: NodeJS.ProcessEnv = {}) {
   const { file, env } = writeConfig();
   const args = [LAUNCHER, '--config', file, 'run', ...options];

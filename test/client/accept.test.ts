@@ -37,7 +37,7 @@ const rows = record(
   { requiredKeys: ['barcode', 'quantity'] },
 );
 
-/** As a service could spell them: the name is an own member of what JSON.parse gives. */
+/** Answers as a service could spell them: JSON.parse makes `__proto__` an own member. */
 const CUT = [
   '{"barcode":"5700","quantity":1,"__proto__":{"a":1}}',
   '{"barcode":"5700","quantity":1,"details":{"__proto__":false}}',
@@ -50,7 +50,7 @@ describe('what accepts a row without a copy', () => {
     assert(
       property(rows, (row) => {
         const { success, data } = variantSchema.safeParse(row);
-        // Of a member of this name zod makes nothing, in each object that it looks into.
+        // zod drops a member of this name in each object that it looks into.
         const isCut = [row, row.details, row.pricing].some(
           (one) => isJsonObject(one) && Object.hasOwn(one, '__proto__'),
         );

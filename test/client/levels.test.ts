@@ -1,4 +1,4 @@
-/** What the client asks an account of a level for, and what it makes of the answers. */
+/** Calls that the client makes to an account of a level, and its reading of the answers. */
 import { expect, it, onTestFinished } from 'vitest';
 import { type Brands, createBrandNeeds } from '../../src/client/v1/brands.ts';
 import type { V1Options } from '../../src/client/v1/calls.ts';

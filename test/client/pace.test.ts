@@ -66,7 +66,7 @@ describe('the pace', () => {
     expect(perSecond(limiter)).toBeGreaterThan(1.5);
     const { taken, refused } = await over(clock, service, 1_800_000);
     expect(perSecond(limiter)).toBeLessThan(2.6);
-    // Of the 3,600 that would be taken at the very most.
+    // At most 3,600 could be taken.
     expect(taken).toBeGreaterThan(3_000);
     expect(refused / taken).toBeLessThan(0.02);
   });
@@ -87,7 +87,7 @@ describe('the pace', () => {
     const { clock, limiter } = startService(20);
     await clock.advance(5_000);
     limiter.tooFast(clock.monotonic());
-    // Those that were on their way with it.
+    // A request on its way at that time is refused, too.
     limiter.tooFast(clock.monotonic() - 50);
     expect(perSecond(limiter)).toBe(17);
     await clock.advance(150_000);

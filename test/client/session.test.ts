@@ -463,7 +463,7 @@ describe('session', () => {
       )
       .toBe(30);
     await Promise.all(queued);
-    // Those that were under way when it died, and no other.
+    // Only the requests that were under way when the token died have it.
     const dead = service.work.slice(1).filter((line) => line.endsWith('token-1'));
     expect(dead.length).toBeLessThanOrEqual(4);
     expect(service.work.slice(1 + dead.length).every((line) => line.endsWith('token-2'))).toBe(

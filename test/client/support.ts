@@ -68,7 +68,7 @@ export function impatient(
   return createTransport(merged, { clock, random: seededRandom(1), scrubber });
 }
 
-/** What a promise rejects with; fails when it does not. */
+/** Returns the error that a promise rejects with; fails when it does not. */
 export async function rejection(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;

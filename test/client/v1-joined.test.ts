@@ -13,7 +13,7 @@ import { type Rig, startRig } from '../reference/support.ts';
 import { impatient, rejection, startFaulty } from './support.ts';
 import { readAll, v1Client } from './v1-support.ts';
 
-/** What a consumer would know of these batches, but for what `isKnown` leaves out. */
+/** Rows that a consumer would know of these batches, except those that `isKnown` leaves out. */
 function knownOf(
   batches: readonly RowBatch[],
   isKnown: (firstRow: number) => boolean,

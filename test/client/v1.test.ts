@@ -48,7 +48,7 @@ describe('V1 against the reference service', () => {
     expect(batches.length).toBeGreaterThan(2);
     for (const { chunks, firstRow, bytes } of batches) {
       expect(chunks[0]?.firstRow).toBe(firstRow);
-      // What stands around the rows is not part of a chunk.
+      // A chunk contains no bytes from around the rows.
       expect(String.fromCharCode(bytes[(chunks.at(-1)?.end ?? 0) - 1] ?? 0)).toBe('}');
       expect(chunks.every(({ rowCount }) => rowCount <= 16)).toBe(true);
     }

@@ -42,9 +42,9 @@ function readOneByOne(chunks: readonly string[]) {
 function expectSame(chunks: readonly string[]): number {
   const { repeats, ...found } = readFull(chunks);
   const expected = readOneByOne(chunks);
-  // As text: the order of the members counts as well.
+  // Texts are compared, because the order of the members counts as well.
   expect(JSON.stringify(found.rows)).toBe(JSON.stringify(expected.rows));
-  // What is no JSON is told in the order of the chunk or at its end.
+  // Values that are no JSON are told in the order of the chunk or at its end.
   const sorted = (rejects: readonly Reject[]) => rejects.map(({ path }) => path).sort();
   expect(sorted(found.rejects)).toEqual(sorted(expected.rejects));
   return repeats;

@@ -8,7 +8,7 @@ import { Secret } from '../../src/lib/secret.ts';
 export interface Setting {
   /** Such as `local.port`. */
   readonly path: string;
-  /** As it would be written; a secret by its value. */
+  /** Value as it would be written; a secret as its text. */
   readonly value: unknown;
 }
 
@@ -18,7 +18,7 @@ const DEFAULTS = plainValue(readConfig({ file: DEFAULT_FILE, env: {} }).tree);
 const SCHEMA = createSchema({
   resolvePath: (written) => written,
   mayBeAbsent: () => false,
-  // Where a file would name another one, the value stands itself: see `written`.
+  // The value itself stands in the place of the file's name: see `written`.
   readSecret: (reference) =>
     reference.kind === 'file'
       ? { value: reference.file }
@@ -34,7 +34,7 @@ function written(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, written(one)]));
 }
 
-/** As a user's file over the default: maps member by member, anything else replaced whole. */
+/** Lays a user's file over the default: maps member by member, anything else replaced whole. */
 function laidOver(base: unknown, over: unknown): unknown {
   if (!isJsonObject(base) || !isJsonObject(over)) return over;
   const members = Object.entries(over).map(([name, one]) => [name, laidOver(base[name], one)]);

@@ -50,7 +50,7 @@ const damaged = fc
       SOUND,
     ),
   )
-  // What was moved out of the place of a secret is beyond us; what still stands there is not.
+  // A secret moved out of its place is beyond us; one that still stands there is not.
   .filter((text) => text.split(/(?:apiKey|secret).{0,4}canary-9c41f0/).length === 3);
 
 it('reports a damaged file with places, and never repeats a secret in it', () => {

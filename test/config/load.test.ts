@@ -322,7 +322,7 @@ describe('settings that depend on each other', () => {
     [`listener: ${ANYWHERE.replace('HOST', '0.0.0.0')}`, 'listener.port 6:19'],
     [`listener: ${ANYWHERE.replace('HOST', "'::'")}`, 'listener.port 6:19'],
     [`listener: ${ANYWHERE.replace('HOST', "'::'")}\nlocal: { host: '::1' }`, 'listener.port 6:19'],
-    // Of two families: both can listen.
+    // Addresses of two families can both listen.
     [`listener: ${ANYWHERE.replace('HOST', '0.0.0.0')}\nlocal: { host: '::1' }`, undefined],
   ])('warns of one port for both listeners: %s', (settings, place) => {
     const { warnings } = configIn(`${MINIMAL}${settings}\n`, {

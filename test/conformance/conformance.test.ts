@@ -13,7 +13,7 @@ describe('the conformance suite', () => {
       const entries = good.filter((one) => one.method === method && rowOf(one.path) === name);
       const names = entries.flatMap((entry) => [...new URLSearchParams(entry.query).keys()]);
       const kinds = new Set(names.map(parameterKind));
-      // What all of V2 has is asked of one path.
+      // Parameters that all of V2 has are asked of one path.
       const own = name.startsWith('/api/v2') && name !== '/api/v2/pdm/styles' ? [] : query;
       const missing = own.filter((kind) => method === 'GET' && !kinds.has(kind));
       return [

@@ -23,7 +23,7 @@ const STATED: readonly Planted[] = [
   [{ deviations: { plainMediaType: true } }, ['v2-media-type']],
 ];
 
-/** Where the contract is silent and the reference service had to choose. */
+/** Choices of the reference service where the contract is silent. */
 const CHOSEN: readonly Planted[] = [
   [{ orders: { duplicateReference: 'conflict' } }, ['v1-duplicate']],
   [{ orders: { rejectFromAccepted: 'allow' } }, ['v1-reject-accepted']],
@@ -77,7 +77,7 @@ describe('the conformance suite against accounts that differ', () => {
     const { run } = await runInProcess(knobs, 'plain', { writes: false, limits: false });
     const differing = run.results.filter(({ outcome }) => outcome === 'differs');
     expect(differing.map(({ id }) => id).sort()).toEqual([
-      // What it says stands in the envelope's message.
+      // The envelope's message carries its text.
       'v1-deprecated',
       'v1-envelope',
       'v1-envelope-status',

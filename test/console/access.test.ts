@@ -1,4 +1,4 @@
-/** Who gets in to the console, and who does not. */
+/** Access to the console: who is let in, and who is not. */
 
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';

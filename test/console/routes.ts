@@ -54,7 +54,7 @@ export interface Things {
   readonly run: number;
   readonly event: string;
   readonly style: string;
-  /** Of the session that asks; nobody else sees it. */
+  /** Trial of the session that asks; nobody else sees it. */
   readonly trial: string;
 }
 

@@ -1,4 +1,4 @@
-/** What an event asks for is done at once, and not when somebody looks the next time. */
+/** Work that an event asks for is done at once, not at the next look. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
@@ -9,7 +9,7 @@ import { placeDatabase } from '../support/store.ts';
 
 const QUICK = [{ path: 'service.limits.loginSpacing', value: '0s' }];
 
-/** Whoever sleeps for seconds sleeps until the end. */
+/** A clock on which a sleep of seconds lasts until the end. */
 function sleepyClock(): Clock {
   const clock = systemClock();
   return {

@@ -154,7 +154,7 @@ describe('a reload', () => {
     await expect(first.reload(WHO)).rejects.toThrow('has a mistake');
     expect((await first.incidents()).join()).toContain('the configuration has a mistake');
     isBroken = false;
-    // It is sound again, whatever is found in the rules.
+    // The first daemon is sound again, although the rules have mistakes.
     first.write(BROKEN);
     await expect(first.reload(WHO)).rejects.toThrow('delivry');
     expect((await first.incidents()).map((detail) => /delivry/.test(detail))).toEqual([true]);

@@ -1,4 +1,4 @@
-/** What the configuration says of the service, as it arrives there. */
+/** Settings of the service, as they arrive there. */
 import type { IncomingHttpHeaders } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { callRaw } from '../../src/client/raw-call.ts';

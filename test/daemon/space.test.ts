@@ -17,7 +17,7 @@ function floors(...names: readonly string[]) {
   return names.map((name) => ({ path: `store.space.${name}`, value: MORE_THAN_THERE_IS }));
 }
 
-/** One signed event, as the relay sends it; gives the status of the answer. */
+/** Sends a signed event as the relay does; gives the status of the answer. */
 async function send(url: string): Promise<number> {
   const body = '{"type":"ping","data":{"ping":true}}';
   const at = String(Math.floor(systemClock().now() / 1_000));

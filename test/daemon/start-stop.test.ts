@@ -175,7 +175,7 @@ describe('a daemon that cannot start', () => {
     });
     // Not 78, at which no unit starts it again: the other program may end.
     expect(exitCodeOf(error)).toBe(EXIT.temporary.code);
-    // It will be started again every few seconds: each time nothing was begun.
+    // systemd starts it again every few seconds: each time nothing was begun.
     expect(existsSync(join(folder, 'data', 'mirror.db'))).toBe(when === 'late');
     if (when === 'late') await expectFree(folder);
   });

@@ -83,7 +83,7 @@ async function worthOf(pair: Pair, isCounted: (id: number) => Promise<boolean>):
   return counted.filter(Boolean).length * 300_0000;
 }
 
-/** What is or will be accepted, in hundredths. */
+/** Sum of the deliveries that are or will be accepted, in hundredths. */
 async function claimed(pair: Pair): Promise<number> {
   const open = new Set((await openPush(pair)).map((row) => row.ordering_key));
   return worthOf(

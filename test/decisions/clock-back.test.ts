@@ -1,4 +1,4 @@
-/** What the mirror was told while the clock was ahead, after the clock was set back. */
+/** Facts that the mirror got while the clock was ahead, after the clock was set back. */
 import { expect, it } from 'vitest';
 import { readSubject } from '../../src/decisions/facts.ts';
 import {

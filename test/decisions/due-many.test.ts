@@ -1,4 +1,4 @@
-/** What is due is found in slices, however many deliveries are pending and held. */
+/** Due deliveries are found in slices, however many are pending and held. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { dueDeliveries } from '../../src/decisions/due.ts';

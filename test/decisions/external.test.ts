@@ -1,4 +1,4 @@
-/** Whose change of a status it was, where ours and somebody else's come close together. */
+/** Authors of status changes, where ours and somebody else's come close together. */
 import { describe, expect, it } from 'vitest';
 import { createDeciderFixture, type DeciderFixture, journal } from './support.ts';
 

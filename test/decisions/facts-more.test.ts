@@ -102,7 +102,7 @@ describe('the credit of a customer', () => {
     }
     await fixture.customer({ asOf: at[1] ?? null });
     expect(await creditOf(fixture, 2)).toMatchObject({ reserved: 100_0000 });
-    // Whose figures name no time are as old as the day on which they came.
+    // Figures without a time are as old as the day on which they came.
     await fixture.customer({ asOf: null });
     expect(await creditOf(fixture, 2)).toMatchObject({ reserved: 0 });
   });
@@ -182,7 +182,7 @@ describe('the credit of a customer', () => {
     expect(facts.order).toMatchObject({ country: 'NO', currency: 'DKK' });
     expect(facts.customer?.credit).toMatchObject({ reserved: 100_0000, headroom: 900_0000 });
     expect(facts.delivery).toMatchObject({ currency: 'DKK', lines: [{ list_price: 90_0000 }] });
-    // What is no code is told as it is: it is odd, and not absent.
+    // An invalid code is told as it is: it is odd, and not absent.
     const address = { ...C1.shippingAddress, countryCode: 'nor' };
     await fixture.order(3, { shippingAddress: address, currency: 'kr' });
     await fixture.delivery({ id: 3, order: 3 });
@@ -321,7 +321,7 @@ describe('a pre-order', () => {
     expect(await seasonOf()).toMatchObject({ listed: null, delivery_names: null });
     await db.updateTable('stream_state').set({ complete_at: 1 }).execute();
     expect(await seasonOf()).toMatchObject({ listed: false, delivery_names: null });
-    // It may be listed after all, in a row that could not be read.
+    // The list may have it after all, in a row that could not be read.
     const rejected = [{ raw: { seasonName: 'AW26' }, path: 'deliveryNames.0', reason: 'no text' }];
     const from = { source: 'run:1', readSeq: 1, at: 0 };
     await fixture.store.transaction((tx) => quarantineRows(tx, 'season', rejected, from));

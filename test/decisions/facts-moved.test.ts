@@ -6,7 +6,7 @@ import { upsertRows } from '../../src/mirror/entity.ts';
 import type { ListEntity } from '../../src/mirror/list.ts';
 import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
-/** One rule that accepts where the condition holds. */
+/** A rule that accepts where the condition holds. */
 function acceptsIf(condition: string, more = '') {
   const rules = loadedRules(`
 rules:
@@ -131,7 +131,7 @@ describe('a delivery is decided again at once', () => {
     await fixture.delivery({ id: 2, lines: [['a', 5]] });
     expect(await fixture.decide(set)).toEqual(['2 no_rule']);
     await fixture.clock.advance(1_000);
-    // What was shipped is counted already: the row is as it was.
+    // Shipped pieces are counted already: the row is as it was.
     await fixture.stock({ a: 5 });
     expect(await fixture.decide(set)).toEqual(['2 accept']);
   });

@@ -14,7 +14,7 @@ async function houseWith(deliveries: number): Promise<DeciderFixture> {
   return fixture;
 }
 
-/** What somebody with a SQLite client of his own could do. */
+/** Changes the database as somebody with a SQLite client could. */
 async function tamper(fixture: DeciderFixture, statement: string): Promise<void> {
   const { db } = fixture.store;
   await sql`drop trigger if exists decision_is_final`.execute(db);

@@ -1,4 +1,4 @@
-/** What the rules decided and is on its way while somebody pauses decisions. */
+/** Decisions of the rules that are on their way while somebody pauses decisions. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';

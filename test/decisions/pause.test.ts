@@ -40,7 +40,7 @@ describe('paused decisions', () => {
     expect(await fixture.decide({ pauses })).toEqual(['1 accept']);
     expect(await modes(fixture)).toEqual(['paused accept']);
     expect(await states(fixture)).toEqual([]);
-    // What people and the ERP want goes on.
+    // Decisions of people and pushes of the ERP go on.
     expect(pauses.reason('pushes', 'delivery_status')).toBeUndefined();
     await pauses.resume(DECISIONS, { actor: 'bo', reason: 'they are right' });
     expect(await fixture.decide({ pauses })).toEqual(['1 accept']);

@@ -74,7 +74,9 @@ function running(fixture: DeciderFixture, parts: Partial<DeciderDeps> = {}) {
   return {
     decider,
     noted,
-    /** What it does within this time; a snapshot that asks for armings counts as one more. */
+    /**
+     * Returns what it does within this time; a snapshot that asks for armings counts as one more.
+     */
     async after(ms: number): Promise<readonly string[]> {
       noted.length = 0;
       // No time goes by in the middle of a pass: its pause would be long.

@@ -95,7 +95,7 @@ export interface DeciderFixture {
   decider(parts?: Partial<DeciderDeps>): Decider;
   /** Runs a decider until nothing is due; gives what it decided, `7 accept`. */
   decide(parts?: DecideParts): Promise<string[]>;
-  /** What would become of what is pending, the oldest first. */
+  /** Tells what would become of pending deliveries, the oldest first. */
   tried(options: QueueOptions): Promise<readonly Prospect[]>;
   decisions(): Promise<
     { readonly id: number; readonly outcome: string; readonly trigger: string }[]

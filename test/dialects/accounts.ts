@@ -31,7 +31,7 @@ export const WRITING: Accounts = {
   'lists by their index': dialect({ lists: 'indexed' }),
   'null for what is absent': dialect({ absent: 'null' }),
   'empty texts for what is absent': dialect({ absent: 'emptyText' }),
-  // Which of both quantities is meant is not known: a person decides what rests on it.
+  // Nobody knows which of both quantities is meant: a person decides what rests on it.
   'a member twice': dialect({ repeatedMember: true }, { waits: true }),
   'U+0000 in texts': dialect({ nulCharacters: true }),
   'envelope status as text': dialect({ envelope: 'text' }),

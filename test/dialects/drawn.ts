@@ -33,7 +33,9 @@ const CHOICES: Readonly<Record<string, readonly unknown[]>> = {
 
 const SHARE = 0.25;
 
-/** Of the same seed always the same; `without`: what a campaign cannot judge by its own means. */
+/**
+ * Draws the same for the same seed; `without` names what a campaign cannot judge by its own means.
+ */
 export function drawDialects(
   seed: number,
   without: readonly string[] = [],

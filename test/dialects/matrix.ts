@@ -1,4 +1,4 @@
-/** What every account has to reach, for the test files that share the matrix. */
+/** Goals that every account has to reach, for the test files that share the matrix. */
 import { expect, it } from 'vitest';
 import { type Account, walk } from './walk.ts';
 
@@ -11,7 +11,7 @@ const WHOLE = {
 };
 const HELD = { incomplete: [], order: 'confirmed', delivery: 'pending', made: 1 };
 
-/** One test for each account; they run side by side, since most of a walk is waiting. */
+/** Makes a test for each account; they run side by side, since most of a walk is waiting. */
 export function walkEach(
   accounts: readonly (readonly [string, Account])[],
   wanted: { readonly incidents?: readonly string[] } = { incidents: [] },

@@ -1,5 +1,5 @@
 /**
- * One account in its dialect, walked end to end: the streams become complete, an order that the
+ * Walks an account in its dialect from end to end: the streams become complete, an order that the
  * ERP submits is confirmed, its packed delivery is decided and accepted, a pending refund is
  * confirmed.
  */
@@ -47,9 +47,9 @@ const STREAMS = [
 ] as const;
 export interface Account {
   readonly knobs?: Readonly<Record<string, unknown>>;
-  /** What such an account needs in the configuration: `service.v1.currency: EUR`. */
+  /** Settings that such an account needs: `service.v1.currency: EUR`. */
   readonly settings?: Readonly<Record<string, unknown>>;
-  /** What decides cannot be read: the delivery is left to a person, and an incident says so. */
+  /** The grounds of a decision cannot be read: a person decides, and an incident says so. */
   readonly waits?: boolean;
 }
 

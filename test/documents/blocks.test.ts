@@ -1,7 +1,7 @@
 /**
- * What the documents show to be copied is right: SQL runs in another program on a mirror
- * with rows, settings load, commands are known. (Pages that have a test of their own, which does
- * more with them, are left to it.)
+ * Code in the documents is right when it is copied: SQL runs in another program on a mirror with
+ * rows, settings load, commands are known. (Pages that have a test of their own, which does more
+ * with them, are left to it.)
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -143,7 +143,7 @@ describe('the documents', () => {
     );
     const locked = Object.entries(packages).filter(([place]) => place !== '');
     expect(locked.length).toBeGreaterThan(wanted.length);
-    // What is not of the registry has an address; what it runs when it is installed is marked.
+    // A package from elsewhere has an address; one that runs a script at install is marked.
     const odd = locked.filter(
       ([, one]) =>
         !String(one.integrity).startsWith('sha512-') ||

@@ -1,4 +1,4 @@
-/** What one accepted delivery costs of the service, and that it costs no care. */
+/** Requests to the service for one accepted delivery, at no loss of care. */
 import { describe, expect, it } from 'vitest';
 import { deliveryShape } from '../../src/reference/world/trade/shapes.ts';
 import { until } from '../support/house.ts';

@@ -26,7 +26,7 @@ export interface Accepting {
   place(): Promise<Order>;
   /** Packs it; what was asked before is forgotten. */
   pack(order: Order): Delivery;
-  /** What was asked about orders since then, `POST order/deliveries/1`. */
+  /** Requests about orders since then, `POST order/deliveries/1`. */
   requests(): string[];
   /** From now on events come by hand. */
   holdEvents(): void;

@@ -1,4 +1,4 @@
-/** What `npm pack` ships is not what a checkout runs: it is compiled. */
+/** The package of `npm pack` is compiled, unlike a checkout. */
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { builtProgram } from '../support/built.ts';

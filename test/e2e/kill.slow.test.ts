@@ -66,7 +66,7 @@ describe('kill -9 in the middle of a stock pull', () => {
   });
 });
 
-/** What must be true at the end, by the database, the reference's journal and its answers. */
+/** Checks the end by the database, the reference's journal and its answers. */
 async function expectTheTruth(reference: Reference, daemon: DaemonProcess): Promise<void> {
   const { book } = reference.world;
   expect(

@@ -74,7 +74,7 @@ async function openAt(level: string, knobs: Record<string, unknown> = {}): Promi
   return house;
 }
 
-/** What became of it: `door`: it was not taken. */
+/** Returns the document's end; `door`: it was not taken. */
 async function endOf(house: DoorHouse, kind: string, payload: object): Promise<string> {
   const { status, body } = await house.post('/api/documents', { kind, payload });
   if (status !== 202) {
@@ -104,7 +104,7 @@ async function preOrder(house: DoorHouse, reference: string) {
   return { reference, seasonName: season?.name, lines: [line], ...sent };
 }
 
-/** One order of each kind, a refund of the first, and the status of a refund that is not there. */
+/** An order of each kind, a refund of the first, and the status of a refund that is not there. */
 async function documentsOf(house: DoorHouse): Promise<Record<string, string>> {
   const order = (reference: string, more: object) =>
     endOf(house, 'order', { reference, ...house.order(), ...more });
@@ -124,7 +124,7 @@ async function documentsOf(house: DoorHouse): Promise<Record<string, string>> {
   };
 }
 
-/** What the streams came to. */
+/** Returns the outcome of each stream. */
 async function streamsOf(house: DoorHouse) {
   const found = await until('all streams to have ended a run', async () => {
     const now = await statusOf(house);

@@ -29,7 +29,7 @@ interface House {
   readonly daemon: RunningDaemon;
 }
 
-/** What goes wrong, and what is then known of the push. */
+/** Faults, and what is then known of the push. */
 const FAULTS = [
   ['cut off before its effect', { kind: 'reset' }, 'ambiguous'],
   ['cut off after its effect', { kind: 'reset', moment: 'after' }, 'ambiguous'],
@@ -81,7 +81,7 @@ async function endedPushes({ daemon }: House, count: number) {
   });
 }
 
-/** Of attempts that left; one whose read had become too old while it waited looks first. */
+/** Classes of attempts that left; one whose read had become too old looks first. */
 async function attemptClasses({ daemon }: House): Promise<(string | null)[]> {
   const rows = await daemon.store.db
     .selectFrom('outbox_attempt')

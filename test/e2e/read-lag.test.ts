@@ -1,4 +1,4 @@
-/** What the service shows of a delivery lags behind its events and behind its own answers. */
+/** The service shows a delivery later than its events and its own answers tell of it. */
 import { expect, it } from 'vitest';
 import { startTestDaemon, testConfig, until } from '../support/house.ts';
 import { fastClock, placeOrders, startFastReference } from './support.ts';

@@ -189,7 +189,7 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
   });
   expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'no_rule', trigger: 'rules' });
   expect(await way.call('rules', 'queue')).toMatch(/disarmed: reject-unwanted, since .*changed/);
-  // What it was armed with comes back, and it is not armed with it.
+  // The former text comes back, and the rule is not armed with it.
   way.write(settings(COUNTRIES));
   expect(await way.call('rules', 'reload')).not.toContain('disarmed');
   const { armed, disarmed } = JSON.parse(await way.call('rules', 'queue', '--json'));

@@ -36,7 +36,7 @@ async function everythingDecided(
     const decisions = await db
       .selectFrom('decision')
       .select('order_delivery_id')
-      // What was held before, and is held in this mode, is not journaled again.
+      // A delivery that was held before, and is held in this mode, is not journaled again.
       .where((eb) => eb.or([eb('mode', '=', mode), eb('outcome', '=', 'hold')]))
       .execute();
     const open = await db

@@ -82,9 +82,9 @@ export interface DaemonProcess {
   start(): Promise<void>;
   /** `kill -9`, and waits until it is gone. */
   kill(): Promise<void>;
-  /** What the last start said, for a failing test. */
+  /** Output of the last start, for a failing test. */
   output(): string;
-  /** Of the database; the daemon may be running. */
+  /** The daemon's database, also while the daemon is running. */
   readonly db: SqliteStore['db'];
   /** By Debian's own client, as an operator would. */
   query(sql: string): string[][];
@@ -93,7 +93,7 @@ export interface DaemonProcess {
 export interface DaemonParts {
   /** Further lines of the configuration. */
   readonly settings: readonly string[];
-  /** Of another program than this checkout's. */
+  /** Launcher of another program than this checkout's. */
   readonly launcher?: string;
 }
 

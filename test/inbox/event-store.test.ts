@@ -134,7 +134,7 @@ describe('the journal', () => {
     await b.journal.accept(event('msg_1', body));
     const [due] = await dueRefetches(b.store.db, b.clock.now(), 10);
     expect(due).toMatchObject({ orderId: 5, refunds });
-    // What one event wants is not forgotten for the next one.
+    // The next event does not undo the wish of the one before.
     await b.journal.accept(event('msg_2', deliveryCreated(5)));
     const [again] = await dueRefetches(b.store.db, b.clock.now(), 10);
     expect(again).toMatchObject({ orderId: 5, refunds });

@@ -1,4 +1,4 @@
-/** What becomes of events while the disk is full: an injected probe, then a real small disk. */
+/** Events while the disk is full: an injected probe, then a real small disk. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -93,7 +93,7 @@ async function ids(store: SqliteStore): Promise<string[]> {
 
 describe('a disk that is really full', () => {
   it.each([
-    // Where nobody may mount, the limit of the file stands in for the disk.
+    // A limit of the file stands in for the disk where nobody may mount.
     { kind: 'a file system', disk: () => mountedDisk() ?? limitedFile() },
     { kind: 'a file', disk: limitedFile },
   ])('loses no acknowledged event and goes on with the room: $kind', async ({ disk }) => {

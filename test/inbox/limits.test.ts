@@ -5,7 +5,7 @@ import type { EventStore } from '../../src/inbox/event-store.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { deliveryCreated, eventually, type Inbox, sign, startInbox, talk } from './support.ts';
 
-/** Of fifty streams of noise each; a campaign asks for more. */
+/** Rounds of fifty streams of noise each; a campaign asks for more. */
 const ROUNDS = Number(process.env.SELVEDGE_NOISE_ROUNDS ?? 20);
 
 /** A signed request as it goes over the wire. */

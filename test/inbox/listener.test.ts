@@ -143,7 +143,7 @@ describe('a request that is no event of ours', () => {
     const big = Buffer.alloc(2 * 1_048_576, 'x');
     const answer = await inbox.post(big);
     expect(answer.status).toBe(413);
-    // Of the body nobody reads the rest.
+    // Nobody reads the rest of the body.
     expect(answer.headers.get('connection')).toBe('close');
     expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
   });

@@ -23,7 +23,7 @@ type ReadOrder = (orderId: number, request: ReadRequest) => Promise<void>;
 
 interface Bench {
   readonly store: SqliteStore;
-  /** What the refetcher asks of it. */
+  /** Statements of the refetcher. */
   readonly planned: Planned;
   readonly clock: ManualClock;
   readonly refetcher: OrderRefetcher;
@@ -267,7 +267,7 @@ describe('the refetcher', () => {
         try {
           open(orderId);
         } catch {
-          // It is not being read right now.
+          // This order is not being read right now.
         }
       }
       await eventually(async () =>
@@ -325,7 +325,7 @@ describe('the refetcher', () => {
 
   it.each([
     ['a minute', 60_000, 60_000],
-    // What is due later counts as put off before the clock was set back, and is read at once.
+    // A later time counts as put off before the clock was set back, and is read at once.
     ['five minutes and not an hour', 3_600_000, 300_000],
   ])('waits as long as the service asks: %s', async (_, retryAfterMs, waits) => {
     const bench = await startRefresher(async () => {

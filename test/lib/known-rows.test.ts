@@ -93,7 +93,7 @@ function compare(
   const knowing = scan(bytes, at, { ...more, known: (firstRow) => known.get(firstRow) });
   expect(knowing.error).toBe(plain.error);
   if (plain.error !== undefined) {
-    // What may be known is held back a little, and so may be the error behind it.
+    // Rows that may be known are held back a little, and so may be the error behind them.
     const [some, others] = [textsOf(knowing), textsOf(plain)];
     const both = Math.min(some.length, others.length);
     expect(some.slice(0, both)).toEqual(others.slice(0, both));

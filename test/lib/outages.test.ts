@@ -1,4 +1,4 @@
-/** What the log says of failures that many things share. */
+/** Log messages for failures that many things share. */
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { createOutages } from '../../src/lib/log/outages.ts';

@@ -7,7 +7,7 @@ it.each([
   [' HW28', ['HW28'], 'HW28'],
   ['Été', ['E\u0301te\u0301'], 'E\u0301te\u0301'],
   ['HW28', ['HW28 ', 'HW28'], 'HW28'],
-  // Which of them it is nobody knows.
+  // Nobody knows which of both it is.
   ['HW28', ['HW28 ', ' HW28'], undefined],
   ['HW28', ['hw28'], undefined],
   ['HW 28', ['HW28'], undefined],

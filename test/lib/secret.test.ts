@@ -28,7 +28,7 @@ it('remembers many tokens, and every other secret for good', () => {
   expect(scrubber.scrub('token-164 token-101 secret-of-the-file')).toBe(
     '[secret token] [secret token] [secret key]',
   );
-  // What is looked for in every line must not grow from log-in to log-in.
+  // The number of texts to look for in every line must not grow from log-in to log-in.
   expect(scrubber.scrub('token-100')).toBe('token-100');
 });
 

@@ -12,7 +12,7 @@ import { temporaryFolder } from '../support/store.ts';
 it('asks this machine without the proxy that Node was told to use for everything', async () => {
   const before = getGlobalDispatcher();
   onTestFinished(() => setGlobalDispatcher(before));
-  // As NODE_USE_ENV_PROXY and HTTP_PROXY do; nobody listens there.
+  // NODE_USE_ENV_PROXY and HTTP_PROXY do the same; nobody listens there.
   setGlobalDispatcher(new ProxyAgent('http://127.0.0.1:9'));
   const { v1Url } = await startTestReference();
   const answer = await askHere(`${v1Url}/brands`, { headersTimeout: 5_000 });

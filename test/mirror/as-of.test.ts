@@ -16,7 +16,7 @@ import { temporaryStore } from '../support/store.ts';
 const BARCODES = ['b-1', 'b-2', 'b-3'];
 const STYLES = ['S-1', 'S-2', 'S-3'];
 
-/** What a read finds of a variant. */
+/** Result of a read of a variant. */
 interface Found {
   readonly styleNo: string | null;
   readonly quantity: number;
@@ -82,7 +82,7 @@ const stateSchema = z.array(
   }),
 );
 
-/** What the three ways to ask say of a time. */
+/** The three ways to ask about a time. */
 function askers(path: string) {
   const config = join(dirname(path), 'selvedge.yaml');
   writeFileSync(

@@ -1,4 +1,4 @@
-/** Where an hour begins in the change feed: the way to its latest entries. */
+/** Beginning of an hour in the change feed: the way to its latest entries. */
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';

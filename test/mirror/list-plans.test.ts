@@ -1,4 +1,4 @@
-/** What a list leaves behind at its end is found without reading all of the list. */
+/** Rows that a list no longer has are found at its end without reading all of the list. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { endList } from '../../src/mirror/list.ts';

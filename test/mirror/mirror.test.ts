@@ -113,7 +113,7 @@ describe('the mirror', () => {
     };
     expect(await pricesOf('stock_variant')).toEqual(stock);
     expect(await pricesOf('season_variant')).toEqual(ahead);
-    // As the client reads it: the odd price is beside the record, and no price in its place.
+    // The client keeps the odd price beside the record, and no price in its place.
     const { rows } = checkRows(variantSchema, [variant('read', 'ask', 41.5)]);
     expect(rows.map((row) => season.toRow(row).values.wsp_price)).toEqual([null]);
     // Nothing is lost: the price of the stock stays with what has no column.

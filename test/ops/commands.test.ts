@@ -276,7 +276,7 @@ describe('a pause whose reason cannot be read', () => {
   it('is one, and breaks no command', async () => {
     const house = await install();
     house.makeDatabase();
-    // As a file of root is to the user of the service, whoever runs this test.
+    // A folder is unreadable as a file for everybody, as a file of root is for the service's user.
     mkdirSync(join(house.folder, 'data', 'pushes.paused'));
     const { code, stdout } = await house.run('status');
     expect(stdout).toMatch(/^PAUSED +pushes by file .*pushes\.paused cannot be read/m);
@@ -335,7 +335,7 @@ describe('a stream that was switched off', () => {
     const house = await install({}, 'streams: { stock: { enabled: false } }\n');
     house.makeDatabase();
     const database = new Database(join(house.folder, 'data', 'mirror.db'));
-    // As they were left when stock, and V2 with its styles, were switched off.
+    // These rows were left when stock, and V2 with its styles, were switched off.
     database.exec(`insert into stream_state (stream, due_at, complete_at)
       values ('stock', 0, 0), ('styles', 0, 0)`);
     database.close();

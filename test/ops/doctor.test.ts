@@ -80,7 +80,7 @@ it('waits for a silent service as long as for one that is as slow as it may be',
       {
         grade: 'failed',
         text: expect.stringMatching(/^log-in and GET \/.* came to no end within/),
-        // It may be there, and ask for patience with each answer.
+        // The service may be there, and ask for patience with each answer.
         advice: expect.stringMatching(/up\? Or does it ask to wait \(Retry-After\)\?/),
       },
     ]);

@@ -1,4 +1,4 @@
-/** What `status --check` makes of an installation: nothing that needs somebody may look fine. */
+/** Grades of `status --check`: no installation that needs somebody may look fine. */
 import { mkdirSync } from 'node:fs';
 import { expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
@@ -74,7 +74,7 @@ it('calls nobody silent who has not got as far as the lease, or works without on
   const clock = manualClock();
   const store = await temporaryStore();
   const lease = await acquireLease(store, 30_000, clock);
-  // As a start does whose migration takes a while, "migrate" or "sync run" without a daemon.
+  // A start with a long migration has this lock, as do "migrate" and "sync run" without a daemon.
   const lock = lockFolder(lockFile(config.dataDir));
   onTestFinished(() => lock.release());
   const silentMs = async () =>

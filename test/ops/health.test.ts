@@ -93,7 +93,7 @@ describe('health', () => {
     const { url, samples } = await startWatched({}, [], { ...clock, monotonic });
     await until('ready', async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    // Who sleeps now has slept for longer than he wanted.
+    // Every worker that sleeps now has slept for longer than it wanted.
     aheadMs = 3_600_000;
     const ill = await fetch(`${url}/healthz`);
     expect(ill.status).toBe(503);
@@ -124,7 +124,7 @@ describe('health', () => {
     const { url, config } = await startWatched(
       {},
       [{ path: 'store.busyTimeout', value: '100ms' }],
-      // Whoever sleeps for long is up again at once.
+      // Long sleeps end at once.
       { ...clock, sleep: (ms, signal) => clock.sleep(Math.min(ms, 100), signal) },
     );
     await until('ready', async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
@@ -396,7 +396,7 @@ describe('health', () => {
     expect(described.length).toBeGreaterThan(15);
     for (const { alert, expr, annotations } of described) {
       if (!/^(?:sum|max)\b/.test(expr)) continue;
-      // What is added up keeps only the label that it names.
+      // A sum keeps only the label that it names.
       const kept = /\bby \((\w+)\)/.exec(expr)?.[1];
       for (const [, named] of annotations.summary.matchAll(/\$labels\.(\w+)/g)) {
         expect([alert, kept]).toEqual([alert, named]);

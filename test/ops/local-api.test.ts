@@ -56,7 +56,7 @@ async function startApi(host = '127.0.0.1') {
     const answer = await fetch(`${url}/api/echo`, { method: 'POST', headers, body });
     return { status: answer.status, body: await answer.json() };
   };
-  /** Of a path that is not there, asked for by this name. */
+  /** Status of a path, by default a missing one, asked for by this name. */
   const statusAt = async (
     name: string,
     path = '/nothing',

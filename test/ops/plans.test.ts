@@ -1,4 +1,4 @@
-/** What is scraped every few seconds does not grow with what was sent. */
+/** Scrapes every few seconds cost no more when more was sent. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { readDatabase } from '../../src/ops/metrics/readings.ts';

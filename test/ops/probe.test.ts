@@ -1,4 +1,4 @@
-/** What the probe says of an account, and when no log-in works. */
+/** Findings of the probe about an account, and about one where no log-in works. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** What one scrape costs beside the database. */
+/** Cost of a scrape beside the database. */
 import { expect, it } from 'vitest';
 import { type Clock, manualClock } from '../../src/lib/clock.ts';
 import { createMetrics, type Metrics } from '../../src/ops/metrics/metrics.ts';

@@ -1,4 +1,4 @@
-/** What was decided and sent since the start, as Prometheus counts it. */
+/** Counts of decisions and pushes since the start, as Prometheus sees them. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';

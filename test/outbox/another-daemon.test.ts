@@ -42,7 +42,7 @@ describe('an order that another daemon has just sent', () => {
     const house = await startHouse();
     await house.until(await house.put('order', 'A-0', lines(house)), 'confirmed');
     await sentByAnother(house, 'a-1');
-    // What was looked at for the order before counts for a second.
+    // The look for the order before counts for a second.
     await house.clock.sleep(2_000);
     const id = await house.put('order', 'A-1', lines(house));
     const state = await house.until(id, 'confirmed');

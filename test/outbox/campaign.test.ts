@@ -52,7 +52,7 @@ function countsBy(references: readonly string[]): Map<string, number> {
   return counts;
 }
 
-/** What is wrong in the end, one text each: an empty list is what must come out. */
+/** Lists the problems in the end, one text each: the list must be empty. */
 async function verdict(house: House): Promise<{ problems: string[]; inDoubt: number }> {
   const { book } = house.reference.world;
   const made = new Map([

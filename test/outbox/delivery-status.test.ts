@@ -68,7 +68,7 @@ it('sends a reject only as long as it was meant for', async () => {
   expect(await (await kindAt(100, same)).lookUp(item, signal)).toMatchObject({
     ...{ outcome: 'superseded', reason: 'it was decided too long ago' },
   });
-  // That it has been done is the truth at any time.
+  // A status that is already set counts at any time.
   const done = { status: 'rejected', contentHash: 'h9' };
   expect(await (await kindAt(500, done)).lookUp(item, signal)).toMatchObject({
     outcome: 'matched',
@@ -126,7 +126,7 @@ it('takes a 409 for the last word', async () => {
   });
 });
 
-/** What becomes of the push that is due, the service showing what the mirror has. */
+/** Returns what becomes of the due push, the service showing what the mirror has. */
 async function clear({ store, clock }: DeciderFixture, { dryRun = false } = {}) {
   const excluded = { busy: new Set<string>(), paused: new Map<string, string>() };
   const [found] = await dueItems(store.db, 'send', clock.now(), excluded, 1);
@@ -146,7 +146,7 @@ it('sends an accept of the rules only for what they have decided on', async () =
   await house.delivery({ id: 7 });
   expect(await house.decide()).toEqual(['7 accept']);
   expect(await clear(house)).toMatchObject({ send: true });
-  // It waited, say for the service, and has grown meanwhile.
+  // The delivery has grown while its push waited, say for the service.
   await house.delivery({ id: 7, lines: [['a', 21]] });
   expect(await clear(house)).toMatchObject({
     ...{ send: false, lookup: { outcome: 'superseded' } },
@@ -339,7 +339,7 @@ it.each([
   clock.step(-24 * 3_600_000);
   const after = await add(8);
   if (restarts) bench.start();
-  // Where nobody saw the step, it counts as decided at the start.
+  // A step that nobody saw counts as decided at the start.
   await clock.advance((restarts ? 15 : 14) * 60_000 - 1);
   expect([await row(before), await row(after)]).toMatchObject([
     { ended_at: null },

@@ -114,7 +114,7 @@ describe('a pre-order', () => {
     }
     await send(house, 'A-3', ahead(house));
     expect(await differences(house)).toEqual([]);
-    // It is shown after all: from then on one that is not shown was taken as a plain order.
+    // The service heeds the name after all: from then on an order without it was taken as plain.
     house.reference.knobs.patch({ dialect: { preOrderNames: 'heed' } });
     await send(house, 'A-4', ahead(house));
     house.reference.knobs.patch({ dialect: { preOrderNames: 'ignore' } });

@@ -45,7 +45,7 @@ const ROOMY = { allows: () => true };
 export interface House {
   readonly reference: Reference;
   readonly clock: Clock;
-  /** Of the running outbox. */
+  /** Store of the running outbox. */
   readonly store: SqliteStore;
   readonly outbox: Outbox;
   /** Barcodes that the service sells. */
@@ -267,7 +267,7 @@ export async function startHouse(parts: HouseParts = {}): Promise<House> {
   };
 }
 
-/** Of lines that history has ordered: the service sells them. */
+/** Barcodes of lines that history has ordered: the service sells them. */
 function barcodesOf({ world }: Reference): string[] {
   return [...new Set(world.book.orders.all.flatMap(({ lines }) => lines.map((l) => l.barcode)))];
 }

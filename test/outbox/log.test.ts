@@ -1,4 +1,4 @@
-/** What the log says of pushes that have to wait. */
+/** Log messages about pushes that have to wait. */
 import { describe, expect, it } from 'vitest';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import { createLogger } from '../../src/lib/log.ts';

@@ -1,4 +1,4 @@
-/** What a look for an order, and its pre-flight, make of the service and of the mirror. */
+/** Lookups of an order, and its pre-flight, in the service and in the mirror. */
 import { describe, expect, it } from 'vitest';
 import type { SalesOrder } from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -23,17 +23,17 @@ function orderOf(orderId: number, reference = 'A-1', quantity = 2): SalesOrder {
 }
 
 interface Scene {
-  /** What the service shows by id. */
+  /** Orders that the service shows by id. */
   readonly shown?: readonly SalesOrder[];
-  /** What the walk over the list finds; whether that is all. */
+  /** Orders that the walk over the list finds; whether these are all. */
   readonly walked?: readonly SalesOrder[];
   readonly complete?: boolean;
-  /** What the mirror has, and under which reference; left out: under this one. */
+  /** Orders of the mirror, and their reference; left out: this one. */
   readonly mirrored?: readonly number[];
   readonly known?: string;
-  /** What it has seen since the document came, but before the last start, if there were two. */
+  /** Order seen since the document came, but before the last start, if there were two. */
   readonly seenLater?: number;
-  /** It knows that the service has none of these any more. */
+  /** The mirror knows that the service has none of these any more. */
   readonly gone?: boolean;
   /** The highest order before the attempt; undefined: it was not written down. */
   readonly floor?: number;
@@ -44,7 +44,7 @@ interface Scene {
   readonly rejects?: number;
   /** The highest order that a restored backup knew. */
   readonly restored?: number;
-  /** What the newest page has of it. */
+  /** Orders on the newest page. */
   readonly newest?: readonly SalesOrder[];
   /** When the orders were read as a whole since. */
   readonly readAt?: number;

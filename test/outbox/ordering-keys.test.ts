@@ -80,7 +80,7 @@ describe('ordering keys', () => {
     bench.start();
     await bench.clock.advance(10 * MINUTE);
     expect(bench.sends).toEqual([1, 2]);
-    // One look at the table each half minute, and a few at the start.
+    // The outbox looks at the table each half minute, and a few times at the start.
     expect(bench.sleeps()).toBeLessThan(30);
     bench.script.lookUp = () => YES;
     for (const answer of answers) answer();
@@ -128,7 +128,7 @@ describe('an idle outbox', () => {
     await bench.clock.advance(10 * MINUTE);
     expect(bench.sends).toEqual([]);
     expect(await bench.row(id)).toMatchObject({ state: 'queued', attempts: 0 });
-    // It was checked once, says why it waits, and costs the service nothing meanwhile.
+    // The push was checked once, says why it waits, and costs the service nothing meanwhile.
     expect(await bench.row(id)).toMatchObject({ last_error: 'paused' });
     expect(bench.looks).toEqual([id]);
     bench.paused = false;

@@ -1,4 +1,4 @@
-/** What is still open is found by indexes, however much was sent before. */
+/** Open pushes are found by indexes, however many were sent before. */
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';

@@ -196,7 +196,7 @@ describe('what makes something new, in doubt', () => {
     bench.limits.reviewAfterMs = 20 * MINUTE;
     const id = await bench.add(1);
     const results: (string | null)[] = [];
-    // What was answered is shown no more: by itself that proves nothing.
+    // The answered id is shown no more, which by itself proves nothing.
     bench.script.lookUp = ({ result, state }) => {
       if (state === 'in_doubt') results.push(result);
       return { ...NO, complete: result === null };

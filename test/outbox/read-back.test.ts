@@ -19,7 +19,7 @@ const CALM = Object.fromEntries(
   ['connect', 'firstByte', 'idle', 'total'].map((name) => [`service.timeouts.${name}`, '5m']),
 );
 
-/** What the service makes of an order. */
+/** Makes an order at the service. */
 type Place = House['reference']['world']['trade']['place'];
 
 async function placing(

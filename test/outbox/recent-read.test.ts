@@ -26,7 +26,7 @@ const LIMITS = {
   ...{ reviewAfterMs: 86_400 * SECOND, lookupMs: 60 * SECOND, idleMsMax: 30 * SECOND },
 };
 
-/** What somebody does at the service. */
+/** Acts of somebody at the service. */
 const ACTS = {
   accepts: { status: 'accepted', pieces: 2 },
   rejects: { status: 'rejected', pieces: 2 },
@@ -123,7 +123,7 @@ it('an accept leaves without another look when its order was just read', async (
   start();
   await clock.advance(1.5 * SECOND);
   expect(await pass()).toMatchObject({ state: 'confirmed' });
-  // One to read it back: the answer of this service shows no delivery.
+  // The lookup reads it back: the answer of this service shows no delivery.
   expect(counts).toEqual({ lookups: 1, sent: 1 });
 });
 

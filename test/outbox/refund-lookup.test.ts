@@ -1,4 +1,4 @@
-/** What a look for a pending refund makes of the lists of its order. */
+/** Lookups of a pending refund in the lists of its order. */
 import { expect, it } from 'vitest';
 import type { Listing } from '../../src/client/v1/calls.ts';
 import type { PendingRefund, SalesOrderRefund } from '../../src/client/v1/schemas.ts';
@@ -32,12 +32,12 @@ function pending(pendingRefundId: number, reference: string, quantity = 1): Pend
 }
 
 interface Scene {
-  /** What the service lists; undefined: it does not show the order. */
+  /** Refunds that the service lists; undefined: it does not show the order. */
   readonly listed?: readonly PendingRefund[] | undefined;
   readonly rejects?: number;
-  /** What it shows by itself. */
+  /** Refund that it shows by itself. */
   readonly shown?: PendingRefund;
-  /** What it answered with. */
+  /** Id that it answered with. */
   readonly answered?: number;
   /** How many like it were there before; undefined: nobody counted. */
   readonly countBefore?: number;

@@ -1,4 +1,4 @@
-/** What a person does to thousands of rows at once takes a few statements, not some for each. */
+/** Acts of a person on thousands of rows take a few statements, not some for each. */
 import { EventEmitter } from 'node:events';
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
@@ -148,7 +148,7 @@ it('tells how many are done where the rest failed', async () => {
   expect(await states()).toContain('100 dead, 100 ended');
 });
 
-/** One row that waits for a person, or as it is said. */
+/** A store with one row that waits for a person, or is as given. */
 async function reviewWith(row: object, reconcileAfterMs = 0) {
   const clock = manualClock();
   const store = await temporaryStore(clock);
@@ -258,7 +258,7 @@ it('remembers which refund is not ours, whatever was seen after it', async () =>
 });
 
 it('keeps what a document has become, for what comes behind it, and who said so', async () => {
-  // What it was answered with, and was not shown.
+  // The service answered with an order, and did not show it.
   const answered = { state: 'in_doubt', result: '{"orderId":7}' };
   const { store, review, heard, now, found, audit } = await reviewWith(answered);
   await review.resolve(1, CONFIRMED, WHO);
@@ -339,7 +339,7 @@ it('takes for a document only what has its reference at the service, or none', a
     expect(await confirm(row, '8')).toEqual({ orderId: 7, pendingRefundId: 8 });
     expect(await confirm(order, '9')).toEqual({ orderId: 9, orderNo: null, deliveries: [] });
   }
-  // What it belongs to is brought into the mirror.
+  // The order that it belongs to is brought into the mirror.
   expect(read).toEqual([7, 9, 7, 9]);
   shown = 'R2';
   await expect(confirm(row, '8')).rejects.toEqual(refused('other_reference'));

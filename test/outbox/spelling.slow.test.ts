@@ -13,7 +13,7 @@ const [FIRST = 1, LAST = FIRST] = (env.SELVEDGE_SPELLING_SEEDS ?? '1').split('-'
 const SEED_MS_MAX = 2_400_000;
 const NEEDLESS_MAX = 0.02;
 
-// What no spelling explains is for the long version: most of it is left to people.
+// Ways that no spelling explains are for the long version: people get most of them.
 const ways = env.SELVEDGE_SPELLING_ORDERS ? [...WAYS, ...Object.keys(ODD_WAYS)] : WAYS;
 const runs = ways.flatMap((way) =>
   Array.from({ length: LAST - FIRST + 1 }, (_, index) => ({ way, seed: FIRST + index })),

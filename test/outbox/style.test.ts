@@ -1,4 +1,4 @@
-/** What a look at the styles of V2 says, of services that do not show what one would expect. */
+/** Lookups of V2's styles, at services that do not show what one would expect. */
 import { expect, it } from 'vitest';
 import type { V2Client } from '../../src/client/v2/client.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -103,7 +103,7 @@ it('is changed until all of it is shown, and never where there is no such style'
     outcome: 'superseded',
     reason: 'the service has no style 9',
   });
-  // What is made again would be there twice; what is changed again would not.
+  // A new style made again would be there twice; a change made again would not.
   expect([kind.creates(item(NEW)), kind.creates(other)]).toEqual([true, false]);
 });
 
@@ -121,7 +121,7 @@ it.each([[[{ type: 'type', id: '3' }]], [{ type: 'type', id: 3 }]])(
       outcome: 'ambiguous',
       reason: 'style 7 shows typeId in a form that cannot be compared',
     });
-    // What can be compared is not shown: it may be sent again.
+    // The name can be compared, and is not shown: it may be sent again.
     const other = item({ styleId: '7', styleName: 'Coat', typeId: '3' });
     expect(await kind.lookUp(other, signal)).toMatchObject({ outcome: 'not_found' });
   },

@@ -32,7 +32,7 @@ export const OVERTAKEN: LookupResult = {
   detail: {},
 };
 
-/** As a sending ends that nobody has answered. */
+/** Ends a sending as if nobody had answered. */
 export function lost(): never {
   throw new InDoubtError('transport.in_doubt', 'reset');
 }
@@ -57,7 +57,7 @@ const LIMITS = {
   idleMsMax: 30_000,
 };
 
-/** What the other side does; a test replaces what it is about. */
+/** Behaviour of the other side; a test replaces the part that it is about. */
 interface Script {
   lookUp(item: OutboxItem): Promise<LookupResult> | LookupResult;
   send(item: OutboxItem, call: SendCall): Promise<JsonObject> | JsonObject;
@@ -220,7 +220,7 @@ export async function createBench(): Promise<Bench> {
   return bench;
 }
 
-/** What a person may do to the rows of a daemon that has run for long; nobody hears of it. */
+/** A person's review of a daemon that has run for long; nobody hears of it. */
 export function reviewOf(
   bench: Pick<ReviewDeps, 'store' | 'clock'>,
   more: Partial<ReviewDeps> = {},
@@ -249,7 +249,7 @@ export function searchFor(reference: string): Search {
   };
 }
 
-/** What is told and has not ended, oldest first. */
+/** Lists incidents that have not ended, oldest first. */
 export function openIncidents({ db }: SqliteStore): Promise<{ kind: string; key: string }[]> {
   return db
     .selectFrom('incident')
@@ -276,7 +276,7 @@ export async function mirrorOrders(
 }
 
 interface Before {
-  /** What was written down before its first try; undefined: nothing was. */
+  /** Highest order before its first try; undefined: nothing was written down. */
   readonly max_order_id_before?: number | undefined;
   readonly count_before?: number | undefined;
   /** Ids that a person has disowned. */

@@ -82,7 +82,7 @@ describe('what can never be looked for', () => {
     const bench = await createBench();
     bench.creates = true;
     bench.limits.reviewAfterMs = 20 * MINUTE;
-    // It is worked on when it is due; more looks at what is due, for a day, show nothing.
+    // The push is worked on when it is due; more looks, for a day, show nothing.
     bench.limits.idleMsMax = 60 * MINUTE;
     const id = await bench.add(1);
     bench.script.lookUp = ({ outboxId, state }) => {

@@ -1,4 +1,4 @@
-/** What people hear of pushes that are open, dead, or slower to show than they should be. */
+/** Messages to people about pushes that are open, dead, or slower to show than they should be. */
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';

@@ -1,4 +1,4 @@
-/** What is found out about accounts that answer otherwise: each with what it is seen on. */
+/** Findings about accounts that answer otherwise: each with what it is seen on. */
 import { describe, expect, it } from 'vitest';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
 import { placeOrders } from '../e2e/support.ts';

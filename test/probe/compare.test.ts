@@ -1,4 +1,4 @@
-/** What the daemon sends and reads against descriptions that are published. */
+/** Requests and reads of the daemon against descriptions that are published. */
 import { describe, expect, it } from 'vitest';
 import { compareDescription, type Difference } from '../../src/probe/compare.ts';
 import { parseDescription } from '../../src/probe/description.ts';
@@ -20,7 +20,7 @@ function differences(text: string, settings: readonly Setting[] = []): readonly 
 const told = (all: readonly Difference[], where: string): readonly string[] =>
   all.filter((one) => one.where === where).map(({ what }) => what);
 
-/** As a person wrote it: in YAML, with references, and paths that have their base. */
+/** A description as a person wrote it: YAML, with references, and paths that have their base. */
 const WRITTEN = `
 openapi: 3.0.3
 info: { title: V1, version: 1.3.0 }

@@ -38,7 +38,7 @@ export async function probed(
     mayLogIn: async () => undefined,
     ...more,
   });
-  // That V2 is there, with its address, is of no interest here.
+  // V2 and its address are of no interest here.
   const rest = differing(seen.findings, DEFAULTS).filter(
     ({ setting: name = '' }) => !/^service\.v2\.(enabled|baseUrl)$/.test(name),
   );
@@ -62,7 +62,7 @@ export function startAccount({ world, auth, ...knobs }: Knobs = {}): Promise<Ref
   });
 }
 
-/** What would be set for such an account, and the doubts about it. */
+/** Returns the settings for such an account, and the doubts about it. */
 export async function settingsFor(knobs: Knobs): Promise<Readonly<Record<string, unknown>>> {
   return (await probed(accountOf(await startAccount(knobs)))).set;
 }

@@ -1,6 +1,6 @@
 /**
- * What the views and the reports say of awkward rows, asked of the system's own client. Each test
- * adds to the rows of mirror.sql, of which every number is known.
+ * Views and reports on awkward rows, asked of the system's own client. Each test adds to the rows
+ * of mirror.sql, of which every number is known.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -25,7 +25,7 @@ function change({ folder }: ReportHouse, sql: string): void {
   database.close();
 }
 
-/** Of a process; nothing of one that has just ended, as those of the test before. */
+/** Reads a process's environment; empty when it has just ended, as those of the test before. */
 function environmentOf(pid: string): readonly string[] {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0');
@@ -194,7 +194,7 @@ describe('selvedge report', () => {
   it('writes no text into CSV that a spreadsheet would run', async () => {
     const { report, own } = house();
     const texts = ['=HYPERLINK("http://x")', '+1+2', '-1+2', '@sum', '-5', '+45', 'a=b', '\t=1'];
-    // As a Japanese or Chinese keyboard writes them.
+    // Japanese and Chinese keyboards write these.
     texts.push('＝1+1', '＋1+1', '－1+1', '＠sum');
     const cells = texts.map((text) => `('${text}', -5)`).join(', ');
     writeFileSync(join(own, 'odd.sql'), `/* title: Odd */ VALUES ${cells}`);

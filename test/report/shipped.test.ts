@@ -286,7 +286,7 @@ describe('the report ats', () => {
   });
 });
 
-/** What happened to a variant, by days from a Monday: its quantity then, or null: off the list. */
+/** History of a variant, by days from a Monday: its quantity then, or null: off the list. */
 type History = readonly (readonly [day: number, quantity: number | null])[];
 
 const MONDAY = Date.UTC(2026, 0, 5);
@@ -347,7 +347,7 @@ describe('the report sell-through', () => {
         });
       if (was === undefined) feed('insert', {});
       else if (quantity === null) feed('delete', {});
-      // It comes back with the number that it had, and then another one.
+      // The variant comes back with the number that it had, and then another one.
       else if (was === null) {
         feed('restore', {});
         feed('update', { quantity: [4, quantity] });

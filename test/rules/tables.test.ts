@@ -52,7 +52,7 @@ interface Asked {
   readonly now?: string;
 }
 
-/** What the rule says of a delivery; `unknown` where the table has no row for it. */
+/** Returns the rule's word on a delivery; `unknown` where the table has no row for it. */
 function outcome(
   csv: string,
   { country, group = 'A', amount, now = '2026-06-01T10:00:00Z' }: Asked,

@@ -17,7 +17,7 @@ function garbage(): string {
   return path;
 }
 
-/** What an operator sees: message, next step, exit code. */
+/** Returns what an operator sees: message, next step, exit code. */
 async function failureOf(work: () => unknown) {
   try {
     await work();

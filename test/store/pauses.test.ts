@@ -137,7 +137,7 @@ describe('a pause by a file', () => {
     expect(existsSync(file('decisions'))).toBe(true);
     rmSync(file('decisions'));
     await pauses.followFiles();
-    // What a person had paused before stays so.
+    // A person's earlier pause stays so.
     expect(pauses.reason('decisions')).toBe('paused by ada (decisions): wrong prices');
   });
 

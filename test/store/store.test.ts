@@ -137,7 +137,7 @@ describe('transactions', () => {
 describe('the read sequence', () => {
   it('gives out no number of a block that could not be written down', async () => {
     const store = await temporaryStore();
-    // What is deferred is checked by the commit, which fails.
+    // The commit checks the deferred key, and fails.
     await sql`create table parent (id integer primary key) strict`.execute(store.db);
     await sql`create table child (id integer references parent deferrable initially deferred)
       strict`.execute(store.db);

@@ -3,7 +3,7 @@ import { compile, findRoute, HttpError, readBody, send } from './http.mjs';
 import * as life from './life.mjs';
 import { renderDelivery, renderOrder, renderPendingRefund, renderRefund } from './render.mjs';
 
-// What the back office and the relay's operator can do. The same functions are offered to an
+// Functions of the back office and of the relay's operator. The same functions are offered to an
 // importing program and, as POST /control/<name>, to one that only knows the address.
 
 export function controls(app) {

@@ -36,7 +36,7 @@ rules:
 `;
 
 export interface Initialized {
-  /** What was written, and where. */
+  /** Path of the written configuration. */
   readonly file: string;
   readonly run: CliRun;
   readonly v1: string;
@@ -44,7 +44,7 @@ export interface Initialized {
 }
 
 export interface HouseOptions {
-  /** Of both sides. */
+  /** Clock of both sides. */
   readonly clock?: Clock;
   readonly flags?: Readonly<Record<string, unknown>>;
   /** Changes the body of a new order on its way, as an account would that reads it otherwise. */
@@ -108,7 +108,7 @@ async function moved({ file, v1, v2 }: Initialized, { clock, flags, onOrder }: H
   const url = onOrder ? await changing(stranger.v1, onOrder) : stranger.v1;
   const folder = temporaryFolder();
   cpSync(dirname(file), folder, { recursive: true });
-  // Those that init copies are of another shop.
+  // The rules that init copies are of another shop.
   const rules = join(folder, 'rules');
   for (const name of readdirSync(rules)) rmSync(join(rules, name));
   writeFileSync(join(rules, 'rules.yaml'), RULES);
@@ -127,7 +127,7 @@ function withoutJitter(streams: Streams): Streams {
   return calm;
 }
 
-/** What init writes, with ports of its own for this machine, and rules that act. */
+/** Adapts what init writes: ports of its own for this machine, and rules that act. */
 function inTest(config: Config): Config {
   return {
     ...config,

@@ -9,8 +9,8 @@ import {
 } from './render.mjs';
 import { priceFor, variantBy } from './world.mjs';
 
-// What happens to a record, whoever asks: the interface, the back office (control functions)
-// or the clock. Every change that the outside may know about is published from here.
+// Life of a record, whoever asks: the interface, the back office (control functions) or the clock.
+// Every change that the outside may know about is published from here.
 
 const DEAD = ['rejected', 'canceled'];
 
@@ -93,7 +93,7 @@ function mustFind(list, key, id, what) {
   return row;
 }
 
-// What of a line is neither shipped nor lying in a delivery that is still alive.
+// Pieces of a line that are neither shipped nor in a delivery that is still alive.
 export function openQuantity(app, order, line) {
   let open = line.quantity;
   for (const delivery of app.state.deliveries) {
@@ -105,7 +105,8 @@ export function openQuantity(app, order, line) {
   return open;
 }
 
-// One delivery per call. A pre-order is packed drop by drop: the earliest open one comes first.
+// Packs one delivery per call. A pre-order is packed drop by drop: the earliest open one comes
+// first.
 export function packOrder(app, orderId, { lines: wanted = null, deliveryName = null } = {}) {
   const order = mustFind(app.state.orders, 'orderId', orderId, 'Order');
   if (order.completed) throw refuse('The order is completed.');

@@ -49,7 +49,7 @@ function newSecret(relay) {
   return `whsec_${relay.random.bytes(24).toString('base64')}`;
 }
 
-// One endpoint is enough for a stand-in: setting it again replaces the former one.
+// A single endpoint is enough for a stand-in: setting it again replaces the former one.
 function setEndpoint(relay, url, secret = null, types = null) {
   if (secret && !/^whsec_[A-Za-z0-9+/=]+$/.test(secret)) throw new Error('secret is not whsec_');
   const endpoint = {

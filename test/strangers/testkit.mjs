@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto';
 import http from 'node:http';
 import { startStranger } from './service.mjs';
 
-// What the tests share: a service that ends with its test, callers and a webhook receiver.
+// Shared parts of the tests: a service that ends with its test, callers and a webhook receiver.
 
 const json = { 'content-type': 'application/json' };
 

@@ -58,7 +58,7 @@ function errorSchema(path: string, status: number): z.ZodType {
   return status === 422 ? v1Invalid : v1Error;
 }
 
-/** What is wrong with the answer, one text; undefined when nothing is. */
+/** Names the problem of an answer; undefined: there is none. */
 export function problemOfAnswer(
   method: string,
   url: string,

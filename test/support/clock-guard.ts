@@ -20,7 +20,7 @@ export function guardClock(store: SqliteStore, clock: Clock) {
   };
 }
 
-/** What a daemon does that runs for a moment: it notes the time, and follows how it was moved. */
+/** Starts for a moment like a daemon: notes the time, and follows how it was moved. */
 export async function followClock({
   store,
   clock,

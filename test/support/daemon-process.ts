@@ -6,7 +6,7 @@ import { LAUNCHER, launcherEnv } from './launcher.ts';
 
 const READY = 'listening for events';
 
-/** What a process takes at one moment. */
+/** Needs of a process at one moment. */
 export interface Needs {
   readonly descriptors: number;
   readonly residentMiB: number;
@@ -22,7 +22,7 @@ export interface ChildDaemon {
   /** Nothing of it moves until it is told to go on, as when a machine is suspended. */
   freeze(): void;
   goOn(): void;
-  /** What the last start said. */
+  /** Output of the last start. */
   output(): string;
   /** Processor time of all starts so far, in milliseconds; without what its threads have waited. */
   processorMs(): number;
@@ -44,7 +44,7 @@ function needsOf(pid: number | undefined): Needs | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/status`, 'utf8');
     const [, peak, resident] = /^VmHWM:\s+(\d+) kB\nVmRSS:\s+(\d+) kB$/m.exec(text) ?? [];
-    // One that has ended and was not waited for yet.
+    // The process has ended and was not waited for yet.
     if (peak === undefined || resident === undefined) return undefined;
     return {
       descriptors: readdirSync(`/proc/${pid}/fd`).length,

@@ -1,7 +1,8 @@
 /**
  * An SQL client as another program on the machine has one: a process of its own with Node's SQLite,
- * which is another build than the daemon's. Reads statements from the arguments, one in each line of
- * standard input, or all of it as one text (`--whole`); prints rows as `a|b`, or as JSON with `--json`.
+ * which is another build than the daemon's. Reads statements from the arguments, one in each line
+ * of standard input, or all of it as one text (`--whole`); prints rows as `a|b`, or as JSON with
+ * `--json`.
  */
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
@@ -25,7 +26,7 @@ const database = new DatabaseSync(path, {
 });
 const parameters = JSON.parse(values.parameters);
 
-/** SQLite's parser says where the first statement of a text ends: at the first `;` that completes it. */
+/** Prepares a text's first statement: SQLite's parser says which `;` completes it. */
 function prepareFirst(text) {
   for (let end = text.indexOf(';'); ; end = text.indexOf(';', end + 1)) {
     const piece = end < 0 ? text : text.slice(0, end + 1);
@@ -37,7 +38,7 @@ function prepareFirst(text) {
   }
 }
 
-/** As SQLite writes it: a whole number of the type REAL keeps its `.0`. */
+/** Writes a value as SQLite does: a whole number of the type REAL keeps its `.0`. */
 function asText(value) {
   if (value === null) return '';
   return Number.isInteger(value) ? `${value}.0` : String(value);

@@ -1,8 +1,11 @@
-/** Where tests may write without waiting for a disk: what they write is thrown away with them. */
+/**
+ * A folder in memory where tests write without waiting for a disk: what they write is thrown away
+ * with them.
+ */
 import { accessSync, constants, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Of Linux; it needs no right of its own, as mounting another one would. */
+/** Linux's own; it needs no right, as mounting another one would. */
 const FOLDER = '/dev/shm';
 
 /** Several times what the tests of three workers keep at once. */

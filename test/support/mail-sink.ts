@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 interface Mail {
   readonly from: string;
   readonly to: readonly string[];
-  /** As it came, headers and text. */
+  /** The mail as it came, headers and text. */
   readonly data: string;
 }
 

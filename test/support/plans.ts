@@ -1,4 +1,4 @@
-/** What SQLite is going to do for the statements of a piece of work; none of it depends on time. */
+/** Plans of SQLite for the statements of a piece of work; none of them depends on time. */
 import {
   CompiledQuery,
   type KyselyPlugin,
@@ -9,7 +9,7 @@ import {
 import type { SqliteStore, Store } from '../../src/store/store.ts';
 
 export interface Planned {
-  /** To be given to the work in place of its own. */
+  /** Store to give to the work in place of its own. */
   readonly store: Store;
   /** The steps of the statements so far whose text matches this, each once. */
   steps(text: RegExp): Promise<string[]>;

@@ -53,7 +53,7 @@ async function open(
   options: {
     readonly known?: readonly string[];
     readonly needsBrand?: boolean;
-    /** Of the deletion guard. */
+    /** Share of the deletion guard. */
     readonly share?: number;
   } = {},
 ) {
@@ -247,7 +247,7 @@ it.each([
   world.stock = { North: many('n', 2), South: many('s', 2), West: many('w', 3) };
   await run(stock);
   world.brands = [...brands];
-  // Of pages, two runs in a row have to agree.
+  // Two runs in a row have to agree when they read pages.
   expect((await run(stock)).outcome).toBe('complete');
   expect((await run(stock)).outcome).toBe('complete');
   expect(Object.keys(await live())).toHaveLength(rows);

@@ -5,7 +5,7 @@ import { manyRows, type Row, startList, stockIn } from './list-server.ts';
 
 const ASKER = { actor: 'anna', reason: 'a new price list' };
 
-/** Of two brands, 150 and 250 rows. */
+/** Rows of two brands, by default 150 and 250. */
 function goods(count = 400): Row[] {
   return Array.from({ length: count }, (_, at) => ({
     barcode: `b${String(at).padStart(4, '0')}`,
@@ -71,7 +71,7 @@ describe('a list in which most rows change at once', () => {
     expect(reason).toMatch(/selvedge sync release 3$/);
     expect(await openOf(store)).toEqual(['3']);
     expect(await lastRun('stock')).toMatchObject({ rows_drastic: 400, change_guard: 'open' });
-    // As they were again: to bring them back is as drastic, and is no news.
+    // Bringing the rows back is as drastic, and is no news.
     expect(await pulled(rows)).toMatchObject({ outcome: 'complete', reason: null });
     expect(await openOf(store)).toEqual([]);
   });
@@ -269,7 +269,7 @@ describe('a person who accepts what a run changed', () => {
     const audited = await store.db.selectFrom('audit').select(['action', 'reason']).execute();
     expect(audited).toEqual([{ action: 'sync.accept_change', reason: 'a new price list' }]);
     expect(Object.values(await stockIn(store))).toEqual(rows.map(() => 0));
-    // It is news again when it is taken back.
+    // Taking the change back is news again.
     expect((await pulled(rows)).reason).toMatch(/400 prices moved by ten times/);
   });
 

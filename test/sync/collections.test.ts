@@ -11,7 +11,7 @@ import { runnerOf, startClients, startPull } from './support.ts';
 const PATH = '*/pdm/colors';
 /** The next answer loses all its rows; its links stay what they were. */
 const EMPTIED = { kind: 'emptyList', path: PATH, probability: 1, count: 1 };
-/** As often as a request is made before the run is put off. */
+/** A run makes a request this often before it is put off. */
 const BROKEN = { kind: 'serverError', path: PATH, probability: 1, count: 5 };
 
 async function startColors(follow: 'token' | 'links') {
@@ -267,7 +267,7 @@ describe('links that go round in circles', () => {
     expect(await run(colors)).toMatchObject({ outcome: 'interrupted' });
     rows = ['1', '3', '4'];
     behind = [1, 2, null];
-    // It has read two lists, so that it takes two runs to say that a row is gone.
+    // The run has read two lists, so that it takes two runs to say that a row is gone.
     for (let times = 0; times < 2; times += 1) {
       expect(await run(colors)).toMatchObject({ outcome: 'complete', rows: 3 });
     }

@@ -136,7 +136,7 @@ describe('the release of a run of which only the count is off', () => {
     list.rows = manyRows(80);
     await run();
     list.counts = () => 81;
-    // As many as before, and others.
+    // The rows are as many as before, but others.
     list.rows = [...manyRows(100).slice(80), ...list.rows.slice(20)];
     expect(await run()).toMatchObject({ outcome: 'partial' });
     const counted = { released: false, rowsDeleted: 0 };
@@ -177,7 +177,7 @@ describe('a list that moves while it is read page by page', () => {
       const before = await stockIn(store);
       const { outcome, reason } = await run();
       expect(outcome, String(reason)).toBe('complete');
-      // One that is new and slips comes with the next run.
+      // A new row that slips comes with the next run.
       const there = list.rows.filter(({ barcode }) => barcode in before);
       expect(await stockIn(store)).toMatchObject(byBarcode(there));
     }

@@ -3,7 +3,7 @@ import { Secret } from '../../src/lib/secret.ts';
 import { configOf } from '../config/config-of.ts';
 import { manyRows, startList, stockIn } from './list-server.ts';
 
-// As floating point has it, 0.29 of 100 rows are a little less than 29.
+// Floating point makes 0.29 of 100 rows a little less than 29.
 it.each([
   [{ absolute: 29, share: 0.29 }, 'complete'],
   [{ absolute: 28, share: 0.29 }, 'suspicious'],

@@ -91,7 +91,7 @@ it('a member that never comes is told beside what every row has in its place', a
       setting: 'service.v1.members: [{ of: details, ours: brandName, theirs: … }]',
     },
   ]);
-  // Where one row has it, it is known.
+  // Members are known where one row has them.
   const third = { barcode: '3', quantity: 1, details: { ...own, ...all } };
   await store.transaction((tx) => writeStockVariants(tx, [third], PROVENANCE));
   expect(await namesOf('stock')).toEqual([]);

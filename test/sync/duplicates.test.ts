@@ -71,7 +71,7 @@ describe.each(MODES)('a barcode that is listed once for each season, mode %s', (
     list.rows = list.rows.slice(1);
     await run();
     expect(await rowIn(store, 'x')).toMatchObject({ quantity: 4, season_name: 'AW26' });
-    // As any other by now.
+    // The barcode is like any other by now.
     const places = await store.db.selectFrom('key_place').select('key').execute();
     const twice = await store.db.selectFrom('duplicate_key').select('key').execute();
     expect([places, twice]).toEqual([[], []]);

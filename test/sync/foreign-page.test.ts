@@ -1,4 +1,4 @@
-/** What stands before the service may answer in its place, maybe for a moment. */
+/** Pages from in front of the service, which may answer in its place for a moment. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';

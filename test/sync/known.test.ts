@@ -1,4 +1,4 @@
-/** What a run knows of its list from the last one. */
+/** Knowledge that a run has of its list from the last one. */
 import { expect, it } from 'vitest';
 import { ORDERED_SOURCE, writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import type { VariantBatch } from '../../src/sync/bulk/variant-pages.ts';

@@ -66,7 +66,7 @@ it('knows after a restart what was lacking, until the level is put right', async
   await (await levelsOf(store, clock)).missing('pendingRefunds', PAGE);
   const again = await levelsOf(store, clock);
   expect(again.whyNot('pendingRefunds')).toContain('below 1.4.11');
-  // It may be otherwise by now: asked once.
+  // The level may be otherwise by now, so it is asked once.
   expect(again.isThere('pendingRefunds')).toBe(true);
   await again.missing('pendingRefunds', PAGE, '1');
   expect(again.isThere('pendingRefunds')).toBe(false);

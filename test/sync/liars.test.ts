@@ -131,7 +131,7 @@ async function expectNothingBelieved(house: House, stream: Stream, lie: Lie) {
   expect(after.last_error).toBe(result.reason);
 }
 
-/** What the service really says. */
+/** Asks the service itself for the truth. */
 function wholeTruth({ reference }: House): (request: IncomingMessage) => Promise<string> {
   const [key] = Object.values(reference.credentials);
   return async ({ url }) => {

@@ -1,4 +1,4 @@
-/** What keeps a list from being complete, over stops and beside other streams. */
+/** Doubts that keep a list from being complete, over stops and beside other streams. */
 import { describe, expect, it } from 'vitest';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { clearResolvedQuarantine, quarantineRows } from '../../src/mirror/quarantine.ts';
@@ -150,7 +150,7 @@ it('a bad row of another list is not let go', async () => {
     for (const entity of ['stock_variant', 'brand', 'season']) {
       await quarantineRows(tx, entity, bad, at('run:1', 10));
     }
-    // It was met, before the clock was set back.
+    // The row was met before the clock was set back.
     await quarantineRows(tx, 'season', bad, at('run:2', 20));
     await clearResolvedQuarantine(tx, 'brand', { source: 'run:2', startedAt: 30 });
     await clearResolvedQuarantine(tx, 'season', { source: 'run:2', startedAt: 30 });

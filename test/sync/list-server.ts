@@ -43,7 +43,7 @@ export async function startList(mode: 'stream' | 'pages', deletionGuard = DELETI
     rows: [] as readonly Row[],
     /** By their names. */
     seasons: {} as Readonly<Record<string, readonly Row[]>>,
-    /** Of which the service says nothing but their number. */
+    /** Number of seasons of which the service says nothing else. */
     seasonsCutOff: 0,
     /** Beside those, as they come. */
     oddSeasons: [] as readonly object[],
@@ -52,7 +52,7 @@ export async function startList(mode: 'stream' | 'pages', deletionGuard = DELETI
     /** Whether the rows are counted, or how many there are said to be. */
     counts: (_page: number, _season?: string): boolean | number => true,
     beforePage: (_page: number, _season?: string): boolean => true,
-    /** What single barcodes are asked for in; undefined: in the list. */
+    /** Rows in which single barcodes are found; undefined: in the list. */
     alone: undefined as readonly Row[] | undefined,
     /** Barcodes that were asked for alone. */
     asked: [] as string[],

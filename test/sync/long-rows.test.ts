@@ -49,7 +49,7 @@ it.each(['stream', 'pages'] as const)('is put aside in short, mode %s', async (m
   const reason = '1 rows cannot be read: "selvedge report run quarantine"';
   expect(await run()).toMatchObject({ outcome: 'partial', rows: 23, reason });
   expect(await run()).toMatchObject({ outcome: 'partial', changed: 0 });
-  // As long as one cannot be read, none is gone.
+  // No row is gone as long as one cannot be read.
   expect(await live()).toEqual([...before, 'long', 'new', 'y', 'z'].sort());
   const aside = await store.db.selectFrom('quarantine').select(['path', 'reason', 'raw']).execute();
   const size = long.length;

@@ -115,7 +115,7 @@ describe('the release of a run that missed deliveries', () => {
       const aside = [{ raw, path: 'status', reason: 'no text' }];
       await quarantineRows(tx, 'delivery', aside, { ...from(6), at: WALK.startedAt });
       await noteDetailsRead(tx, 1, WALK.startedAt + 1);
-      // Of the second order nobody has seen the deliveries since.
+      // Nobody has seen the deliveries of the second order since.
       await noteDetailsRead(tx, 2, WALK.startedAt - 1);
     });
     const asked = () => Promise.reject(new Error('asked'));
@@ -229,7 +229,7 @@ describe('a delivery that is gone from its order', () => {
     const list = vi.spyOn<{ ofOrder: (id: number) => unknown }, 'ofOrder'>(deliveries, 'ofOrder');
     list.mockImplementation((id) => {
       const all = ofOrder(id);
-      // Whoever asks for a single one finds it.
+      // A question for a single one finds it.
       const find = all.find.bind(all);
       return id === one?.orderId ? Object.assign(all.flatMap(as), { find }) : all;
     });

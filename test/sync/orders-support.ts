@@ -26,7 +26,7 @@ export async function startOrders(
   const system = systemClock();
   let stepped = 0;
   const clock = { ...system, now: () => system.now() + stepped };
-  /** Of what reads the orders, not of the run: that has begun already. */
+  /** Moves the clock of the order reads, not of the run: that has begun already. */
   const step = (ms: number): void => {
     stepped += ms;
   };
@@ -49,7 +49,7 @@ export async function startOrders(
         refused.push(orderId);
       },
     },
-    // One at a time, so that a test can tell the order of the reads; no long pauses.
+    // Reads go one at a time, so that a test can tell their order; no long pauses.
     { ...ORDER_REFETCHER_LIMITS, concurrency: 1, firstDelayMs: 20, delayMsMax: 100 },
   );
   const stop = new AbortController();

@@ -28,7 +28,7 @@ const LIST = /\/orders(\?|$)/;
 const start = (knobs: Record<string, unknown> = {}) =>
   startOrders({ world: WORLD, life: LIFE, paging: { orders: PAGE }, ...knobs });
 
-/** As it comes from a service that has never heard of it. */
+/** Provenance of an order that the service has never heard of. */
 const INVENTED = { source: 'test', readSeq: 1, at: 1 };
 
 /** Orders of the mirror that the service has never heard of. */
@@ -303,14 +303,14 @@ describe('a walk over the orders', () => {
     expect(result).toMatchObject({ outcome: 'partial' });
     expect(result.reason).toContain('2 listed orders were refused');
     expect((await state('orders')).complete_at).toBeNull();
-    // As the daemon does: from now on it is known, and one odd order stops nothing.
+    // The daemon does the same: from now on it is known, and one odd order stops nothing.
     for (const id of refused) {
       const incident = { ...ORDER_UNREADABLE, key: String(id), detail: {} };
       await openIncident(store.db, incident, 1);
     }
     expect(await runOrders({ v1: { orders } })).toMatchObject({ outcome: 'complete' });
     expect(refused).toHaveLength(4);
-    // One that was shown meanwhile is told anew.
+    // An order that was shown meanwhile is told again.
     await store.db.updateTable('incident').set({ resolved_at: 2 }).execute();
     expect(await runOrders({ v1: { orders } })).toMatchObject({ outcome: 'partial' });
   });
@@ -331,7 +331,7 @@ describe('a walk over the orders', () => {
     const later = Date.now() + 3_600_000;
     await tell('999999', 1);
     await tell('999998', later);
-    // What is listed is shown, or it is not: only a read of it can tell.
+    // A listed order is shown, or it is not: only a read of it can tell.
     await tell(String(listed), 1);
     expect(await runOrders()).toMatchObject({ outcome: 'complete' });
     expect(await open()).toEqual(['999999', '999998', String(listed)]);
@@ -420,7 +420,7 @@ it('goes on only while refunds are read as when it began', async () => {
   const { runOrders, stream, store, lastRun } = await start();
   await runOrders();
   await store.db.updateTable('sync_run').set({ outcome: 'running', ended_at: null }).execute();
-  // As it began while pending refunds were switched off.
+  // The run began while pending refunds were switched off.
   const options = JSON.stringify(stream({ pendingRefunds: false }).options);
   await store.db.updateTable('sync_run').set({ options }).execute();
   const { run_id: before } = await lastRun('orders');
@@ -445,7 +445,7 @@ describe('a walk to the first order', () => {
     expect(await deletedOrders(store)).toEqual([]);
     expect(await runOrders({ full: true, closedOrders: 3 })).toMatchObject({ outcome: 'complete' });
     expect(await deletedOrders(store)).toEqual([90_001]);
-    // It is not open any more: nobody asks for it, and no walk goes down to it.
+    // The order is not open any more: nobody asks for it, and no walk goes down to it.
     refused.length = 0;
     expect(await runOrders()).toMatchObject({ outcome: 'complete' });
     expect(refused).toEqual([]);

@@ -30,7 +30,8 @@ async function startPlanner() {
     ...{ name: 'orders', options: {} },
     async pull({ call }: StreamRun) {
       runs.push((clock.now() - start) / MINUTE);
-      // As one that asks the service: who runs without end must not keep the test from its turn.
+      // A stream that asks the service waits, too: an endless run must not keep the test from its
+      // turn.
       await nextTurn();
       await asked.pull(call.signal);
       return { expectedRows: undefined, doubts: [] };
@@ -153,7 +154,7 @@ it('knows how old is what is read while the clock is set back', async () => {
   page.resolve();
   await minutes(1);
   expect(await readAt()).toBe(-60 * MINUTE);
-  // Who releases it later says that it was complete then.
+  // A later release says that the run was complete then.
   await store.db.updateTable('sync_run').set({ outcome: 'suspicious' }).execute();
   await followClock({ store, clock });
   clock.step(-60 * MINUTE);

@@ -25,7 +25,7 @@ export interface SourceOptions {
   readonly mode?: 'stream' | 'pages';
   readonly pageRows?: number;
   readonly batchRows?: number;
-  /** Of V2's collections. */
+  /** Rows in a page of V2's collections. */
   readonly resourceRows?: number;
   readonly follow?: 'token' | 'links';
   /** The window in which a body must make progress. */

@@ -1,4 +1,4 @@
-/** What a run asks of those before it does not grow with their number. */
+/** Statements of a run about those before it do not grow with their number. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { runBefore } from '../../src/sync/run/run-repository.ts';

@@ -1,4 +1,4 @@
-/** What becomes of a run: of streams that do as the test says, on a clock that it moves. */
+/** Outcomes of runs: of streams that do as the test says, on a clock that it moves. */
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sql } from 'kysely';

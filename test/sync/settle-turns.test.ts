@@ -1,4 +1,4 @@
-/** What a long list has no more is written down without keeping the listener from its turn. */
+/** Deleted rows of a long list are written down without keeping the listener from its turn. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';

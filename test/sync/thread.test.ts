@@ -129,7 +129,7 @@ describe('the threads of the bulk streams', () => {
     const store = await temporaryStore(systemClock());
     const clock = manualClock();
     const threads = startThreads(store, { clock });
-    // What is read, here no row, is never written.
+    // The read, here of no row, is never written.
     const bytes = new Uint8Array(new ArrayBuffer(8));
     const spans = [{ start: 0, end: bytes.length }];
     const { chunks } = await threads.reader.read({ list: { kind: 'stock' }, bytes, spans });

@@ -66,7 +66,7 @@ describe('pages behind one that cannot be written', () => {
   it('are not written, so that no checkpoint leaves a gap', async () => {
     const { store, pages, stored, second } = await house();
     await refuseChunk(store, 100);
-    // As they come: none of them waits for the one before.
+    // Pages are written as they come: none of them waits for the one before.
     const all = [0, 1, 2, 3].map((number) => write(pages, second, number, 7));
     const outcomes = await Promise.allSettled(all);
     expect(outcomes.map(({ status }) => status)).toEqual([
@@ -331,7 +331,7 @@ describe('pages that are proved unchanged', () => {
       ];
       await writeStockVariants(tx, records, { source: ORDERED_SOURCE, readSeq: 1, at: 0 });
     });
-    // That is for the run of the stock to see, whichever run begins first.
+    // The stock's run must see this, whichever run begins first.
     await pages.begin({ runId: 99, stream: 'season', resumed: false });
     expect(await hasOutOfBandWrites(store.db)).toBe(true);
     await pages.begin(second);

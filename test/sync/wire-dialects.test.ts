@@ -132,7 +132,7 @@ describe.each(['stream', 'pages'] as const)('a list out of a cache, read as %s',
     for (let time = 0; time < 2; time += 1) {
       const told = expect.stringMatching(/out of a cache, up to 1d old/);
       expect(await run(stock)).toMatchObject({ outcome: 'complete', reason: told });
-      // What only it has is new; what it has no more was not asked for since.
+      // Its own rows are new; rows that it lacks were not asked for since.
       expect(await quantities()).toEqual({ a: 5, b: 5, c: 5, d: 1 });
       expect(await state('stock')).toMatchObject({ complete_at: before, last_error: null });
     }

@@ -1,4 +1,4 @@
-/** What `npm run package` makes, installed as a user would. */
+/** The package that `npm run package` makes, installed as a user would. */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Those who keep a plane: an upgrade of its views, a copy that is another one's, old data. */
+/** Upkeep of a plane: an upgrade of its views, a copy that is another one's, old data. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { readPlaneStatus } from '../../src/plane/status-file.ts';

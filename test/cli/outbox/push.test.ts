@@ -56,7 +56,7 @@ const asked = z.object({ payloads: z.array(z.object({ reference: z.string() })) 
 const none = { orderId: null, orderNo: null, pendingRefundId: null, problems: [] };
 
 it('looks for the end of each of many documents, however many before it stay open', async () => {
-  // As many as the daemon tells of in one answer, and one more.
+  // The daemon tells of 1,000 in one answer; this is one more.
   const ids = z.object({ documentIds: z.array(z.int()).max(1_000) });
   const references = Array.from({ length: 1_001 }, (_, at) => `SO-${at + 1}`);
   const receiptOf = (documentId: number, state: string) => ({

@@ -40,7 +40,7 @@ function alike(output: string): string {
     .trim();
 }
 
-/** What the page shows below this command. */
+/** Returns the block that the page shows below this command. */
 function shownBelow(beginning: string): { readonly command: string; readonly output: string } {
   const at = shown.findIndex((block) => block.startsWith(beginning));
   return { command: shown[at]?.trim() ?? '', output: shown[at + 1] ?? '' };

@@ -28,7 +28,7 @@ const rule = (action: string): string => `rules:
 async function latestDecision(): Promise<{ decisionId: number; ruleSetHash: string }> {
   const list = ['deliveries', 'list', '--json', '--limit', '1000'];
   const rows = JSON.parse((await house.run(...list)).stdout);
-  // What came in just before the daemon stopped is not decided yet.
+  // Deliveries that came in just before the daemon stopped are not decided yet.
   const row = rows.find(({ outcome }: { outcome: string | null }) => outcome !== null);
   const told = await house.run('deliveries', 'explain', String(row.orderDeliveryId), '--json');
   return JSON.parse(told.stdout)[0];

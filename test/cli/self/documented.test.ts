@@ -30,7 +30,7 @@ const AT_ITS_PLACE =
   /(?:^|\$ |&& |; |\$\(|sudo (?:-u selvedge )?|node bin\/)selvedge(?:\.mjs)? (.*)/;
 
 interface Shown {
-  /** What is typed after `selvedge`. */
+  /** Text typed after `selvedge`. */
   readonly line: string;
   /** Typed as it stands; in the text a command alone may be no more than its name. */
   readonly isWhole: boolean;
@@ -82,7 +82,7 @@ function words(line: string): string[] {
   return [...typed.replaceAll(/[[\]]/g, '').matchAll(/"[^"]*"|'[^']*'|\S+/g)].map(([word]) => word);
 }
 
-/** What such a call lacks; undefined: nothing. */
+/** Names the lack of such a call; undefined: none. */
 function lackOf(
   command: Command,
   operands: number,
@@ -97,7 +97,7 @@ function lackOf(
   return lacks.length === 0 ? undefined : `${command.name()} needs ${lacks.join(' and ')}`;
 }
 
-/** What is wrong with a command line; undefined: the program does as it says. */
+/** Names the mistake in a command line; undefined: the program does as it says. */
 function mistakeIn(program: Command, { line, isWhole }: Shown): string | undefined {
   let command = program;
   let operands = 0;

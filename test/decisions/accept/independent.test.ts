@@ -97,7 +97,7 @@ function rulesOf({ budget }: Limits): string {
   return `rules:\n${rules.join('')}`;
 }
 
-/** What a person knows who wrote everything down. */
+/** Knowledge of a person who wrote everything down. */
 class Ledger {
   readonly packed = new Map<number, Packed>();
   readonly #accepted = new Map<number, Accepted>();
@@ -118,7 +118,7 @@ class Ledger {
     return this.#accepted.has(id);
   }
 
-  /** What the rules and their safeguards make of it. */
+  /** Outcome that the rules and their safeguards should have. */
   wanted(id: number, now: number): 'accept' | 'hold' | 'no_rule' {
     const one = this.packed.get(id);
     if (!one) return 'no_rule';

@@ -25,7 +25,7 @@ function requestOf(message: unknown): unknown {
     : undefined;
 }
 
-// Of every client of this process, the relay and the commands included.
+// This counts the requests of every client in this process, also of the relay and the commands.
 subscribe('undici:request:create', (message) => {
   requests.add(requestOf(message));
   touched += 1;

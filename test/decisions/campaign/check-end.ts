@@ -1,4 +1,4 @@
-/** What is wrong when all is calm again, one text each: an empty list is what must come out. */
+/** Checks the seed once all is calm again, one text per problem: the list must be empty. */
 import type { Delivery } from '../../../src/reference/world/trade/orders.ts';
 import type { Db } from '../../../src/store/store.ts';
 import type { Life } from './happenings.ts';
@@ -33,14 +33,14 @@ async function troubles({ fixture }: Life, db: Db): Promise<string[]> {
   ];
 }
 
-/** What is wrong with a delivery that is still pending. */
+/** Names the problem of a delivery that is still pending. */
 function unended(life: Life, delivery: Delivery, parts: Parts): string | undefined {
   const { truth } = life;
   const id = delivery.orderDeliveryId;
   const last = parts.decided.get(id);
   if (!last) return 'it was never decided';
   const state = parts.rejects.get(id) ?? '';
-  // What a safeguard or a person has stopped stays with people, whatever the rules say later.
+  // People keep a delivery that a safeguard or a person has stopped, whatever the rules say later.
   if (truth.touched(id)) return undefined;
   if (last.outcome === 'hold' && ['held', 'failed', 'stopped'].includes(state)) return undefined;
   const rule = meaningOf(truth.text.now, truth.caseOf(delivery));
@@ -72,7 +72,7 @@ function storyOf({ truth }: Life, id: number, decisions: readonly Told[]): reado
   return [`story of ${id}:`, ...all.map(({ at, told }) => `  ${iso(at)} ${told}`)];
 }
 
-/** Who did what to these deliveries, and what the journal says of them, by its own clock. */
+/** Tells who did what to these deliveries, and what the journal says of them, by its own clock. */
 export async function storiesOf(life: Life, ids: Iterable<number>): Promise<readonly string[]> {
   const { db } = life.fixture.daemon().store;
   const stories: string[] = [];

@@ -43,7 +43,7 @@ export interface CampaignFixture extends AsyncDisposable {
   wall(): number;
   /** By how many milliseconds it is ahead; to set it tells nobody. */
   ahead: number;
-  /** What the daemon logged as an error. */
+  /** Messages that the daemon logged as errors. */
   readonly errors: string[];
 }
 

@@ -1,4 +1,4 @@
-/** What may happen in a seed: at the service, here, at the ERP, to the network, to the daemon. */
+/** Events of a seed: at the service, here, at the ERP, to the network, to the daemon. */
 import type { Random } from '../../../src/lib/random.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
 import { referencesOf } from '../../../src/reference/world/trade/deps.ts';
@@ -21,7 +21,7 @@ export interface Life {
 
 const REASON = ['--reason', 'agreed'];
 const EVER = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00Z'];
-/** What is older has mostly ended. */
+/** Older ones have mostly ended. */
 const LATEST = 25;
 
 const COMMENTS = ['keep', 'over', '', '', ''];
@@ -46,7 +46,7 @@ function someDelivery({ fixture, random }: Life): Delivery | undefined {
   return open.length === 0 ? undefined : random.pick(open);
 }
 
-/** What people see of it here. */
+/** Delivery as people see it here. */
 function mirrored({ fixture }: Life, { orderDeliveryId: id }: Delivery) {
   const { db } = fixture.daemon().store;
   return db
@@ -105,7 +105,7 @@ async function actHere(life: Life, delivery = someDelivery(life)): Promise<void>
   if (!delivery) return;
   const acts = truth.acts(delivery.orderDeliveryId);
   const [action, ...words] = wordsFor(life, delivery);
-  // It may be carried out before its answer is read.
+  // The act may be carried out before its answer is read.
   const asked: Act = { by: 'asked', action, at: clock.now() };
   acts.push(asked);
   const seen = await mirrored(life, delivery);
@@ -115,7 +115,7 @@ async function actHere(life: Life, delivery = someDelivery(life)): Promise<void>
     return;
   }
   acts.push({ by: 'person', action, at: clock.now() });
-  // What was said of lines that are no longer says nothing of those that there are.
+  // Statements about the former lines say nothing of the new ones.
   if (seen?.pieces !== piecesOf(delivery)) truth.linesChanged(delivery);
 }
 
@@ -250,7 +250,7 @@ export async function endTrouble({ fixture }: Life): Promise<void> {
 async function restart({ fixture, truth, clock, random }: Life): Promise<void> {
   await fixture.stop();
   const stoppedAt = clock.now();
-  // To set it forth while nobody watches would shorten what waits.
+  // Setting it forth while nobody watches would shorten the waits.
   if (random.chance(0.5)) fixture.ahead = Math.min(fixture.ahead, 0);
   truth.ahead.set(clock.now(), fixture.ahead);
   await clock.runUntil(clock.now() + random.pick([1, 60, 1_200]) * 1_000);

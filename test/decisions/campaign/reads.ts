@@ -1,12 +1,12 @@
 /**
- * What the daemon has read, by the journal of the service: an answer that left whole can be known
- * a moment later, if nobody killed the daemon before it was written down.
+ * The daemon's reads, by the journal of the service: an answer that left whole can be known a
+ * moment later, if nobody killed the daemon before it was written down.
  */
 import type { Reference } from '../../../src/reference/reference.ts';
 
 /** From an answer until it is in the database. */
 const WRITTEN_MS = 2_000;
-/** What is read in vain before the daemon is killed may have been under way for so long. */
+/** Longest time that a read may have been under way when the daemon is killed. */
 const UNDER_WAY_MS = 60_000;
 const STOCK = '/*/variants/stock';
 
@@ -18,7 +18,7 @@ export class Reads {
     this.#journal = edge.journal;
   }
 
-  /** What was read at this time may be forgotten. */
+  /** Marks reads of this time as possibly forgotten. */
   lose(from: number, until: number): void {
     this.#lost.push({ from: from - UNDER_WAY_MS, until });
   }

@@ -5,7 +5,7 @@ export interface Case {
   readonly quantity: number;
   readonly comment: string;
   readonly isBlocked: boolean;
-  /** What is in stock, and given to nobody else, is enough for it. */
+  /** Free stock is enough for it. */
   readonly isCovered: boolean;
 }
 

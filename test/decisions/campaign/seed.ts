@@ -1,5 +1,5 @@
 /**
- * One seed: a day in which deliveries are packed, decided, accepted and rejected, by rules, by
+ * Runs one seed: a day in which deliveries are packed, decided, accepted and rejected, by rules, by
  * people here and by people at the service, while rules are edited, armed and stopped, customers
  * blocked, deliveries packed anew, goods come in and go, the stock is told late or as nonsense, the
  * clock is moved, answers and events are lost, and the daemon is killed or started anew.

@@ -21,7 +21,7 @@ export class Shortage {
   readonly #world: Reference['world'];
   readonly #now: () => number;
   readonly #known: Known;
-  /** What is sold out is not in the list, but for what stands in running orders. */
+  /** Whether the list has variants that are sold out and not in running orders. */
   readonly #listsSoldOut: boolean;
   readonly #stock = new Map<number, History<number>>();
   /** Its pieces lie in stock for it. */
@@ -49,7 +49,7 @@ export class Shortage {
       .within(readAt, at)
       .filter((one) => one > 0 || this.#listsSoldOut);
     const claims = this.#others(delivery, variant, at).map((other) => {
-      // What was shipped is needed until the stock was read after that, too.
+      // Shipped pieces are needed until the stock was read after that, too.
       const heardAt = other.shippedAt === undefined ? at : readAt;
       const since = reads.lastOrder(other.orderId, heardAt);
       const isOpen = this.#openOf(other).within(since, at).some(Boolean);
@@ -58,7 +58,7 @@ export class Shortage {
     return Math.min(...stock) - claims.reduce((sum, one) => sum + one, 0) < quantity;
   }
 
-  /** Whose pieces count before its own. */
+  /** Deliveries whose pieces count before its own. */
   #others(delivery: Delivery, variant: number, at: number): readonly Delivery[] {
     const id = delivery.orderDeliveryId;
     return this.#world.book.deliveries.all.filter(

@@ -1,7 +1,7 @@
 /**
- * What truly happened, written down beside the daemon: who did what to which delivery, and what was
- * in force when. Each change that the daemon makes at the service is judged on the spot, by this
- * alone, and what must not have been is kept.
+ * The truth, written down beside the daemon: who did what to which delivery, and what was in force
+ * when. Each change that the daemon makes at the service is judged on the spot, by this alone, and
+ * what must not have been is kept.
  */
 import type { Reference } from '../../../src/reference/reference.ts';
 import type { DecisionStatus, Delivery } from '../../../src/reference/world/trade/orders.ts';
@@ -225,7 +225,7 @@ export class Truth {
     return isAsked || this.#world.book.orders.get(delivery.orderId)?.comment === 'keep';
   }
 
-  /** What the rules may have meant at this moment, by any of these texts. */
+  /** Outcomes that the rules may have meant at this moment, by any of these texts. */
   #meanings(
     delivery: Delivery,
     texts: readonly Text[],

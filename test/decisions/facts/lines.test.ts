@@ -1,4 +1,4 @@
-/** What is known of the lines of a delivery: prices, windows, and what the product data say. */
+/** Facts of the lines of a delivery: prices, windows, and what the product data say. */
 import { describe, expect, it } from 'vitest';
 import { readSubject } from '../../../src/decisions/facts.ts';
 import { PDM } from '../../../src/mirror/catalog/pdm.ts';
@@ -108,7 +108,7 @@ describe('what the product data say of a line', () => {
     ]);
     await remove(fixture, PDM.colors, '1');
     await remove(fixture, PDM.styleColors, '8');
-    // Of the color nothing is known any more, of the style all that was.
+    // The color is not known any more; the style is known as before.
     const unknown = { noos: null, color_active: null };
     expect((await linesOf(fixture, 1)).slice(0, 2)).toMatchObject([
       { ...unknown, style_active: true },

@@ -1,4 +1,4 @@
-/** What the rules know of a variant that the stock does not list (`streams.stock.unlisted`). */
+/** Facts of a variant that the stock does not list (`streams.stock.unlisted`). */
 import { describe, expect, it } from 'vitest';
 import { noteSettings } from '../../../src/sync/run/open.ts';
 import { createStockStream } from '../../../src/sync/streams/stock.ts';
@@ -12,7 +12,7 @@ import {
 
 const set = { rules: () => loadedRules(ACCEPT_COVERED) };
 
-/** As at a start of the daemon with this setting. */
+/** Does what a start of the daemon with this setting does. */
 async function configure({ store }: DeciderFixture, unlisted: 'unknown' | 'zero') {
   const nowhere = { v1Url: 'http://127.0.0.1:9/v1', v2Url: 'http://127.0.0.1:9/v2' };
   const key = { clientId: 'a', clientSecret: 'b' };

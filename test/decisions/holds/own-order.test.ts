@@ -62,7 +62,7 @@ async function houseWith(sent: Sent, reference = 'shown'): Promise<DeciderFixtur
   return fixture;
 }
 
-/** What was decided last, and why; and how many accepts were pushed. */
+/** Returns the last decision with its reason, and how many accepts were pushed. */
 async function decided(fixture: DeciderFixture) {
   await fixture.decide();
   const { db } = fixture.store;

@@ -6,7 +6,7 @@ import { createRejectFixture, DAY, type RejectFixture, settingsWith, UNLUCKY } f
 const WHO = { actor: 'ada', reason: 'agreed' };
 const NOT_ARMED = 'rule reject-unlucky may not reject any more';
 
-/** What is to be set, where it stands, why it ended, and why it is not sent again. */
+/** Lists the status to be set, its state, why it ended, and why it is not sent again. */
 async function pushes({ store }: RejectFixture) {
   const rows = await store.db
     .selectFrom('outbox')

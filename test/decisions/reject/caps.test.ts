@@ -1,4 +1,4 @@
-/** What the limits of rejects count, by intents that are written as the executor writes them. */
+/** Limits of rejects, by intents that are written as the executor writes them. */
 import { expect, it } from 'vitest';
 import { capExceeded } from '../../../src/decisions/reject/caps.ts';
 import {
@@ -63,7 +63,7 @@ it.each([
   { past: history(16, 2), allowed: 6, median: 2 },
   // Half of the days: between none and two.
   { past: history(15, 2), allowed: 3, median: 1 },
-  // What is longer ago says nothing.
+  // Older rejects do not count.
   { past: history(40, 2).slice(60), allowed: 1, median: 0 },
 ])('compares with the median of the 30 days before: $median', async ({ past, allowed, median }) => {
   const { rejects, exceeded } = await houseOf({ times_median: 3, median_floor: 1 });

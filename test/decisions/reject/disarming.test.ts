@@ -1,4 +1,4 @@
-/** What disarms a reject rule although no person asked for it, and what is left of that. */
+/** Causes that disarm a reject rule although no person asked for it, and their traces. */
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { RESTORE_STEPS } from '../../../src/daemon/upkeep.ts';
@@ -31,7 +31,7 @@ async function arm({ store, clock }: RejectFixture, { current }: RuleKeeper) {
   await store.db.insertInto('arming').values(arming).execute();
 }
 
-/** Who disarmed it, why, and how many rejects waited for it. */
+/** Lists who disarmed it, why, and how many rejects waited for it. */
 async function disarmings({ store }: RejectFixture) {
   const rows = await store.db
     .selectFrom('audit')

@@ -22,7 +22,7 @@ async function manyAfterGrace(
   return rejects;
 }
 
-/** As if the grace of what waits were over now. */
+/** Ends the grace of every waiting reject now. */
 async function endGrace(rejects: RejectFixture): Promise<void> {
   await rejects.store.db.updateTable('reject_entry').set({ due_at: 0 }).execute();
   await rejects.fresh();
@@ -211,7 +211,7 @@ describe('the breaker', () => {
     await pauses.pause(DECISIONS, { actor: 'ada', reason: 'prices look wrong' });
     for (const back of comeBack) await back();
     await pauses.resume(DECISIONS, { actor: 'ada', reason: 'they are right' });
-    // As the outbox ends what must not leave any more.
+    // The outbox ends a push that must not leave any more like this.
     await rejects.endPush('refused', { answered: false });
     await rejects.unlucky(4);
     await rejects.decide();
@@ -245,7 +245,7 @@ describe('the breaker', () => {
       .executeTakeFirst();
     expect(audit).toMatchObject({ actor: 'ada', reason: 'a sale, expected' });
     expect((await rejects.overview()).breaker).toBeNull();
-    // What it had stopped stays held: a person looks at each.
+    // Deliveries that it had stopped stay held: a person looks at each.
     expect(await rejects.decide()).toEqual(['4 reject']);
     expect(await rejects.entry(3)).toMatchObject({ state: 'held' });
   });

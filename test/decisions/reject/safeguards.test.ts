@@ -9,7 +9,7 @@ import {
   UNLUCKY,
 } from './support.ts';
 
-/** What a stopped reject looks like: nothing is pushed, and the hold has the safeguard's name. */
+/** Expects a stopped reject: nothing is pushed, and the hold has the safeguard's name. */
 async function expectStopped(
   rejects: RejectFixture,
   safeguard: string,

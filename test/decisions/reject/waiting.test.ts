@@ -1,4 +1,4 @@
-/** What becomes of a reject that waits when people, rules or the delivery say otherwise. */
+/** A waiting reject when people, rules or the delivery say otherwise. */
 import { describe, expect, it } from 'vitest';
 import { createRejectFixture, DAY, HOUR, settingsWith, UNLUCKY } from './support.ts';
 
@@ -162,7 +162,7 @@ describe('a reject that waits', () => {
 });
 
 describe('what a limit stopped', () => {
-  /** Of deliveries 1 and 2 the second one is held; the breaker is reset. */
+  /** Has the second of two deliveries held, and the breaker reset. */
   async function stopped(
     before: (rejects: Awaited<ReturnType<typeof createRejectFixture>>) => unknown,
   ) {

@@ -15,7 +15,7 @@ import {
   loadedRules,
 } from '../support.ts';
 
-/** What ACCEPT_SMALL is, with another limit. */
+/** ACCEPT_SMALL with another limit. */
 const limit = (pieces: number): string => ACCEPT_SMALL.replaceAll('20', String(pieces));
 
 const REJECT_LARGE = `${ACCEPT_SMALL.replace('> 20', '> 100')}

@@ -187,7 +187,7 @@ describe('the HTTP door', () => {
     const { status, body } = await house.post('/api/orders', payload);
     await sql`alter table not_to_be_read rename to outbox_attempt`.execute(db);
     expect([status, body.message]).toEqual([503, 'it is not known whether anything was taken']);
-    // It was taken, and refused before it was sent: so it is checked once more.
+    // The document was taken, and refused before it was sent: so it is checked once more.
     expect((await house.post('/api/orders', payload)).status).toBe(202);
   });
 

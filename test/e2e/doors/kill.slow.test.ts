@@ -32,7 +32,7 @@ it('loses no document and takes none twice, whenever it is killed', async () => 
       ...STREAMS.map((name) => `  ${name}: { enabled: false }`),
     ],
   });
-  // What is taken stays where it is: what is sent is another test's matter.
+  // A taken document stays where it is: the sending is another test's matter.
   writeFileSync(pauseFile(daemon.dataDir, 'pushes'), 'a test');
   await daemon.start();
   await until(

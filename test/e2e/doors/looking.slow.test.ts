@@ -1,4 +1,4 @@
-/** What people see of the documents of the ERP, by the reference that the ERP gave. */
+/** People's view of the ERP's documents, by the reference that the ERP gave. */
 import { expect, it } from 'vitest';
 import { openDoors } from './house.ts';
 

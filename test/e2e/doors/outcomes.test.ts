@@ -1,4 +1,4 @@
-/** What becomes of packed deliveries reaches the ERP: as rows, by the command and by HTTP. */
+/** Outcomes of packed deliveries reach the ERP: as rows, by the command and by HTTP. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -60,7 +60,7 @@ async function startOutcomes(mode: 'live' | 'shadow' = 'live') {
   return {
     ...{ ...house, reference, exchange },
     rows,
-    /** Those rows that this is true of, once there are as many. */
+    /** Finds the rows that have these values, once there are as many. */
     someRows(count: number, ...is: [column: string, value: unknown][]) {
       // Asks the other program when there is news only: the daemon waits for it meanwhile.
       let seen = 0;

@@ -104,7 +104,7 @@ function httpDoor({ folder, token, clock }: DoorSettings): Door {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const post = async ({ kind, reference, payload }: Paper): Promise<number> => {
     try {
-      // It moves with every start, because nobody here has given it a port.
+      // The port moves with every start, because nobody here has set it.
       const text = readFileSync(join(folder, 'data', 'local.json'), 'utf8');
       const { url } = localSchema.parse(JSON.parse(text));
       const answer = await fetch(`${url}${PATHS[kind]}`, {

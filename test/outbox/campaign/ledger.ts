@@ -1,5 +1,5 @@
 /**
- * What the service's own list of requests and the files on the disk say of a seed, whatever the
+ * Judges a seed by the service's own list of requests and the files on the disk, whatever the
  * daemon itself believes: nothing was sent again before it was proved absent, nothing without an
  * attempt that was written before, the databases are whole, and no secret is in any file.
  */
@@ -40,7 +40,7 @@ const ATTEMPTS = `select o.kind || ' ' || o.reference, o.kind, started_at,
   from outbox o join outbox_attempt a using (outbox_id)
   window attempts as (partition by outbox_id order by attempt)`;
 
-/** What was sent again too early, or without looks at what the first time has done. */
+/** Finds documents sent again too early, or without looks at what the first attempt has done. */
 function hasty(wish: LedgerWish, attempts: readonly Attempt[]): string[] {
   const looks = entriesOf(wish, 'GET').filter(
     ({ status }) => status === 200 || status === wish.emptyStatus,
@@ -60,7 +60,7 @@ function hasty(wish: LedgerWish, attempts: readonly Attempt[]): string[] {
 /** The session repeats by itself what met a dead token; all else has an attempt, written before. */
 function unwritten(wish: LedgerWish, attempts: readonly Attempt[]): string[] {
   const posts = entriesOf(wish, 'POST').filter(({ status }) => status !== 401);
-  // What is struck before it is read has no reference.
+  // A request that is struck before it is read has no reference.
   const surplus = posts.length - attempts.length;
   const unknown = posts.filter(({ reference, path, at }) => {
     const kind = path.endsWith('/orders') ? 'order' : 'pending_refund';
@@ -100,7 +100,7 @@ function leaked({ folder, secrets }: LedgerWish): string[] {
   });
 }
 
-/** One text for each thing that is wrong; the daemon must have ended. */
+/** Gives a text for each problem; the daemon must have ended. */
 export function ledgerProblems(wish: LedgerWish): string[] {
   const [mirror, exchange] = ['mirror', 'exchange'].map(
     (name) => new Database(join(wish.folder, 'data', `${name}.db`)),

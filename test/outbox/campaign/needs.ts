@@ -1,7 +1,7 @@
 /**
- * What the daemon takes while documents go through it (memory, descriptors, the log of its
- * database), and whether it gives that back: once all is quiet, one that has worked may not take
- * much more than one that has just started.
+ * Needs of the daemon while documents go through it (memory, descriptors, the log of its database),
+ * and whether it gives them back: once all is quiet, one that has worked may not take much more
+ * than one that has just started.
  */
 import { join } from 'node:path';
 import { systemClock } from '../../../src/lib/clock.ts';
@@ -45,7 +45,7 @@ export function watchNeeds(daemon: ChildDaemon, folder: string): () => Promise<M
   };
 }
 
-/** One text for each limit that was passed. */
+/** Gives a text for each limit that was passed. */
 export function needsProblems(
   most: Most,
   worked: Needs | undefined,

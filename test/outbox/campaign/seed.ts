@@ -1,8 +1,8 @@
 /**
- * One seed: a daemon as a process of its own with all four doors open, a service that misbehaves, a
- * neighbour in the databases, rests and `kill -9` at random moments, while the ERP hands orders and
- * pending refunds in, some of them twice. Time is real but short: what takes the product minutes is
- * set to seconds here.
+ * Runs one seed: a daemon as a process of its own with all four doors open, a service that
+ * misbehaves, a neighbour in the databases, rests and `kill -9` at random moments, while the ERP
+ * submits orders and pending refunds, some of them twice. Time is real but short: what takes the
+ * product minutes is set to seconds here.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -126,7 +126,7 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
 interface Load {
   /** By the door through which it comes first; refunds stand behind their orders. */
   readonly first: Readonly<Record<DoorName, Paper[]>>;
-  /** What comes once the first is taken: refunds by another door, and some of it again. */
+  /** Documents once the first is taken: refunds by another door, and some of it again. */
   readonly then: Readonly<Record<DoorName, Paper[]>>;
   readonly papers: readonly Paper[];
   readonly repeats: number;

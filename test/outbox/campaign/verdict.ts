@@ -1,4 +1,4 @@
-/** What became of the documents: at the service, in the outbox, and on the receipts. */
+/** Judges the end of the documents: at the service, in the outbox, and on the receipts. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
@@ -48,7 +48,7 @@ function madeAt({ world }: Reference): Map<string, number> {
   ]);
 }
 
-/** What the daemon itself noticed; that something waited for long is no fault here. */
+/** Lists incidents of the daemon; a long wait is no fault here. */
 function incidentsIn(mirror: Database.Database): string[] {
   return mirror
     .prepare<[], string>(

@@ -1,4 +1,4 @@
-/** What of an order that came back is other than what was sent, and what follows from it. */
+/** Differences between an order that came back and what was sent, and their consequences. */
 import { describe, expect, it } from 'vitest';
 import type { NewOrder } from '../../../src/client/v1/order-body.ts';
 import {

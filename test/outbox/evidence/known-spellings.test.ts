@@ -1,4 +1,4 @@
-/** What answered documents teach of references, as the store remembers it. */
+/** Spellings of references in answered documents, as the store remembers them. */
 import { expect, it } from 'vitest';
 import {
   fitOf,
@@ -93,7 +93,7 @@ it('is not known while two answers contradict, and is another once two agree aga
   await show('#A-4', 'WEB #A-4');
   expect(fitOf(await known(), '#A-9', 'WEB #A-9')).toBe('spelt');
   expect(fitOf(await known(), '#A-9', 'A-9')).toBe('no');
-  // What was sent before may still be shown as then.
+  // An order sent before may still be shown as then.
   expect(mayBeShown(await known(), '#A-9', 'A-9')).toBe(true);
   expect(mayBeShown(await known(), '#A-9', 'A-8')).toBe(false);
 });

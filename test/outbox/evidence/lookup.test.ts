@@ -1,4 +1,4 @@
-/** What a look makes of orders whose references tell much, little or nothing. */
+/** Lookups of orders whose references tell much, little or nothing. */
 import { describe, expect, it } from 'vitest';
 import type { SalesOrder } from '../../../src/client/v1/schemas.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
@@ -49,7 +49,7 @@ interface Other {
   readonly attempts?: number;
   readonly orderId?: number;
   readonly barcode?: string;
-  /** It was answered, and its reference is shown so. */
+  /** The service answered it, and shows its reference so. */
   readonly taught?: (sent: string) => string;
   /** The service was put back, and has its order no more. */
   readonly isLost?: boolean;
@@ -58,11 +58,11 @@ interface Other {
 interface Scene {
   /** The reference of the document that is looked for. */
   readonly reference?: string;
-  /** What the service lists above the floor. */
+  /** Orders that the service lists above the floor. */
   readonly listed?: readonly SalesOrder[];
-  /** What the mirror alone has. */
+  /** Orders that the mirror alone has. */
   readonly mirrored?: readonly SalesOrder[];
-  /** What two answered orders have shown: their references, and what was made of them. */
+  /** Spelling of the references of two answered orders. */
   readonly taught?: (sent: string) => string;
   /** Other documents of ours. */
   readonly others?: readonly Other[];

@@ -1,4 +1,4 @@
-/** What was refused and never sent may be corrected under its own reference, at every door. */
+/** Corrections of refused, never sent documents under their own reference, at every door. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { revisionsOf } from '../../../src/outbox/corrections.ts';
@@ -23,7 +23,7 @@ async function openIntake(whyOff: IntakeDeps['whyOff'] = () => undefined) {
   return { store, taken, submit, receipt };
 }
 
-/** As the checks before the sending, or a person, end what was never sent. */
+/** Ends a document that was never sent, as the checks before the sending, or a person, do. */
 async function end(store: SqliteStore, state: 'refused' | 'canceled', last_error: string) {
   await store.db.updateTable('outbox').set({ state, last_error, ended_at: 5_000 }).execute();
 }

@@ -1,4 +1,4 @@
-/** What the ERP says of its customers, row by row. */
+/** Statements of the ERP about its customers, row by row. */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
@@ -89,7 +89,7 @@ it('counts the row without spaces, else the first, and names the others', async 
     '  7 account_no is "7" but for spaces, and that row counts',
     '9   account_no is "9 " but for spaces, and that row counts',
   ]);
-  // Those that do not count are gone: nothing is left to be said about them.
+  // The rows that do not count are gone: nothing is left to be said about them.
   await change("delete from erp_customer where account_no in ('  7', '9  ')");
   expect(problems()).toEqual([]);
   expect(await known()).toEqual(['7=1', '9=1']);

@@ -157,7 +157,7 @@ describe('the SQL door', () => {
 
     doors.sql(insert('SO-2', { lines: [] }));
     await shows('SO-2', 'refused|1|');
-    // What waits is not final, whatever was refused before.
+    // A waiting document is not final, whatever was refused before.
     await doors.stop();
     doors.sql(insert('SO-2', order()));
     expect(ask('SO-2')).toMatch(/^waiting\|0\|/);
@@ -248,7 +248,7 @@ describe('the SQL door', () => {
 
   it('shows all of them again also where somebody has emptied the file', async () => {
     const doors = await doorsWithoutFile();
-    // As a client that opens what is not there, or `cp /dev/null`, leaves it.
+    // An empty file is left by a client that opens a missing one, or by `cp /dev/null`.
     writeFileSync(doors.path, '');
     doors.start();
     await until('a new file', () => statSync(doors.path).size > 0 || undefined);

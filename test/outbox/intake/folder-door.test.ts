@@ -321,7 +321,7 @@ describe('the drop folder', () => {
       const where = { channel: 'folder', source: 'one.json:1' } as const;
       await intake.submit([{ ...delivered('SO-1'), ...where }]);
       if (step !== 'submitted') {
-        // What a stop leaves behind: everything but the last rename.
+        // A stop can leave behind everything but the last rename.
         const again = start();
         await receipt('done/one.json');
         await again.stop();

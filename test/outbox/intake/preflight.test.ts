@@ -94,7 +94,7 @@ it('waits with a refund for the order that it names, as long as that is on its w
   const { store, intake, check } = await checkedBy(async () => FIT);
   const lines = [{ barcode: '5700000000017', quantity: 1 }];
   const refund = () => check('pending_refund', { orderReference: 'so-1', lines });
-  // Of an order that came otherwise nothing is known here.
+  // An order that came in another way is not known here.
   expect(await refund()).toMatchObject({ verdict: 'fit' });
   await intake.submit([delivered('SO-1')]);
   expect(await refund()).toMatchObject({ verdict: 'unclear' });

@@ -1,4 +1,4 @@
-/** What comes in by every door alike, and what is told about it. */
+/** Documents that come in by any door, and what is told about them. */
 import { expect, it } from 'vitest';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { onFile } from '../../../src/outbox/enqueue.ts';

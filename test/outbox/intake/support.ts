@@ -15,7 +15,7 @@ import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 export const DAY_MS = 86_400_000;
 
-/** What a door waits for is there at once: it sleeps less between its looks. */
+/** Time between two looks of a door, which sleeps less because its document is there at once. */
 const LOOK_MS = 10;
 
 export function hastyClock(): Clock {

@@ -1,4 +1,4 @@
-/** What the mirror does not know yet is asked for before an order is refused for it. */
+/** Names that the mirror does not know yet are asked for before an order is refused for them. */
 import { describe, expect, it } from 'vitest';
 import { ASKED_MAX } from '../../../src/outbox/preflight/ask-service.ts';
 import { type House, startHouse } from '../house.ts';
@@ -32,7 +32,7 @@ const stockRow = (house: House, barcode: string) =>
     .where('barcode', '=', barcode)
     .executeTakeFirst();
 
-/** Of articles of older seasons, which are in stock, or of those that the newest season offers. */
+/** Barcodes of older seasons, which are in stock, or of those that the newest season offers. */
 function barcodesOf({ reference }: House, which: 'stock' | 'newest'): string[] {
   const { catalog } = reference.world;
   const all = Array.from({ length: catalog.variantCount }, (_, index) => index);
@@ -178,7 +178,7 @@ describe('a pre-order', () => {
     const other = await house.until(await house.put('order', 'P-2', order(name, 'D')), 'refused');
     const again = other.problems.filter(({ severity }) => severity === 'error');
     expect(again.map(({ path }) => path)).toEqual(['lines[0].deliveryName', 'freight.type']);
-    // What would have been right stands beside each.
+    // Each message names what would have been right.
     const [season, freight] = errors.map(({ message }) => message);
     const seasons = catalog.seasons.map((one) => one.name).join(', ');
     expect(season).toBe(`there is no season XX99; there are: ${seasons}`);

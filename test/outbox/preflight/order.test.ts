@@ -235,7 +235,7 @@ async function inStock(house: Pick<House, 'store'>, barcode: string, more: objec
   await house.store.db.insertInto('stock_variant_row').values(row).execute();
 }
 
-/** What a check says, in short. */
+/** Returns the result of a check, in short. */
 async function told(
   { store }: Pick<House, 'store'>,
   order: Parameters<typeof checkOrder>[1],

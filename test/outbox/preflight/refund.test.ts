@@ -25,7 +25,7 @@ function pending(status: string, quantity: number, pendingRefundId = 5) {
   return pendingRefundSchema.parse({ pendingRefundId, orderId: 7, status, refundLineItems });
 }
 
-/** What is said about lines that ask for so many. */
+/** Returns what is said about lines that ask for so many. */
 function told(
   quantities: readonly number[],
   lists: Partial<Parameters<typeof refundableProblems>[2]>,

@@ -14,14 +14,14 @@ import { FIRST, ODD_WAYS, type Planned, planOrders, WAYS } from './plan.ts';
 const POST = { path: '*/orders', method: 'POST' } as const;
 
 export interface Spelled {
-  /** One of {@link WAYS} or {@link ODD_WAYS}. */
+  /** Name in {@link WAYS} or {@link ODD_WAYS}. */
   readonly way: string;
   readonly orders: number;
   readonly seed: number;
 }
 
 export interface Outcome {
-  /** What must not be: an empty list is what must come out. */
+  /** Problems that were found: the list must be empty. */
   readonly problems: readonly string[];
   readonly confirmed: number;
   /** Left to people, though no other order is shown with such a reference. */

@@ -10,8 +10,8 @@ export const WAYS = [
 type Placed = Parameters<World['trade']['place']>[0];
 
 /**
- * What no spelling explains, or hardly. By the number of the order, so that a seed is always the
- * same.
+ * Ways that no spelling explains, or hardly. The order's number decides, so that a seed is always
+ * the same.
  */
 export const ODD_WAYS: Readonly<Record<string, (input: Placed, number: number) => Placed>> = {
   'its own number': (input, number) => ({ ...input, reference: `W${number}` }),
@@ -53,7 +53,7 @@ export interface Planned {
   }[];
 }
 
-/** What tells them apart stands among the first 20 characters, but for parts of one order. */
+/** Forms of references; all but parts of one order differ in the first 20 characters. */
 const FORMS: readonly ((id: string) => string)[] = [
   (id) => `#${id}-Nord / 2026 web`,
   (id) => `Süd  ${id}.26`,

@@ -23,7 +23,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   }
   function pipe(from: Socket, to: Socket): void {
     sockets.add(from);
-    // One after the other, so that held back bytes stay in their order.
+    // Pieces go one after the other, so that held back bytes stay in their order.
     let before = Promise.resolve();
     from.on('data', (bytes) => {
       before = before.then(async () => {

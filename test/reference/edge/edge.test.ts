@@ -29,7 +29,7 @@ const ROWS = [
 const LIST = { status: 200, message: 'OK', data: { count: 2, variants: ROWS } };
 const LIST_TEXT = JSON.stringify(LIST);
 
-/** As V1 sends it: a piece of text at a time. */
+/** Makes a whole list as V1 sends it: a piece of text at a time. */
 function* wholeList(rows: number): Generator<Buffer> {
   let piece = `{"status":200,"message":"OK","data":{"count":${rows},"variants":[`;
   for (let row = 0; row < rows; row += 1) {

@@ -13,7 +13,7 @@ function flipped(body: Buffer, at: number): Buffer {
   return copy;
 }
 
-/** What both libraries of receivers say to a request. */
+/** Asks both libraries of receivers about a request. */
 function verdicts(secret: string, request: Received, body = request.body): boolean[] {
   const accepts = (verify: () => unknown): boolean => {
     try {

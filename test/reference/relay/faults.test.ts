@@ -14,7 +14,7 @@ function pings({ receiver }: Bench): number[] {
   return receiver.requests.map(({ body }) => JSON.parse(String(body)).data.ping);
 }
 
-/** What arrives of 60 numbered messages, published one by one. */
+/** Returns the arrivals of 60 numbered messages, published one by one. */
 async function arrivals(faults: Partial<WebhookFaults>): Promise<Bench> {
   const bench = await startBench({ faults: { ...NO_FAULTS, seed: 5, ...faults } });
   bench.relay.createEndpoint({ url: bench.receiver.url });

@@ -114,7 +114,7 @@ export function ats(world: World, says: Says): Ats['row'][] {
   return [...stock, ...seasons].map(({ row }) => row);
 }
 
-/** Of the stock, or of the season. */
+/** Whether the stock, or the season, is wanted. */
 function isWanted(world: World, barcode: string, season: string | null): boolean {
   const isOpenFor = ({ pieces, line, ...one }: Wanted): boolean =>
     pieces > 0 && line.barcode === barcode && (one.season || null) === season;

@@ -69,7 +69,7 @@ describe('a hint', () => {
     expect(hint('order.quantity in (1,5)')).toContain('write in [');
     expect(hint('all(delivery.lines, true)')).toContain('delivery.lines.all(line, …)');
     expect(hint('customer.name == "x"')).toContain('known: account_no, blocked');
-    // Whose thousand, dozen or part of a currency it is, or what follows the number, is not known.
+    // Nobody knows the unit of these numbers, or what follows them.
     for (const rest of ['5k', '2.5 mio', '5 dozen', '50 cent', '5 unless order.preorder', '90 m']) {
       expect(hint(`order.quantity > ${rest}`)).not.toContain('did you mean');
     }

@@ -1,6 +1,6 @@
 /**
- * One random set after the other: what the rules say about random deliveries, and what a reader of
- * the manual says.
+ * Compares, for one random set after the other, what the rules say about random deliveries with
+ * what a reader of the manual says.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

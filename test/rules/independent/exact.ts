@@ -39,7 +39,9 @@ export function times(a: Exact, b: Exact): Exact {
   return { top: a.top * b.top, bottom: a.bottom * b.bottom };
 }
 
-/** To four decimals: `half` away from zero, `up` to the next one above; of nothing below zero. */
+/**
+ * Rounds to four decimals: `half` away from zero, `up` to the next one above; not for negatives.
+ */
 export function toFourDecimals({ top, bottom }: Exact, how: 'half' | 'up'): Exact {
   const more = how === 'half' ? bottom / 2n : bottom - 1n;
   const scaled = (top < 0n ? -top : top) * 10_000n;

@@ -1,4 +1,4 @@
-/** What a set says about a delivery, by the table "How rules work together" of docs/rules.md. */
+/** Judges a delivery by a set, after the table "How rules work together" of docs/rules.md. */
 import type { Facts } from '../../../src/rules/facts/plain.ts';
 import type { Fact } from './pages.ts';
 import { joined, type Setting, truthOf } from './reading.ts';

@@ -1,5 +1,5 @@
 /**
- * What a condition says, by docs/rules.md alone: true, false, or undefined where a fact that it
+ * Value of a condition, by docs/rules.md alone: true, false, or undefined where a fact that it
  * needs is not known.
  */
 import type { Facts } from '../../../src/rules/facts/plain.ts';
@@ -159,7 +159,7 @@ function summed({ sign }: Sum, a: Value, b: Value): Value | undefined {
   return sign === '*' ? number(times(a.of, b.of), currency) : divided(sign, a.of, b.of);
 }
 
-/** One that decides is enough, whatever is not known of the others. */
+/** Joins values: a decisive one is enough, whatever is not known of the others. */
 export function joined(
   values: readonly (boolean | undefined)[],
   decisive: boolean,
@@ -217,7 +217,7 @@ function known(is: boolean | undefined): Value | undefined {
 }
 
 interface Items {
-  /** What the names of a loop over texts mean. */
+  /** Values of the names of a loop over texts. */
   readonly items?: ReadonlyMap<string, Value>;
 }
 

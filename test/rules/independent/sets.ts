@@ -18,7 +18,7 @@ export interface Meant {
   readonly appliesTo: readonly string[];
   readonly from?: number | undefined;
   readonly until?: number | undefined;
-  /** What follows when a hold was held for its time. */
+  /** Act once a hold was held for its time. */
   readonly afterwards: string;
 }
 

@@ -254,7 +254,7 @@ function creditFollows(facts: Facts, name: string): Derived {
   return limit && balance && reserved && minus(minus(limit, balance), reserved);
 }
 
-/** What follows from other facts; null for a fact that is told. */
+/** Derives a fact from others; null for a fact that is told. */
 export function follows(facts: Facts, path: string, line: Members | undefined): Derived | null {
   if (!DERIVED.has(path) || /window_|base_(rate|currency)/.test(path)) return null;
   const name = path.split('.').at(-1) ?? '';

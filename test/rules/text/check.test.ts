@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { problemsOf, ruleText } from '../support.ts';
 
 const RULE = ruleText(['order.preorder']);
-/** What is said first of a file of rules, or of the settings beside one. */
+/** Returns the first problem of a file of rules, or of the settings beside one. */
 const told = (text: string): string => problemsOf(text)[0]?.split('\n')[0] ?? '';
 
 describe('a mistake in the form of a file', () => {

@@ -36,7 +36,7 @@ import { damage, placeDatabase, temporaryFolder } from '../../support/store.ts';
 
 const clock = manualClock();
 
-/** What is there, or nothing yet. */
+/** Opens the database that is there, or a new one. */
 async function openFound(dataDir: string): Promise<SqliteStore> {
   const path = join(dataDir, 'mirror.db');
   return (await openStore({ path, busyTimeoutMs: 100 }, clock)).store;
@@ -60,7 +60,7 @@ async function addPush(store: SqliteStore, reference: string, state: string): Pr
   database.close();
 }
 
-/** What a killed daemon leaves: its last push stands in the log only. */
+/** Leaves the files of a killed daemon: its last push stands in the log only. */
 async function leaveKilled(dataDir: string): Promise<void> {
   const killed = await openMirror(dataDir);
   await addPush(killed, 'last', 'queued');
@@ -74,7 +74,7 @@ async function leaveKilled(dataDir: string): Promise<void> {
   expect(statSync(`${killed.path}-wal`).size).toBeGreaterThan(0);
 }
 
-/** To a push that comes next. */
+/** Returns the number that the next push gets. */
 async function numberGiven(dataDir: string, reference: string): Promise<number> {
   const store = await openMirror(dataDir);
   await addPush(store, reference, 'queued');
@@ -340,7 +340,7 @@ describe('a backup', () => {
   it('is found, and made anew, beside a slip that this user may not read', async () => {
     const plan = planIn(temporaryFolder());
     await (await openMirror(plan.dataDir)).close();
-    // As a slip of root is to the user of the service, whoever runs this test.
+    // A folder is an unreadable slip for everybody, as a slip of root is for the service's user.
     const later = clock.now() + 1_000;
     const slip = join(plan.directory, `${backupName(later)}.json`);
     mkdirSync(slip, { recursive: true });
@@ -390,7 +390,7 @@ describe('a restored database', () => {
     const log = readFileSync(`${path}-wal`);
     await store.close();
     renameSync(path, `${path}.away`);
-    // As a kill leaves it.
+    // A kill leaves the log like this.
     writeFileSync(`${path}-wal`, log);
     const failure = { code: 'store.log_alone', message: expect.stringContaining('mirror.db-wal') };
     await expect(openFound(dataDir)).rejects.toMatchObject(failure);
@@ -591,7 +591,7 @@ describe('a restored database', () => {
     expect(kept[0]).toContain('mirror.db.before-restore-');
   });
 
-  /** Of a database that knew one document; three more came since. */
+  /** Makes a backup of a database that knew one document; three more came since. */
   async function threeSinceBackup() {
     const dataDir = temporaryFolder();
     const store = await openMirror(dataDir);

@@ -62,7 +62,7 @@ describe('the files of the database', () => {
     const open = () => openStore({ path, busyTimeoutMs: 100 }, manualClock());
     const first = await open();
     expect(modes()).toEqual([0o600, 0o600, 0o600]);
-    // As a kill leaves them, and somebody who has opened them for all.
+    // A kill leaves these files, and here somebody has opened them for all.
     const left = ['-wal', '-shm'].map(
       (ending) => [path + ending, readFileSync(path + ending)] as const,
     );
@@ -200,7 +200,7 @@ describe('the write-ahead log', () => {
     reader.exec('commit');
     checkpoints.look();
     expect(checkpoints.figures()).toEqual({ walBytes: 0, pinnedMs: 0 });
-    // Whoever writes waits again for others, as before.
+    // Writers wait again for others, as before.
     const { rows } = await sql`pragma busy_timeout`.execute(store.db);
     expect(rows).toEqual([{ timeout: 5_000 }]);
   });
@@ -350,7 +350,7 @@ describe('a full disk', () => {
     const minute = async (now: readonly string[], spare: boolean): Promise<void> => {
       [stopped, canSpare] = [now, spare];
       await clock.advance(60_000);
-      // It sleeps again.
+      // The keeper sleeps again.
       await expect.poll(() => clock.pending()).toBe(1);
       if (spare) await expect.poll(size).toBe(1_000);
       seen.push(size());

@@ -1,4 +1,4 @@
-/** What is deleted of each table, and when. */
+/** Deletion of old rows: which of each table, and when. */
 
 import { join } from 'node:path';
 import Database from 'better-sqlite3';

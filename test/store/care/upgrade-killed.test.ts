@@ -42,7 +42,7 @@ async function killAtCopy(argv: string[], folder: string, like: RegExp) {
   return left();
 }
 
-/** As an older program left it; copying 96 MiB takes a while. */
+/** Makes a database as an older program left it; copying 96 MiB takes a while. */
 function olderDatabase(things = 96): { readonly dataDir: string; readonly steps: string } {
   const dataDir = temporaryFolder();
   afterFirstStep(join(dataDir, 'mirror.db'), things).close();

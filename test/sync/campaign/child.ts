@@ -19,7 +19,7 @@ const [path = '', service = '{}', wanted = 'stream'] = process.argv.slice(2);
 const mode = wanted === 'pages' ? 'pages' : 'stream';
 const clock = systemClock();
 const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
-// What is written at a time has as many rows in both modes: in pages, two of them.
+// A write has as many rows in both modes: in pages, two of them.
 const pageRows = PAGE_ROWS / 2;
 const batchRows = mode === 'pages' ? PAGE_ROWS : PAGE_ROWS - (PAGE_ROWS % 16);
 const clients = clientsOf(JSON.parse(service), { mode, pageRows, batchRows });

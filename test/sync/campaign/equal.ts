@@ -58,7 +58,7 @@ async function rowsOf({ db }: SqliteStore, table: string, key: string, lines?: s
   return [...live.rows.map(contentOf), ...all.rows];
 }
 
-/** What differs, one text a table; empty: nothing does. */
+/** Lists the differences, one text a table. */
 async function differences(own: SqliteStore, clean: SqliteStore): Promise<string[]> {
   const found: string[] = [];
   for (const [table, key, lines] of TABLES) {

@@ -1,4 +1,4 @@
-/** What this process keeps once a piece of work is over, which must not grow with each of them. */
+/** Leftovers in this process after a piece of work, which must not grow with each of them. */
 import { readdirSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -7,10 +7,10 @@ import { systemClock } from '../../../src/lib/clock.ts';
 /** Sockets that were closed are gone a moment later. */
 const SETTLE_MS = 500;
 const MEBIBYTE = 1_048_576;
-/** What was compiled since, and what the first piece had no use for. */
+/** Room for code compiled since, and for what the first piece had no use for. */
 const GROWTH_MIB_MAX = 24;
 
-/** To be asked after each piece of work: gives one text for each thing it left behind. */
+/** Makes a judge to be asked after each piece of work: a text for each thing it left behind. */
 export function createLeftOverJudge(): () => Promise<string[]> {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');

@@ -1,7 +1,7 @@
 /**
- * One seed: a service that misbehaves and a world that moves, every stream pulled from it several
- * times; then quiet, a few more runs, and the mirror must be what the service has. No row may ever
- * have been marked as deleted that the service always had.
+ * Runs one seed: a service that misbehaves and a world that moves, every stream pulled from it
+ * several times; then quiet, a few more runs, and the mirror must be what the service has. No row
+ * may ever have been marked as deleted that the service always had.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -37,14 +37,14 @@ const LIFE = {
   ...{ packAfter: '1h', shipAfter: '1h', repackAfter: '1h', confirmRefundAfter: '1h' },
 };
 
-/** What one stream met in a seed. */
+/** Figures of one stream in a seed. */
 export interface StreamFigures {
   runs: number;
   /** How often the world moved meanwhile: sold out, ordered, packed, renamed, … */
   moves: number;
   /** Rows that were compared in the end, lines included. */
   rows: number;
-  /** What struck its requests, by kind; `revoked`: a token that was taken away. */
+  /** Faults that struck its requests, by kind; `revoked`: a token that was taken away. */
   readonly faults: Record<string, number>;
 }
 
@@ -61,7 +61,7 @@ export interface SeedFigures {
   readonly changes: number;
   readonly streams: Readonly<Record<string, StreamFigures>>;
   readonly seconds: number;
-  /** What is wrong; empty: nothing. */
+  /** Problems that were found; empty: none. */
   readonly problems: readonly string[];
 }
 
@@ -70,7 +70,7 @@ interface House {
   readonly streams: readonly Stream[];
   /** The same, but every closed order is read again. */
   readonly everything: readonly Stream[];
-  /** What an operator does who has looked at the service. */
+  /** Releases the last run, as an operator does who has looked at the service. */
   release(stream: Stream): Promise<void>;
   run(stream: Stream): Promise<{ readonly outcome: string; readonly reason: string | null }>;
   lastRun(stream: string): Promise<{ readonly run_id: number; readonly started_at: number }>;

@@ -1,4 +1,4 @@
-/** What goes wrong at the service while it is read, and what happens in its world meanwhile. */
+/** Troubles at the service while it is read, and changes in its world meanwhile. */
 
 import { systemClock } from '../../../src/lib/clock.ts';
 import type { Random } from '../../../src/lib/random.ts';
@@ -27,7 +27,7 @@ export function faultsOf(random: Random, seed: number) {
       probability: 0.02 + random.next() * 0.15,
       ...(kind === 'tooMany' ? { retryAfter: 0 } : {}),
       delay: kind === 'drip' && isSlow ? 50 : 1,
-      // Of an answer that ends early, and of each piece of one that drips.
+      // Bytes of an answer that ends early, and of each piece of one that drips.
       bytes: isSlow ? 64 : 5_000,
       contentLength: random.chance(0.5) ? 'right' : 'wrong',
     }))

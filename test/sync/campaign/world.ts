@@ -245,7 +245,7 @@ function refunds({ world: { book } }: Reference): Wanted[] {
   ];
 }
 
-/** Of lines: the table whose rows say which of them are alive. */
+/** Tables of lines: the table whose rows say which of them are alive. */
 const OWNERS: Readonly<Record<string, readonly [table: string, key: string]>> = {
   season_delivery: ['season', 'season_name'],
   sales_order_line: ['sales_order', 'order_id'],
@@ -267,7 +267,7 @@ async function textsOf({ db }: SqliteStore, { table, columns }: Wanted): Promise
   return rows.map(({ text }) => text).sort();
 }
 
-/** What differs, one text a table; empty: nothing does. */
+/** Lists the differences, one text a table. */
 export async function worldDifferences(store: SqliteStore, reference: Reference) {
   const found: string[] = [];
   const all = [variants, shortLists, resources, orders, deliveries, refunds];

@@ -15,7 +15,7 @@ it('tells when it is ready, how it is, and first of all that it stops', async ()
   const env = { NOTIFY_SOCKET: manager.socket, WATCHDOG_USEC: '900000' };
   const unit = startUnit(file, env);
   await manager.hear('READY=1');
-  // Whoever is told "ready" may send at once.
+  // Senders that are told "ready" may send at once.
   const port = Number(/"url":"http:\/\/127.0.0.1:(\d+)\/webhooks"/.exec(unit.log())?.[1]);
   await new Promise<void>((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => resolve(void socket.destroy()));

@@ -61,7 +61,7 @@ function isOpenToAll(path: string): boolean {
   return path === '/' || isOpenToAll(dirname(path));
 }
 
-/** As root the helper may speak for others: the tests run as nobody, wherever they can. */
+/** Whether root drops its rights: the tests run as nobody, wherever they can. */
 const unprivileged = process.getuid?.() === 0 && isOpenToAll(repositoryRoot);
 
 /** Root may write whatever it may read. */
@@ -144,7 +144,7 @@ function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');
   } catch {
-    // It has ended by itself.
+    // The process has ended by itself.
   }
 }
 
