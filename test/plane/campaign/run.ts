@@ -1,10 +1,12 @@
 /**
  * The plane under trouble, as a command:
  *
- *   npm run campaign -- plane [--seeds 200] [--first 1]
+ *   npm run campaign -- plane [--seeds 200] [--daemons 50] [--first 1] [--outage 10m]
  *
- * Each seed (seed.ts) must end with a copy that is equal to its mirror by value. All accounts share
- * one PostgreSQL (Debian's, which has to be installed). Exits 1 when a seed is wrong.
+ * Seeds with two small processes (seed.ts), seeds with a whole daemon (daemon-seed.ts), and one
+ * long outage of PostgreSQL (outage.ts): only the parts that are named, or all at their full size.
+ * Each must end with a copy that is equal to its mirror by value. All accounts share one PostgreSQL
+ * (Debian's, which has to be installed). Exits 1 when one is wrong.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +14,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { wholeNumber } from '../../../src/cli/arguments.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
+import { parseDuration } from '../../../src/lib/units.ts';
 import { connectPostgres } from '../../../src/plane/postgres.ts';
 import { ensureSchema } from '../../../src/plane/schema.ts';
 import { createSource } from '../../../src/plane/source.ts';
@@ -19,16 +22,26 @@ import type { CopiedTable } from '../../../src/plane/tables.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { startPostgres } from '../../support/postgres.ts';
 import { ALL_CONTENT, SCHEMA } from '../world.ts';
+import { runDaemonSeed } from './daemon-seed.ts';
+import { DATABASE, type SeedFigures } from './far-side.ts';
+import { runOutage } from './outage.ts';
 import { startProxy } from './proxy.ts';
 import { runSeed } from './seed.ts';
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '200' },
+    seeds: { type: 'string' },
+    daemons: { type: 'string' },
     first: { type: 'string', default: '1' },
+    outage: { type: 'string' },
   },
 });
-const [seeds = 0, first = 1] = [values.seeds, values.first].map(wholeNumber());
+const isAll = [values.seeds, values.daemons, values.outage].every((one) => one === undefined);
+const FULL = isAll ? { seeds: '200', daemons: '50', outage: '10m' } : { seeds: '0', daemons: '0' };
+const wish = { outage: '0s', ...FULL, ...values };
+const number = wholeNumber(0);
+const first = number(wish.first);
+const outageMs = parseDuration(wish.outage) ?? 0;
 
 /** The schema is that of the program, whatever is in a mirror. */
 async function tablesOfNewMirror(): Promise<readonly CopiedTable[]> {
@@ -45,28 +58,47 @@ async function tablesOfNewMirror(): Promise<readonly CopiedTable[]> {
 
 const postgres = await startPostgres();
 const proxy = await startProxy(postgres.port);
-const totals: Record<string, number> = {};
 let wrong = 0;
+const NOTHING = { rows: 0, seq: 0, trouble: {}, told: {} };
+
+function say(name: string, problems: readonly string[], text: string): void {
+  if (problems.length > 0) wrong += 1;
+  const verdict = problems.length === 0 ? 'equal' : 'WRONG';
+  const told = problems.map((problem) => `     ${problem}\n`).join('');
+  process.stdout.write(`${verdict} ${name}: ${text}\n${told}`);
+}
+
+async function runSeeds(name: string, seeds: number, run: typeof runSeed): Promise<void> {
+  if (seeds === 0) return;
+  const [totals, before]: [Record<string, number>, number] = [{}, wrong];
+  for (let seed = first; seed < first + seeds; seed += 1) {
+    const started = performance.now();
+    const { problems, rows, seq, trouble, told } = await run(seed, postgres, proxy).catch(
+      (error): SeedFigures => ({ ...NOTHING, problems: [String(error)] }),
+    );
+    const counts = Object.entries({ ...trouble, ...told });
+    for (const [what, times] of counts) totals[what] = (totals[what] ?? 0) + times;
+    const what = counts.map(([one, times]) => `${times} × ${one}`).join(', ');
+    const seconds = ((performance.now() - started) / 1_000).toFixed(1);
+    say(`${name} ${seed}`, problems, `${rows} rows, entry ${seq}, ${what}, ${seconds} s`);
+  }
+  process.stdout.write(`${seeds} × ${name}: ${wrong - before} wrong, ${JSON.stringify(totals)}\n`);
+}
+
 try {
-  postgres.sql('create database plane');
-  const connect = connectPostgres({ url: postgres.url('plane'), schema: SCHEMA });
+  postgres.sql(`create database ${DATABASE}`);
+  const connect = connectPostgres({ url: postgres.url(DATABASE), schema: SCHEMA });
   const client = await connect();
   await ensureSchema(client, SCHEMA, await tablesOfNewMirror());
   await client.end();
-  for (let seed = first; seed < first + seeds; seed += 1) {
-    const { problems, rows, seq, trouble, told, seconds } = await runSeed(seed, postgres, proxy);
-    const counts = Object.entries({ ...trouble, ...told });
-    for (const [name, count] of counts) totals[name] = (totals[name] ?? 0) + count;
-    if (problems.length > 0) wrong += 1;
-    process.stdout.write(
-      `${problems.length === 0 ? 'equal' : 'WRONG'} seed ${seed}: ${rows} rows, entry ${seq}, ` +
-        `${counts.map(([name, count]) => `${count} × ${name}`).join(', ')}, ` +
-        `${seconds.toFixed(1)} s\n${problems.map((text) => `     ${text}\n`).join('')}`,
-    );
+  if (outageMs > 0) {
+    const problems = await runOutage(outageMs, postgres).catch((error) => [String(error)]);
+    say('outage', problems, wish.outage);
   }
+  await runSeeds('daemon', number(wish.daemons), runDaemonSeed);
+  await runSeeds('seed', number(wish.seeds), runSeed);
 } finally {
   proxy.close();
   await postgres.remove();
 }
-process.stdout.write(`${seeds} seeds: ${wrong} wrong, ${JSON.stringify(totals)}\n`);
-process.exitCode = wrong === 0 ? 0 : 1;
+if (wrong > 0) process.exitCode = 1;

@@ -1,14 +1,14 @@
-/** Follows until it is killed: `node sink-child.ts <mirror.db> <url> <account>`. */
+/** Follows until it is killed: `node sink-child.ts <mirror.db> <url> <account> <clock's step>`. */
 import { dirname } from 'node:path';
-import { systemClock } from '../../../src/lib/clock.ts';
 import { createLogger } from '../../../src/lib/log.ts';
 import { createScrubber } from '../../../src/lib/secret.ts';
 import { connectPostgres } from '../../../src/plane/postgres.ts';
 import { createSink } from '../../../src/plane/sink.ts';
 import { createSource } from '../../../src/plane/source.ts';
 import { ALL_CONTENT, SCHEMA } from '../world.ts';
+import { steppedClock } from './stepped-clock.ts';
 
-const [path = '', url = '', account = ''] = process.argv.slice(2);
+const [path = '', url = '', account = '', stepMs = '0'] = process.argv.slice(2);
 const write = (line: string): void => {
   process.stdout.write(line);
 };
@@ -17,7 +17,7 @@ const sink = createSink({
   source: createSource({ path, busyTimeoutMs: 5_000, content: ALL_CONTENT }),
   connect: connectPostgres({ url, schema: SCHEMA, connectTimeoutMs: 2_000 }),
   settings: { account, schema: SCHEMA, everyMs: 20, dataDir: dirname(path) },
-  clock: systemClock(),
+  clock: steppedClock(Number(stepMs)),
   log: createLogger({ level: 'info', format: 'json', scrubber, write }),
 });
 write('ready\n');
