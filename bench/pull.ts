@@ -10,14 +10,14 @@
  * made of bytes that are ready, in a process of its own.
  */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
-import { on, once } from 'node:events';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { askToPullStock } from './support/ask.ts';
 import { compiledLimit, LIMIT } from './support/limit.ts';
 import type { Figures } from './support/meters.ts';
+import { startPuller } from './support/puller.ts';
 import { cell, median, report, table } from './support/results.ts';
 import { missingProgram, runShellTool, SHELL_TOOLS } from './support/shell-tools.ts';
 
@@ -59,32 +59,14 @@ async function pulls(
   { folder, v1Url, paging }: Readonly<Record<'folder' | 'v1Url' | 'paging', string>>,
   rows: number,
 ): Promise<Map<string, Figures>> {
-  const args = [support('pull-process.ts'), folder, v1Url, paging];
-  const daemon = fork(support('launched.mjs'), args);
-  const exit = once(daemon, 'exit');
-  const messages = on(daemon, 'message', { close: ['exit'] });
-  const next = async (expected: number): Promise<Figures> => {
-    daemon.send({ measure: true });
-    for (;;) {
-      const { value, done } = await messages.next();
-      if (done) throw new Error('the daemon has ended');
-      const [message] = value;
-      if (message.isMeasuring) await askToPullStock(folder);
-      if (message.outcome === undefined) continue;
-      const { outcome, changed } = message;
-      if (outcome === 'complete' && changed === expected) return message;
-      throw new Error(`${outcome} with ${changed} changes instead of ${expected}`);
-    }
-  };
-  await messages.next();
+  const { next, end } = await startPuller(folder, v1Url, paging);
   writeBack();
   const found = new Map([['first', await next(rows)]]);
   found.set('unchanged', await next(0));
   source.send({ share: CHANGED_SHARE });
   const { changed } = await told(source);
   found.set('1 % changed', await next(changed));
-  daemon.disconnect();
-  await exit;
+  await end();
   return found;
 }
 
