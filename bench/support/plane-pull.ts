@@ -7,7 +7,7 @@
 import { type ChildProcess, fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { setPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
@@ -31,6 +31,8 @@ const PINNED_MS_MOST = 2_000;
 const LOOK_MS = 20;
 const CHANGED_SHARE = 0.01;
 const SCHEMA = 'selvedge';
+/** As its unit says: the daemon goes first. */
+const NICE = 5;
 const KINDS = ['first', 'unchanged', '1 % changed'] as const;
 type Kind = (typeof KINDS)[number];
 
@@ -77,6 +79,7 @@ function startSink({ file, folder, path }: House) {
   const args = [LAUNCHER, '--config', file, 'plane', 'run'];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const exit = once(child, 'exit');
+  if (child.pid !== undefined) setPriority(child.pid, NICE);
   return {
     async caughtUp(): Promise<void> {
       const mirror = new Database(path, { readonly: true });
