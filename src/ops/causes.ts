@@ -271,6 +271,10 @@ async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
 /** Newest deliveries examined: they tell how it is now, and all would take as long as a report. */
 const NEWEST = 200;
 
+/** SQL: a list of variants was never read to its end, so their currencies may still come. */
+const variantsAreUnread = sql<boolean>`exists (select 1 from stream_state
+  where stream in ('stock', 'season') and complete_at is null)`;
+
 /** Newest pending deliveries whose order has no known currency. */
 async function noCurrency(db: Db): Promise<readonly Cause[]> {
   const { rows } = await sql<{
@@ -285,7 +289,8 @@ async function noCurrency(db: Db): Promise<readonly Cause[]> {
         select order_id from delivery where status = 'pending' and deleted_at is null
         order by order_delivery_id desc limit ${NEWEST}) d
       join sales_order o on o.order_id = d.order_id)
-    where currency is null or trim(currency) not glob '[A-Za-z][A-Za-z][A-Za-z]'`.execute(db);
+    where currency is null and not ${variantsAreUnread}
+      or trim(currency) not glob '[A-Za-z][A-Za-z][A-Za-z]'`.execute(db);
   const [found] = rows;
   if (!found || found.rows === 0) return [];
   const { rows: count, example, word } = found;

@@ -9,6 +9,7 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openCauses } from '../../src/ops/causes.ts';
+import { ensureState } from '../../src/sync/run/open.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const LINE = { barcode: 'B', quantity: 2, fulfilledQuantity: 2, price: 10 };
@@ -129,6 +130,19 @@ describe('what is not understood', () => {
         advice: 'set service.v1.currency, for example EUR',
       },
     ]);
+  });
+
+  it('is no currency of orders while the variants that may name it are not pulled', async () => {
+    const { store, order, delivery, variant, told } = await start();
+    await ensureState(store.db, 'stock', 1);
+    await order(1, { currency: null });
+    await delivery(11, 1);
+    expect(await told()).toEqual([]);
+    await store.db.updateTable('stream_state').set({ complete_at: 1 }).execute();
+    const [cause] = await told();
+    expect(cause?.says).toContain('the order names none, and the variants of its lines agree');
+    await variant({ barcode: LINE.barcode, quantity: 1, details: { currency: 'EUR' } });
+    expect(await told()).toEqual([]);
   });
 
   it('is a time to come, with a zone for it, until it is read in that zone', async () => {
