@@ -118,7 +118,7 @@ interface Asked {
   readonly plan: string;
 }
 
-/** As `report run --on plane` does: a session, the report, its end. */
+/** Runs a report in a session of its own, like `report run --on plane`. */
 async function ask(url: string, report: Report, account: string | null, hasPlan: boolean) {
   const needed = Object.entries(report.params).filter(([, one]) => one.default === undefined);
   const given: Readonly<Record<string, readonly string[]>> = GIVEN;

@@ -31,7 +31,7 @@ const PINNED_MS_MOST = 2_000;
 const LOOK_MS = 20;
 const CHANGED_SHARE = 0.01;
 const SCHEMA = 'selvedge';
-/** As its unit says: the daemon goes first. */
+/** Nice value of its systemd unit: the daemon goes first. */
 const NICE = 5;
 const KINDS = ['first', 'unchanged', '1 % changed'] as const;
 type Kind = (typeof KINDS)[number];

@@ -6,7 +6,7 @@ import { askToPullStock } from './ask.ts';
 import type { Figures } from './meters.ts';
 
 export interface Puller {
-  /** One pull, which must change so many rows. */
+  /** Pulls once; exactly this many rows must change. */
   next(expected: number): Promise<Figures>;
   end(): Promise<void>;
 }

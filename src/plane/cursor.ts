@@ -12,7 +12,7 @@ type Seen = z.output<typeof SEEN>;
 
 const FRESHNESS = z.record(z.string(), z.number());
 
-/** Who writes a copy, and what only its configuration says. */
+/** Daemon whose copy it is: its place, and the limits that only its configuration has. */
 export interface Cell {
   /** Machine and data folder. */
   readonly place: string;

@@ -13,7 +13,7 @@ const IN_USE = '2BP01';
 
 const REFUSAL = z.object({ code: z.string(), detail: z.string().optional() });
 
-/** What PostgreSQL itself said. */
+/** Code and detail of the error by which PostgreSQL refused a statement. */
 function refusalOf(thrown: unknown): z.output<typeof REFUSAL> | undefined {
   const error = toError(thrown);
   return REFUSAL.safeParse(error.cause ?? error).data;

@@ -50,7 +50,7 @@ export function fleetStatus(context: CliContext): Command {
         ['ACCOUNT', 'STATE', 'LAG', 'STOCK', 'ORDERS', 'PENDING', 'HELD', 'OUTBOX'],
         fleet.map(rowOf),
       );
-      // As a column, these would be cut in a terminal.
+      // The reasons stand below the table: a column of them would be cut in a terminal.
       for (const { account, why } of fleet) {
         if (why.length > 0) context.output.line(`${account}: ${why.join(', ')}`);
       }

@@ -151,7 +151,7 @@ interface PlaceRow {
 function rowOf(definition: EntityDefinition, places: readonly PlaceRow[]): PreparedRow | undefined {
   const [first] = places;
   if (!first) return undefined;
-  // Of places with equal season and brand the last one counts.
+  // The last one of the places with equal season and brand counts.
   const kinds = new Map(places.map((place) => [place.kind, place]));
   const quantities = [...kinds.values()].flatMap(({ quantity }) => quantity ?? []);
   const sum = quantities.reduce((pieces, quantity) => pieces + quantity, 0);

@@ -27,7 +27,7 @@ const LATENCY_MOST = 2;
 const LATENCY_SPARE_MS = 100;
 const LAG_LEAST = 0.8;
 
-/** What goes on meanwhile, by the table that tells. */
+/** Kinds of work that go on during the outage, by the table that counts them. */
 const COUNTS = new Map([
   ['events', 'select count(*) from webhook_event'],
   ['orders', 'select count(*) from intake'],

@@ -129,7 +129,7 @@ async function attempt(deps: DispatcherDeps, job: Job, stopped: () => boolean): 
   );
   const refusal = refusalOf(answer);
   if (refusal) deps.disable(current, refusal);
-  // As with Svix, the limit is checked when a message is given up, and not by a timer of its own.
+  // The limit is checked when a message is given up, like at Svix, and not by a timer of its own.
   const givenUp = outcome.status === 'failed' && current.failingSince !== null;
   if (givenUp && clock.now() - (current.failingSince ?? 0) > FAILING_MS_MAX) {
     deps.disable(current, 'every message failed for 120 hours');
