@@ -106,11 +106,17 @@ export async function acceptCanceledSince(
 }
 
 /**
- * Time, in epoch milliseconds, until which a push may be sent: it waits no longer than its facts
- * may age.
+ * Most milliseconds that a decision by the rules may wait to be sent: nobody asks the rules again
+ * while it waits, and the ERP may block the customer meanwhile.
+ */
+const WAIT_MS_MAX = 180_000;
+
+/**
+ * Time, in epoch milliseconds, until which the push of a decision made at `at` may be sent: it
+ * waits no longer than its facts may age.
  */
 export function sendBefore({ safeguards }: RuleSet['settings'], at: number): number {
-  return at + (parseDuration(safeguards.freshness.mirror) ?? 0);
+  return at + Math.min(parseDuration(safeguards.freshness.mirror) ?? 0, WAIT_MS_MAX);
 }
 
 /**

@@ -38,7 +38,7 @@ describe('a reject whose grace is over', () => {
       .select('content_hash')
       .executeTakeFirstOrThrow();
     const push = await rejects.store.db.selectFrom('outbox').selectAll().executeTakeFirstOrThrow();
-    const sendBefore = rejects.clock.now() + 15 * 60_000;
+    const sendBefore = rejects.clock.now() + 3 * 60_000;
     expect(JSON.parse(push.body)).toMatchObject({ contentHash, sendBefore });
     expect(push.expected_from).toBe('pending');
     expect(await rejects.latest()).toMatchObject({ outcome: 'reject', trigger: 'grace' });
