@@ -1,6 +1,11 @@
 /**
- * The command tree, in the order of the help. A new command is a file and an entry here. Modules
- * that a command line does not need are not loaded for it: all of them take half a second.
+ * The command tree, in the order of the help. Modules that a command line does not need are not
+ * loaded for it: all of them take half a second.
+ *
+ * A new command is a file that exports a `CommandFactory` and an entry here. One that asks the
+ * running daemon is also a route in `local-api/`, and in `remote/over-url.ts` if a console may
+ * answer it; one whose arguments are names of the installation is in `ARGUMENTS` of `self/tree.ts`.
+ * `npm run references` writes the page of commands again.
  */
 import { Command } from 'commander';
 import type { CliContext, CommandFactory } from './command.ts';

@@ -5,9 +5,10 @@
  * `config/selvedge.yaml`, its call in `client/`, its table in a migration and `store/tables/`, and
  * the entity in `mirror/catalog/` that writes it; a list that needs more is a file in
  * `sync/streams/`. Streams of V2 are named in `PDM_STREAMS` and `sync/streams/pdm.ts`. What a
- * service level may not offer is in `STREAM_NEEDS`. Rows that cannot be read, unknown members and
- * the copy in PostgreSQL have a line for each entity: `sync/quarantine.ts`, `sync/drift.ts`,
- * `ops/metrics/known.ts`, `plane/tables.ts`.
+ * service level may not offer is in `STREAM_NEEDS`, and `sync/streams/at-level.ts` names a sibling
+ * that tells a wrong level. Rows that cannot be read, unknown members and the copy in PostgreSQL
+ * have a line for each entity: `sync/quarantine.ts`, `sync/drift.ts`, `ops/metrics/known.ts`,
+ * `plane/tables.ts`. `npm run references` writes the pages again.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';

@@ -6,6 +6,8 @@
  *
  * An amount is a decimal text ("19.95") or a number with at most four decimals. Dates and times do
  * not occur. `reference` may stand in the document or beside it, and identifies it for ever.
+ *
+ * A new kind begins at `OutboxKind` in `item.ts`, which lists all its places.
  */
 
 import { z } from 'zod';

@@ -111,8 +111,9 @@ export interface SendCall {
  *
  * A new kind is a name in `OUTBOX_KINDS` of `config/schema.ts`, a file in `kinds/`, an entry in
  * `createKinds` of `daemon/outbox.ts`, and a function in `enqueue.ts` that says in which order its
- * pushes leave; one that the ERP submits is also an entry in `documents.ts`. If it creates
- * something, `document-state.ts` and `review/confirmation.ts` name the id that it makes.
+ * pushes leave; its request is a call in `client/`. One that the ERP submits is also an entry in
+ * `documents.ts` and in `NAMED` of `local-api/openapi/schemas.ts`. If it creates something,
+ * `document-state.ts`, `intake/receipt.ts` and `review/confirmation.ts` name the id that it makes.
  */
 export interface OutboxKind {
   readonly kind: PushKind;

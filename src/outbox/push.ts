@@ -1,5 +1,7 @@
 /**
- * The path of one push. A new kind of push begins at `OutboxKind` in `item.ts`.
+ * The path of one push. A new kind of push begins at `OutboxKind` in `item.ts`, which lists all its
+ * places: a name in `config/schema.ts`, a file in `kinds/`, `createKinds` in `daemon/outbox.ts`,
+ * the order of its pushes in `enqueue.ts`, and `documents.ts` if the ERP submits it.
  *
  * The dispatcher claims a row; `push` then takes one step of it:
  *

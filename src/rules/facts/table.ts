@@ -7,9 +7,10 @@
  * which is neither true nor false. A derived field may be left out of the plain data; it is then
  * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
  *
- * A new fact is a field here or in `fields.ts`; its value comes from the mirror in
- * `decisions/facts.ts` and `decisions/facts/`, or from other facts in `derive.ts`. It may also
- * need:
+ * A new fact is a field here or in `fields.ts`; its value comes from other facts in `derive.ts`, or
+ * from the mirror in `decisions/facts.ts` and a file of `decisions/facts/`: `order.ts`, `lines.ts`,
+ * `customer.ts` for the ERP's figures, `history.ts` for what is counted over other orders, refunds
+ * and deliveries (behind `isRead`, so that only facts in use are counted). It may also need:
  * - an entry in `decisions/fact-streams.ts`, if it comes from a pulled list (stock, seasons,
  *   styles, colors);
  * - an entry in `decisions/simulation/never-occurred.ts`, if it is a text in a column;
