@@ -25,10 +25,12 @@ FROM (
   ) feed
   WHERE (v.first_seen_at <= :at OR NOT known)
     -- Of this style then, whatever it is of now.
-    AND (v.style_no = :style OR v.barcode IN (
+    AND v.barcode IN (
+      SELECT barcode FROM stock_variant WHERE style_no = :style
+      UNION ALL
       SELECT key FROM change
       WHERE op IN ('update', 'restore') AND entity = 'stock_variant'
-        AND diff LIKE '%"style_no"%' AND diff::json #>> '{style_no,0}' = :style AND at > :at))
+        AND diff LIKE '%"style_no"%' AND diff::json #>> '{style_no,0}' = :style AND at > :at)
     AND coalesce(
       (SELECT c.diff::json #> '{style_no,0}'
        FROM change c
