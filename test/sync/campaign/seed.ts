@@ -31,10 +31,12 @@ import { faultsOf, shake } from './trouble.ts';
 const QUIET_TRIES_MAX = 12;
 /** A body that brings less than a kilobyte in this time is given up. */
 const IDLE_MS = 300;
+/** Longer than any seed takes, also one whose pace many refusals have slowed down. */
+const NEVER = '1000h';
 /** Nothing is packed, shipped or confirmed but by the shaking. */
 const LIFE = {
   ...{ ordersPerMinute: 0, restocksPerMinute: 0, cancelShare: 0, refundShare: 0 },
-  ...{ packAfter: '1h', shipAfter: '1h', repackAfter: '1h', confirmRefundAfter: '1h' },
+  ...{ packAfter: NEVER, shipAfter: NEVER, repackAfter: NEVER, confirmRefundAfter: NEVER },
 };
 
 /** Figures of one stream in a seed. */
