@@ -32,6 +32,8 @@ const PER_TRANSACTION = 25;
 const PER_FILE = 50;
 const PER_PUSH = 250;
 const PAUSE_MS = 100;
+/** How long the ERP waits for the lock of the exchange file. */
+const LOCKED_MS_MAX = 60_000;
 
 function* slices<T>(all: readonly T[], size: number): Generator<readonly T[]> {
   for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
@@ -41,31 +43,49 @@ function linesOf(papers: readonly Paper[]): string {
   return papers.map((paper) => JSON.stringify(paper)).join('\n');
 }
 
+/**
+ * Waits for the lock without blocking this process: it must wake the frozen daemon that may hold
+ * it.
+ */
+async function onceFree<T>(clock: Clock, work: () => T): Promise<T> {
+  const since = clock.monotonic();
+  for (;;) {
+    try {
+      return work();
+    } catch (thrown) {
+      const isBusy =
+        thrown instanceof Database.SqliteError && thrown.code.startsWith('SQLITE_BUSY');
+      if (!isBusy || clock.monotonic() - since > LOCKED_MS_MAX) throw thrown;
+    }
+    await clock.sleep(PAUSE_MS);
+  }
+}
+
 function sqlDoor({ folder, clock }: DoorSettings): Door {
   return async (papers) => {
-    const exchange = new Database(join(folder, 'data', 'exchange.db'), { timeout: 60_000 });
-    const insert = exchange.prepare(
-      'insert into intake (kind, reference, payload) values (?, ?, ?)',
-    );
+    const exchange = new Database(join(folder, 'data', 'exchange.db'), { timeout: PAUSE_MS });
+    const { insert, waiting, refused } = await onceFree(clock, () => ({
+      insert: exchange.prepare('insert into intake (kind, reference, payload) values (?, ?, ?)'),
+      waiting: exchange.prepare("select 1 from receipt where state = 'waiting' limit 1"),
+      refused: exchange
+        .prepare<[], string>(
+          "select reference || ' ' || problems from receipt where document_id is null",
+        )
+        .pluck(),
+    }));
     const into = (some: readonly Paper[]): void => {
       for (const { kind, reference, payload } of some) {
         insert.run(kind, reference, JSON.stringify(payload));
       }
     };
     for (const some of slices(papers, PER_TRANSACTION)) {
-      exchange.transaction(into).immediate(some);
+      await onceFree(clock, () => exchange.transaction(into).immediate(some));
       await clock.sleep(PAUSE_MS);
     }
-    const waiting = exchange.prepare("select 1 from receipt where state = 'waiting' limit 1");
-    while (waiting.get() !== undefined) await clock.sleep(PAUSE_MS);
-    const refused = exchange
-      .prepare<[], string>(
-        "select reference || ' ' || problems from receipt where document_id is null",
-      )
-      .pluck()
-      .all();
+    while ((await onceFree(clock, () => waiting.get())) !== undefined) await clock.sleep(PAUSE_MS);
+    const problems = await onceFree(clock, () => refused.all());
     exchange.close();
-    return refused;
+    return problems;
   };
 }
 
