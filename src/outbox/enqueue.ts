@@ -185,15 +185,26 @@ async function refundOrderingKey(tx: Tx, document: JsonObject): Promise<string> 
   return open ? byId : `order/${referenceKey(reference)}`;
 }
 
-async function orderingKeyOf(
-  tx: Tx,
-  { kind, reference, document }: DocumentIntent,
-): Promise<string> {
-  if (kind === 'order') return `order/${referenceKey(reference)}`;
-  if (kind === 'pending_refund') return refundOrderingKey(tx, document);
-  if (kind === 'refund_status') return `refund/${readBody.refundStatus(document).orderRefundId}`;
+function styleOrderingKey(document: JsonObject): string {
   const { styleId, styleNo } = readBody.style(document);
   return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
+}
+
+/** Orders what is pushed about one thing of the service; each kind of document has its own key. */
+function orderingKeyOf(
+  tx: Tx,
+  { kind, reference, document }: DocumentIntent,
+): string | Promise<string> {
+  switch (kind) {
+    case 'order':
+      return `order/${referenceKey(reference)}`;
+    case 'pending_refund':
+      return refundOrderingKey(tx, document);
+    case 'refund_status':
+      return `refund/${readBody.refundStatus(document).orderRefundId}`;
+    case 'style':
+      return styleOrderingKey(document);
+  }
 }
 
 async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise<string | null> {

@@ -2,7 +2,7 @@ import { copyFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import type { Connect } from '../../src/plane/postgres.ts';
@@ -14,7 +14,7 @@ import type { TableVerdict } from '../../src/plane/verify.ts';
 import { addLedgerFeed, ledgerFeedState, removeLedgerFeed } from '../../src/store/ledger-feed.ts';
 import { temporaryStore } from '../support/store.ts';
 import { churnOnce, deleteEntriesBefore } from './churn.ts';
-import { type PlaneHouse, planeHouse, startPglite } from './support.ts';
+import { openPglite, type Pglite, type PlaneHouse, planeHouse } from './support.ts';
 import { ALL_CONTENT, SCHEMA } from './world.ts';
 
 async function changeALot(house: PlaneHouse, count = 40): Promise<void> {
@@ -35,10 +35,24 @@ function putBack(path: string, backup: string): void {
   copyFileSync(backup, path);
 }
 
+let pglite: Pglite;
+
+beforeAll(async () => {
+  pglite = await openPglite();
+});
+
+afterEach(async () => {
+  await pglite.clear();
+});
+
+afterAll(async () => {
+  await pglite.close();
+});
+
 describe('the plane, in PGlite', () => {
   it('has every row of the mirror after it was made and after it followed', async () => {
     const clock = manualClock();
-    const house = await planeHouse({ connect: await startPglite(), clock, seed: 1 });
+    const house = await planeHouse({ connect: pglite.connect, clock, seed: 1 });
     await changeALot(house, 60);
     expect(await house.settle()).toEqual(['rebuilt', 'nothing']);
     expect(await wrongTables(house)).toEqual([]);
@@ -58,10 +72,9 @@ describe('the plane, in PGlite', () => {
   });
 
   it('loses and doubles nothing when the connection breaks at any statement', async () => {
-    const pglite = await startPglite();
     let left = Number.POSITIVE_INFINITY;
     const connect: Connect = async () => {
-      const client = await pglite();
+      const client = await pglite.connect();
       const broken = new Error('Connection terminated unexpectedly');
       return {
         async query(text, params) {
@@ -97,7 +110,7 @@ describe('the plane, in PGlite', () => {
   });
 
   it('is compared, and right again, after a backup took the place of the mirror', async () => {
-    const house = await planeHouse({ connect: await startPglite(), clock: manualClock(), seed: 2 });
+    const house = await planeHouse({ connect: pglite.connect, clock: manualClock(), seed: 2 });
     await changeALot(house);
     await house.settle();
     const backup = `${house.store.path}.backup`;
@@ -116,10 +129,9 @@ describe('the plane, in PGlite', () => {
   });
 
   it('is compared when the mirror was put back to between the cursor and rows it has', async () => {
-    const pglite = await startPglite();
     let meanwhile = async (): Promise<void> => undefined;
     const connect: Connect = async () => {
-      const client = await pglite();
+      const client = await pglite.connect();
       return {
         ...client,
         async query(text, params) {
@@ -145,7 +157,7 @@ describe('the plane, in PGlite', () => {
 
   it('is compared after the feed of the ledgers was removed and begun again', async () => {
     const clock = manualClock();
-    const house = await planeHouse({ connect: await startPglite(), clock, seed: 10 });
+    const house = await planeHouse({ connect: pglite.connect, clock, seed: 10 });
     const { store } = house;
     await house.settle();
     await store.transaction((tx) => removeLedgerFeed(tx));
@@ -159,7 +171,7 @@ describe('the plane, in PGlite', () => {
   });
 
   it('is made again once entries are deleted that it has not seen', async () => {
-    const house = await planeHouse({ connect: await startPglite(), clock: manualClock(), seed: 3 });
+    const house = await planeHouse({ connect: pglite.connect, clock: manualClock(), seed: 3 });
     await changeALot(house);
     await house.settle();
     await changeALot(house, 60);
@@ -170,7 +182,7 @@ describe('the plane, in PGlite', () => {
   });
 
   it('goes on where all entries that it has seen are deleted, without their history', async () => {
-    const house = await planeHouse({ connect: await startPglite(), clock: manualClock(), seed: 4 });
+    const house = await planeHouse({ connect: pglite.connect, clock: manualClock(), seed: 4 });
     await changeALot(house);
     await house.settle();
     await deleteEntriesBefore(house.store, Number.MAX_SAFE_INTEGER);
@@ -182,7 +194,7 @@ describe('the plane, in PGlite', () => {
 
   it('is written by one sink of an account, while the other backs off', async () => {
     const clock = manualClock();
-    const house = await planeHouse({ connect: await startPglite(), clock, seed: 5 });
+    const house = await planeHouse({ connect: pglite.connect, clock, seed: 5 });
     await changeALot(house);
     await house.settle();
     const { source, connect, dataDir } = house;
@@ -200,7 +212,7 @@ describe('the plane, in PGlite', () => {
 
   it('is not put right in turn by the sinks of a mirror and of its copy elsewhere', async () => {
     const clock = manualClock();
-    const connect = await startPglite();
+    const { connect } = pglite;
     const house = await planeHouse({ connect, clock, seed: 12 });
     await changeALot(house);
     await house.settle();
@@ -241,7 +253,7 @@ describe('the plane, in PGlite', () => {
 
   it('is compared at once by a process that takes the place of the one before', async () => {
     const clock = manualClock();
-    const house = await planeHouse({ connect: await startPglite(), clock, seed: 13 });
+    const house = await planeHouse({ connect: pglite.connect, clock, seed: 13 });
     await changeALot(house);
     const backup = `${house.store.path}.backup`;
     await sql`vacuum into ${backup}`.execute(house.store.db);
@@ -258,7 +270,7 @@ describe('the plane, in PGlite', () => {
   });
 
   it('refuses a database whose account another one has', async () => {
-    const connect = await startPglite();
+    const { connect } = pglite;
     const one = await planeHouse({ connect, clock: manualClock(1_800_000_000_000), seed: 6 });
     await one.settle();
     const other = await planeHouse({ connect, clock: manualClock(1_900_000_000_000), seed: 7 });
@@ -268,7 +280,7 @@ describe('the plane, in PGlite', () => {
   });
 
   it('is made again when its content is another, and keeps addresses out by default', async () => {
-    const connect = await startPglite();
+    const { connect } = pglite;
     const clock = manualClock();
     const content = ALL_CONTENT.filter((word) => word !== 'addresses' && word !== 'bodies');
     const house = await planeHouse({ connect, clock, seed: 8, content });
@@ -299,7 +311,7 @@ describe('the plane, in PGlite', () => {
 describe('the feed of the ledgers', () => {
   it('is there between its making and its removal, and tells when it is broken', async () => {
     const { store } = await planeHouse({
-      connect: await startPglite(),
+      connect: pglite.connect,
       clock: manualClock(),
       seed: 9,
     });

@@ -17,11 +17,18 @@ import { temporaryStore } from '../support/store.ts';
 import type { Churn } from './churn.ts';
 import { ALL_CONTENT, SCHEMA } from './world.ts';
 
-/** Sessions on one PGlite, which is one session in truth: they must come one after the other. */
-export async function startPglite(): Promise<Connect> {
+/** One PGlite for the tests of a file, since each start takes a second and more. */
+export interface Pglite {
+  /** Opens a session, which is the only one in truth: sessions must come one after the other. */
+  readonly connect: Connect;
+  /** Drops the schema with all that a test has left in it. */
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function openPglite(): Promise<Pglite> {
   const database = await PGlite.create();
-  onTestFinished(() => database.close());
-  return async () => {
+  const connect: Connect = async () => {
     await database.exec(sessionSettings(SCHEMA));
     return {
       async query(text, params) {
@@ -37,6 +44,13 @@ export async function startPglite(): Promise<Connect> {
       },
       end: async () => undefined,
     };
+  };
+  return {
+    connect,
+    async clear() {
+      await database.exec(`rollback; drop schema if exists ${SCHEMA} cascade`);
+    },
+    close: () => database.close(),
   };
 }
 

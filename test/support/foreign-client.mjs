@@ -1,10 +1,9 @@
 /**
  * An SQL client as another program on the machine has one: a process of its own with Node's SQLite,
- * which is another build than the daemon's. Reads statements from the arguments, one in each line
- * of standard input, or all of it as one text (`--whole`); prints rows as `a|b`, or as JSON with
- * `--json`.
+ * which is another build than the daemon's. Runs the statements of the arguments, or each line of
+ * standard input, and prints rows as `a|b`. With `--serve` each line is a question instead (see
+ * `answer`), answered in one line by a connection of its own.
  */
-import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
@@ -12,22 +11,13 @@ import { parseArgs } from 'node:util';
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    json: { type: 'boolean', default: false },
-    'read-only': { type: 'boolean', default: false },
-    whole: { type: 'boolean', default: false },
+    serve: { type: 'boolean', default: false },
     timeout: { type: 'string', default: '5000' },
-    parameters: { type: 'string', default: '{}' },
   },
 });
-const [path, ...statements] = positionals;
-const database = new DatabaseSync(path, {
-  readOnly: values['read-only'],
-  timeout: Number(values.timeout),
-});
-const parameters = JSON.parse(values.parameters);
 
 /** Prepares a text's first statement: SQLite's parser says which `;` completes it. */
-function prepareFirst(text) {
+function prepareFirst(database, text) {
   for (let end = text.indexOf(';'); ; end = text.indexOf(';', end + 1)) {
     const piece = end < 0 ? text : text.slice(0, end + 1);
     try {
@@ -46,36 +36,59 @@ function asText(value) {
 
 const withoutComments = (text) => text.replaceAll(/^\s*--.*$/gm, '').trim();
 
-function run(text) {
+/** Runs all statements of a text; returns what their queries print. */
+function run(database, text, { parameters = {}, asJson = false } = {}) {
+  let printed = '';
   let left = text;
   while (withoutComments(left) !== '') {
-    const { statement, rest } = prepareFirst(left);
+    const { statement, rest } = prepareFirst(database, left);
     left = rest;
-    const columns = statement.columns().map(({ name }) => name);
     statement.setAllowUnknownNamedParameters(true);
-    if (columns.length === 0) {
+    if (statement.columns().length === 0) {
       statement.run(parameters);
-      continue;
+    } else if (asJson) {
+      printed += `${JSON.stringify(statement.all(parameters))}\n`;
+    } else {
+      statement.setReturnArrays(true);
+      statement.setReadBigInts(true);
+      for (const row of statement.all(parameters)) printed += `${row.map(asText).join('|')}\n`;
     }
-    if (values.json) {
-      const rows = statement.all(parameters);
-      process.stdout.write(`${JSON.stringify(rows)}\n`);
-      continue;
+  }
+  return printed;
+}
+
+function open(path, readOnly) {
+  return new DatabaseSync(path, { readOnly, timeout: Number(values.timeout) });
+}
+
+function answer({ path, sql, readOnly, ...how }) {
+  try {
+    const database = open(path, readOnly);
+    try {
+      return { printed: run(database, sql, how) };
+    } finally {
+      database.close();
     }
-    statement.setReturnArrays(true);
-    statement.setReadBigInts(true);
-    const rows = statement.all(parameters);
-    for (const row of rows) process.stdout.write(`${row.map(asText).join('|')}\n`);
+  } catch (error) {
+    return { failed: error.message };
   }
 }
 
-try {
-  for (const text of statements) run(text);
-  if (values.whole) run(readFileSync(0, 'utf8'));
-  else if (statements.length === 0) {
-    for await (const line of createInterface({ input: process.stdin })) run(line);
+const lines = createInterface({ input: process.stdin });
+if (values.serve) {
+  for await (const line of lines) {
+    process.stdout.write(`${JSON.stringify(answer(JSON.parse(line)))}\n`);
   }
-} catch (error) {
-  process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
+} else {
+  const [path, ...statements] = positionals;
+  try {
+    const database = open(path, false);
+    for (const text of statements) process.stdout.write(run(database, text));
+    if (statements.length === 0) {
+      for await (const line of lines) process.stdout.write(run(database, line));
+    }
+  } catch (error) {
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 1;
+  }
 }
