@@ -1,13 +1,32 @@
 /** Access to the console: who is let in, and who is not. */
 
 import { request } from 'undici';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../src/console/access/password.ts';
 import { MASK } from '../../src/console/mask.ts';
 import { seededRandom } from '../../src/lib/random.ts';
-import { auditOf, caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
+import {
+  auditOf,
+  type ConsoleHouse,
+  caller,
+  cookieIn,
+  seenRows,
+  sharedEnd,
+  signIn,
+  startConsole,
+} from './support.ts';
 
 const PASSWORD = 'a long enough phrase';
+
+/** For the tests that leave nothing behind but ended sessions. */
+const { atEnd, end } = sharedEnd();
+let house: ConsoleHouse;
+
+beforeAll(async () => {
+  house = await startConsole({ held: 1, atEnd });
+});
+
+afterAll(end);
 
 async function withOperator(role = 'operator') {
   const password = await hashPassword(PASSWORD, seededRandom(3));
@@ -17,7 +36,6 @@ async function withOperator(role = 'operator') {
 
 describe('a printed link', () => {
   it('signs in once, by its button and not by being looked at', async () => {
-    const house = await startConsole({ held: 0 });
     const link = new URL(await house.daemon.consoleLink('anna', 'operator'));
     const key = link.searchParams.get('key') ?? '';
     const visitor = caller(house.url);
@@ -32,7 +50,6 @@ describe('a printed link', () => {
   });
 
   it('gives a key that the visitor did not choose', async () => {
-    const house = await startConsole({ held: 0 });
     const key = new URL(await house.daemon.consoleLink('anna', 'viewer')).searchParams.get('key');
     const fixed = caller(house.url, { cookie: `selvedge=${'f'.repeat(43)}` });
     const answer = await fixed.form('/sign-in/link', { key: key ?? '' });
@@ -94,7 +111,6 @@ describe('a name and a password', () => {
 
 describe('a session', () => {
   it('ends with a sign-out, and everywhere with the other one', async () => {
-    const house = await startConsole({ held: 0 });
     const [one, two] = [
       await signIn(house, 'anna', 'viewer'),
       await signIn(house, 'anna', 'viewer'),
@@ -107,7 +123,6 @@ describe('a session', () => {
   });
 
   it('that has ended changes nothing, and says so', async () => {
-    const house = await startConsole({ held: 1 });
     const anna = await signIn(house, 'anna', 'approver');
     const [row] = await seenRows(anna);
     await anna.form('/sign-out', {});
@@ -118,7 +133,6 @@ describe('a session', () => {
 
 describe('requests of other sites', () => {
   it('are refused: by host name, by origin, by what the browser says of them', async () => {
-    const house = await startConsole({ held: 0 });
     const anna = await signIn(house, 'anna', 'approver');
     const post = async (headers: Record<string, string>) => {
       const { statusCode, body } = await request(`${house.url}/pause`, {
@@ -142,7 +156,6 @@ describe('requests of other sites', () => {
   });
 
   it('cannot use a cookie as a token, which no browser guard looks at', async () => {
-    const house = await startConsole({ held: 0 });
     const anna = await signIn(house, 'anna', 'approver');
     const key = anna.cookie.replace(/^selvedge=/, '');
     const thief = caller(house.url, { authorization: `Bearer ${key}` });
@@ -154,7 +167,6 @@ describe('requests of other sites', () => {
 
 describe('the pages', () => {
   it('come with a strict policy and are kept by nobody', async () => {
-    const house = await startConsole({ held: 0 });
     const anna = await signIn(house, 'anna', 'viewer');
     const { headers, text } = await anna.get('/');
     expect(headers.get('content-security-policy')).toContain(
@@ -166,7 +178,6 @@ describe('the pages', () => {
   });
 
   it('lead to the sign-in where nobody is signed in, and refuse programs in JSON', async () => {
-    const house = await startConsole({ held: 0 });
     const visitor = caller(house.url);
     for (const path of ['/', '/review', '/deliveries/1', '/outbox', '/outbox/1', '/nowhere']) {
       const { status } = await visitor.get(path);

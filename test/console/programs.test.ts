@@ -1,6 +1,6 @@
 /** Programs read what the pages show, and decide by the same rules. */
 
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import { hashPassword } from '../../src/console/access/password.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -9,7 +9,16 @@ import { startCliHouse } from '../cli/house.ts';
 import { startTestDaemon, startTestReference } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startBehindProxy } from './behind-proxy.ts';
-import { caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
+import {
+  type Caller,
+  type ConsoleHouse,
+  caller,
+  cookieIn,
+  seenRows,
+  sharedEnd,
+  signIn,
+  startConsole,
+} from './support.ts';
 
 const BI = { name: 'bi', role: 'viewer', seesAddresses: false } as const;
 
@@ -66,9 +75,18 @@ describe('a token', () => {
 });
 
 describe('the read API', () => {
+  const { atEnd, end } = sharedEnd();
+  let house: ConsoleHouse;
+  let vera: Caller;
+
+  beforeAll(async () => {
+    house = await startConsole({ held: 5, atEnd });
+    vera = await signIn(house, 'vera', 'viewer');
+  });
+
+  afterAll(end);
+
   it('pages through the list without a gap and without a row twice', async () => {
-    const house = await startConsole({ held: 5 });
-    const vera = await signIn(house, 'vera', 'viewer');
     for (const sort of ['waiting', 'value', 'customer', 'deadline', 'number', 'pieces']) {
       const seen: number[] = [];
       let after = '';
@@ -83,8 +101,6 @@ describe('the read API', () => {
   });
 
   it('says what is wrong with a request, and where', async () => {
-    const house = await startConsole({ held: 1 });
-    const vera = await signIn(house, 'vera', 'viewer');
     const wrong: readonly (readonly [string, number, RegExp])[] = [
       ['/review.json?sort=color', 400, /sort: .*waiting/],
       ['/review.json?limit=100000', 400, /limit/],
@@ -116,8 +132,6 @@ describe('the read API', () => {
   });
 
   it('writes points in time as ISO 8601, also deep inside', async () => {
-    const house = await startConsole({ held: 1 });
-    const vera = await signIn(house, 'vera', 'viewer');
     const [row] = await seenRows(vera);
     const { json } = await vera.get(`/deliveries/${row?.orderDeliveryId}.json`);
     const at = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
@@ -127,19 +141,16 @@ describe('the read API', () => {
   });
 
   it('gives a spreadsheet no formula', async () => {
-    const house = await startConsole({ held: 1 });
     await house.daemon.store.db
       .updateTable('sales_order')
       .set({ company: '=HYPERLINK("http://evil.example","pay")' })
       .execute();
-    const vera = await signIn(house, 'vera', 'viewer');
     const { text, headers } = await vera.get('/review.csv');
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
     expect(text).toContain(`"'=HYPERLINK(""http://evil.example"",""pay"")"`);
   });
 
   it('writes CSV as RFC 4180 to programs, and for their spreadsheets to people', async () => {
-    const house = await startConsole({ held: 1 });
     const { db } = house.daemon.store;
     await db.updateTable('delivery_line').set({ price: 199_500, fulfilled_quantity: 1 }).execute();
     const anna = await signIn(house, 'anna', 'viewer');
@@ -161,8 +172,6 @@ describe('the read API', () => {
   });
 
   it('filters by what people decide by', async () => {
-    const house = await startConsole({ held: 3 });
-    const vera = await signIn(house, 'vera', 'viewer');
     const { json } = await vera.get('/review.json');
     const { rows } = json as { rows: Record<string, string | number>[] };
     const [row] = rows;
@@ -172,7 +181,7 @@ describe('the read API', () => {
       [`country=${row.country}`, same('country')],
       [`customer=${row.accountNo}`, same('accountNo')],
       [`currency=${row.currency}`, same('currency')],
-      ['owner=sales', 3],
+      ['owner=sales', 5],
       ['owner=nobody', 0],
       ['rule=no-such-rule', 0],
       [`min=${row.value}&max=${row.value}`, same('value')],
