@@ -20,6 +20,7 @@ export default defineConfig({
     // Other programs than Node: `npm run test:system`. Long ones: `npm run test:slow`.
     exclude: ['test/system/**', 'test/**/*.slow.test.ts'],
     globalSetup: 'test/support/migrated.ts',
+    setupFiles: 'test/support/seeded.ts',
     pool: 'forks',
     // The house has no module-level state, so files may share what they imported.
     isolate: false,
