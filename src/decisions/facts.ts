@@ -43,7 +43,7 @@ export interface Subject {
 }
 
 /** Sums over a delivery's lines are unknown (null) if the lines could not be read. */
-const NO_SUMS = { quantity: null, size_quantity: null, amount: null };
+const NO_SUMS = { quantity: null, size_quantity: null, amount: null, weight: null };
 
 /** Inputs that the facts of a delivery need besides the database. */
 export interface FactsContext {

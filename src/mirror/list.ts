@@ -4,6 +4,8 @@
  * The other chunks are compared row by row, and their keys are stored, so that a run that saw the
  * whole list knows what is gone (full-diff.ts). Only the stream writes the tables of its lists,
  * else an equal digest would prove nothing; an out-of-band writer must call {@link invalidateList}.
+ *
+ * A new list is a new stream: the head of `daemon/streams.ts` names all its places.
  */
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';

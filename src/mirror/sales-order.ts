@@ -1,4 +1,9 @@
-/** Entities `sales_order` and `sales_order_line`. */
+/**
+ * Entities `sales_order` and `sales_order_line`. A member gets a column by the schema in
+ * `client/v1/schemas.ts`, `columns` and `toRow` here, `store/tables/mirror.ts`, a migration, and a
+ * higher `READING_VERSION` in `sync/upgrade.ts`, which fills it for rows that are there. A personal
+ * one is also named in `forget.ts` and among the hidden columns of `plane/tables.ts`.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';

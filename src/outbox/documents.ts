@@ -7,13 +7,14 @@
  * An amount is a decimal text ("19.95") or a number with at most four decimals. Dates and times do
  * not occur. `reference` may stand in the document or beside it, and identifies it for ever.
  *
- * A new kind begins at `OutboxKind` in `item.ts`, which lists all its places.
+ * A new kind begins in `push.ts`, whose head names all its places.
  */
 
 import { z } from 'zod';
 import type { NewOrder } from '../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../client/v1/refunds.ts';
 import { REFUND_TYPES } from '../client/v1/schemas.ts';
+import type { PushKind } from '../config/schema.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -183,25 +184,26 @@ const styleSchema = z
     }
   });
 
-export const DOCUMENT_SCHEMAS = {
-  order: orderSchema,
-  pending_refund: pendingRefundSchema,
-  refund_status: refundStatusSchema,
-  style: styleSchema,
-} as const;
-
-export type DocumentKind = keyof typeof DOCUMENT_SCHEMAS;
-export type OrderDocument = z.output<typeof orderSchema>;
-export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
-export type RefundStatusDocument = z.output<typeof refundStatusSchema>;
-export type StyleDocument = z.output<typeof styleSchema>;
-
 export const DOCUMENT_KINDS = [
   'order',
   'pending_refund',
   'refund_status',
   'style',
-] as const satisfies readonly DocumentKind[];
+] as const satisfies readonly PushKind[];
+
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
+
+export const DOCUMENT_SCHEMAS = {
+  order: orderSchema,
+  pending_refund: pendingRefundSchema,
+  refund_status: refundStatusSchema,
+  style: styleSchema,
+} as const satisfies Readonly<Record<DocumentKind, z.ZodType>>;
+
+export type OrderDocument = z.output<typeof orderSchema>;
+export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
+export type RefundStatusDocument = z.output<typeof refundStatusSchema>;
+export type StyleDocument = z.output<typeof styleSchema>;
 
 export function isDocumentKind(kind: string): kind is DocumentKind {
   return Object.hasOwn(DOCUMENT_SCHEMAS, kind);

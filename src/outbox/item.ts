@@ -109,11 +109,7 @@ export interface SendCall {
  * A kind of push: how to look its effect up and how to send it. `send` resolves with the answer of
  * the service, or throws one of the error classes that say what is provable.
  *
- * A new kind is a name in `OUTBOX_KINDS` of `config/schema.ts`, a file in `kinds/`, an entry in
- * `createKinds` of `daemon/outbox.ts`, and a function in `enqueue.ts` that says in which order its
- * pushes leave; its request is a call in `client/`. One that the ERP submits is also an entry in
- * `documents.ts` and in `NAMED` of `local-api/openapi/schemas.ts`. If it creates something,
- * `document-state.ts`, `intake/receipt.ts` and `review/confirmation.ts` name the id that it makes.
+ * The head of `push.ts` names all places of a new kind.
  */
 export interface OutboxKind {
   readonly kind: PushKind;

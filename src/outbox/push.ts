@@ -1,7 +1,16 @@
 /**
- * The path of one push. A new kind of push begins at `OutboxKind` in `item.ts`, which lists all its
- * places: a name in `config/schema.ts`, a file in `kinds/`, `createKinds` in `daemon/outbox.ts`,
- * the order of its pushes in `enqueue.ts`, and `documents.ts` if the ERP submits it.
+ * The path of one push.
+ *
+ * A new kind of push is a name in `OUTBOX_KINDS` of `config/schema.ts`, a file in `kinds/` that
+ * makes an `OutboxKind` of `item.ts`, an entry in `createKinds` of `daemon/outbox.ts`, a function
+ * in `enqueue.ts` that enqueues it and says in which order its pushes leave, and a call in
+ * `client/`. It may also need:
+ * - if the ERP submits it: kind, schema and reader in `documents.ts` (personal members in
+ *   `PERSONAL`), and its name in `NAMED` of `local-api/openapi/schemas.ts`;
+ * - if it names an order or a person otherwise than the others: `forget.ts`, which finds the pushes
+ *   of an order and blanks what is personal;
+ * - if it creates something: the id that it makes in `document-state.ts`, `intake/receipt.ts` and
+ *   `review/confirmation.ts`, and the lookup of what may be there in `evidence/`.
  *
  * The dispatcher claims a row; `push` then takes one step of it:
  *

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { deliverySchema, salesOrderSchema } from '../../src/client/v1/schemas.ts';
+import { readSubject } from '../../src/decisions/facts.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { completeFacts } from '../../src/rules/facts/derive.ts';
+import { typicalFacts } from '../../src/rules/facts/typical.ts';
 import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
 /** Asks nothing that could be unknown. */
@@ -86,6 +89,17 @@ describe('a delivery of which something that decides cannot be read', () => {
     await fixture.clock.advance(1);
     await receive(fixture, ORDER, DELIVERY);
     expect(await fixture.decide({ rules: () => rules })).toEqual(['7 accept']);
+  });
+
+  it('has no sum of its lines where they cannot be read', async () => {
+    const fixture = await createDeciderFixture();
+    await receive(fixture, ORDER, { ...DELIVERY, fulfilledLineItems: 'two' });
+    const { settings } = loadedRules(ACCEPT_ALL).ruleSet;
+    const at = { now: fixture.clock.now(), settings };
+    const subject = await fixture.store.transaction((tx) => readSubject(tx, 7, at));
+    const { delivery } = completeFacts(subject?.facts ?? typicalFacts());
+    const { quantity, size_quantity, amount, weight } = delivery;
+    expect([quantity, size_quantity, amount, weight]).toEqual([null, null, null, null]);
   });
 
   it('is decided where what cannot be read decides nothing', async () => {

@@ -1,4 +1,7 @@
-/** Entities `brand`, `freight_option` and `season`: the short lists of V1. */
+/**
+ * Entities `brand`, `freight_option` and `season`: the short lists of V1. The head of
+ * `daemon/streams.ts` names all places of a new stream.
+ */
 import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
 import { membersOf } from '../members.ts';

@@ -10,9 +10,15 @@
  * A new fact is a field here or in `fields.ts`; its value comes from other facts in `derive.ts`, or
  * from the mirror in `decisions/facts.ts` and a file of `decisions/facts/`: `order.ts`, `lines.ts`,
  * `customer.ts` for the ERP's figures, `history.ts` for what is counted over other orders, refunds
- * and deliveries (behind `isRead`, so that only facts in use are counted). It may also need:
+ * and deliveries (behind `isRead`, so that only facts in use are counted). A member that the mirror
+ * has no column for gets one first: `mirror/sales-order.ts`, `mirror/delivery.ts`; in
+ * `client/v1/schemas.ts` the member is wrapped in `decides`, else an unreadable one counts as
+ * absent. It may also need:
  * - an entry in `decisions/fact-streams.ts`, if it comes from a pulled list (stock, seasons,
- *   styles, colors);
+ *   styles, colors), and in `decisions/reject/freshness.ts`, if it counts pieces in stock;
+ * - an entry in `NO_SUMS` of `decisions/facts.ts`, if it is a sum of lines;
+ * - its own `isRead` beside that of the facts it is derived from, where these are behind one;
+ * - a name that `BY_TIME` of `rules/cel/operands.ts` knows, if it changes by the clock alone;
  * - an entry in `decisions/simulation/never-occurred.ts`, if it is a text in a column;
  * - a value in `typical.ts`, if most deliveries have one;
  * - an entry in `settingsRead` of `rules/compile.ts`, if a setting of the rules changes it.
