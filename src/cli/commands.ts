@@ -3,9 +3,10 @@
  * loaded for it: all of them take half a second.
  *
  * A new command is a file that exports a `CommandFactory` and an entry here. One that asks the
- * running daemon is also a route in `local-api/`, and in `remote/over-url.ts` if a console may
- * answer it; one whose arguments are names of the installation is in `ARGUMENTS` of `self/tree.ts`.
- * `npm run references` writes the page of commands again.
+ * running daemon is also a route in `local-api/`; if a console may answer it, it is named in
+ * `remote/over-url.ts`, takes `remoteConsoleOf` and has a route of the console. One whose
+ * arguments are names of the installation is in `ARGUMENTS` of `self/tree.ts`. `npm run
+ * references` writes the page of commands again.
  */
 import { Command } from 'commander';
 import type { CliContext, CommandFactory } from './command.ts';

@@ -8,7 +8,7 @@
  * service level may not offer is in `STREAM_NEEDS`, and `sync/streams/at-level.ts` names a sibling
  * that tells a wrong level. Rows that cannot be read, unknown members and the copy in PostgreSQL
  * have a line for each entity: `sync/quarantine.ts`, `sync/drift.ts`, `ops/metrics/known.ts`,
- * `plane/tables.ts`. `npm run references` writes the pages again.
+ * `ops/causes.ts`, `plane/tables.ts`. `npm run references` writes the pages again.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';

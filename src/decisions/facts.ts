@@ -2,7 +2,8 @@
  * The facts of one delivery, from the mirror and the ERP's customers, in the transaction that
  * decides on them. Arithmetic that needs other rows (free stock, credit that is reserved, other
  * deliveries of the order) is done here, in SQL; what follows from the facts alone is computed by
- * the rules. What is not known is null, and never a zero or a false.
+ * the rules. What is not known is null, and never a zero or a false. The head of
+ * `rules/facts/table.ts` names all places of a new fact.
  */
 import { unreadPaths } from '../mirror/rows/unread.ts';
 import { othersWith } from '../mirror/shared-number.ts';

@@ -1,8 +1,10 @@
 /**
  * Entities `sales_order` and `sales_order_line`. A member gets a column by the schema in
- * `client/v1/schemas.ts`, `columns` and `toRow` here, `store/tables/mirror.ts`, a migration, and a
- * higher `READING_VERSION` in `sync/upgrade.ts`, which fills it for rows that are there. A personal
- * one is also named in `forget.ts` and among the hidden columns of `plane/tables.ts`.
+ * `client/v1/schemas.ts`, `columns` and `toRow` here, `store/tables/mirror.ts`, and
+ * a migration; a column of a list (`catalog/`) also by a higher `READING_VERSION` in
+ * `sync/upgrade.ts`, since unchanged chunks are not parsed again. A personal one is in `personal`
+ * of its entity, in `console/read/private.ts`, and in `plane/tables.ts` hidden and among
+ * `PRIVATE_MEMBERS`.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';

@@ -8,9 +8,10 @@
  * - if the ERP submits it: kind, schema and reader in `documents.ts` (personal members in
  *   `PERSONAL`), and its name in `NAMED` of `local-api/openapi/schemas.ts`;
  * - if it names an order or a person otherwise than the others: `forget.ts`, which finds the pushes
- *   of an order and blanks what is personal;
- * - if it creates something: the id that it makes in `document-state.ts`, `intake/receipt.ts` and
- *   `review/confirmation.ts`, and the lookup of what may be there in `evidence/`.
+ *   of an order and blanks what is personal, and `console/mask.ts`, which masks it;
+ * - if it creates something: the id that it makes in `document-state.ts`, `intake/receipt.ts`,
+ *   `intake/exchange-channel.ts` and `review/confirmation.ts`, the lookup of what may be there in
+ *   `evidence/`, and in `watch/differences.ts` when what was taken is as it was sent.
  *
  * The dispatcher claims a row; `push` then takes one step of it:
  *

@@ -11,9 +11,11 @@
  * from the mirror in `decisions/facts.ts` and a file of `decisions/facts/`: `order.ts`, `lines.ts`,
  * `customer.ts` for the ERP's figures, `history.ts` for what is counted over other orders, refunds
  * and deliveries (behind `isRead`, so that only facts in use are counted). A member that the mirror
- * has no column for gets one first: `mirror/sales-order.ts`, `mirror/delivery.ts`; in
+ * has no column for gets one first, as the head of `mirror/sales-order.ts` says; in
  * `client/v1/schemas.ts` the member is wrapped in `decides`, else an unreadable one counts as
  * absent. It may also need:
+ * - an entry in `EXTRA_FACTS` of `decisions/facts/lines.ts`, if a variant's `extra` tells it;
+ * - an entry in `PRIVATE_FACT` of `console/mask.ts`, if it tells of a person;
  * - an entry in `decisions/fact-streams.ts`, if it comes from a pulled list (stock, seasons,
  *   styles, colors), and in `decisions/reject/freshness.ts`, if it counts pieces in stock;
  * - an entry in `NO_SUMS` of `decisions/facts.ts`, if it is a sum of lines;
