@@ -125,8 +125,9 @@ describe('fleet status', () => {
     const found = await until('old stock', async () => {
       const fleet = fleetOf.parse(JSON.parse(await ok(first, 'fleet', 'status', '--json')));
       const [lasting, short] = fleet;
-      const isKnown = Number.isFinite(lasting?.ageMs.stock) && lasting?.health === 'ok';
-      return isKnown && short?.health === 'stale' ? fleet : undefined;
+      // A stream that was never complete is stale as well, and has no age.
+      const areKnown = fleet.every(({ ageMs }) => Number.isFinite(ageMs.stock));
+      return areKnown && lasting?.health === 'ok' && short?.health === 'stale' ? fleet : undefined;
     });
     expect(found.map(({ why }) => why)).toEqual([[], [expect.stringMatching(/^stock is \S+ old/)]]);
     // Streams that are not pulled have no age to look at.
