@@ -77,6 +77,11 @@ it.each([
   expectSafe(text);
 });
 
+it('shows the name of a header that is called like a secret', () => {
+  const file = writeConfig(`${MINIMAL}\n    tokenHeader: apiKey\n`);
+  expect(JSON.stringify(describeConfig({ file, env: ENV }))).toContain('"value":"apiKey"');
+});
+
 it('needs no more than what it says', () => {
   expect('problems' in loadConfig({ file: writeConfig(MINIMAL), env: ENV })).toBe(false);
 });

@@ -1,27 +1,11 @@
 /** The suite as a command: account, header and secrets are those of the configuration. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { selvedge } from '../cli/support.ts';
-import { accountOf, type Knobs, startAccount } from '../probe/support.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { type Knobs, startAccount, writeAccount } from '../probe/support.ts';
 
 async function conformance(knobs: Knobs, more = '', ...args: readonly string[]) {
   const reference = await startAccount(knobs);
-  const { clientId, clientSecret } = accountOf(reference);
-  const folder = temporaryFolder();
-  writeFileSync(join(folder, 'secret'), clientSecret, { mode: 0o600 });
-  const file = join(folder, 'selvedge.yaml');
-  writeFileSync(
-    file,
-    `dataDir: data
-service:
-  v1:
-    baseUrl: ${reference.v1Url}
-    login: { clientId: ${clientId}, clientSecret: { file: secret } }
-${more}
-`,
-  );
+  const { file, clientSecret } = writeAccount(reference, more);
   const run = await selvedge(['conformance', '--config', file, ...args]);
   return { reference, run, clientSecret };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { selvedge } from '../cli/support.ts';
 import { answerJson, envelope, startFaulty } from '../client/support.ts';
-import { accountOf, type Knobs, startAccount } from '../probe/support.ts';
+import { accountOf, type Knobs, startAccount, writeAccount } from '../probe/support.ts';
 import { WEBHOOK_SECRET } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 
@@ -47,25 +47,13 @@ it.each([404, 405])('names the base URL where a log-in is answered with %s', asy
 /** A configuration for the reference, and what `probe` says with it. */
 async function probeReference(knobs: Knobs, more = '') {
   const reference = await startAccount(knobs);
-  const { clientId, clientSecret } = accountOf(reference);
-  const folder = temporaryFolder();
-  writeFileSync(join(folder, 'secret'), clientSecret, { mode: 0o600 });
-  const file = join(folder, 'selvedge.yaml');
-  writeFileSync(
-    file,
-    `dataDir: data
-service:
-  v1:
-    baseUrl: ${reference.v1Url}
-    login: { clientId: ${clientId}, clientSecret: { file: secret } }
-${more}
-  v2:
+  const { clientId } = accountOf(reference);
+  const v2 = `  v2:
     enabled: true
     baseUrl: ${reference.v2Url}
     login: { clientId: ${clientId}, clientSecret: { file: secret } }
-  limits: { loginSpacing: 0s }
-`,
-  );
+  limits: { loginSpacing: 0s }`;
+  const { file } = writeAccount(reference, `${more}\n${v2}`);
   return { reference, file, run: await selvedge(['--config', file, 'probe']) };
 }
 

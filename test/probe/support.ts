@@ -1,4 +1,6 @@
 /** Probes an account without waiting, and gives what it would set. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { DIRECT } from '../../src/client/http/tunnel.ts';
 import { DEFAULT_FILE, readConfig } from '../../src/config/load.ts';
 import { plainValue } from '../../src/config/source/tree.ts';
@@ -9,6 +11,7 @@ import { type Probed, type ProbeParts, probeAccount } from '../../src/probe/prob
 import type { Reference } from '../../src/reference/reference.ts';
 import { configOf, type Setting } from '../config/config-of.ts';
 import { startTestReference } from '../support/house.ts';
+import { temporaryFolder } from '../support/store.ts';
 
 const DEFAULTS = plainValue(readConfig({ file: DEFAULT_FILE, env: {} }).tree);
 
@@ -65,4 +68,23 @@ export function startAccount({ world, auth, ...knobs }: Knobs = {}): Promise<Ref
 /** Returns the settings for such an account, and the doubts about it. */
 export async function settingsFor(knobs: Knobs): Promise<Readonly<Record<string, unknown>>> {
   return (await probed(accountOf(await startAccount(knobs)))).set;
+}
+
+/** Writes a configuration for the account, its secret beside it; `more` follows `service.v1`. */
+export function writeAccount(reference: Reference, more: string) {
+  const { clientId, clientSecret } = accountOf(reference);
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'secret'), clientSecret, { mode: 0o600 });
+  const file = join(folder, 'selvedge.yaml');
+  writeFileSync(
+    file,
+    `dataDir: data
+service:
+  v1:
+    baseUrl: ${reference.v1Url}
+    login: { clientId: ${clientId}, clientSecret: { file: secret } }
+${more}
+`,
+  );
+  return { file, clientSecret };
 }

@@ -49,6 +49,13 @@ function adviceFor(code: string): Advice {
 /** Matches a value that is certainly a single one, even in a file whose quotes do not match. */
 const PLAIN_VALUE = /^[\w./:-]{0,60}$/;
 
+/**
+ * Matches a value into which a lost line break or colon may have drawn the setting of a secret; a
+ * name alone, such as that of a header, is none.
+ */
+const DRAWN_SECRET =
+  /(?:apiKey|clientSecret|password).|\s.*\b(?:secret|token)|\b(?:secret|token).*\s/s;
+
 interface Reading {
   readonly placeAt: ParsedYaml['placeAt'];
   readonly place: Pick<Place, 'source' | 'file'>;
@@ -94,8 +101,11 @@ function treeOf(node: unknown, nameOffset: number, reading: Reading): Tree {
   }
   if (!isScalar(node)) return { ...placed, kind: 'leaf', value: null };
   const end = placeOf(node.range?.[1] ?? offset, reading);
-  const isPlain = PLAIN_VALUE.test(String(node.value));
-  const isUnclear = end.line !== placed.at.line || (reading.problems.length > 0 && !isPlain);
+  const text = String(node.value);
+  const isUnclear =
+    end.line !== placed.at.line ||
+    (reading.problems.length > 0 && !PLAIN_VALUE.test(text)) ||
+    DRAWN_SECRET.test(text);
   return { ...placed, kind: 'leaf', value: node.value, isUnclear };
 }
 

@@ -21,8 +21,8 @@ export type Tree = Placed &
         readonly kind: 'leaf';
         readonly value: unknown;
         /**
-         * Whether a quote that was not closed may have drawn other settings into the value, so that
-         * it is not shown.
+         * Whether a quote that was not closed, or a lost line break, may have drawn other settings
+         * into the value, so that it is not shown.
          */
         readonly isUnclear?: boolean;
       }
