@@ -1,0 +1,1 @@
+-- Of 0.2.0, not released yet: what a season and years need. Cheap on a large database.
