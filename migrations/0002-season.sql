@@ -1,1 +1,59 @@
 -- Of 0.2.0, not released yet: what a season and years need. Cheap on a large database.
+
+-- ---- Statements that never look at the past ----------------------------------------------------
+-- What is asked of each decision, event, tick and page is found by an index over what is open or
+-- new, however much lies behind it. The partial ones are as small as what they are about.
+
+-- Deliveries evaluated today, of which the safeguards of accepts and rejects allow a share.
+CREATE INDEX evaluation_at ON evaluation (evaluated_at);
+-- Decisions that a reject rule matched, among all.
+CREATE INDEX decision_matched ON decision (decision_id) WHERE matched <> '[]';
+-- Rejects by their end, of which safeguards ask for those since the last reset.
+CREATE INDEX reject_entry_ended ON reject_entry (ended_at) WHERE ended_at IS NOT NULL;
+-- Runs under way, and the last complete one of a stream, among those of months.
+CREATE INDEX sync_run_running ON sync_run (stream, run_id) WHERE outcome = 'running';
+CREATE INDEX sync_run_complete ON sync_run (stream, run_id) WHERE outcome = 'complete';
+-- Ended incidents that are old enough to be deleted, which are looked for every minute.
+CREATE INDEX incident_ended ON incident (resolved_at) WHERE resolved_at IS NOT NULL;
+-- Pushes of one kind, those that a person must look at, and those that ended without success, the
+-- latest first: what lists show.
+CREATE INDEX outbox_kind ON outbox (kind, outbox_id);
+CREATE INDEX outbox_blocked ON outbox (outbox_id) WHERE blocked_reason IS NOT NULL;
+CREATE INDEX outbox_failed ON outbox (outbox_id) WHERE state IN ('refused', 'dead', 'canceled');
+-- Documents about the refunds of one order.
+CREATE INDEX outbox_refunds ON outbox (ordering_key) WHERE kind = 'pending_refund';
+-- Deliveries are named by their number, too.
+CREATE INDEX delivery_number ON delivery (delivery_no) WHERE delivery_no IS NOT NULL;
+
+-- CROSS JOIN keeps SQLite on the deliveries that are asked for: it would read every entry of the
+-- feed about any delivery.
+DROP VIEW event_coverage;
+CREATE VIEW event_coverage AS
+SELECT order_delivery_id, order_id, at, created_at, by_event, since,
+  by_event OR EXISTS (
+    SELECT 1 FROM webhook_event e
+    WHERE e.order_id = found.order_id AND e.type = 'sales_order.delivery_created'
+      AND e.received_at BETWEEN since - 300000 AND at + 300000
+  ) AS announced
+FROM (
+  SELECT d.order_delivery_id, d.order_id, d.first_seen_at AS at, d.created_at,
+    c.cause LIKE 'refresh:event:%' AS by_event,
+    iif(c.cause LIKE '%:first', o.first_seen_at, NULL) AS order_seen_at,
+    p.started_at AS since, p.ended_at AS swept_at
+  FROM delivery d
+  CROSS JOIN change c ON c.entity = 'delivery' AND c.key = CAST(d.order_delivery_id AS TEXT)
+    AND c.op = 'insert'
+  LEFT JOIN sales_order o ON o.order_id = d.order_id
+  LEFT JOIN sync_run r ON r.run_id =
+    CAST(replace(replace(c.cause, 'refresh:sweep:', ''), 'run:', '') AS INTEGER)
+  LEFT JOIN sync_run p ON p.run_id = (
+    SELECT max(run_id) FROM (
+      SELECT * FROM (
+        SELECT run_id FROM sync_run WHERE stream = 'orders' AND outcome = 'complete'
+          AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)
+      UNION ALL
+      SELECT * FROM (
+        SELECT run_id FROM sync_run WHERE stream = 'ordersFull' AND outcome = 'complete'
+          AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)))
+) found
+WHERE by_event OR (since IS NOT NULL AND (order_seen_at IS NULL OR order_seen_at > swept_at));

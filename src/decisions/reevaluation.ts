@@ -76,7 +76,8 @@ async function openDeliveries(db: Db): Promise<readonly number[]> {
     .selectFrom('evaluation')
     .select('order_delivery_id as id')
     .where('due_at', 'is not', null)
-    .orderBy('order_delivery_id')
+    // By the number itself SQLite would read the evaluation of every delivery there ever was.
+    .orderBy(sql`+order_delivery_id`)
     .execute();
   return rows.map(({ id }) => id);
 }

@@ -41,12 +41,17 @@ export async function cancelUnsent(
   which: RawBuilder<boolean> = OF_RULES,
 ): Promise<number> {
   const { canceled, marked } = await cancelPushes(tx, { which, reason, at });
-  const decisionsOf = (rows: typeof marked) => rows.map((row) => row.decision_id);
+  const basedOn = (column: 'decision_id' | 'e.decision_id', rows: typeof marked) => {
+    const ids = rows.map((row) => row.decision_id);
+    // By their deliveries, which are the key of the evaluations.
+    return sql<boolean>`${inKeys(column, ids)} and order_delivery_id in (
+      select n.order_delivery_id from decision n where ${inKeys('n.decision_id', ids)})`;
+  };
   // The empty key makes the deliveries due, even if a pause is over before anybody looked.
   await tx
     .updateTable('evaluation')
     .set({ rules_key: '' })
-    .where(inKeys('decision_id', decisionsOf([...canceled, ...marked])))
+    .where(basedOn('decision_id', [...canceled, ...marked]))
     .execute();
   // A delivery whose revocation is canceled has its accept as the latest decision again, and is
   // evaluated.
@@ -58,7 +63,7 @@ export async function cancelUnsent(
       decision_id: sql<number>`(select max(n.decision_id) from decision n
         where n.order_delivery_id = e.order_delivery_id and n.decision_id < e.decision_id)`,
     })
-    .where(inKeys('e.decision_id', decisionsOf(revocations)))
+    .where(basedOn('e.decision_id', revocations))
     .execute();
   return canceled.length;
 }

@@ -1,4 +1,5 @@
 /** Reads the installation's state from the database alone, with or without a daemon. */
+import { sql } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
 import { parseJsonObject } from '../lib/json.ts';
@@ -111,7 +112,8 @@ async function streamStatuses(
   const running = await db
     .selectFrom('sync_run')
     .select('stream')
-    .where('outcome', '=', 'running')
+    // As the text of its index, which a parameter would not be.
+    .where('outcome', '=', sql.lit('running'))
     .execute();
   const open = new Set(running.map((row) => row.stream));
   const known = new Set(states.map(({ stream }) => stream));

@@ -3,7 +3,7 @@
  * time while the daemon was down runs once at the start; the cron pattern only gives the next time.
  * Streams run concurrently and never wait for each other.
  */
-
+import { sql } from 'kysely';
 import type { MemberName } from '../client/v1/dialect.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
@@ -81,7 +81,7 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
         eb(
           'stream',
           'in',
-          eb.selectFrom('sync_run').select('stream').where('outcome', '=', 'running'),
+          eb.selectFrom('sync_run').select('stream').where('outcome', '=', sql.lit('running')),
         ),
       ]),
     )

@@ -1,5 +1,6 @@
 /** Reads the first screen: health, freshness, and what needs a person. */
 import { sql } from 'kysely';
+import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { readStatus, type Status } from '../../ops/status.ts';
 import type { Db } from '../../store/store.ts';
 
@@ -57,8 +58,12 @@ async function heldByRule(db: Db): Promise<Need[]> {
 
 async function attentionByKind(db: Db): Promise<Need[]> {
   const { rows } = await sql<{ kind: string; state: string; count: number; newest: number }>`
-    select kind, state, count(*) count, max(created_at) newest from outbox
-    where blocked_reason is not null or state = 'dead' group by 1, 2 order by 4 desc`.execute(db);
+    select kind, state, count(*) count, max(created_at) newest from (
+      select kind, state, created_at from outbox
+      where blocked_reason is not null and state <> 'dead'
+      union all select kind, state, created_at from outbox
+      where state = 'dead' and kind in (${sql.join(OUTBOX_KINDS)})
+    ) group by 1, 2 order by 4 desc`.execute(db);
   return rows.map(({ kind, state, count, newest }) => ({
     what: `${kind} ${state === 'in_doubt' ? 'with an unknown outcome' : state}`,
     count: Number(count),

@@ -22,13 +22,14 @@ export async function acceptedSince(
   orderDeliveryId: number,
   since: number,
 ): Promise<readonly AcceptedBefore[]> {
+  // CROSS JOIN fixes SQLite's join order: from the decisions since then to their pushes.
   const { rows } = await sql<AcceptedBefore>`
     select n.at, o.account_no accountNo, c.currency,
       (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
         sum(l.price * l.fulfilled_quantity), null)
         from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
     from decision n
-    join outbox p on p.decision_id = n.decision_id
+    cross join outbox p on p.decision_id = n.decision_id
     left join sales_order o on o.order_id = n.order_id
     left join order_currency c on c.order_id = n.order_id
     where n.at > ${since} and n.outcome = 'accept' and n.actor = 'daemon'

@@ -4,6 +4,7 @@
  * and the time up to which the channel is told are written in one transaction, so that a restart
  * loses and repeats nothing.
  */
+import { sql } from 'kysely';
 import { NOTIFY_EVENTS, type NotifyEvent, type QuietHours } from '../../config/schema/notify.ts';
 import { localClockOf } from '../../lib/local-time.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
@@ -88,7 +89,7 @@ async function isWaiting(db: Db, channel: string, quiet: boolean): Promise<boole
     .select('notification_id')
     .where('channel', '=', channel)
     .where('is_urgent', 'in', quiet ? [1] : [0, 1])
-    .where('state', '=', 'waiting')
+    .where('state', '=', sql.lit('waiting'))
     .executeTakeFirst();
   return row !== undefined;
 }

@@ -63,7 +63,7 @@ const UNKNOWN_OUTCOME: Rows = (within) => sql`
 const SUSPICIOUS_RUN: Rows = (within) => sql`
   select cause, id, at, at since from (
     select s.stream cause, min(r.run_id) id, min(r.ended_at) at from stream_state s
-    join sync_run r on r.stream = s.stream and r.run_id > coalesce((
+    cross join sync_run r on r.stream = s.stream and r.run_id > coalesce((
       select c.run_id from sync_run c where c.stream = s.stream and c.outcome = 'complete'
       order by c.run_id desc limit 1), 0)
     where r.outcome = 'suspicious' and r.released_at is null group by s.stream)

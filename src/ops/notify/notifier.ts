@@ -7,6 +7,7 @@
  * Reads what news.ts names; writes `notification`, `notification_told`, the audit, and the incident
  * `notify_failed` while a channel does not work.
  */
+import { sql } from 'kysely';
 import { z } from 'zod';
 import { NOTIFY_EVENTS } from '../../config/schema/notify.ts';
 import type { Config } from '../../config/schema.ts';
@@ -135,9 +136,10 @@ async function tendChannel(
     .selectFrom('notification')
     .select(['notification_id', 'is_urgent', 'at', 'message', 'attempts'])
     .where('channel', '=', channel.name)
-    .where('state', '=', 'waiting')
+    // As the text of its index; by the number it would be all messages there ever were.
+    .where('state', '=', sql.lit('waiting'))
     .where('due_at', '<=', now)
-    .orderBy('notification_id')
+    .orderBy(sql`+notification_id`)
     .execute();
   const quiet = isQuiet(channel, timeZone(), now);
   const due = rows.filter((row) => !quiet || row.is_urgent === 1);
@@ -167,7 +169,10 @@ async function dropOthers({ store, clock }: NotifierDeps, channels: readonly Cha
   const now = clock.now();
   const names = channels.map(({ name }) => name);
   const gone = { state: 'given_up', ended_at: now, last_error: 'no such channel' } as const;
-  const waiting = store.db.updateTable('notification').set(gone).where('state', '=', 'waiting');
+  const waiting = store.db
+    .updateTable('notification')
+    .set(gone)
+    .where('state', '=', sql.lit('waiting'));
   const others = names.length === 0 ? waiting : waiting.where('channel', 'not in', names);
   await others.execute();
 }

@@ -3,6 +3,7 @@
  * short list: by its reference or, where the service does not keep that, by its lines and the
  * number of equal refunds before. No more is asked for than was ordered.
  */
+import { sql } from 'kysely';
 import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
@@ -455,7 +456,8 @@ async function claimed(
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference', 'result'])
     .where('ordering_key', '=', orderingKey)
-    .where('kind', '=', 'pending_refund')
+    // As the text of its index, which a parameter would not be.
+    .where('kind', '=', sql.lit('pending_refund'))
     .where('outbox_id', '!=', outboxId)
     .where('state', '!=', 'canceled')
     .execute();

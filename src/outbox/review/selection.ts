@@ -4,7 +4,7 @@
  * reported.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ExpressionBuilder } from 'kysely';
+import { type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -46,12 +46,23 @@ const SLICE = 100;
  * they act on them.
  */
 export function fits({ kind, state, needsAttention }: RowFilter) {
+  const isFew = needsAttention === true || (state !== undefined && state !== 'confirmed');
   return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
     and([
-      ...(kind === undefined ? [] : [eb('kind', '=', kind)]),
-      ...(state === undefined ? [] : [eb('state', '=', state)]),
+      // The plus sign keeps SQLite from the index of all pushes of a kind where few are asked for.
+      ...(kind === undefined ? [] : [isFew ? eb(sql`+kind`, '=', kind) : eb('kind', '=', kind)]),
+      ...(state === undefined ? [] : [eb(sql`+state`, '=', state), ...groupOf(state)]),
       ...(needsAttention === true ? [eb('blocked_reason', 'is not', null)] : []),
     ]);
+}
+
+/** What follows from the state, as the text of the index of the few that are like it. */
+function groupOf(state: OutboxState): RawBuilder<SqlBool>[] {
+  if (state === 'confirmed') return [];
+  if (['refused', 'dead', 'canceled'].includes(state)) {
+    return [sql<SqlBool>`state in ('refused', 'dead', 'canceled')`];
+  }
+  return [sql<SqlBool>`ended_at is null`];
 }
 
 export async function select(

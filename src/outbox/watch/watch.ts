@@ -124,14 +124,15 @@ async function areDocuments(db: Db, orderIds: readonly number[]): Promise<boolea
 async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
   const found: Incident[] = [];
   // Case is ignored by SQLite's NOCASE, which knows only ASCII letters.
-  const letters = sql<string>`reference collate nocase`;
+  const letters = sql<string>`sales_order.reference collate nocase`;
   const known = await knownSpellings(db, 'order');
   let after = '';
   while (!signal.aborted) {
     const slice = await db
       .selectFrom('sales_order')
       .select((eb) => [
-        eb.fn.min('reference').as('reference'),
+        // Of another name than the column, which ORDER BY would take for this sum and sort all.
+        eb.fn.min('reference').as('first'),
         eb.fn.countAll<number>().as('orders'),
       ])
       .select(sql<string>`group_concat(order_id)`.as('ids'))
@@ -141,14 +142,14 @@ async function duplicates(db: Db, signal: AbortSignal): Promise<Incident[]> {
       .orderBy(letters)
       .limit(SLICE)
       .execute();
-    for (const { reference, orders, ids } of slice) {
+    for (const { first: reference, orders, ids } of slice) {
       if (reference === null || Number(orders) < 2) continue;
       const orderIds = ids.split(',').map(Number);
       if (tellsNothing(known, reference) || (await areDocuments(db, orderIds))) continue;
       const detail = { orderIds };
       found.push({ kind: DUPLICATE_KIND, entity: 'sales_order', key: reference, detail });
     }
-    const last = slice.at(-1)?.reference;
+    const last = slice.at(-1)?.first;
     if (slice.length < SLICE || !last) break;
     after = last;
     await nextTurn();

@@ -1,4 +1,5 @@
 /** Begins a run: resumes the stream's unfinished one, or starts a new one. */
+import { sql } from 'kysely';
 import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import { invalidateDigests } from '../../mirror/list.ts';
 import { lastChange } from '../../store/bulk.ts';
@@ -59,7 +60,8 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
     .selectFrom('sync_run')
     .select(['run_id', 'read_seq', 'started_at', 'checkpoint', 'options'])
     .where('stream', '=', request.stream)
-    .where('outcome', '=', 'running')
+    // As the text of its index, which a parameter would not be.
+    .where('outcome', '=', sql.lit('running'))
     .orderBy('run_id', 'desc')
     .executeTakeFirst();
   if (!open) return undefined;
