@@ -132,15 +132,18 @@ export async function askRules(
 /**
  * Digest of what a decision rests on: while it is unchanged, nothing new is journaled. It contains
  * the mode for accepts and rejects, because they act on the service; the delivery's content for
- * accepts; and the hashes of matching reject rules, because arming counts their matches.
+ * accepts; the hashes of matching reject rules, because arming counts their matches; and whether a
+ * rule holds because it may not reject, which a safeguard's hold by the same rule is not.
  */
 export function basisOf({ mode, subject, outcome, evaluation, valuesOf }: Judgement): string {
   const { kind, rules, reason } = outcome;
   const { live, shadow } = evaluation;
+  const isNotArmed = live.code === 'not_armed' && reason === live.reason;
+  const why = isNotArmed ? live.code : '';
   const content = [subject.delivery.content_hash, subject.orderHash];
   return sha256(
     canonicalJson({
-      outcome: [kind, rules, rules.length === 0 ? reason : '', live.missing],
+      outcome: [kind, rules, rules.length === 0 ? reason : why, live.missing],
       shadow: [shadow.kind, shadow.rules],
       rejects: evaluation.rules.flatMap(({ action, value, hash }) =>
         action === 'reject' && value === true ? [hash] : [],

@@ -27,11 +27,14 @@ export interface RuleResult {
   readonly owner?: string | undefined;
   readonly hash: string;
   /**
-   * Weakest mode of the rule, the rule set and the daemon; a reject rule that is not armed is in
-   * shadow.
+   * Weakest mode of the rule, the rule set and the daemon; a reject rule that only watches while it
+   * is not armed is in shadow.
    */
   readonly mode: 'shadow' | 'live';
-  /** Whether a reject rule is armed; other rules have no value. */
+  /**
+   * Whether a reject rule is armed; other rules have no value. A live one that is not armed holds
+   * what it matches.
+   */
   readonly armed?: boolean | undefined;
   /**
    * Consequence for a hold rule that has held for its time: it accepts, or lets the other rules
@@ -51,6 +54,7 @@ type OutcomeCode =
   | 'safeguard'
   | 'empty_delivery'
   | 'unread'
+  | 'not_armed'
   | 'could_not_evaluate'
   | 'rules_disagree'
   | 'reject_rule'
@@ -107,13 +111,31 @@ function notKnown(accepts: readonly RuleResult[]): string {
   return missing.size === 0 ? '' : `; not known: ${[...missing].sort().join(', ')}`;
 }
 
-export function combine(all: readonly RuleResult[], obstacle: Obstacle | undefined): Outcome {
+function notArmed(rejects: readonly RuleResult[]): Outcome {
+  const ids = rejects.map(({ id }) => id).join(', ');
+  const way = `arm ${rejects.length > 1 ? 'them' : 'it'}, or decide by hand`;
+  const why = 'may not now (not armed, or rejects are stopped)';
+  const reason = `${ids} would reject this but ${why}: ${texts(rejects)}; ${way}`;
+  return outcome('hold', 'not_armed', rejects, reason);
+}
+
+/**
+ * @param which in `shadow`, the outcome of shadow rules as if they were live, reject rules count as
+ *   armed.
+ */
+export function combine(
+  all: readonly RuleResult[],
+  obstacle: Obstacle | undefined,
+  which: 'live' | 'shadow' = 'live',
+): Outcome {
   const sorted = all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const matched = (action: Action): readonly RuleResult[] =>
     sorted.filter((result) => actionOf(result) === action && result.value === true);
   const [holds, rejects, accepts] = [matched('hold'), matched('reject'), matched('accept')];
   if (holds.length > 0) return outcome('hold', 'hold_rule', holds, texts(holds));
   if (obstacle) return outcome('hold', obstacle.code, [], obstacle.reason);
+  const unarmed = which === 'live' ? rejects.filter(({ armed }) => armed === false) : [];
+  if (unarmed.length > 0) return notArmed(unarmed);
   const unclear = sorted.filter(({ action, value }) => action !== 'accept' && value === 'unknown');
   if (unclear.length > 0) {
     const missing = [...new Set(unclear.flatMap((result) => result.missing))].sort();

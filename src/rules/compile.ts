@@ -178,12 +178,16 @@ function checkCurrencies(clauses: readonly Clause[], reporter: Reporter): void {
   }
 }
 
-function checkBlocks({ action, hold, reject }: RawRule, reporter: Reporter): void {
+function checkBlocks({ action, hold, reject, otherwise }: RawRule, reporter: Reporter): void {
   if (hold && action !== 'hold') {
     reporter.at(['hold'], { message: `hold: belongs to hold rules, this one is ${action}` });
   }
   if (reject && action !== 'reject') {
     reporter.at(['reject'], { message: `reject: belongs to reject rules, this one is ${action}` });
+  }
+  if (otherwise && action !== 'reject') {
+    const message = `otherwise: belongs to reject rules, this one is ${action}`;
+    reporter.at(['otherwise'], { message });
   }
 }
 
@@ -347,6 +351,7 @@ export function compileRule(
     clauses,
     hold: holdTiming(raw),
     reject: rejectTiming(raw),
+    otherwise: raw.action === 'reject' ? (raw.otherwise ?? 'hold') : undefined,
     message: compileMessage(from, reporter, language),
     record,
     reads,

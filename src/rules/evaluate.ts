@@ -38,6 +38,11 @@ export interface EvaluateOptions {
   /** Ids of the reject rules that a person armed with this text; none when left out. */
   readonly armed?: ReadonlySet<string> | undefined;
   /**
+   * Ids of reject rules that only watch while they are not armed, whatever `otherwise` says: all of
+   * them did before version 0.2.0, whose decisions are replayed so.
+   */
+  readonly watching?: ReadonlySet<string> | undefined;
+  /**
    * Text hashes of the hold rules that have held this delivery for their time and hold it no more.
    */
   readonly lapsed?: ReadonlySet<string> | undefined;
@@ -209,12 +214,13 @@ export function evaluate(
   options: EvaluateOptions = {},
 ): Evaluation {
   const context = contextOf(ruleSet, facts, options.seen);
-  const armed = options.armed ?? NONE;
+  const { armed = NONE, watching = NONE } = options;
   const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const rules: RuleResult[] = [];
   for (const rule of ruleSet.rules) {
     const isArmed = rule.action !== 'reject' || armed.has(rule.id);
-    const mode = weakest([rule.mode, setMode, isArmed ? 'live' : 'shadow']);
+    const watches = !isArmed && (rule.otherwise === 'nothing' || watching.has(rule.id));
+    const mode = weakest([rule.mode, setMode, watches ? 'shadow' : 'live']);
     if (mode === 'off' || !applies(rule, facts)) continue;
     const result = evaluateRule(rule, context, options);
     const { lapsed = NONE } = options;
@@ -232,6 +238,6 @@ export function evaluate(
     setHash: ruleSet.hash,
     rules,
     live: combine(live, setMode === 'live' ? obstacle : undefined),
-    shadow: combine(rules, obstacle),
+    shadow: combine(rules, obstacle, 'shadow'),
   };
 }

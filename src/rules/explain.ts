@@ -13,6 +13,7 @@ const CODES: Readonly<Record<Outcome['code'], string>> = {
   safeguard: 'safeguard',
   empty_delivery: 'no lines',
   unread: 'cannot be read',
+  not_armed: 'reject rule not armed',
   could_not_evaluate: 'could not evaluate',
   rules_disagree: 'rules disagree',
   reject_rule: 'reject rule',
@@ -66,7 +67,8 @@ function ruleValue({ value }: RuleResult): string {
 
 function ruleHead(rule: RuleResult): readonly string[] {
   const missing = rule.missing.length > 0 ? ` (${rule.missing.join(', ')})` : '';
-  const unarmed = rule.armed === false ? ', not armed' : '';
+  const holds = rule.mode === 'live' ? ': holds' : '';
+  const unarmed = rule.armed === false ? `, not armed${holds}` : '';
   const lapsed = rule.lapsed === undefined ? '' : `, its time is up: now ${rule.lapsed}`;
   const kind = `${rule.action}, ${rule.mode}${unarmed}${lapsed}`;
   const ask = rule.owner === undefined || rule.value === false ? '' : `, ask ${rule.owner}`;

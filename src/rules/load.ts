@@ -234,12 +234,14 @@ function readScenarios(
 
 function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
   const effective = rules
-    .map(({ id, hash, mode, effectiveFrom, effectiveUntil }) => ({
+    .map(({ id, hash, mode, effectiveFrom, effectiveUntil, otherwise }) => ({
       id,
       hash,
       mode,
       effectiveFrom,
       effectiveUntil,
+      // Left out where it is the default, so that the hashes of earlier versions stay.
+      otherwise: otherwise === 'nothing' ? otherwise : undefined,
     }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return sha256(canonicalJson({ engine: ENGINE_VERSION, facts: RECORDS, settings, effective }));

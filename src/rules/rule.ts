@@ -73,6 +73,11 @@ export interface Rule {
   readonly clauses: readonly Clause[];
   readonly hold?: HoldTiming | undefined;
   readonly reject?: RejectTiming | undefined;
+  /**
+   * Consequence for what a live reject rule matches while it may not reject. No part of the rule's
+   * hash: it says nothing about what is rejected, so an armed rule stays armed.
+   */
+  readonly otherwise?: 'hold' | 'nothing' | undefined;
   readonly message?: MessageTemplate | undefined;
   readonly record: Readonly<Record<string, Program>>;
   /** Paths that the conditions read: `order.country`, `lists.closed_seasons`. */

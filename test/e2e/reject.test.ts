@@ -126,7 +126,7 @@ function decisions({ db }: Running) {
 async function toTheQueue(way: Way, daemon: Running) {
   await way.order();
   const watched = await way.until('a decision', async () => (await decisions(daemon))[0]);
-  expect(watched).toMatchObject({ outcome: 'no_rule', trigger: 'new' });
+  expect(watched).toMatchObject({ outcome: 'hold', trigger: 'new' });
   await way.call('rules', 'matches', 'reject-unwanted', '--seen');
   const period = ['--since', '2026-01-01T00:00:00Z', '--until', '2027-01-01T00:00:00Z'];
   await way.call('rules', 'backtest', ...period, '--save');
@@ -187,7 +187,7 @@ it('goes from watching to rejected, and stops when its list is edited', async ()
     const entries = await second.db.selectFrom('reject_entry').select('state').execute();
     return entries.some(({ state }) => state === 'withdrawn') || undefined;
   });
-  expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'no_rule', trigger: 'rules' });
+  expect((await decisions(second)).at(-1)).toMatchObject({ outcome: 'hold', trigger: 'rules' });
   expect(await way.call('rules', 'queue')).toMatch(/disarmed: reject-unwanted, since .*changed/);
   // The former text comes back, and the rule is not armed with it.
   way.write(settings(COUNTRIES));

@@ -50,6 +50,25 @@ describe('the combination of rules', () => {
     expect(combine([reject, result('x', 'hold', 'unknown')], undefined).kind).toBe('hold');
   });
 
+  it('holds what a live reject rule matches that is not armed, whatever accepts it', () => {
+    const unarmed = { ...reject, armed: false };
+    const held = { kind: 'hold', code: 'not_armed', rules: ['rej'], missing: [] };
+    const reason =
+      'rej would reject this but may not now (not armed, or rejects are stopped): is rej; ' +
+      'arm it, or decide by hand';
+    expect(combine([accept, unarmed], undefined)).toEqual({ ...held, reason });
+    expect(combine([unarmed], undefined)).toMatchObject(held);
+    expect(combine([unarmed, { ...reject, id: 'other' }], undefined)).toMatchObject(held);
+    expect(combine([unarmed, result('x', 'hold', 'unknown')], undefined)).toMatchObject(held);
+    expect(combine([unarmed, hold], undefined)).toMatchObject({ code: 'hold_rule' });
+    const unsure = { ...result('rej', 'reject', 'unknown'), armed: false };
+    expect(combine([accept, unsure], undefined)).toMatchObject({ code: 'could_not_evaluate' });
+    expect(
+      combine([accept, { ...result('rej', 'reject', false), armed: false }], undefined),
+    ).toEqual(combine([accept], undefined));
+    expect(combine([accept, unarmed], undefined, 'shadow').code).toBe('rules_disagree');
+  });
+
   it('takes an unknown accept rule for no accept', () => {
     expect(combine([result('x', 'accept', 'unknown')], undefined).kind).toBe('no_rule');
     expect(combine([result('x', 'accept', 'unknown'), reject], undefined).kind).toBe('reject');

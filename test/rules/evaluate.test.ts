@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/rules/evaluate.ts';
 import { explain, explainFolded } from '../../src/rules/explain.ts';
 import { factsOfTest } from '../../src/rules/facts/typical.ts';
-import { complaints, decide, rulesOf, ruleText } from './support.ts';
+import { complaints, decide, problemsOf, rulesOf, ruleText } from './support.ts';
 
 const HOLD = ruleText(['customer.credit.overdue_days > 14'], '', 'hold');
 
@@ -148,17 +148,39 @@ describe('modes', () => {
     expect(rulesOf(HOLD.replace('    mode: live\n', '')).rules[0]?.mode).toBe('shadow');
   });
 
-  it('keeps a reject rule in shadow until it is armed itself', () => {
+  it('lets a live reject rule hold until it is armed itself', () => {
     const text = ruleText(['order.country == "SE"'], '', 'reject');
     const given = { order: { country: 'SE' } };
     const [id, hash] = [rulesOf(text).rules[0]?.id ?? '', rulesOf(text).rules[0]?.hash ?? ''];
     expect(decide(text, given)).toMatchObject({
-      live: { kind: 'no_rule' },
+      live: { kind: 'hold', code: 'not_armed', rules: [id] },
       shadow: { kind: 'reject' },
-      rules: [{ mode: 'shadow', armed: false }],
+      rules: [{ mode: 'live', armed: false }],
     });
     expect(decide(text, given, { armed: new Set([id]) }).live.kind).toBe('reject');
-    expect(decide(text, given, { armed: new Set([hash]) }).live.kind).toBe('no_rule');
+    expect(decide(text, given, { armed: new Set([hash]) }).live.kind).toBe('hold');
+    expect(decide(text, { order: { country: null } }).live.code).toBe('could_not_evaluate');
+    const armed = new Set<string>();
+    expect(decide(text, given, { armed, mode: 'shadow' }).live.kind).toBe('no_rule');
+    const watched = decide(text, given, { armed, watching: new Set([id]) });
+    expect(watched).toMatchObject({ live: { kind: 'no_rule' }, rules: [{ mode: 'shadow' }] });
+  });
+
+  it('holds nothing by a reject rule with otherwise: nothing, nor by one that is not live', () => {
+    const text = ruleText(['order.country == "SE"'], '    otherwise: nothing\n', 'reject');
+    const given = { order: { country: 'SE' } };
+    const quiet = { live: { kind: 'no_rule' }, shadow: { kind: 'reject' } };
+    expect(decide(text, given)).toMatchObject({ ...quiet, rules: [{ mode: 'shadow' }] });
+    expect(decide(text, given, { armed: new Set(['a']) }).live.kind).toBe('reject');
+    const plain = text.replace('    otherwise: nothing\n', '');
+    expect(decide(plain.replace('mode: live', 'mode: shadow'), given)).toMatchObject(quiet);
+    expect(decide(plain.replace('mode: live', 'mode: off'), given).rules).toEqual([]);
+    const [with_, without] = [rulesOf(text), rulesOf(plain)];
+    expect(with_.rules[0]?.hash).toBe(without.rules[0]?.hash);
+    expect(with_.hash).not.toBe(without.hash);
+    expect(rulesOf(text.replace('nothing', 'hold')).hash).toBe(without.hash);
+    const misplaced = problemsOf(text.replace('action: reject', 'action: hold'));
+    expect(misplaced[0]).toContain('otherwise: belongs to reject rules, this one is hold');
   });
 
   it('applies rules in their time and to deliveries of their state only', () => {

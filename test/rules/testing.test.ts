@@ -182,7 +182,7 @@ describe('scenarios', () => {
       ]);
       return 'ruleSet' in loaded && runRuleTests(loaded.ruleSet).scenarios[0]?.actual;
     };
-    expect([of('[]'), of('[a]')]).toEqual(['no_rule', 'reject']);
+    expect([of('[]'), of('[a]')]).toEqual(['hold', 'reject']);
   });
 
   it('refuse rules that do not exist', () => {

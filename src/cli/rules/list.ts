@@ -1,6 +1,6 @@
 /** `selvedge rules list`: lists the rules in force, with their results of the last 30 days. */
 import { Command } from 'commander';
-import { type RuleRow, ruleRows } from '../../console/read/rules.ts';
+import { holdsInstead, type RuleRow, ruleRows } from '../../console/read/rules.ts';
 import { rejectOverview } from '../../decisions/review/overview.ts';
 import { ruleFigures } from '../../decisions/simulation/rule-figures.ts';
 import { ruleSetInForce } from '../../decisions/simulation/rule-sets.ts';
@@ -11,10 +11,12 @@ import { withMirror } from '../reading.ts';
 
 const MINUTE_MS = 60_000;
 
-function stateOf({ mode, action, armed }: RuleRow, now: number): string {
+function stateOf(row: RuleRow, now: number): string {
+  const { mode, action, armed } = row;
   if (action !== 'reject' || mode === 'off') return mode;
-  if (!armed) return `${mode}, not armed`;
-  if (!armed.inForce) return 'armed in another text';
+  const holds = holdsInstead(row) ? ': holds' : '';
+  if (!armed) return `${mode}, not armed${holds}`;
+  if (!armed.inForce) return `armed in another text${holds}`;
   const left = Math.max(MINUTE_MS, Math.round((armed.expiresAt - now) / MINUTE_MS) * MINUTE_MS);
   return `armed, ${formatDuration(left)} left`;
 }

@@ -28,9 +28,13 @@ const rowSchema = z
     armed: z
       .strictObject({
         ...{ actor: z.string(), reason: z.string(), expiresAt: time },
-        inForce: z.boolean().meta({ description: 'False: in another text, so it only watches' }),
+        inForce: z.boolean().meta({ description: 'False: in another text, so it rejects nothing' }),
       })
       .nullable(),
+    otherwise: z
+      .enum(['hold', 'nothing'])
+      .nullable()
+      .meta({ description: 'What a live reject rule does while it is not armed' }),
     waiting: z.int().meta({ description: 'Deliveries that it is about to reject' }),
     figures: z
       .strictObject({
@@ -229,7 +233,7 @@ export const RULE_PATHS = {
   }),
   '/rules/{id}/disarm': writing({
     ...{ id: 'disarmRule', tag: 'rules', role: 'approver', path: rule, body: reasonAct },
-    ...{ summary: 'Let a reject rule only watch again', done: disarmedSchema },
+    ...{ summary: 'Let a reject rule reject no more', done: disarmedSchema },
   }),
   '/rules/{id}/seen': writing({
     ...{ id: 'lookAtMatch', tag: 'rules', role: 'approver', path: rule, body: seenAct },

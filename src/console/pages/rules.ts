@@ -6,7 +6,13 @@ import type { TestReport } from '../../rules/testing.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
 import { mayDo } from '../access/roles.ts';
 import type { Figures } from '../figures.ts';
-import type { Comparison, RuleRow, RuleVersion, RuleView } from '../read/rules.ts';
+import {
+  type Comparison,
+  holdsInstead,
+  type RuleRow,
+  type RuleVersion,
+  type RuleView,
+} from '../read/rules.ts';
 import { ruleBlock } from './evidence.ts';
 import { byWhom, plural, span, time, whole } from './format.ts';
 import { figures, type PauseReader, reasonForm, tableOf } from './parts.ts';
@@ -33,8 +39,9 @@ function stateText(row: RuleRow, now: number): HtmlValue {
   const { action, armed, waiting, mode } = row;
   if (action !== 'reject' || mode === 'off') return MODES[mode];
   const waits = waiting > 0 && html`, ${plural(waiting, 'delivery waits', 'deliveries wait')}`;
-  if (!armed) return html`${MODES[mode]}, not armed${waits}`;
-  if (!armed.inForce) return html`armed in another text: only watches`;
+  const does = holdsInstead(row) ? 'holds' : 'only watches';
+  if (!armed) return html`${MODES[mode]}, not armed${mode === 'live' && `: ${does}`}${waits}`;
+  if (!armed.inForce) return html`armed in another text: ${does}`;
   return html`<b class="state s-reject">armed</b>, ${span(armed.expiresAt - now)} left${waits}`;
 }
 
@@ -275,16 +282,17 @@ function armPart({ row, waiting }: RuleView, { role, now, timeZone }: PauseReade
   if (row.action !== 'reject') return false;
   const path = rulePath(row.id);
   const { armed } = row;
+  const does = holdsInstead({ ...row, armed: null }) ? 'holds what it matches' : 'only watches';
   const state = armed
     ? html`<p><b class="state s-reject">Armed</b> by ${byWhom(armed.actor)}: ${armed.reason}.
 It ends ${time(armed.expiresAt, timeZone)}, in ${span(armed.expiresAt - now)}.
-${!armed.inForce && 'It has another text now, and only watches.'}</p>
+${!armed.inForce && `It has another text now, and ${does}.`}</p>
 ${reasonForm(role, {
   ...{ act: 'rules.disarm', path: `${path}/disarm`, id: 'disarm-reason' },
   ...{ button: 'Disarm', isDanger: true },
-  what: 'It only watches again; what waits for it is withdrawn, and what was not sent is canceled.',
+  what: `It ${does} then; what waits for it is withdrawn, what was not sent canceled.`,
 })}`
-    : html`<p>It is not armed: it only watches.</p>`;
+    : html`<p>It is not armed: it ${does}.</p>`;
   const rejects = tableOf(
     'Deliveries that it is about to reject',
     waiting,

@@ -15,7 +15,7 @@ interface Armed {
   readonly actor: string;
   readonly reason: string;
   readonly expiresAt: number;
-  /** Whether the arming covers the rule's present text; if not, the rule only watches. */
+  /** Whether the arming covers the rule's present text; if not, the rule is not armed. */
   readonly inForce: boolean;
 }
 
@@ -30,6 +30,8 @@ export interface RuleRow {
   readonly line: number;
   /** Arming of the rule; null: it is no reject rule, or not armed. */
   readonly armed: Armed | null;
+  /** What a live reject rule does while it is not armed; null for other rules. */
+  readonly otherwise: 'hold' | 'nothing' | null;
   /** Number of the rule's rejects that wait out their grace. */
   readonly waiting: number;
   /** Figures of the rule; null: they are not counted yet. */
@@ -56,14 +58,20 @@ function ruleRow(
   rejects: RejectOverview,
   figures: readonly RuleFigures[] | undefined,
 ): RuleRow {
-  const { id, title, action, owner = null, file, line } = rule;
+  const { id, title, action, owner = null, otherwise = null, file, line } = rule;
   const { id: _, ...counted } = figures?.find((one) => one.id === id) ?? { id, ...NO_FIGURES };
   return {
     ...{ id, title, action, mode: weakerMode(rule, ruleSet), owner, file, line },
     armed: action === 'reject' ? armedOf(rejects, id) : null,
+    otherwise,
     waiting: rejects.waiting.filter(({ ruleId }) => ruleId === id).length,
     figures: figures ? counted : null,
   };
+}
+
+/** Whether a reject rule holds what it matches, as it may not reject that now. */
+export function holdsInstead({ mode, armed, otherwise }: RuleRow): boolean {
+  return mode === 'live' && otherwise === 'hold' && armed?.inForce !== true;
 }
 
 export function ruleRows(

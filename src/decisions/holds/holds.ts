@@ -64,18 +64,19 @@ export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet
 }
 
 /**
- * Names the causes of a hold: every live hold rule that matches, every unclear rule, or the
+ * Names the causes of a hold: every live rule that matches and holds, every unclear rule, or the
  * outcome.
  */
 function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
   const known = new Map(ruleSet.rules.map((rule) => [rule.id, rule]));
   const unclear = live.code === 'could_not_evaluate' ? live.rules : [];
   const holders: Holder[] = [];
-  for (const { id, action, mode, value } of rules) {
+  for (const { id, action, mode, value, armed } of rules) {
     const rule = known.get(id);
     if (mode !== 'live' || rule === undefined) continue;
     const { textHash: hash, hold: timing = DEFAULT_TIMING } = rule;
-    if (action === 'hold' && value === true) holders.push({ id, hash, timing });
+    const isHeld = action === 'hold' || (action === 'reject' && armed === false);
+    if (isHeld && value === true) holders.push({ id, hash, timing });
     // An unknown fact never leads to an accept merely because time passes.
     else if (unclear.includes(id)) {
       const ends = timing.afterwards === 'accept' || timing.afterwards === 'release';

@@ -54,7 +54,8 @@ export async function holdOfSafeguard(
     const detail = `the service no longer has order ${delivery.order_id}`;
     return { outcome: safeguardHold(undefined, { safeguard: 'order', detail }) };
   }
-  if (outcome.kind === 'hold') return undefined;
+  // A rule that may not reject holds for the safeguard that stopped its reject, while that lasts.
+  if (outcome.kind === 'hold' && outcome.code !== 'not_armed') return undefined;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
   if (entry === undefined || entry.safeguard === null) return undefined;
   const { state, safeguard, detail, ruleId } = entry;

@@ -52,8 +52,8 @@ function clauseDifferences(path: string, before: Rule, after: Rule): readonly Di
 }
 
 function effectOf({ action, mode, appliesTo, effectiveFrom, effectiveUntil, ...rule }: Rule) {
-  const { hold, reject } = rule;
-  return { action, mode, appliesTo, effectiveFrom, effectiveUntil, hold, reject };
+  const { hold, reject, otherwise } = rule;
+  return { action, mode, appliesTo, effectiveFrom, effectiveUntil, hold, reject, otherwise };
 }
 
 export function diffRuleSets(from: RuleSet, to: RuleSet): RuleSetDiff {

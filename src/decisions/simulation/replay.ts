@@ -119,9 +119,14 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   const recorded = storedEvaluation(row);
   const ruleSet = await ruleSets(row.rule_set_hash);
   const armed = new Set(recorded.rules.flatMap((rule) => (rule.armed ? [rule.id] : [])));
+  const watching = new Set(
+    recorded.rules.flatMap(({ id, armed: is, mode }) =>
+      is === false && mode === 'shadow' ? [id] : [],
+    ),
+  );
   const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
-  const options = { mode, armed, lapsed } as const;
+  const options = { mode, armed, watching, lapsed } as const;
   const replayed = evaluate(ruleSet, facts, options);
   return {
     judged: { ruleSet, facts, options, which: mode },

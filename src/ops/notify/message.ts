@@ -90,7 +90,7 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
     says: ({ cause }) =>
       cause === 'reject_breaker'
         ? 'a limit of rejects was reached: no rule rejects any more'
-        : `the rule ${cause} is not armed any more: it rejects nothing`,
+        : `the rule ${cause} is not armed any more: it rejects nothing and, if live, holds`,
     look: ({ cause }) =>
       cause === 'reject_breaker'
         ? 'selvedge rules queue'

@@ -45,11 +45,12 @@ type Suspect = readonly [Rule, Clause];
 /** Conditions that may stand in the way alone; only a trial with each of them shows it. */
 function suspectsOf({ ruleSet, which }: Judged, evaluation: Evaluation): readonly Suspect[] {
   const { code, rules: deciding } = evaluation[which];
-  if (code !== 'no_rule' && (code !== 'hold_rule' || deciding.length > 1)) return [];
+  const isHeld = code === 'hold_rule' || code === 'not_armed';
+  if (code !== 'no_rule' && (!isHeld || deciding.length > 1)) return [];
   return evaluation.rules.flatMap(({ id, action, clauses }) => {
     const rule = ruleSet.rules.find((one) => one.id === id);
     if (!rule) return [];
-    if (code === 'hold_rule') {
+    if (isHeld) {
       return deciding.includes(id) ? rule.clauses.map((clause) => [rule, clause] as const) : [];
     }
     const stopping = clauses.flatMap(({ value, negated }, at) =>

@@ -88,6 +88,10 @@ const rule = z.strictObject({
   unless: z.array(condition).max(CLAUSES_MAX).default([]).describe('None of these may hold.'),
   hold: hold.optional(),
   reject: reject.optional(),
+  otherwise: z
+    .enum(['hold', 'nothing'])
+    .optional()
+    .describe('What a live reject rule does while it is not armed: hold (default) or nothing.'),
   message: z.string().optional().describe('Text for people; {{ }} holds a fact.'),
   record: z.record(z.string(), condition).default({}).describe('More values to journal.'),
   tests: z.array(ruleTest).max(TESTS_MAX).default([]),
@@ -110,6 +114,7 @@ export const SALVAGED_RULE = rule.extend({
   unless: z.array(text).catch([]),
   hold: z.undefined().catch(undefined),
   reject: z.undefined().catch(undefined),
+  otherwise: z.undefined().catch(undefined),
   message: z.string().optional().catch(undefined),
   record: z.record(z.string(), text).catch({}),
   tests: z.array(ruleTest).catch([]),

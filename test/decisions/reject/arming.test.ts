@@ -66,11 +66,11 @@ describe('arming a reject rule', () => {
   it('counts each delivery once, and no match of another text or rule', async () => {
     const rejects = await createRejectFixture(UNLUCKY, settingsWith({ matches_seen: 2 }));
     await rejects.unlucky(1, {}, 13);
-    expect(await rejects.decide()).toEqual(['1 no_rule']);
+    expect(await rejects.decide()).toEqual(['1 hold']);
     // A person held it in between: the same delivery is a match a second time.
     await rejects.review.act({ action: 'hold', delivery: '1', actor: 'bo', reason: 'wait' });
     await rejects.unlucky(1, {}, 14);
-    expect(await rejects.decide()).toEqual(['1 no_rule']);
+    expect(await rejects.decide()).toEqual(['1 hold']);
     await rejects.unlucky(2, { comment: 'keep' });
     expect(await rejects.decide()).toEqual(['2 accept']);
     const journal = rejects.store.db.selectFrom('decision').select('decision_id');
@@ -125,7 +125,7 @@ describe('an armed reject rule', () => {
     expect(await rejects.latest()).toMatchObject({ outcome: 'reject', trigger: 'facts' });
     await rejects.operations.disarm('reject-unlucky', WHO);
     await rejects.decide();
-    expect(await rejects.latest()).toMatchObject({ outcome: 'no_rule', trigger: 'facts' });
+    expect(await rejects.latest()).toMatchObject({ outcome: 'hold', trigger: 'facts' });
   });
 
   it('is armed also in the journal of what somebody did in the service', async () => {
@@ -180,7 +180,7 @@ describe('disarming a reject rule', () => {
     rejects.useRules(until('2027-01-20'));
     await rejects.afterGrace();
     expect(await rejects.entry()).toMatchObject({ state: 'withdrawn', safeguard: 'arming' });
-    expect(await rejects.decide()).toEqual(['1 no_rule']);
+    expect(await rejects.decide()).toEqual(['1 hold']);
     expect(await rejects.intendedPushes()).toEqual([]);
   });
 
@@ -192,7 +192,7 @@ describe('disarming a reject rule', () => {
       ...{ withdrawn: 1, canceled: 0 },
     });
     expect(await rejects.entry()).toMatchObject({ state: 'withdrawn', ended_by: 'ada' });
-    expect(await rejects.decide()).toEqual(['1 no_rule']);
+    expect(await rejects.decide()).toEqual(['1 hold']);
     await rejects.afterGrace();
     expect(await rejects.intendedPushes()).toEqual([]);
     await expect(rejects.operations.disarm('reject-unlucky', WHO)).rejects.toMatchObject({

@@ -96,7 +96,7 @@ describe('a reject rule that nobody disarmed', () => {
       waiting: [],
       disarmed: [{ reason }],
     });
-    expect(await rejects.decide()).toEqual(['1 no_rule']);
+    expect(await rejects.decide()).toEqual(['1 hold']);
   });
 
   it('is not disarmed by a clock that is ahead for a while', async () => {

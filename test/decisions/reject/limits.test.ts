@@ -232,7 +232,7 @@ describe('the breaker', () => {
     expect((await rejects.latest()).reason).toMatch(/^safeguard breaker: it tripped: cap, an hour/);
 
     await rejects.unlucky(4);
-    expect(await rejects.decide()).toEqual(['4 no_rule']);
+    expect(await rejects.decide()).toEqual(['4 hold']);
     const who = { actor: 'ada', reason: 'a sale, expected' };
     await rejects.operations.resetBreaker(who);
     await expect(rejects.operations.resetBreaker(who)).rejects.toMatchObject({
@@ -255,7 +255,7 @@ describe('the breaker', () => {
     await expectTripped(rejects, 'cap', /a day: 2/);
     await rejects.unlucky(3);
     // Decider and executor are made anew for each of these.
-    expect(await rejects.decide()).toContain('3 no_rule');
+    expect(await rejects.decide()).toContain('3 hold');
     await rejects.afterGrace();
     expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
   });

@@ -52,7 +52,7 @@ describe('a reject that waits', () => {
     await rejects.waiting();
     await put(UNLUCKY.replace('[13, 14]', '[13]'));
     await put(UNLUCKY);
-    expect(await rejects.decide({ rules: keeper.current })).toEqual(['1 no_rule']);
+    expect(await rejects.decide({ rules: keeper.current })).toEqual(['1 hold']);
     expect(await rejects.overview()).toMatchObject({ armed: [], waiting: [] });
     await rejects.clock.advance(HOUR);
     await rejects.arm();

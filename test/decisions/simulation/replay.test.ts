@@ -4,6 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { storedEvaluation } from '../../../src/decisions/journal/evaluations.ts';
 import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
 import { replayDecision, verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
+import { evaluate } from '../../../src/rules/evaluate.ts';
 import type { Facts } from '../../../src/rules/facts/plain.ts';
 import {
   ACCEPT_SMALL,
@@ -109,6 +110,24 @@ describe('a replay', () => {
     const id = await append(() => ({ ruleSetHash: 'f'.repeat(64) }));
     expect(files).not.toBe(row.files);
     expect((await replayDecision(db, id)).replayed.live.kind).toBe('hold');
+  });
+
+  it('of a reject rule that only watched unarmed, as in 0.1.0, has the same outcome', async () => {
+    const reject = 'action: reject\n    mode: live\n    when: [ delivery.quantity > 20 ]\n';
+    const rules = loadedRules(`rules:\n  - id: no\n    title: No\n    ${reject}`);
+    await fixture.delivery({ id: 4, lines: [['a', 30]] });
+    expect(await fixture.decide({ rules: () => rules })).toContain('4 hold');
+    const { ruleSet } = rules;
+    const id = await append(({ facts }) => {
+      const evaluation = evaluate(ruleSet, facts, { watching: new Set(['no']) });
+      const { live, shadow } = evaluation;
+      expect(evaluation.rules).toMatchObject([{ id: 'no', mode: 'shadow', armed: false }]);
+      const said = { outcome: live.kind, reason: live.reason, rules: live.rules, shadow };
+      return { ...said, evaluation, ruleSetHash: ruleSet.hash };
+    });
+    const replay = await replayDecision(fixture.store.db, id);
+    expect(replay).toMatchObject({ outcome: 'no_rule', differences: [] });
+    expect((await verifyDecisions(fixture.store.db, 10)).different).toEqual([]);
   });
 
   it('of what somebody put back in the service follows where the rules only watch', async () => {

@@ -36,6 +36,8 @@ interface Asked {
   readonly rule: Meant;
   readonly mode: Mode;
   readonly value: boolean | undefined;
+  /** Whether it may do what its action says. */
+  readonly isArmed: boolean;
 }
 
 function settingOf(set: RandomSet, facts: ReadonlyMap<string, Fact>, delivery: Facts): Setting {
@@ -65,6 +67,7 @@ function together(
   asked: readonly Asked[],
   { lapsed }: Moment,
   delivery: Facts['delivery'],
+  which: 'live' | 'shadow',
 ): Judged {
   const doing = ({ rule, value }: Asked): string => {
     const isOver = rule.action === 'hold' && lapsed.has(rule.id) && value === true;
@@ -78,6 +81,8 @@ function together(
   if ((delivery.unread ?? []).length > 0 || delivery.lines.length === 0) {
     return { kind: 'hold', rules: [] };
   }
+  const unarmed = rejects.filter(({ isArmed }) => !isArmed && which === 'live');
+  if (unarmed.length > 0) return { kind: 'hold', rules: ids(unarmed) };
   const unclear = asked.filter(
     ({ rule, value }) => value === undefined && rule.action !== 'accept',
   );
@@ -101,15 +106,18 @@ export function judge(
   const ofSet = weakest(set.mode, moment.daemon);
   const asked = set.rules.flatMap((rule): readonly Asked[] => {
     const isArmed = rule.action !== 'reject' || moment.armed.has(rule.id);
-    const mode = weakest(rule.mode, ofSet, isArmed ? 'live' : 'shadow');
+    const watches = !isArmed && rule.otherwise === 'nothing';
+    const mode = weakest(rule.mode, ofSet, watches ? 'shadow' : 'live');
     if (mode === 'off' || !isAsked(rule, delivery)) return [];
-    return [{ rule, mode, value: valueOfRule(rule, setting) }];
+    return [{ rule, mode, value: valueOfRule(rule, setting), isArmed }];
   });
   const live = asked.filter(({ mode }) => mode === 'live');
   return {
     values: Object.fromEntries(asked.map(({ rule, value }) => [rule.id, value])),
     live:
-      ofSet === 'live' ? together(live, moment, delivery.delivery) : { kind: 'no_rule', rules: [] },
-    shadow: together(asked, moment, delivery.delivery),
+      ofSet === 'live'
+        ? together(live, moment, delivery.delivery, 'live')
+        : { kind: 'no_rule', rules: [] },
+    shadow: together(asked, moment, delivery.delivery, 'shadow'),
   };
 }

@@ -20,6 +20,8 @@ export interface Meant {
   readonly until?: number | undefined;
   /** Act once a hold was held for its time. */
   readonly afterwards: string;
+  /** What a live reject rule does that is not armed. */
+  readonly otherwise?: 'hold' | 'nothing' | undefined;
 }
 
 export interface RandomSet {
@@ -134,6 +136,7 @@ function ruleText(rule: Meant, isDefault: boolean): string {
   return (
     `  - id: ${rule.id}\n    title: A rule\n    action: ${rule.action}\n${hold}` +
     (isDefault ? '' : `    mode: ${rule.mode}\n`) +
+    (rule.otherwise === undefined ? '' : `    otherwise: ${rule.otherwise}\n`) +
     `    applies_to: [${rule.appliesTo.join(', ')}]\n` +
     (rule.from === undefined ? '' : `    effective_from: ${time(rule.from)}\n`) +
     (rule.until === undefined ? '' : `    effective_until: ${time(rule.until)}\n`) +
@@ -175,7 +178,9 @@ function randomRule(random: Random, id: string, known: ConstructorParameters<typ
     appliesTo: random.pick([['pending'], ['pending'], ...states]),
     afterwards: random.pick(['escalate', 're-evaluate', 'accept', 'release']),
   };
-  return rule;
+  if (action !== 'reject') return rule;
+  const written = random.pick(['hold', 'nothing'] as const);
+  return { ...rule, otherwise: random.chance(0.4) ? undefined : written };
 }
 
 export function randomSet(random: Random, facts: readonly Fact[]): RandomSet {

@@ -69,7 +69,7 @@ export function rulesArm(context: CliContext): Command {
 }
 
 export function rulesDisarm(context: CliContext): Command {
-  return command('disarm', 'let a reject rule only watch again')
+  return command('disarm', 'let a reject rule reject no more')
     .description(
       'What waits to be rejected by it is withdrawn, and what was not sent yet is canceled.\n' +
         'Asks the running daemon.',

@@ -10,7 +10,7 @@ import { withMirror } from '../../reading.ts';
 function butFor(inForce: boolean | null): string {
   if (inForce === null)
     return '; this version cannot read the rules in force: selvedge rules check';
-  return inForce ? '' : '; it has another text now and only watches';
+  return inForce ? '' : '; it has another text now and rejects nothing';
 }
 
 function print(output: Output, overview: RejectOverview): void {
