@@ -15,6 +15,7 @@ import { parseKnobs } from '../src/reference/control/knob-store.ts';
 import { drawOrder } from '../src/reference/life/arrivals.ts';
 import { type Reference, startReference } from '../src/reference/reference.ts';
 import { startDaemon } from './support/daemon-process.ts';
+import { higher, lower, tell } from './support/figures.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 100);
 const LIMIT = 20;
@@ -69,7 +70,7 @@ const reference = await startReference({
   log: silentLogger(),
 });
 const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
-const stop = await startDaemon(folder, reference, {
+const daemon = await startDaemon(folder, reference, {
   requestsPerSecond: LIMIT,
   streams: off.map((name) => `${name}: { enabled: false }`),
 });
@@ -79,14 +80,16 @@ await until('the orders in the mirror', mirror.isRead);
 reference.edge.journal.clear();
 const { orders, deliveries } = reference.world.book;
 const packedAt = clock.now();
+const cpuBefore = daemon.cpuSeconds();
 for (const order of orders.all) reference.world.trade.packAll(order);
 await until('all pushes', mirror.isDone);
 const doneMs = clock.now() - packedAt;
+const cpuMs = ((daemon.cpuSeconds() - cpuBefore) * 1_000) / DELIVERIES;
 const acceptedMs = Math.max(...deliveries.all.map((one) => (one.acceptedAt ?? 0) - packedAt));
 const requests = reference.edge.journal.list({ limit: 100_000 });
 const refused = requests.filter(({ status }) => status === 429).length;
 mirror.close();
-await stop();
+await daemon.stop();
 await reference.close();
 rmSync(folder, { recursive: true, force: true });
 
@@ -97,6 +100,12 @@ console.log(
   `${DELIVERIES} accepted after ${(acceptedMs / 1_000).toFixed(1)} s: ${accepted.toFixed(2)}/s`,
 );
 console.log(`${each.toFixed(2)} requests for each, ${refused} of all answered 429`);
+tell(
+  higher('accepted, 1/s', accepted),
+  higher('accepted and confirmed, 1/s', perSecond),
+  lower('requests for each', each),
+  lower('CPU of the daemon for each, ms', cpuMs),
+);
 const isMet = perSecond >= GOAL_PER_SECOND && each <= GOAL_REQUESTS + 0.5;
 console.log(
   `accepted and confirmed: ${perSecond.toFixed(2)}/s under ${LIMIT} requests/s, ` +

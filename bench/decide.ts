@@ -57,7 +57,7 @@ const reference = await startReference({
   clock,
   log: silentLogger(),
 });
-const stopDaemon = await startDaemon(folder, reference, {
+const daemon = await startDaemon(folder, reference, {
   requestsPerSecond: 5_000,
   // Pulled all the time, as fast as it goes.
   streams: ["stock: { schedule: '* * * * * *', jitter: 0s }"],
@@ -93,6 +93,6 @@ report(
   'packed → accepted → read back',
   accepted.map(({ readBack }) => readBack),
 );
-await stopDaemon();
+await daemon.stop();
 await reference.close();
 rmSync(folder, { recursive: true, force: true });

@@ -15,6 +15,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openReader } from '../src/store/connection.ts';
+import { lower, tell } from './support/figures.ts';
 import { cell, median, report, table } from './support/results.ts';
 import { LAUNCHER, startUnit, type UnitProcess, writeConfig } from './support/unit-process.ts';
 
@@ -76,13 +77,23 @@ async function measure(variants: number): Promise<string[]> {
   const afterStart = await leaveAlone(last);
   await last.stop();
   rmSync(folder, { recursive: true });
+  const seconds = median(starts.map((start) => start.seconds));
+  const cpuSeconds = median(starts.map((start) => start.cpuSeconds));
+  const share = Math.max(afterStart.share, afterPull.share);
+  tell(
+    lower(`${rows} rows: READY, s`, seconds),
+    lower(`${rows} rows: READY, CPU s`, cpuSeconds),
+    lower(`${rows} rows: MiB, started`, afterStart.residentMiB),
+    lower(`${rows} rows: MiB, after a pull`, afterPull.residentMiB),
+    lower(`${rows} rows: % of a core`, share),
+  );
   return [
     String(rows),
-    cell(median(starts.map(({ seconds }) => seconds)), 2),
-    cell(median(starts.map(({ cpuSeconds }) => cpuSeconds)), 2),
+    cell(seconds, 2),
+    cell(cpuSeconds, 2),
     cell(afterStart.residentMiB, 0),
     cell(afterPull.residentMiB, 0),
-    cell(Math.max(afterStart.share, afterPull.share), 2),
+    cell(share, 2),
   ];
 }
 

@@ -13,13 +13,14 @@
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
+import { useOf } from './support/process-use.ts';
 import { table } from './support/results.ts';
 
 const { values } = parseArgs({ options: { orders: { type: 'string', default: '2000' } } });
@@ -99,12 +100,6 @@ function percentile(sorted: readonly number[], share: number): string {
   return `${(at / 1_000).toFixed(2)} s`;
 }
 
-/** Seconds of CPU that a process has used, on Linux. */
-function cpuSeconds(pid: number | undefined): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
 interface Timed {
   readonly taken: number;
   readonly confirmed: number;
@@ -146,14 +141,14 @@ async function measure(
   }
   const client = spawn('sqlite3', [exchangeFile], { stdio: ['pipe', 'inherit', 'inherit'] });
   const began = performance.now();
-  const cpuBefore = cpuSeconds(daemon.pid);
+  const before = useOf(daemon.pid ?? 0).cpuSeconds;
   client.stdin.end(statements(orders, perTransaction, barcode));
   await once(client, 'exit');
   const inserted = performance.now();
   const mirror = new Database(join(folder, 'data/mirror.db'), { readonly: true });
   await awaitAll(mirror, orders);
   const ended = performance.now();
-  const cpuMs = ((cpuSeconds(daemon.pid) - cpuBefore) * 1_000) / orders;
+  const cpuMs = ((useOf(daemon.pid ?? 0).cpuSeconds - before) * 1_000) / orders;
   mirror.prepare('attach ? as exchange').run(exchangeFile);
   const rows = mirror
     .prepare<[], Timed>(

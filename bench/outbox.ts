@@ -7,7 +7,7 @@
  * `node bench/outbox.ts [orders] [orders under the limit]`
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,6 +16,7 @@ import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/log.ts';
 import { parseKnobs } from '../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../src/reference/reference.ts';
+import { useOf } from './support/process-use.ts';
 
 const ORDERS = Number(process.argv[2] ?? 2_000);
 const LIMITED = Number(process.argv[3] ?? 30);
@@ -115,10 +116,9 @@ async function confirmed(folder: string, count: number): Promise<number> {
   return found;
 }
 
-/** Processor time of a process so far, in milliseconds; Linux counts it in hundredths. */
-function processorMs({ pid }: ChildProcess): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+/** Processor time of a process so far, in milliseconds. */
+function processorMs({ pid = 0 }: ChildProcess): number {
+  return useOf(pid).cpuSeconds * 1_000;
 }
 
 interface Measured {

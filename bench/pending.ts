@@ -20,6 +20,7 @@ import { upsertRows } from '../src/mirror/entity.ts';
 import { writeOrders } from '../src/mirror/sales-order.ts';
 import { loadRules } from '../src/rules/load.ts';
 import { openStore } from '../src/store/store.ts';
+import { lower, tell } from './support/figures.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const LINES = Number(process.argv[3] ?? 10);
@@ -170,10 +171,18 @@ async function measured(what: string, change: () => Promise<readonly number[]>):
       `${(delay.percentile(99) / 1e6).toFixed(0)} ms (p99), ` +
       `${(delay.max / 1e6).toFixed(0)} ms at most`,
   );
-  tellWaits(waits);
+  tell(
+    lower(`${what}: CPU, s`, cpuSeconds),
+    lower(`${what}: entries`, journaled),
+    lower(`${what}: others waited, p99 ms`, delay.percentile(99) / 1e6),
+    lower(`${what}: others waited, max ms`, delay.max / 1e6),
+    lower(`${what}: packed meanwhile, p50 ms`, waits[PACKED / 2] ?? Number.NaN),
+    lower(`${what}: packed meanwhile, p99 ms`, waits.at(-1) ?? Number.NaN),
+  );
+  sayWaits(waits);
 }
 
-function tellWaits(waits: readonly number[]): void {
+function sayWaits(waits: readonly number[]): void {
   const [p50 = 0, last = 0] = [waits[PACKED / 2], waits.at(-1)];
   console.log(
     `  ${PACKED} packed meanwhile were decided after ${p50.toFixed(0)} ms (p50), ` +
@@ -192,8 +201,11 @@ for (let id = 1; id <= DELIVERIES; id += BATCH) {
 }
 const stop = new AbortController();
 const begun = performance.now();
+const cpuBegun = process.cpuUsage();
 const running = decider.run(stop.signal);
 await until(() => decided === DELIVERIES);
+const cpuFirst = process.cpuUsage(cpuBegun);
+tell(lower('first decision of each: CPU, s', (cpuFirst.user + cpuFirst.system) / 1e6));
 const seconds = ((performance.now() - begun) / 1_000).toFixed(1);
 console.log(`${DELIVERIES} deliveries with ${LINES} lines decided in ${seconds} s`);
 // The pass after the start, and its pause.
@@ -221,6 +233,7 @@ const sizes = sql<{ readonly evaluation: number; readonly facts: number; readonl
   from decision d join fact_snapshot f on f.digest = d.facts_digest`;
 const [size = { evaluation: 0, facts: 0, rest: 0 }] = (await sizes.execute(store.db)).rows;
 const bytes = size.evaluation + size.facts + size.rest;
+tell(lower('bytes of an entry', bytes));
 console.log(
   `${bytes.toFixed(0)} bytes of an entry (goal ${GOAL.bytes}: ${met(bytes <= GOAL.bytes)}): ` +
     `evaluation ${size.evaluation.toFixed(0)}, facts ${size.facts.toFixed(0)}, ` +

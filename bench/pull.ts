@@ -15,6 +15,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { lower, tell } from './support/figures.ts';
 import { compiledLimit, LIMIT } from './support/limit.ts';
 import type { Figures } from './support/meters.ts';
 import { startPuller } from './support/puller.ts';
@@ -89,6 +90,20 @@ function lines(all: ReadonlyMap<string, readonly Figures[]>): string[][] {
   });
 }
 
+/** Those of the daemon: what stands beside it is not ours. */
+function figuresOf(rows: number, all: ReadonlyMap<string, readonly Figures[]>) {
+  return [...all].flatMap(([name, found]) => {
+    if (!/^(?:stream|pages): /.test(name)) return [];
+    const of = (member: keyof Figures) => median(found.map((figures) => figures[member]));
+    return [
+      lower(`${rows} rows, ${name}: CPU s`, of('cpuSeconds')),
+      lower(`${rows} rows, ${name}: s`, of('seconds')),
+      lower(`${rows} rows, ${name}: peak MiB`, of('peakMiB')),
+      lower(`${rows} rows, ${name}: loop p99 ms`, of('delayP99Ms')),
+    ];
+  });
+}
+
 async function measure(variants: number): Promise<void> {
   const all = new Map<string, Figures[]>();
   const keep = (name: string, figures: Figures): void => {
@@ -119,6 +134,7 @@ async function measure(variants: number): Promise<void> {
     }
     rmSync(folder, { recursive: true });
   }
+  tell(...figuresOf(rows, all));
   source.disconnect();
   rmSync(limitFolder, { recursive: true });
   if (rows > PLAIN_ROWS_MAX) notes.push('The plain script cannot: V8 has no string that long.');

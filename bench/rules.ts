@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { SqliteStore } from '../src/store/store.ts';
+import { higher, lower, tell } from './support/figures.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const LINES = 40;
@@ -56,6 +57,7 @@ for (const count of [5, 20, 50]) {
   const { cold, median } = measure(ROUNDS, () => load(count));
   const figures = `${median.toFixed(1)} ms, cold ${cold.toFixed(1)} ms`;
   console.log(`load ${String(count).padEnd(2)} rules        ${figures}`);
+  tell(lower(`load ${count} rules, ms`, median));
 }
 
 const facts = factsOfTest({
@@ -70,6 +72,7 @@ for (const count of [5, 20, 50]) {
     const rate = Math.round(1_000 / median).toLocaleString('en');
     const kind = operands ? 'with values' : 'bare       ';
     console.log(`${String(count).padEnd(2)} rules, ${kind} ${rate} deliveries/s`);
+    tell(higher(`${count} rules, ${kind.trim()}, deliveries/s`, 1_000 / median));
   }
 }
 
@@ -116,9 +119,12 @@ const journalFolder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
 const path = join(journalFolder, 'mirror.db');
 const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
 const written = performance.now();
+const writing = process.cpuUsage();
 await journal(store);
 const perDecision = (performance.now() - written) / DELIVERIES;
 console.log(`journaled with 20 rules: ${perDecision.toFixed(2)} ms a decision`);
+const writer = process.cpuUsage(writing);
+tell(lower('journaled decision, CPU ms', (writer.user + writer.system) / 1_000 / DELIVERIES));
 
 console.log(`backtest of ${DELIVERIES} deliveries x ${LINES} lines x 20 rules, from the database:`);
 for (const against of [undefined, load(10)]) {
@@ -129,9 +135,13 @@ for (const against of [undefined, load(10)]) {
   const { user, system } = process.cpuUsage(cpu);
   const own = `of the processor's own time ${((user + system) / 1_000_000).toFixed(1)} s`;
   const kinds = report.agreement.map(({ outcome, deliveries }) => `${outcome} ${deliveries}`);
-  console.log(`  against ${against ? '10 rules' : 'the journal'}: ${seconds} s, ${own}`);
+  const other = against ? '10 rules' : 'the journal';
+  console.log(`  against ${other}: ${seconds} s, ${own}`);
+  tell(lower(`backtest against ${other}, CPU s`, (user + system) / 1e6));
   console.log(`  ${kinds.join(', ')}; ${report.changes.length} kinds of change`);
 }
-console.log(`most memory: ${Math.round(process.resourceUsage().maxRSS / 1_024)} MB`);
+const mostMb = process.resourceUsage().maxRSS / 1_024;
+console.log(`most memory: ${Math.round(mostMb)} MB`);
+tell(lower('most memory, MB', mostMb));
 await store.close();
 rmSync(journalFolder, { recursive: true });

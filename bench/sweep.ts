@@ -18,6 +18,7 @@ import { drawOrder } from '../src/reference/life/arrivals.ts';
 import { type Reference, startReference } from '../src/reference/reference.ts';
 import { openReadOnlyStore, type SqliteStore } from '../src/store/store.ts';
 import { startDaemon } from './support/daemon-process.ts';
+import { lower, tell } from './support/figures.ts';
 import { report } from './support/results.ts';
 
 const ORDERS = Number(process.argv[2] ?? 200);
@@ -77,13 +78,13 @@ for (let index = 0; index < ORDERS; index += 1) {
   world.trade.place(drawOrder(world, { seed: 7, orderId, preOrderShare: 0 }));
 }
 const wish = { requestsPerSecond: PER_SECOND, streams: STREAMS };
-const stopDaemon = await startDaemon(folder, reference, wish);
+const daemon = await startDaemon(folder, reference, wish);
 const path = join(folder, 'data', 'mirror.db');
 const store = await openReadOnlyStore({ path, busyTimeoutMs: 5_000 });
 const run = await watchSweep(store, reference);
 await clock.sleep(GOAL.decidedMs);
 await store.close();
-await stopDaemon();
+await daemon.stop();
 
 const entries = reference.edge.journal.list({ path: '/api/v1/orders*' });
 const times = entries.map(({ at }) => Date.parse(at));
@@ -97,6 +98,11 @@ const decided = world.book.deliveries.all.map(({ createdAt, acceptedAt }) =>
   acceptedAt === undefined ? Number.POSITIVE_INFINITY : acceptedAt - createdAt,
 );
 const slowest = Math.max(...decided);
+tell(
+  lower('requests of the sweep', requests),
+  lower('sweep, s', seconds),
+  lower('slowest accept meanwhile, ms', slowest),
+);
 const isMet =
   Math.abs(ratio - 1) <= GOAL.share &&
   decided.length >= EVENTS &&

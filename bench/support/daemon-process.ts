@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Reference } from '../../src/reference/reference.ts';
+import { useOf } from './process-use.ts';
 
 const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
@@ -56,12 +57,17 @@ function listenerIn(line: string): string | undefined {
   return /"url":"([^"]+)"/.exec(line)?.[1];
 }
 
-/** Starts it in this folder and has the relay send to it; gives how to stop it. */
+export interface DaemonProcess {
+  cpuSeconds(): number;
+  stop(): Promise<void>;
+}
+
+/** Starts it in this folder and has the relay send to it. */
 export async function startDaemon(
   folder: string,
   reference: Reference,
   wish: DaemonWish,
-): Promise<() => Promise<void>> {
+): Promise<DaemonProcess> {
   const config = writeConfig(folder, reference, wish);
   const child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -76,8 +82,11 @@ export async function startDaemon(
     });
   });
   reference.relay.createEndpoint({ url, secret: SECRET });
-  return async () => {
-    child.kill('SIGTERM');
-    await gone;
+  return {
+    cpuSeconds: () => useOf(child.pid ?? 0).cpuSeconds,
+    async stop() {
+      child.kill('SIGTERM');
+      await gone;
+    },
   };
 }

@@ -10,11 +10,10 @@ import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { localFile } from '../../src/local-api/ask.ts';
+import { type Use, useOf } from './process-use.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 export const LAUNCHER = join(ROOT, 'bin/selvedge.mjs');
-/** The kernel counts the time of a process in these (proc(5)). */
-const TICKS_PER_SECOND = 100;
 const LOOK_MS = 10;
 
 /** `Environment=` of the unit, by name. */
@@ -56,11 +55,6 @@ ${others.map((name) => `  ${name}: { enabled: false }`).join('\n')}
   return file;
 }
 
-interface Use {
-  readonly residentMiB: number;
-  readonly cpuSeconds: number;
-}
-
 export interface UnitProcess {
   /** Cost of the start, until both listeners accept. */
   readonly ready: { readonly seconds: number; readonly cpuSeconds: number };
@@ -68,16 +62,16 @@ export interface UnitProcess {
   stop(): Promise<void>;
 }
 
-function useOf(pid: number): Use {
-  const resident = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
-  // After the name, which may hold anything: utime and stime are the 12th and 13th.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
-  const ticks = Number(fields[11]) + Number(fields[12]);
-  return { residentMiB: Number(resident) / 1_024, cpuSeconds: ticks / TICKS_PER_SECOND };
+/** Address that the daemon has written there; undefined while it is writing. */
+function addressIn(file: string): string | undefined {
+  const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  return text.endsWith('}') || text.endsWith('}\n') ? JSON.parse(text).url : undefined;
 }
 
-async function answered(url: string): Promise<boolean> {
-  const answer = await fetch(url).catch(() => undefined);
+async function isReady(file: string): Promise<boolean> {
+  const address = addressIn(file);
+  if (address === undefined) return false;
+  const answer = await fetch(`${address}/readyz`).catch(() => undefined);
   await answer?.text();
   return answer?.ok === true;
 }
@@ -93,8 +87,7 @@ export async function startUnit(folder: string, config: string): Promise<UnitPro
   });
   const exit = once(child, 'exit');
   const { pid = 0 } = child;
-  const url = (): string => JSON.parse(readFileSync(known, 'utf8')).url;
-  while (!existsSync(known) || !(await answered(`${url()}/readyz`))) {
+  while (!(await isReady(known))) {
     if (child.exitCode !== null) throw new Error(`the daemon ended with ${child.exitCode}`);
     await sleep(LOOK_MS);
   }
