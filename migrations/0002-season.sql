@@ -57,3 +57,11 @@ FROM (
           AND run_id < r.run_id AND ended_at <= r.started_at ORDER BY run_id DESC LIMIT 1)))
 ) found
 WHERE by_event OR (since IS NOT NULL AND (order_seen_at IS NULL OR order_seen_at > swept_at));
+
+-- ---- Rules (decisions/) ------------------------------------------------------------------------
+
+-- Long texts of rule files, each once; rule_set.files names them by their hash.
+CREATE TABLE rule_text (
+  hash TEXT PRIMARY KEY,
+  text TEXT NOT NULL
+) STRICT;

@@ -7,20 +7,7 @@ import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';
 import { appendDecision } from './journal.ts';
 import { basisOf, type Judgement, rulesKey } from './judgement.ts';
-import type { LoadedRuleSet } from './rule-files.ts';
-
-/** Stores the texts of the rule set, so that every decision by it can be explained later. */
-export async function storeRuleSet(
-  tx: Tx,
-  { ruleSet, files }: LoadedRuleSet,
-  now: number,
-): Promise<void> {
-  await tx
-    .insertInto('rule_set')
-    .values({ hash: ruleSet.hash, first_used_at: now, files: JSON.stringify(files) })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
-}
+import { storeTexts } from './rule-texts.ts';
 
 /** The delivery's latest decision, if its basis is unchanged and it was not canceled. */
 export async function unchangedDecision(tx: Tx, judgement: Judgement): Promise<number | undefined> {
@@ -64,7 +51,7 @@ export async function recordDecision(
   by: { readonly actor: string; readonly trigger: string },
 ): Promise<number> {
   const { rules, mode, subject, evaluation, outcome, at } = judgement;
-  await storeRuleSet(tx, rules, at);
+  await storeTexts(tx, { hash: rules.ruleSet.hash, files: rules.files }, at);
   const decisionId = await appendDecision(tx, {
     orderDeliveryId: subject.delivery.order_delivery_id,
     orderId: subject.delivery.order_id,

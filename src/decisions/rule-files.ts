@@ -131,11 +131,11 @@ export function readRuleFiles(directory: string): RuleFile[] {
 
 /**
  * Loads the rule set of the directory, or throws a ConfigError that lists every mistake with its
- * place.
+ * place. Tables that are as in the rule set `before` are taken from there.
  */
-export function loadRuleSet(directory: string): LoadedRuleSet {
+export function loadRuleSet(directory: string, before?: LoadedRuleSet): LoadedRuleSet {
   const files = readRuleFiles(directory);
-  const loaded = loadRules(files);
+  const loaded = loadRules(files, false, before?.ruleSet.tables);
   if ('ruleSet' in loaded) return { ruleSet: loaded.ruleSet, files };
   const list = loaded.problems.map((problem) => `\n${formatProblem(problem)}`).join('');
   throw new ConfigError('rules.invalid', `the rules in ${directory} have mistakes:${list}`);

@@ -10,17 +10,18 @@
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { loadRules } from '../rules/load.ts';
+import { loadRules, readListsFile } from '../rules/load.ts';
 import type { Action } from '../rules/rule.ts';
+import type { ListsRead } from '../rules/settings.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { storeRuleSet } from './record.ts';
 import { disarmChanged } from './reject/arm.ts';
 import { openArmings } from './reject/arming.ts';
 import { type LoadedRuleSet, loadRuleSet } from './rule-files.ts';
 import { fillLists, type ListFailure, listDigests, listsOf } from './rule-lists.ts';
+import { readRuleSetFiles, storeTexts } from './rule-texts.ts';
 import { diffRuleSets, type RuleSetDiff } from './simulation/diff.ts';
 
 /** Key of the database row that has the hash of the rule set in force. */
@@ -115,7 +116,7 @@ async function putInForce(
   reason: string,
 ): Promise<readonly string[]> {
   const at = clock.now();
-  await storeRuleSet(tx, { ruleSet, files }, at);
+  await storeTexts(tx, { hash: ruleSet.hash, files }, at);
   await writeState(tx, RULES_IN_FORCE, ruleSet.hash, clock);
   await writeWindows(tx, ruleSet);
   return disarmChanged(tx, ruleSet, { reason, at });
@@ -138,17 +139,17 @@ async function putFilesInForce(
   return putInForce(tx, loaded, deps, `${when}: ${CHANGED}`);
 }
 
-/**
- * Reads the rule set that was last in force, if this version can still read it; else an empty set.
- */
-async function lastGood({ store }: RuleKeeperDeps): Promise<LoadedRuleSet> {
+/** Reads the files of the rule set that was last in force. */
+async function lastFiles({ store }: RuleKeeperDeps): Promise<LoadedRuleSet['files']> {
   const hash = await readState(store.db, RULES_IN_FORCE);
-  const row = await store.db
-    .selectFrom('rule_set')
-    .select('files')
-    .where('hash', '=', hash ?? '')
-    .executeTakeFirst();
-  const files: LoadedRuleSet['files'] = row === undefined ? [] : JSON.parse(row.files);
+  return hash === undefined ? [] : ((await readRuleSetFiles(store.db, hash)) ?? []);
+}
+
+/**
+ * Loads the rule set that was last in force, if this version can still read it; else an empty set.
+ */
+async function lastGood(deps: RuleKeeperDeps): Promise<LoadedRuleSet> {
+  const files = await lastFiles(deps);
   const loaded = loadRules(files, true);
   if ('ruleSet' in loaded) return { ruleSet: loaded.ruleSet, files };
   const none = loadRules([]);
@@ -194,7 +195,7 @@ async function preview(
   before: LoadedRuleSet,
   directory: string,
 ): Promise<Reloaded> {
-  const next = await fillLists(store.db, loadRuleSet(directory), listsOf(before));
+  const next = await fillLists(store.db, loadRuleSet(directory, before), listsOf(before));
   const open = await store.transaction((tx) => openArmings(tx, next.ruleSet));
   const disarmed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
   return { ...changesOf(before, next), disarmed };
@@ -223,8 +224,8 @@ function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
  */
 export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> {
   const { store, clock, log } = deps;
-  const fill = async (loaded: LoadedRuleSet, before: LoadedRuleSet): Promise<LoadedRuleSet> => {
-    const { ruleSet, files, failed } = await fillLists(store.db, loaded, listsOf(before));
+  const fill = async (loaded: LoadedRuleSet, before: ListsRead): Promise<LoadedRuleSet> => {
+    const { ruleSet, files, failed } = await fillLists(store.db, loaded, before);
     await reportLists(deps, failed);
     return { ruleSet, files };
   };
@@ -234,7 +235,8 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);
-    inForce = await fill(loaded, readsLists(loaded) ? await lastGood(deps) : loaded);
+    const lists = readsLists(loaded) ? readListsFile(await lastFiles(deps)) : undefined;
+    inForce = await fill(loaded, lists ?? {});
     const disarmed = await store.transaction((tx) =>
       putFilesInForce(tx, inForce, deps, 'at a start'),
     );
@@ -248,7 +250,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   const refreshLists = async (): Promise<boolean> => {
     const before = inForce;
     if (!readsLists(before)) return false;
-    const next = await fill(before, before);
+    const next = await fill(before, listsOf(before));
     if (next.ruleSet.hash === before.ruleSet.hash) return false;
     const had = listDigests(listsOf(before));
     const lists = listDigests(listsOf(next));
@@ -265,7 +267,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     const before = inForce;
     let next: LoadedRuleSet;
     try {
-      next = await fill(loadRuleSet(directory), before);
+      next = await fill(loadRuleSet(directory, before), listsOf(before));
     } catch (thrown) {
       if (thrown instanceof ConfigError) await reportInvalid(deps, thrown);
       throw thrown;

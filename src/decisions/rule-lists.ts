@@ -6,7 +6,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { ConfigError, isStoreUnusable, SelvedgeError, toError } from '../lib/errors.ts';
 import { canonicalJson, sha256 } from '../lib/json.ts';
-import { LISTS_FILE, loadRules } from '../rules/load.ts';
+import { LISTS_FILE, refillLists } from '../rules/load.ts';
 import type { ListsRead } from '../rules/settings.ts';
 import type { ListSource } from '../rules/text/settings-schema.ts';
 import type { Db } from '../store/store.ts';
@@ -178,8 +178,8 @@ export function listDigests(lists: ListsRead) {
 }
 
 /**
- * Loads the same rules with the present contents of their lists. `before`: contents that a list
- * keeps if it cannot be read.
+ * Gives the same rules with the present contents of their lists, or `loaded` itself if it has these
+ * contents. `before`: contents that a list keeps if it cannot be read.
  */
 export async function fillLists(
   db: Db,
@@ -189,13 +189,13 @@ export async function fillLists(
   const { list_sources: sources } = loaded.ruleSet.settings;
   if (Object.keys(sources).length === 0) return { ...loaded, failed: [] };
   const { lists, failed } = await readLists(db, sources, before);
+  const text = canonicalJson(lists);
+  if (loaded.files.some((file) => file.path === LISTS_FILE && file.text === text)) {
+    return { ...loaded, failed };
+  }
   const written = loaded.files.filter(({ path }) => path !== LISTS_FILE);
-  const files = [...written, { path: LISTS_FILE, text: canonicalJson(lists) }];
-  // These rules were checked when they were loaded before, only without the contents of their
-  // lists.
-  const filled = loadRules(files, true);
-  if ('ruleSet' in filled) return { ruleSet: filled.ruleSet, files, failed };
-  throw new SelvedgeError('rules.lists', 'the rules cannot be loaded with what was read');
+  const files = [...written, { path: LISTS_FILE, text }];
+  return { ruleSet: refillLists(loaded.ruleSet, lists), files, failed };
 }
 
 /** Loads the rules of a directory and fills their lists from this database. */

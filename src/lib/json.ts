@@ -2,19 +2,21 @@
  * Reads and writes JSON. Its canonical form is for hashes and comparisons, which must not depend on
  * the order of members.
  */
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 
 export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [member: string]: Json | undefined;
 }
 
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
+function sorted(value: unknown, replace: (value: unknown) => unknown = (same) => same): unknown {
+  if (Array.isArray(value)) return value.map((item) => sorted(item, replace));
   if (value === null || typeof value !== 'object') return value;
+  const other = replace(value);
+  if (other !== value) return other;
   const out: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) {
-    if (member !== undefined) out[name] = sorted(member);
+    if (member !== undefined) out[name] = sorted(member, replace);
   }
   return out;
 }
@@ -30,6 +32,29 @@ export function canonicalJson(value: unknown): string {
 /** Hashes a text or bytes with SHA-256, as lower-case hex. */
 export function sha256(data: string | Uint8Array): string {
   return hash('sha256', data, 'hex');
+}
+
+/**
+ * Hashes the canonical JSON of a value. `texts` has the canonical JSON of large objects inside of
+ * it, which are not written again.
+ */
+export function hashWithTexts(value: unknown, texts: ReadonlyMap<unknown, string>): string {
+  const marks = new Map<string, string>();
+  const marked = sorted(value, (one) => {
+    const text = texts.get(one);
+    if (text === undefined) return one;
+    // No text of the value contains the hash of a text that is inside of the same value.
+    const mark = `text ${sha256(text)}`;
+    marks.set(mark, text);
+    return mark;
+  });
+  const parts = JSON.stringify(marked).split(/"(text [0-9a-f]{64})"/);
+  const digest = createHash('sha256');
+  for (const [at, part] of parts.entries()) {
+    const text = at % 2 === 1 ? marks.get(part) : part;
+    digest.update(text ?? `"${part}"`);
+  }
+  return digest.digest('hex');
 }
 
 export function isJsonObject(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,6 @@
 /** Compiles one rule of a rule file: its conditions, its timing and its hash. */
 import { invariant } from '../lib/errors.ts';
-import { canonicalJson, sha256 } from '../lib/json.ts';
+import { canonicalJson, hashWithTexts, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
 import { operandsOf } from './cel/operands.ts';
 import { type CelContext, compileExpression, type Language, type Program } from './cel/program.ts';
@@ -9,7 +9,7 @@ import { sourceOf } from './cel/tree.ts';
 import { readableText } from './cel/values.ts';
 import { neverGiven } from './never-given.ts';
 import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
-import type { LoadedSettings } from './settings.ts';
+import { type LoadedSettings, textsOf } from './settings.ts';
 import type { Problem } from './text/problem.ts';
 import { HOLD_DEFAULT, type RawRule, REJECT_DEFAULT } from './text/schema.ts';
 import type { Settings } from './text/settings-schema.ts';
@@ -283,12 +283,13 @@ function effectOf(raw: RawRule): object {
   return { action, when, unless, hold, reject, appliesTo, from, until };
 }
 
-function ruleHash(raw: RawRule, reads: readonly string[], settings: Settings): string {
+function ruleHash(raw: RawRule, reads: readonly string[], loaded: LoadedSettings): string {
+  const { settings, tables } = loaded;
   // Such settings are part of a reject rule's hash, because a person arms what the rule means; a
   // hold must go on when the opening hours change.
   const made = raw.action === 'reject' ? settingsRead(reads, settings) : {};
   const data = { ...dataRead(reads, settings), ...made };
-  return sha256(canonicalJson({ ...effectOf(raw), data }));
+  return hashWithTexts({ ...effectOf(raw), data }, textsOf(tables));
 }
 
 function compileMessage(
@@ -312,9 +313,10 @@ function timeOf(text: string | undefined): number | undefined {
 export function compileRule(
   from: RuleSource,
   language: Language,
-  { settings }: LoadedSettings,
+  loaded: LoadedSettings,
   wasInForce: boolean,
 ): CompiledRule {
+  const { settings } = loaded;
   const { raw, source } = from;
   const reporter = createReporter(from);
   const clauses = compileClauses(from, reporter, language);
@@ -343,7 +345,8 @@ export function compileRule(
     owner: raw.owner,
     file: source.file.path,
     line: reporter.line([]),
-    hash: ruleHash(raw, reads, settings),
+    hash: ruleHash(raw, reads, loaded),
+    hashWith: (other) => ruleHash(raw, reads, other),
     textHash: sha256(canonicalJson(effectOf(raw))),
     appliesTo: raw.applies_to,
     effectiveFrom: timeOf(raw.effective_from),

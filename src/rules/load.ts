@@ -10,7 +10,7 @@
 
 import type { Node } from 'yaml';
 import { z } from 'zod';
-import { canonicalJson, isJsonObject, sha256 } from '../lib/json.ts';
+import { hashWithTexts, isJsonObject } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { analysisProblems } from './analysis/problems.ts';
 import { createEnvironment, type SetTypes } from './cel/environment.ts';
@@ -18,8 +18,17 @@ import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import { neverGiven } from './never-given.ts';
 import type { Rule, RuleSet } from './rule.ts';
-import { emptySettings, type ListsRead, type LoadedSettings, loadSettings } from './settings.ts';
-import { DEFAULT_KEY } from './tables.ts';
+import {
+  emptySettings,
+  type ListsRead,
+  type LoadedSettings,
+  type LoadedTables,
+  loadSettings,
+  refillSettings,
+  textsOf,
+} from './settings.ts';
+import { DEFAULT_KEY } from './table-tree.ts';
+import { firstProblems } from './tables.ts';
 import { checkShape } from './text/check.ts';
 import { type Problem, sortProblems } from './text/problem.ts';
 import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
@@ -67,14 +76,19 @@ function impossibleValues(
   settings: Settings,
   rules: readonly CompiledRule[],
 ): readonly Problem[] {
-  const lookups = Map.groupBy(
-    rules.flatMap(({ rule }) => rule?.clauses.flatMap(({ program }) => program.lookups) ?? []),
-    ({ data }) => data,
+  const all = rules.flatMap(
+    ({ rule }) => rule?.clauses.flatMap((one) => one.program.lookups) ?? [],
   );
+  // Hundreds of rules may look the same fact up in a table of thousands of rows.
+  const distinctLookups = new Map(all.map((one) => [`${one.data} ${one.path}`, one])).values();
+  const lookups = Map.groupBy(distinctLookups, ({ data }) => data);
   const ofFiles = Object.entries(settings.table_files).flatMap(([name, { spec, rows }]) => {
-    return rows.flatMap(({ keys, line }) =>
+    const [first, further] = [`tables.${name}`, `tables.${name}[]`].map((data) =>
+      lookups.get(data),
+    );
+    const found = rows.flatMap(({ keys, line }) =>
       keys.flatMap((key, at): Problem[] => {
-        const asked = lookups.get(at === 0 ? `tables.${name}` : `tables.${name}[]`) ?? [];
+        const asked = (at === 0 ? first : further) ?? [];
         const reasons = key === DEFAULT_KEY ? [] : asked.map((lookup) => lookup.never(key));
         const [never] = reasons;
         if (never === undefined || reasons.includes(undefined)) return [];
@@ -82,6 +96,7 @@ function impossibleValues(
         return [{ severity: 'warning', ...place, ...never }];
       }),
     );
+    return firstProblems(found);
   });
   const written = cellsOf(source, settings).flatMap(({ value, data, node }): Problem[] => {
     if (typeof value !== 'string') return [];
@@ -232,7 +247,7 @@ function readScenarios(
   });
 }
 
-function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
+function setHash(rules: readonly Rule[], { settings, tables }: LoadedSettings): string {
   const effective = rules
     .map(({ id, hash, mode, effectiveFrom, effectiveUntil, otherwise }) => ({
       id,
@@ -244,7 +259,8 @@ function setHash(rules: readonly Rule[], { settings }: LoadedSettings): string {
       otherwise: otherwise === 'nothing' ? otherwise : undefined,
     }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
-  return sha256(canonicalJson({ engine: ENGINE_VERSION, facts: RECORDS, settings, effective }));
+  const all = { engine: ENGINE_VERSION, facts: RECORDS, settings, effective };
+  return hashWithTexts(all, textsOf(tables));
 }
 
 /**
@@ -256,7 +272,8 @@ export const LISTS_FILE = 'lists.json';
 
 const LISTS = z.record(z.string(), z.array(z.string()));
 
-function listsRead(files: readonly RuleFile[]): ListsRead | undefined {
+/** Reads the contents of lists from the stored files of a rule set; undefined: there are none. */
+export function readListsFile(files: readonly RuleFile[]): ListsRead | undefined {
   const file = files.find(({ path }) => baseName(path) === LISTS_FILE);
   return file && LISTS.parse(JSON.parse(file.text));
 }
@@ -265,7 +282,11 @@ function listsRead(files: readonly RuleFile[]): ListsRead | undefined {
  * Loads the rule set of these files, or gives every problem they have. A set that `wasInForce` is
  * spared the checks that earlier versions did not make, so that old decisions stay explainable.
  */
-export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded {
+export function loadRules(
+  all: readonly RuleFile[],
+  wasInForce = false,
+  before: LoadedTables = new Map(),
+): Loaded {
   const files = all.filter(({ path }) => baseName(path) !== LISTS_FILE);
   const problems: Problem[] = [];
   const yaml: Problem[] = [];
@@ -277,7 +298,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
     sources.filter((source) => baseName(source.file.path) === name);
   const [settingsSource] = named('settings.yaml');
   const settings = settingsSource
-    ? loadSettings(settingsSource, problems, listsRead(all), files)
+    ? loadSettings(settingsSource, problems, readListsFile(all), files, before)
     : emptySettings();
   const ruleFiles = sources.filter(
     (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
@@ -309,6 +330,7 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
       hash: setHash(rules, settings),
       rules,
       settings: settings.settings,
+      tables: settings.tables,
       scenarios,
       variables: settings.variables,
       samples: settings.samples,
@@ -316,4 +338,16 @@ export function loadRules(all: readonly RuleFile[], wasInForce = false): Loaded 
       warnings: found,
     },
   };
+}
+
+/** The same rules with other contents of the lists that are read from the database. */
+export function refillLists(before: RuleSet, lists: ListsRead): RuleSet {
+  const loaded = refillSettings(before, lists);
+  const { settings, variables, samples } = loaded;
+  const names = Object.keys(lists).map((name) => `lists.${name}`);
+  const rules = before.rules.map((rule) => {
+    const isRead = rule.reads.some((path) => names.includes(path));
+    return isRead ? { ...rule, hash: rule.hashWith(loaded) } : rule;
+  });
+  return { ...before, hash: setHash(rules, loaded), rules, settings, variables, samples };
 }

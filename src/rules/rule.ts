@@ -5,6 +5,7 @@
 import type { SetTypes } from './cel/environment.ts';
 import type { OperandProgram } from './cel/operands.ts';
 import type { CelContext, Program } from './cel/program.ts';
+import type { LoadedSettings, LoadedTables } from './settings.ts';
 import type { Problem } from './text/problem.ts';
 import type { RawRule, RawScenario } from './text/schema.ts';
 import type { Settings } from './text/settings-schema.ts';
@@ -62,6 +63,8 @@ export interface Rule {
    * tables that are read, and for a reject rule the settings behind the facts that it reads.
    */
   readonly hash: string;
+  /** Gives the hash with other contents of the lists. */
+  readonly hashWith: (loaded: LoadedSettings) => string;
   /**
    * SHA-256 without contents of lists and tables or settings: a hold goes on when these are edited.
    */
@@ -90,6 +93,8 @@ export interface RuleSet {
   readonly hash: string;
   readonly rules: readonly Rule[];
   readonly settings: Settings;
+  /** Tables that are CSV files, by name; a load of the same files takes them over. */
+  readonly tables: LoadedTables;
   readonly scenarios: readonly RawScenario[];
   /** Gives `lists` and `tables` as conditions see them at a time, in epoch milliseconds. */
   readonly variables: (nowMs: number) => CelContext;

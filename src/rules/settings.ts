@@ -6,12 +6,12 @@ import { isScalar } from 'yaml';
 import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';
 import type { CelContext } from './cel/program.ts';
-import { hasDays, readTable, tableOn } from './tables.ts';
+import { tableOn } from './table-tree.ts';
+import { hasDays, type LoadedTable, readTable } from './tables.ts';
 import { checkShape } from './text/check.ts';
 import type { Problem } from './text/problem.ts';
 import {
   type ListSource,
-  type ReadTable,
   SETTINGS_FILE,
   type Settings,
   type SettingsFile,
@@ -22,6 +22,8 @@ import type { RuleFile, YamlPath, YamlSource } from './text/yaml.ts';
 export interface LoadedSettings {
   readonly settings: Settings;
   readonly types: SetTypes;
+  /** Tables that are CSV files, by name. */
+  readonly tables: LoadedTables;
   readonly variables: (nowMs: number) => CelContext;
   /** Gives `lists` and `tables` as tests see them: lists from the database have their samples. */
   readonly samples: (nowMs: number) => CelContext;
@@ -30,22 +32,32 @@ export interface LoadedSettings {
 /** Contents of the lists that are read from the database, by list name. */
 export type ListsRead = Readonly<Record<string, readonly string[]>>;
 
-/** Default settings of a rule set without a `settings.yaml`. */
-export function emptySettings(): LoadedSettings {
-  return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined, {}), undefined, []);
+export type LoadedTables = ReadonlyMap<string, LoadedTable>;
+
+/** Canonical JSON of the tables, for hashes of what contains them. */
+export function textsOf(tables: LoadedTables): ReadonlyMap<unknown, string> {
+  return new Map([...tables.values()].map(({ table, json }) => [table, json]));
 }
 
+/** Default settings of a rule set without a `settings.yaml`. */
+export function emptySettings(): LoadedSettings {
+  const tables = new Map();
+  return build(fill(SETTINGS_FILE.parse({ version: 1 }), undefined, tables), tables, undefined, []);
+}
+
+/** Loads the settings; tables that are the same as `before` are taken from there. */
 export function loadSettings(
   source: YamlSource,
   problems: Problem[],
   read: ListsRead | undefined,
   files: readonly RuleFile[],
+  before: LoadedTables,
 ): LoadedSettings {
   const checked = checkShape(source, SETTINGS_FILE);
   if ('value' in checked) {
     checkSources(checked.value, source, problems);
-    const tables = readTables(checked.value, source, files, problems);
-    return build(fill(checked.value, read, tables), source, problems);
+    const tables = readTables(checked.value, source, { files, before }, problems);
+    return build(fill(checked.value, read, tables), tables, source, problems);
   }
   problems.push(...checked.problems);
   return emptySettings();
@@ -55,7 +67,7 @@ export function loadSettings(
 function fill(
   { lists, tables, ...rest }: SettingsFile,
   read: ListsRead | undefined,
-  files: Settings['table_files'],
+  loaded: LoadedTables,
 ): Settings {
   const filled: Record<string, readonly Cell[]> = {};
   const sources: Record<string, ListSource> = {};
@@ -68,7 +80,8 @@ function fill(
     if (!isTableFile(table)) inline[name] = table;
   }
   const lists_and_tables = { lists: filled, list_sources: sources, tables: inline };
-  return { ...rest, ...lists_and_tables, table_files: files };
+  const files = [...loaded].map(([name, { table }]) => [name, table] as const);
+  return { ...rest, ...lists_and_tables, table_files: Object.fromEntries(files) };
 }
 
 function isTableFile(table: SettingsFile['tables'][string]): table is TableFile {
@@ -78,15 +91,18 @@ function isTableFile(table: SettingsFile['tables'][string]): table is TableFile 
 function readTables(
   { tables }: SettingsFile,
   source: YamlSource,
-  files: readonly RuleFile[],
+  from: { readonly files: readonly RuleFile[]; readonly before: LoadedTables },
   problems: Problem[],
-): Settings['table_files'] {
-  const read: Record<string, ReadTable> = {};
+): LoadedTables {
+  const { files, before } = from;
+  const read = new Map<string, LoadedTable>();
   for (const [name, spec] of Object.entries(tables)) {
     if (!isTableFile(spec)) continue;
     const file = files.find(({ path }) => path === spec.file);
     if (file) {
-      read[name] = readTable(spec, file, problems);
+      const loaded = readTable(spec, file, before.get(name));
+      read.set(name, loaded);
+      problems.push(...loaded.problems);
       continue;
     }
     const [start = 0, end = 0] = source.nodeAt(['tables', name, 'file'])?.range ?? [];
@@ -195,18 +211,19 @@ function samplesOf({ list_sources: sources }: Settings): Record<string, readonly
  * the time zone of the settings.
  */
 function variablesByDay(
-  { timezone, table_files: files }: Settings,
+  { timezone }: Settings,
+  files: LoadedTables,
   lists: Readonly<Record<string, unknown>>,
   tables: Readonly<Record<string, unknown>>,
 ): (nowMs: number) => CelContext {
-  const read = Object.entries(files);
+  const read = [...files];
   const make = (day: string): CelContext => {
-    const ofDay = read.map(([name, table]) => [name, tableOn(table, day)] as const);
+    const ofDay = read.map(([name, { tree }]) => [name, tableOn(tree, day)] as const);
     return setVariables(lists, { ...tables, ...Object.fromEntries(ofDay) });
   };
   const date = new Intl.DateTimeFormat('en-CA', { timeZone: timezone, dateStyle: 'short' });
   let last = { day: '', variables: make(date.format(0)) };
-  if (!read.some(([, table]) => hasDays(table))) return () => last.variables;
+  if (!read.some(([, { table }]) => hasDays(table))) return () => last.variables;
   return (nowMs) => {
     const day = date.format(nowMs);
     if (day !== last.day) last = { day, variables: make(day) };
@@ -214,8 +231,17 @@ function variablesByDay(
   };
 }
 
+/** Fills the lists of settings that were loaded with what was read since. */
+export function refillSettings(loaded: LoadedSettings, read: ListsRead): LoadedSettings {
+  const { settings, tables } = loaded;
+  const own = Object.keys(settings.list_sources).map((name) => [name, read[name] ?? []] as const);
+  const lists = { ...settings.lists, ...Object.fromEntries(own) };
+  return build({ ...settings, lists }, tables, undefined, []);
+}
+
 function build(
   settings: Settings,
+  files: LoadedTables,
   source: YamlSource | undefined,
   problems: Problem[],
 ): LoadedSettings {
@@ -245,7 +271,8 @@ function build(
       lists: Object.fromEntries(types.lists),
       tables: Object.fromEntries(types.tables),
     },
-    variables: variablesByDay(settings, lists, tables),
-    samples: variablesByDay(settings, { ...lists, ...samplesOf(settings) }, tables),
+    tables: files,
+    variables: variablesByDay(settings, files, lists, tables),
+    samples: variablesByDay(settings, files, { ...lists, ...samplesOf(settings) }, tables),
   };
 }

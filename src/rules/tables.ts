@@ -4,14 +4,21 @@
  * Files may be as spreadsheets write them: `;` or `,` between cells, a decimal point or comma.
  */
 import { parse } from 'csv-parse/sync';
+import { canonicalJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { Decimal, parseDecimal } from './cel/decimal.ts';
+import {
+  DEFAULT_KEY,
+  FIRST_DAY,
+  findGaps,
+  LAST_DAY,
+  type TableNode,
+  treeOf,
+} from './table-tree.ts';
 import type { Problem } from './text/problem.ts';
 import type { ReadTable, TableFile, TableRow } from './text/settings-schema.ts';
 
-export const DEFAULT_KEY = '*';
-
-const NAMES_MAX = 5;
+/** Maximum of problems of a table that are told singly; thousands of rows may share one mistake. */
+const ROW_PROBLEMS_MAX = 100;
 /** Maximum of digits in a number; one with more could be read as another number. */
 const DIGITS_MAX = 15;
 
@@ -141,9 +148,6 @@ function rowOf(
   return { line, keys, value: parseValue(reader, line, cell(columns.value)), from, until };
 }
 
-const FIRST_DAY = '0000-01-01';
-const LAST_DAY = '9999-12-31';
-
 function nextDay(day: string): string {
   if (day >= LAST_DAY) return day;
   return new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
@@ -177,36 +181,44 @@ function checkDays(reader: Reader, rows: readonly TableRow[]): void {
  * Warns of combinations of keys without any row, default rows included: a condition that looks one
  * up becomes unknown.
  */
-function checkGaps(reader: Reader, rows: readonly TableRow[]): void {
+function checkGaps(reader: Reader, tree: TableNode, rows: readonly TableRow[]): void {
   const [first] = rows;
   if (first === undefined || first.keys.length < 2) return;
-  const values = first.keys.map((_, at) => [...new Set(rows.map(({ keys }) => keys[at] ?? ''))]);
-  const combinations = values.reduce<readonly (readonly string[])[]>(
-    (sum, column) => sum.flatMap((keys) => column.map((key) => [...keys, key])),
-    [[]],
-  );
-  const covers = (row: TableRow, keys: readonly string[]): boolean =>
-    row.keys.every((key, at) => key === DEFAULT_KEY || key === keys[at]);
-  const gaps = combinations.filter(
-    (keys) => !keys.includes(DEFAULT_KEY) && !rows.some((row) => covers(row, keys)),
-  );
-  if (gaps.length === 0) return;
-  const shown = gaps.slice(0, NAMES_MAX).map((keys) => keys.join(' and '));
-  const more = gaps.length > NAMES_MAX ? ` and ${gaps.length - NAMES_MAX} more` : '';
+  const { shown, count } = findGaps(tree, rows);
+  if (shown.length === 0) return;
+  const others = count === undefined ? ' and more' : ` and ${count - shown.length} more`;
+  const more = count === shown.length ? '' : others;
   const hint = `add these rows, or a row with ${DEFAULT_KEY}`;
-  report(reader, 1, `no row for ${shown.join('; ')}${more}`, { hint, isWarning: true });
+  const named = shown.map((keys) => keys.join(' and ')).join('; ');
+  report(reader, 1, `no row for ${named}${more}`, { hint, isWarning: true });
 }
 
-/** Reads a table from a CSV file; every mistake becomes a problem with its line. */
-export function readTable(
-  spec: TableFile,
-  file: { readonly path: string; readonly text: string },
-  problems: Problem[],
-): ReadTable {
-  const reader = { file: file.path, lines: file.text.split(/\r?\n/), problems };
-  const [header = [], ...cells] = cellsOf(reader, file.text);
+/** A table as it was read from its file, with what is made of its rows once. */
+export interface LoadedTable {
+  readonly table: ReadTable;
+  /** Text of the file: while it and the columns are the same, so is the table. */
+  readonly text: string;
+  /** Canonical JSON of the table, which the hashes of the set and of its rules contain. */
+  readonly json: string;
+  readonly tree: TableNode;
+  readonly problems: readonly Problem[];
+}
+
+/** Takes the first problems as they are; one more says how many there are beyond them. */
+export function firstProblems(problems: readonly Problem[]): readonly Problem[] {
+  const last = problems[ROW_PROBLEMS_MAX - 1];
+  const more = problems.length - ROW_PROBLEMS_MAX;
+  if (last === undefined || more <= 0) return problems;
+  const isError = problems.some(({ severity }) => severity === 'error');
+  const severity = isError ? 'error' : 'warning';
+  const note: Problem = { ...last, severity, column: 2, message: `and ${more} more in this file` };
+  return [...problems.slice(0, ROW_PROBLEMS_MAX), note];
+}
+
+function rowsOf(spec: TableFile, reader: Reader, text: string): readonly TableRow[] {
+  const [header = [], ...cells] = cellsOf(reader, text);
   const columns = columnsOf(reader, header, spec);
-  if (!columns) return { spec, rows: [] };
+  if (!columns) return [];
   const rows = cells.flatMap((row, index) => rowOf(reader, row, index + 2, columns) ?? []);
   const kinds = new Map(rows.map((row) => [typeof row.value, row] as const));
   const [, odd] = kinds.values();
@@ -216,55 +228,35 @@ export function readTable(
   }
   if (rows.length === 0) report(reader, 1, 'the table has no rows', { isWarning: true });
   checkDays(reader, rows);
-  checkGaps(reader, rows);
-  return { spec, rows };
-}
-
-function cellValue(value: TableRow['value']): unknown {
-  return typeof value === 'number' ? (parseDecimal(String(value)) ?? new Decimal(0n, 0)) : value;
+  return rows;
 }
 
 /**
- * Rows that match the keys so far, in groups; rows that name an earlier key come before default
- * rows.
+ * Reads a table from a CSV file; every mistake becomes a problem with its line. `before` is given
+ * back if it is the same table of the same text.
  */
-type Ranked = readonly (readonly TableRow[])[];
-
-function under(key: string, at: number, ranked: Ranked): Ranked {
-  const having = (wanted: string): Ranked =>
-    ranked.map((rows) => rows.filter(({ keys }) => keys[at] === wanted));
-  const [own, rest] = [having(key), key === DEFAULT_KEY ? [] : having(DEFAULT_KEY)];
-  return own.flatMap((rows, rank) => [rows, rest[rank] ?? []]).filter(({ length }) => length > 0);
-}
-
-/**
- * Value of the rows when the first `at` keys are known, or the map by the next key; undefined if
- * there is no row.
- */
-function level(ranked: Ranked, at: number): unknown {
-  const [row] = ranked[0] ?? [];
-  if (!row) return undefined;
-  return at < row.keys.length ? levelByKey(ranked, at) : cellValue(row.value);
-}
-
-/**
- * Map by the next key, in which an unlisted key gives the value of `*`. The expression library
- * recognizes maps by their constructor, so this is a Map and not a class of its own.
- */
-function levelByKey(ranked: Ranked, at: number): Map<string, unknown> {
-  const names = new Set(ranked.flatMap((rows) => rows.map(({ keys }) => keys[at] ?? '')));
-  const own = new Map([...names].map((key) => [key, level(under(key, at, ranked), at + 1)]));
-  const table = new Map(own);
-  table.get = (key) => own.get(key) ?? own.get(DEFAULT_KEY);
-  return table;
+export function readTable(
+  spec: TableFile,
+  file: { readonly path: string; readonly text: string },
+  before: LoadedTable | undefined,
+): LoadedTable {
+  const isSame =
+    before?.text === file.text && canonicalJson(before.table.spec) === canonicalJson(spec);
+  if (before !== undefined && isSame) return before;
+  const problems: Problem[] = [];
+  const reader = { file: file.path, lines: file.text.split(/\r?\n/), problems };
+  const table = { spec, rows: rowsOf(spec, reader, file.text) };
+  const tree = treeOf(table.rows);
+  checkGaps(reader, tree, table.rows);
+  return {
+    table,
+    text: file.text,
+    json: canonicalJson(table),
+    tree,
+    problems: firstProblems(problems),
+  };
 }
 
 export function hasDays({ rows }: ReadTable): boolean {
   return rows.some(({ from, until }) => from !== undefined || until !== undefined);
-}
-
-/** The table as conditions see it on a day. */
-export function tableOn({ rows }: ReadTable, day: string): Map<string, unknown> {
-  const held = rows.filter(({ from = FIRST_DAY, until = LAST_DAY }) => from <= day && day <= until);
-  return levelByKey([held], 0);
 }

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openRuleKeeper, RULES_IN_FORCE } from '../../src/decisions/rule-keeper.ts';
 import { fillLists } from '../../src/decisions/rule-lists.ts';
 import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
+import { storedRuleSet } from '../../src/decisions/simulation/rule-sets.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { removeErpCustomers } from '../../src/mirror/erp-customer.ts';
@@ -52,6 +53,10 @@ function settingsWith(lists: string) {
   return { ...loaded, files };
 }
 
+function manyRows(count: number): string {
+  return Array.from({ length: count }, (_, at) => `C-${at},5\n`).join('');
+}
+
 async function createKeeper() {
   const fixture = await createDeciderFixture();
   const folder = join(temporaryFolder(), 'rules');
@@ -97,6 +102,40 @@ describe('a list from what the ERP tells', () => {
     // Years later each decision is still made with the list of its day.
     const { db } = fixture.store;
     expect(await verifyDecisions(db, 9)).toMatchObject({ replayed: [2, 1], different: [] });
+  });
+
+  it('makes the set that its stored texts make, and nothing else is loaded again', async () => {
+    const fixture = await createKeeper();
+    await fixture.customer({ accountNo: 'C-1', blocked: true });
+    const table = 'tables: { limits: { file: limits.csv, keys: [account], value: limit } }\n';
+    fixture.write('settings.yaml', `${SETTINGS}${table}`);
+    fixture.write('limits.csv', `account,limit\n${manyRows(500)}`);
+    const looks = 'order.account_no in lists.blocked';
+    const text = RULES.replace(looks, `'${looks} && tables.limits[order.account_no] > 3'`);
+    fixture.write('rules.yaml', text);
+    const keeper = await fixture.open();
+    const before = keeper.current();
+    await keeper.refreshLists();
+    expect(keeper.current()).toBe(before);
+    await fixture.customer({ accountNo: 'C-2', blocked: true });
+    expect(await keeper.refreshLists()).toBe(true);
+    const { ruleSet, files } = keeper.current();
+    expect(ruleSet.tables.get('limits')).toBe(before.ruleSet.tables.get('limits'));
+    const loaded = loadRules(files, true);
+    if (!('ruleSet' in loaded)) throw new Error('the stored texts have mistakes');
+    expect(loaded.ruleSet.hash).toBe(ruleSet.hash);
+    expect(loaded.ruleSet.rules.map(({ hash }) => hash)).toEqual(
+      ruleSet.rules.map(({ hash }) => hash),
+    );
+    expect(ruleSet.rules[0]?.hash).not.toBe(before.ruleSet.rules[0]?.hash);
+    // Both sets are in the journal, and the table, which they share, is there once.
+    const { db } = fixture.store;
+    expect((await storedRuleSet(db, before.ruleSet.hash)).hash).toBe(before.ruleSet.hash);
+    expect((await storedRuleSet(db, ruleSet.hash)).hash).toBe(ruleSet.hash);
+    const texts = await db.selectFrom('rule_text').select('text').execute();
+    expect(texts.filter((row) => row.text.startsWith('account,limit'))).toHaveLength(1);
+    const sets = await db.selectFrom('rule_set').select('files').execute();
+    expect(sets.filter((row) => row.files.includes('account,limit'))).toEqual([]);
   });
 
   it('that cannot be read keeps what it had, also over a restart, and alarms', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { memberTwice } from '../../src/lib/json.ts';
+import { canonicalJson, hashWithTexts, memberTwice, sha256 } from '../../src/lib/json.ts';
 
 describe('a member that stands twice in its object', () => {
   it.each([
@@ -22,5 +22,16 @@ describe('a member that stands twice in its object', () => {
   ])('is not seen in %s', (_, json) => {
     JSON.parse(json);
     expect(memberTwice(json)).toBeUndefined();
+  });
+});
+
+describe('the hash of a value with large parts', () => {
+  it('is that of its canonical JSON, though the text of a part is not written again', () => {
+    const [part, other] = [{ b: 2, a: [{ '10': 1, '9': 2 }] }, { a: 'text' }];
+    const value = { z: part, y: [other, part, null], x: { part, none: undefined } };
+    const texts = new Map([part, other].map((one) => [one, canonicalJson(one)]));
+    expect(hashWithTexts(value, texts)).toBe(sha256(canonicalJson(value)));
+    const mark = `text ${'0'.repeat(64)}`;
+    expect(hashWithTexts([mark, part], texts)).toBe(sha256(canonicalJson([mark, part])));
   });
 });

@@ -143,6 +143,11 @@ describe('a decision table', () => {
       /no row for DK and B; SE and A/,
     ],
     [
+      'combinations beside defaults of another key',
+      `${HEADER}DK;*;1;;\nSE;A;2;;\nNO;B;3;;\n*;C;4;;\nDE;D;5;;\n`,
+      /no row for SE and B; SE and D; NO and A; NO and D; DE and A and 1 more/,
+    ],
+    [
       'a number that may be a thousand',
       `${HEADER}DK;A;15.000;;\n`,
       /15\.000 may be a thousand or a fraction/,
@@ -200,6 +205,53 @@ describe('a decision table', () => {
     expect(outcome(file?.text ?? '', { country: 'DK', group: 'Müller', amount: 12.51 })).toBe(
       false,
     );
+  });
+
+  it('of two keys is loaded where no two of its thousands of rows share a key', () => {
+    const rows = Array.from({ length: 5_000 }, (_, at) => `A${at};G${at};${at};;\n`);
+    expect(problems(`${HEADER}${rows.join('')}`)[0]).toBe(
+      'limits.csv:1 no row for A0 and G1; A0 and G2; A0 and G3; A0 and G4; A0 and G5' +
+        ' and 24994995 more - add these rows, or a row with *',
+    );
+  });
+
+  it('of two keys is loaded where each of thousands of rows has a default', () => {
+    const rows = Array.from({ length: 2_500 }, (_, at) => `A${at};*;${at};;\n*;G${at};7;;\n`);
+    const table = `${HEADER}${rows.join('')}`;
+    expect(problems(table).filter((text) => text.includes('no row'))).toEqual([]);
+    expect(outcome(table, { country: 'A9', group: 'G8', amount: 9 })).toBe(true);
+    expect(outcome(table, { country: 'B9', group: 'G8', amount: 7.01 })).toBe(false);
+    expect(outcome(table, { country: 'B9', group: 'X', amount: 1 })).toBe('unknown');
+  });
+
+  it('names a mistake that all of its rows make a hundred times, and counts the others', () => {
+    const rows = Array.from({ length: 1_000 }, (_, at) => `X${at};A;1;;\n`);
+    const found = problems(`${HEADER}${rows.join('')}`);
+    expect(found).toHaveLength(101);
+    expect(found.at(-1)).toContain('and 900 more in this file');
+  });
+
+  it('can be gone through by a condition, whatever its keys are', () => {
+    const asked = (condition: string) => {
+      const loaded = loadRules([
+        { path: 'settings.yaml', text: SETTINGS },
+        { path: 'limits.csv', text: `${HEADER}DK;A;5;;\nSE;B;9;;2026-05-31\n*;A;1;;\n` },
+        {
+          path: 'rules.yaml',
+          text: `rules: [{ id: a, title: A, action: hold, when: ['${condition}'] }]`,
+        },
+      ]);
+      if (!('ruleSet' in loaded)) throw new Error(JSON.stringify(loaded.problems));
+      const facts = factsOfTest({ clock: { now: '2026-06-01T10:00:00Z' } });
+      return evaluate(loaded.ruleSet, facts).rules[0]?.value;
+    };
+    expect(asked('size(tables.limits) == 2')).toBe(true);
+    expect(asked('tables.limits.exists(key, key == "DK")')).toBe(true);
+    expect(asked('tables.limits.exists(key, key == "SE")')).toBe(false);
+    expect(asked('tables.limits["DK"] == tables.limits["DK"]')).toBe(true);
+    expect(asked('tables.limits["DK"] == tables.limits["SE"]')).toBe(false);
+    expect(asked('"NO" in tables.limits')).toBe(true);
+    expect(asked('"B" in tables.limits["DK"]')).toBe(false);
   });
 
   it('changes the hash of the rules that read it', () => {

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { type Match, seenCount, unseenMatches } from '../../decisions/reject/matches.ts';
 import { type RejectOverview, rejectOverview } from '../../decisions/review/overview.ts';
+import { readStoredFiles, readTexts } from '../../decisions/rule-texts.ts';
 import { diffRuleSets, type RuleSetDiff } from '../../decisions/simulation/diff.ts';
 import type { RuleFigures } from '../../decisions/simulation/rule-figures.ts';
 import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
@@ -117,21 +118,35 @@ export interface RuleVersion {
   readonly lines: readonly string[];
 }
 
+/** Maximum of rule sets with other texts of rules, and of all sets, that are looked at. */
 const SETS_MAX = 40;
+const LOOKS_MAX = 1_000;
 const VERSIONS_MAX = 12;
 
 /** Texts that the rule had in the latest rule sets, the newest first. */
 async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
   const sets = await db
     .selectFrom('rule_set')
-    .select(['hash', 'first_used_at', 'files'])
-    .where(sql<boolean>`instr(files, ${id}) > 0`)
+    .select(['hash', 'first_used_at'])
     .orderBy('first_used_at', 'desc')
-    .limit(SETS_MAX)
+    .limit(LOOKS_MAX)
     .execute();
   const versions: RuleVersion[] = [];
-  for (const { hash, first_used_at: since, files } of sets) {
-    const lines = textOfRule(JSON.parse(files), id)?.lines;
+  let last: { readonly files: string; readonly lines?: readonly string[] | undefined } = {
+    files: '',
+  };
+  let looked = 0;
+  for (const { hash, first_used_at: since } of sets) {
+    const stored = (await readStoredFiles(db, hash)) ?? [];
+    const written = stored.filter(({ path }) => path.endsWith('.yaml'));
+    const files = JSON.stringify(written);
+    // Most sets differ in their lists alone, and the texts of their rules are not read again.
+    if (files !== last.files) {
+      looked += 1;
+      if (looked > SETS_MAX) break;
+      last = { files, lines: textOfRule(await readTexts(db, written), id)?.lines };
+    }
+    const { lines } = last;
     if (!lines) continue;
     const isSame = lines.join('\n') === versions.at(-1)?.lines.join('\n');
     if (isSame) versions.pop();

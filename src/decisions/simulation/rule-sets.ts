@@ -10,6 +10,7 @@ import type { RuleFile } from '../../rules/text/yaml.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
 import { RULES_IN_FORCE } from '../rule-keeper.ts';
+import { readRuleSetFiles } from '../rule-texts.ts';
 
 /** Minimum length of a hash's beginning: a shorter one could easily mean another rule set. */
 const PREFIX_CHARS_MIN = 6;
@@ -48,12 +49,8 @@ export interface StoredRuleSet {
  * @throws ConfigError when this version cannot read it
  */
 async function readRuleSet(db: Db, hash: string): Promise<StoredRuleSet> {
-  const row = await db
-    .selectFrom('rule_set')
-    .select('files')
-    .where('hash', '=', hash)
-    .executeTakeFirstOrThrow();
-  const files: StoredRuleSet['files'] = JSON.parse(row.files);
+  const files = await readRuleSetFiles(db, hash);
+  invariant(files !== undefined, `the journal has no rule set ${hash}`);
   const loaded = loadRules(files, true);
   if ('ruleSet' in loaded) return { ruleSet: loaded.ruleSet, files };
   const list = loaded.problems.map((problem) => `\n${formatProblem(problem)}`).join('');

@@ -2,7 +2,7 @@
 import type { ASTNode } from '@marcbachmann/cel-js';
 import { childrenOf, textOf } from '../cel/tree.ts';
 import type { Rule, RuleSet } from '../rule.ts';
-import { DEFAULT_KEY } from '../tables.ts';
+import { DEFAULT_KEY } from '../table-tree.ts';
 import { factAt, type Place, shapeIn, walk } from './limits.ts';
 
 export interface ComparedText {

@@ -35,6 +35,8 @@ export interface Lookup {
    * List or table of the lookup: `lists.nordic`; `tables.limits[]` for the second key of a table.
    */
   readonly data: string;
+  /** Path of the fact. */
+  readonly path: string;
   /** Says why a text in the list or table can never equal the fact; undefined if it may. */
   never(text: string): ProblemText | undefined;
 }
@@ -347,6 +349,7 @@ function noteLookup(walk: Walk, fact: ASTNode, data: Shape, scope: Scope): void 
   const { field, path } = shape;
   walk.lookups.push({
     data: data.kind === 'cell' ? `${data.path}[]` : data.path,
+    path,
     never: (text) => impossible(field, path, text) ?? unknown(field, path, text),
   });
 }

@@ -201,6 +201,11 @@ interface RuleSetTable {
   words: Generated<Buffer | null>;
 }
 
+interface RuleTextTable {
+  hash: string;
+  text: string;
+}
+
 interface FactSnapshotTable {
   digest: string;
   at: number;
@@ -461,6 +466,7 @@ export interface RecordTables {
   reject_entry: RejectEntryTable;
   review: ReviewTable;
   rule_set: RuleSetTable;
+  rule_text: RuleTextTable;
   schema_migration: SchemaMigrationTable;
   season_window: SeasonWindowTable;
   size_rank: SizeRankTable;
