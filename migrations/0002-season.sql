@@ -1,5 +1,10 @@
 -- Of 0.2.0, not released yet: what a season and years need. Cheap on a large database.
 
+-- When the ERP last wrote one of its customers: accepts wait for a list that it renews no more.
+INSERT OR IGNORE INTO daemon_state (key, value, updated_at)
+SELECT 'customers_renewed', max(changed_at), max(changed_at) FROM erp_customer
+HAVING max(changed_at) IS NOT NULL;
+
 -- ---- Statements that never look at the past ----------------------------------------------------
 -- What is asked of each decision, event, tick and page is found by an index over what is open or
 -- new, however much lies behind it. The partial ones are as small as what they are about.

@@ -119,8 +119,9 @@ async function judge(
   const plan = planHolds(ruleSet, asked.holds, asked.evaluation, now);
   let outcome = asked.evaluation.live;
   let lookAt = holdsEndAt(plan);
+  const { evaluation } = asked;
   for (const precaution of PRECAUTIONS) {
-    const held = await precaution(tx, { subject, ruleSet, outcome, freshness, now });
+    const held = await precaution(tx, { subject, ruleSet, evaluation, outcome, freshness, now });
     outcome = held?.outcome ?? outcome;
     lookAt = held?.lookAt ?? lookAt;
   }

@@ -16,7 +16,7 @@ import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Store, Tx } from '../store/store.ts';
-import { reportStaleStreams, streamsToComeFirst } from './accept/freshness.ts';
+import { createWaitReport } from './accept/waits.ts';
 import { decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries } from './due.ts';
 import { noteStatusChanges } from './external.ts';
@@ -57,11 +57,6 @@ export interface Decider {
 /** Number of deliveries that are decided between two searches for due ones. */
 const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
-/**
- * Milliseconds between two looks for the first complete pulls; a complete pull wakes the decider,
- * too.
- */
-const FIRST_PULL_LOOK_MS = 5_000;
 /** Milliseconds for which a delivery is skipped after an evaluation error. */
 const ASIDE_MS = 60_000;
 
@@ -175,26 +170,6 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
   };
 }
 
-/**
- * Lets nothing be decided until every pulled stream that the rules read was complete once: before
- * that the rules' facts are not there. One line of the log names the missing streams.
- */
-function createFirstPullWait(deps: DeciderDeps) {
-  const { store, freshness, clock, log } = deps;
-  let told = '';
-  return {
-    async areStreamsMissing(): Promise<boolean> {
-      const { ruleSet } = deps.rules();
-      const streams = await streamsToComeFirst(store.db, ruleSet, freshness);
-      if (streams.length === 0) await reportStaleStreams(store.db, ruleSet, freshness, clock.now());
-      const missing = streams.join(', ');
-      if (missing !== '' && missing !== told) log.info(`waits for the first ${missing}`);
-      told = missing;
-      return missing !== '';
-    },
-  };
-}
-
 export function createDecider(deps: DeciderDeps): Decider {
   const { store, clock, settleMs, reconsiderMs } = deps;
   const contextNow = () => contextOf(deps);
@@ -209,7 +184,7 @@ export function createDecider(deps: DeciderDeps): Decider {
     const recall = createRecall(deps);
     const attempts = createAttempts(deps);
     const { aside } = attempts;
-    const waits = createFirstPullWait(deps);
+    const tellWaits = createWaitReport(store, clock);
     const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
     while (!signal.aborted) {
       wake = new AbortController();
@@ -217,11 +192,8 @@ export function createDecider(deps: DeciderDeps): Decider {
       await recall();
       attempts.retryExpired();
       const areNoted = await noteStatusChanges(store, contextNow);
-      if (await waits.areStreamsMissing()) {
-        const pause = AbortSignal.any([signal, woken]);
-        await clock.sleep(FIRST_PULL_LOOK_MS, pause).catch(() => undefined);
-        continue;
-      }
+      const { rules, freshness, now } = contextNow();
+      await tellWaits({ ruleSet: rules.ruleSet, freshness, now });
       const query = { now: clock.now(), settleMs };
       const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
       for (const [index, due] of [...first, ...later].entries()) {

@@ -1,6 +1,7 @@
 /**
  * Names the pulled stream whose rows each fact comes from, for checks of freshness and of changes.
  */
+import type { Facts } from '../rules/facts/plain.ts';
 
 const lines = (...names: readonly string[]) => names.map((name) => `delivery.lines.${name}`);
 
@@ -24,9 +25,10 @@ type FactStreams = Readonly<Record<string, readonly string[]>>;
 /** Facts that a stream changes from hour to hour: accepts wait until the stream is fresh. */
 export const MOVED_BY: FactStreams = { stock: [...PIECES, ...PRICES], season: PRICES };
 
-/** Facts that are unknown before the first complete pull of a stream: decisions wait for it. */
+/** Facts that are unknown before the first complete pull of a stream. */
 export const FIRST_FROM: FactStreams = {
   stock: [...PIECES, ...PRICES, ...PRODUCT],
+  season: PRICES,
   styles: STYLE,
   seasons: ['season.name', 'season.listed', 'season.delivery_names'],
 };
@@ -42,13 +44,27 @@ export const READ_FROM: FactStreams = {
   colors: COLOR,
 };
 
-export function isPrice(path: string): boolean {
-  return PRICES.includes(path);
-}
-
 /** Names the streams of the table from which at least one of these facts comes. */
 export function streamsOf(table: FactStreams, paths: readonly string[]): readonly string[] {
   return Object.entries(table).flatMap(([stream, facts]) =>
     facts.some((path) => paths.includes(path)) ? [stream] : [],
   );
+}
+
+/**
+ * Names the streams of the table from which the facts of one delivery come: prices of a pre-order
+ * come from the stream of its season, prices of any other order from the stock.
+ */
+export function streamsFor(
+  table: FactStreams,
+  paths: readonly string[],
+  { order }: Pick<Facts, 'order'>,
+): readonly string[] {
+  const isAhead = order.season !== null && order.season !== undefined;
+  const others = streamsOf(
+    table,
+    paths.filter((path) => !PRICES.includes(path)),
+  );
+  if (!paths.some((path) => PRICES.includes(path))) return others;
+  return [...new Set([...others, isAhead ? 'season' : 'stock'])];
 }

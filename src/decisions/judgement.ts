@@ -89,6 +89,7 @@ export interface Judgement extends Asked {
 export interface Candidate {
   readonly subject: Subject;
   readonly ruleSet: RuleSet;
+  readonly evaluation: Evaluation;
   readonly outcome: Outcome;
   readonly freshness: FreshnessMs;
   /** Time of the decision, in epoch milliseconds. */

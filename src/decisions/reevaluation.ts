@@ -65,7 +65,7 @@ async function factsVersion(db: Db): Promise<string> {
   const { rows } = await sql<{ readonly version: string }>`
     select json_array((select max(seq) from change),
       (select json_group_array(complete_at || coalesce(unlisted, '')) from stream_state
-        where stream in ('stock', 'season', 'seasons')),
+        where stream in ('stock', 'season', 'seasons', 'styles')),
       ${ended('refused')}, ${ended('canceled')}, ${ended('dead')}) as version`.execute(db);
   return `${rows[0]?.version} ${runs.join()}`;
 }

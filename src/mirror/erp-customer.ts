@@ -5,7 +5,8 @@
  */
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
-import type { Tx } from '../store/store.ts';
+import { readState, writeStateAt } from '../store/state.ts';
+import type { Db, Tx } from '../store/store.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
 import { markDeleted } from './list.ts';
 import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
@@ -67,12 +68,22 @@ function provenanceAt(at: number): Provenance {
   return { source: 'exchange', readSeq: READ_SEQ, at };
 }
 
+const RENEWED_STATE = 'customers_renewed';
+
+/** Epoch ms when the ERP last wrote one of its customers; undefined: it never did. */
+export async function customersAt(db: Db | Tx): Promise<number | undefined> {
+  const at = await readState(db, RENEWED_STATE);
+  return at === undefined ? undefined : Number(at);
+}
+
 /** Writes the customers of one import to the mirror. */
-export function writeErpCustomers(
+export async function writeErpCustomers(
   tx: Tx,
   rows: readonly ErpCustomerRow[],
   now: number,
 ): Promise<WriteCounts> {
+  // A row that the ERP writes unchanged shows as well that it still says what it knows.
+  if (rows.length > 0) await writeStateAt(tx, RENEWED_STATE, String(now), now);
   return upsertRows(tx, ERP_CUSTOMER, rows.map(toRow), provenanceAt(now));
 }
 

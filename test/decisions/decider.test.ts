@@ -123,6 +123,7 @@ describe('a pending delivery', () => {
     expect(found).toMatchObject({ first: [], later: [] });
     await fixture.delivery({ id: 1, lines: [['a', 3]] });
     await fixture.stock({ a: 3 });
+    await fixture.store.db.updateTable('stream_state').set({ complete_at: clock.now() }).execute();
     expect(await fixture.decide(parts)).toEqual(['1 accept']);
   });
 

@@ -47,6 +47,7 @@ const variant = (details: object, more: object = {}) => ({
 /** A delivery of style S-1, of which nothing is as the conditions want it; all of S-2 is. */
 async function packed(listed: ListEntity): Promise<DeciderFixture> {
   const fixture = await createDeciderFixture();
+  await fixture.complete('stock', 'season', 'styles');
   await write(fixture, PDM.styles, style(1, false, 7));
   await write(fixture, PDM.styles, style(2, true, 8));
   await write(fixture, PDM.styleColors, styleColor(7, false, 'none'));

@@ -272,6 +272,7 @@ rules:
     when: [ has(season.listed) && season.listed ]
 `);
   const fixture = await createDeciderFixture();
+  await fixture.complete('seasons');
   const line = { barcode: 'a', quantity: 10, price: 100, season: 'SS27', delivery: 'June' };
   for (const id of [1, 2]) {
     await fixture.order(id, { orderLineItems: [line] });
@@ -297,7 +298,7 @@ rules:
   const fixture = await createDeciderFixture();
   await fixture.order(1, { SeasonName: 'SS27' });
   await fixture.delivery({ id: 1, order: 1 });
-  expect(await fixture.decide({ rules: () => rules })).toEqual(['1 no_rule']);
+  expect(await fixture.decide({ rules: () => rules })).toEqual(['1 hold']);
   const runs = runsOn(runnerOf(fixture.store));
   const read = async () => ({ rows: [], rejects: [], count: 0, startedAt: 0 });
   const stream = { name: 'seasons', entity: SEASON, deletionGuard: DELETION_GUARD, read };
@@ -307,6 +308,7 @@ rules:
 
 it('decides anew whose style changed although it is only ordered ahead', async () => {
   const fixture = await createDeciderFixture();
+  await fixture.complete('styles');
   const rules = loadedRules(`
 rules:
   - id: accept-sold

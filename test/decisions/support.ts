@@ -23,6 +23,8 @@ import { rulesOf } from '../rules/support.ts';
 import { guardClock } from '../support/clock-guard.ts';
 import { temporaryStore } from '../support/store.ts';
 
+const YEAR_MS = 365 * 86_400_000;
+
 export const ACCEPT_SMALL = `
 rules:
   - id: accept-small
@@ -89,6 +91,8 @@ export interface DeciderFixture {
     levels: Readonly<Record<string, number>>,
     more?: Readonly<Record<string, object>>,
   ): Promise<void>;
+  /** These streams were pulled completely now. */
+  complete(...streams: string[]): Promise<void>;
   /** The ERP told us about customer C-1, or another one. */
   customer(row?: Partial<ErpCustomerRow>): Promise<void>;
   /** By small deliveries being accepted, live and at once, unless it is told otherwise. */
@@ -130,17 +134,28 @@ export async function createDeciderFixture(): Promise<DeciderFixture> {
   const order: DeciderFixture['order'] = async (id, more) => {
     await store.transaction((tx) => writeOrders(tx, [orderRecord(id, more)], now()));
   };
+  const complete: DeciderFixture['complete'] = async (...streams) => {
+    const state = { complete_at: clock.now(), due_at: clock.now() };
+    const rest = { last_run_id: null, complete_rows: 1, last_error: null };
+    await store.db
+      .insertInto('stream_state')
+      .values(streams.map((stream) => ({ stream, ...state, ...rest })))
+      .onConflict((conflict) => conflict.column('stream').doUpdateSet(state))
+      .execute();
+  };
   const decider: DeciderFixture['decider'] = (parts) => {
     const rules = loadedRules(ACCEPT_SMALL);
     const nothing = () => undefined;
+    const [stock, season, styles, seasons] = [YEAR_MS, YEAR_MS, YEAR_MS, YEAR_MS];
     return createDecider({
-      ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000, freshness: {} },
+      ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000 },
+      freshness: { stock, season, styles, seasons },
       ...{ rules: () => rules, mode: () => 'live' },
       ...{ onDecided: nothing, onPush: nothing, ...parts },
     });
   };
   return {
-    ...{ clock, store, order },
+    ...{ clock, store, order, complete },
     async delivery({ id, order: orderId = 1, status = 'pending', lines = [['a', 2]], more }) {
       const known = await store.db
         .selectFrom('sales_order')
@@ -161,18 +176,7 @@ export async function createDeciderFixture(): Promise<DeciderFixture> {
       }));
       const rows = records.map(STOCK_VARIANT.toRow);
       await store.transaction((tx) => upsertRows(tx, STOCK_VARIANT, rows, now()));
-      const state = { complete_at: clock.now(), due_at: clock.now() };
-      await store.db
-        .insertInto('stream_state')
-        .values({
-          stream: 'stock',
-          ...state,
-          last_run_id: null,
-          complete_rows: 1,
-          last_error: null,
-        })
-        .onConflict((conflict) => conflict.column('stream').doUpdateSet(state))
-        .execute();
+      await complete('stock');
     },
     async customer(row) {
       const known = { accountNo: 'C-1', creditLimit: 1_000_0000, balance: 0, currency: 'DKK' };

@@ -8,6 +8,7 @@ import {
   decisionsOf,
   deliveryIdOf,
 } from '../../decisions/review/deliveries.ts';
+import { whyUndecided } from '../../decisions/review/undecided.ts';
 import { type ExplainedNow, explainNow } from '../../decisions/simulation/explain-now.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { systemClock } from '../../lib/clock.ts';
@@ -109,6 +110,13 @@ async function showNow(
   printCounterfactuals(output, counterfactuals);
 }
 
+function whyNone(command: Command, context: CliContext, named: string): Promise<string> {
+  const now = systemClock().now();
+  return withMirror(command, context, async (db) =>
+    whyUndecided(db, await deliveryIdOf(db, named), now),
+  );
+}
+
 function explainPast({ output }: CliContext, shown: readonly Explained[], options: Options): void {
   if (options.json === true) {
     output.json(shown);
@@ -178,7 +186,7 @@ export function deliveriesExplain(context: CliContext): Command {
         : await withMirror(command, context, (db) => pastHere(db, delivery, options));
       if (found.length === 0) {
         const message = `there is no decision about delivery ${delivery}`;
-        const hint = 'a new delivery is decided in a moment';
+        const hint = remote ? undefined : await whyNone(command, context, delivery);
         throw new SelvedgeError('deliveries.undecided', message, { hint });
       }
       explainPast(context, shownOf(found, options), options);

@@ -1,34 +1,70 @@
 /**
- * Holds accepts that would rest on old data: one by a rule that reads a stream is held while the
- * last complete pull of that stream, or the ERP's credit figures, are older than their limit. The
- * delivery is decided by itself once the data is fresh.
+ * Holds deliveries whose decision would rest on data that is too old, or not there yet: an accept
+ * by a rule that reads a stream whose last complete pull is older than its limit, or the ERP's
+ * credit figures; an accept beside live rules on a stream that is switched off, or on customers
+ * that the ERP renews no more; and what live rules cannot decide before the first complete pull of
+ * a stream. The delivery is decided by itself once the data is there. Rules in shadow hold nothing.
  */
 import { parseDuration } from '../../lib/units.ts';
+import { customersAt } from '../../mirror/erp-customer.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
-import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { FIRST_FROM, isPrice, MOVED_BY, streamsOf } from '../fact-streams.ts';
-import type { Subject } from '../facts.ts';
+import { FIRST_FROM, MOVED_BY, streamsFor } from '../fact-streams.ts';
 import type { Candidate, FreshnessMs, Precaution } from '../judgement.ts';
 import { safeguardHold } from '../reject/outcome.ts';
 
 const CREDIT = /^customer\.credit\b/;
+/** Facts that the ERP says about a customer; the others are counted in the mirror. */
+const OF_ERP = /^customer\.(blocked|credit|extra)\b/;
 
-/**
- * Names the streams of the facts that the rules read: prices of a pre-order come from the stream of
- * its season, prices of any other order from the stock.
- */
-function movedOf(reads: readonly string[], { facts }: Pick<Subject, 'facts'>): readonly string[] {
-  const isAhead = facts.order.season !== null && facts.order.season !== undefined;
-  const priced = isAhead ? 'season' : 'stock';
-  const others = streamsOf(
-    MOVED_BY,
-    reads.filter((path) => !isPrice(path)),
-  );
-  return reads.some(isPrice) ? [...others, priced] : others;
+/** Streams whose facts may be too old to accept on. */
+const AGED_STREAMS = ['stock', 'season', 'styles', 'seasons'] as const;
+type AgedStream = (typeof AGED_STREAMS)[number];
+
+export interface Wait {
+  readonly for: AgedStream | 'credit' | 'customers';
+  /** `first`: it was never read completely; `old`: for too long; `off`: it is not pulled. */
+  readonly why: 'first' | 'old' | 'off';
 }
 
-async function completeAt(db: Db | Tx, stream: string): Promise<number | null> {
+const OF_CUSTOMERS: Readonly<Record<'credit' | 'customers', string>> = {
+  credit: 'waits for fresh credit figures of the customer (as_of)',
+  customers: 'waits until the ERP renews its customers; see: safeguards.accept.freshness.customers',
+};
+
+/**
+ * The reason of the hold names no age: an age changes with each look, and each change is journaled.
+ */
+function detailOf({ for: what, why }: Wait): string {
+  if (what === 'credit' || what === 'customers') return OF_CUSTOMERS[what];
+  if (why === 'off') {
+    const see = `safeguards.accept.freshness.${what}`;
+    return `${what} is switched off, and nothing says how old it may be; see: ${see}`;
+  }
+  const which = why === 'first' ? `the first ${what}` : `fresh ${what}`;
+  return `waits for ${which}; see: selvedge sync show ${what}`;
+}
+
+const SAFEGUARD = 'freshness';
+
+function heldFor(wait: Wait): Precaution {
+  const detail = detailOf(wait);
+  return { outcome: safeguardHold(undefined, { safeguard: SAFEGUARD, detail }) };
+}
+
+/** All waits, by the reason that the decision about a delivery has while it waits. */
+export function waitsByReason(): ReadonlyMap<string, Wait> {
+  const ofStreams = AGED_STREAMS.flatMap((stream) =>
+    (['first', 'old', 'off'] as const).map((why): Wait => ({ for: stream, why })),
+  );
+  const ofErp = (['credit', 'customers'] as const).map((what): Wait => ({ for: what, why: 'old' }));
+  return new Map(
+    [...ofStreams, ...ofErp].map((wait) => [heldFor(wait).outcome.reason, wait] as const),
+  );
+}
+
+export async function completeAt(db: Db | Tx, stream: string): Promise<number | null> {
   const row = await db
     .selectFrom('stream_state')
     .select('complete_at')
@@ -37,138 +73,162 @@ async function completeAt(db: Db | Tx, stream: string): Promise<number | null> {
   return row?.complete_at ?? null;
 }
 
-function isOld(at: number | null, limitMs: number, now: number): boolean {
+export function isOld(at: number | null, limitMs: number, now: number): boolean {
   // A timestamp in the future was written before the clock was set back, so the true age is
   // unknown.
   return at === null || at > now || now - at > limitMs;
 }
 
-interface Stale {
-  readonly stream: string;
-  readonly limitMs: number;
-}
-
-interface Asked {
-  readonly subject: Subject;
-  readonly ruleSet: RuleSet;
+interface Limits {
+  readonly ruleSet: Pick<RuleSet, 'settings'>;
   readonly freshness: FreshnessMs;
-  readonly now: number;
 }
 
 /**
  * Milliseconds that the data of a stream may be old: by the rules' settings, else by the
- * configuration.
+ * configuration; undefined: the stream is off, and nothing says how old its data may be. Product
+ * data and seasons change rarely: while they are pulled they have no limit but the rules' own.
  */
-function limitOf(
-  { ruleSet, freshness }: Pick<Asked, 'ruleSet' | 'freshness'>,
-  stream: 'stock' | 'season',
-): number | undefined {
+export function limitOf({ ruleSet, freshness }: Limits, stream: AgedStream): number | undefined {
   const own = ruleSet.settings.safeguards.accept.freshness[stream];
-  return own === undefined ? freshness[stream] : parseDuration(own);
+  if (own !== undefined) return parseDuration(own);
+  const pulled = freshness[stream];
+  if (stream === 'stock' || stream === 'season' || pulled === undefined) return pulled;
+  return Infinity;
 }
 
-async function staleStream(tx: Tx, asked: Asked, rules: readonly Rule[]) {
-  const streams = movedOf(
-    rules.flatMap(({ reads }) => reads),
-    asked.subject,
+function readsOf(rules: readonly Rule[]): readonly string[] {
+  return rules.flatMap(({ reads }) => reads);
+}
+
+/** Live rules that were asked about the delivery, and that `which` chooses by their results. */
+function liveRules(
+  { ruleSet, evaluation }: Pick<Candidate, 'ruleSet' | 'evaluation'>,
+  which: (result: Evaluation['rules'][number]) => boolean,
+): readonly Rule[] {
+  const chosen = evaluation.rules.filter((one) => one.mode === 'live' && which(one));
+  const ids = new Set(chosen.map(({ id }) => id));
+  return ruleSet.rules.filter(({ id }) => ids.has(id));
+}
+
+/**
+ * Live rules on which the outcome rests: those that decide it, and those that had to say no for it.
+ * An accept does not rest on other accept rules, whatever they say.
+ */
+function restsOn(candidate: Candidate): readonly Rule[] {
+  const { kind, code } = candidate.outcome;
+  if (kind === 'no_rule' || code === 'could_not_evaluate') {
+    return liveRules(candidate, ({ value }) => value === 'unknown');
+  }
+  const isAccept = kind === 'accept';
+  return liveRules(candidate, ({ action, value }) =>
+    action === 'accept' ? isAccept && value === true : true,
   );
-  for (const stream of ['stock', 'season'] as const) {
-    const limitMs = limitOf(asked, stream);
-    // A stream that the configuration does not pull has no limit, so its data never counts as old.
-    if (!streams.includes(stream) || limitMs === undefined) continue;
-    if (isOld(await completeAt(tx, stream), limitMs, asked.now)) return { stream, limitMs };
+}
+
+/** Whether the rules read what the ERP says of customers: facts of one, or a list of them. */
+function readsErp(rules: readonly Rule[], { settings }: Pick<RuleSet, 'settings'>): boolean {
+  const lists = new Set(Object.keys(settings.list_sources).map((name) => `lists.${name}`));
+  return readsOf(rules).some((path) => OF_ERP.test(path) || lists.has(path));
+}
+
+interface Resting {
+  readonly accepting: readonly Rule[];
+  /** The same, and the hold and reject rules that had to say no. */
+  readonly all: readonly Rule[];
+}
+
+async function oldStream(
+  tx: Tx,
+  candidate: Candidate,
+  { accepting, all }: Resting,
+): Promise<Wait | undefined> {
+  const { facts } = candidate.subject;
+  const moved = streamsFor(MOVED_BY, readsOf(accepting), facts);
+  const first = streamsFor(FIRST_FROM, readsOf(accepting), facts);
+  const beside = streamsFor(FIRST_FROM, readsOf(all), facts);
+  for (const stream of AGED_STREAMS) {
+    const isAccepting = moved.includes(stream) || first.includes(stream);
+    if (!isAccepting && !beside.includes(stream)) continue;
+    const isOff = candidate.freshness[stream] === undefined;
+    const limitMs = limitOf(candidate, stream);
+    const at = await completeAt(tx, stream);
+    // What an account without the stream never had is unknown to the rules, which say so.
+    if (isOff && at === null && !isAccepting) continue;
+    if (limitMs === undefined) return { for: stream, why: 'off' };
+    const isAged = stream === 'stock' || stream === 'season' ? moved : first;
+    if ((!isAged.includes(stream) && !isOff) || limitMs === Infinity) continue;
+    if (isOld(at, limitMs, candidate.now)) return { for: stream, why: 'old' };
   }
   return undefined;
+}
+
+function creditLimitMs({ settings }: Pick<RuleSet, 'settings'>): number {
+  return parseDuration(settings.safeguards.accept.freshness.credit) ?? 0;
 }
 
 /**
  * Whether the rules read credit figures of a customer that are too old, or whose age is not known.
  */
-async function isCreditOld(tx: Tx, asked: Asked, rules: readonly Rule[]): Promise<boolean> {
-  if (!rules.some(({ reads }) => reads.some((path) => CREDIT.test(path)))) return false;
-  const { subject, ruleSet, now } = asked;
-  const limitMs = parseDuration(ruleSet.settings.safeguards.accept.freshness.credit) ?? 0;
+async function isCreditOld(tx: Tx, candidate: Candidate, rules: readonly Rule[]): Promise<boolean> {
+  if (!readsOf(rules).some((path) => CREDIT.test(path))) return false;
+  const { subject, ruleSet, now } = candidate;
   const row = await tx
     .selectFrom('erp_customer')
     .select('as_of')
     .where('account_no', '=', subject.facts.order.account_no ?? '')
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
-  return isOld(row?.as_of ?? null, limitMs, now);
+  return isOld(row?.as_of ?? null, creditLimitMs(ruleSet), now);
 }
 
 /**
- * The reason of the hold names no age: an age changes with each look, and each change is journaled.
+ * Whether the ERP has renewed none of its customers for too long. One row that it writes shows that
+ * it still does; an ERP that never wrote any makes no fact.
  */
-function waitsFor({ stream }: Stale): string {
-  return `waits for fresh ${stream}; see: selvedge sync show ${stream}`;
+async function areCustomersOld(tx: Tx, { ruleSet, now }: Candidate): Promise<boolean> {
+  const at = await customersAt(tx);
+  const limitMs = parseDuration(ruleSet.settings.safeguards.accept.freshness.customers) ?? 0;
+  return at !== undefined && isOld(at, limitMs, now);
 }
 
-/** Holds an accept while a stream or the credit figures that its rules read are too old. */
+async function waitOfAccept(tx: Tx, candidate: Candidate): Promise<Wait | undefined> {
+  const { ruleSet, outcome } = candidate;
+  const accepting = ruleSet.rules.filter(({ id }) => outcome.rules.includes(id));
+  const all = restsOn(candidate);
+  const old = await oldStream(tx, candidate, { accepting, all });
+  if (old) return old;
+  if (await isCreditOld(tx, candidate, accepting)) return { for: 'credit', why: 'old' };
+  if (readsErp(all, ruleSet) && (await areCustomersOld(tx, candidate)))
+    return { for: 'customers', why: 'old' };
+  return undefined;
+}
+
+/**
+ * The stream on which one of these live rules rests although it was never read completely: the rule
+ * may say something else once it was.
+ */
+async function firstToCome(
+  tx: Tx,
+  { freshness, subject }: Candidate,
+  rules: readonly Rule[],
+): Promise<Wait | undefined> {
+  const streams = streamsFor(FIRST_FROM, readsOf(rules), subject.facts);
+  for (const stream of AGED_STREAMS) {
+    if (!streams.includes(stream) || freshness[stream] === undefined) continue;
+    if ((await completeAt(tx, stream)) === null) return { for: stream, why: 'first' };
+  }
+  return undefined;
+}
+
+/** Holds a delivery while the data that its decision needs is too old, or not there yet. */
 export async function holdForStaleData(
   tx: Tx,
-  { subject, ruleSet, outcome, now, freshness }: Candidate,
+  candidate: Candidate,
 ): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept') return undefined;
-  const asked = { subject, ruleSet, freshness, now };
-  const rules = ruleSet.rules.filter(({ id }) => outcome.rules.includes(id));
-  const stale = await staleStream(tx, asked, rules);
-  if (stale) {
-    return {
-      outcome: safeguardHold(undefined, { safeguard: 'freshness', detail: waitsFor(stale) }),
-    };
-  }
-  if (!(await isCreditOld(tx, asked, rules))) return undefined;
-  const detail = 'waits for fresh credit figures of the customer (as_of)';
-  return { outcome: safeguardHold(undefined, { safeguard: 'freshness', detail }) };
-}
-
-const INCIDENT = { kind: 'accepts_wait', entity: 'stream' } as const;
-
-/**
- * Opens one incident for each stream whose old data may hold accepts, and ends it once the stream
- * is fresh. Call it between two rounds of decisions.
- */
-export async function reportStaleStreams(
-  db: Db,
-  ruleSet: RuleSet,
-  freshness: FreshnessMs,
-  now: number,
-): Promise<void> {
-  const accepts = ruleSet.rules.filter(
-    ({ action, mode }) => action === 'accept' && mode === 'live',
-  );
-  const read = streamsOf(
-    MOVED_BY,
-    accepts.flatMap(({ reads }) => reads),
-  );
-  for (const stream of ['stock', 'season'] as const) {
-    const limitMs = limitOf({ ruleSet, freshness }, stream);
-    const at = await completeAt(db, stream);
-    // Before the first complete pull no incident is opened: nothing is decided, and the log says
-    // why.
-    const isStale =
-      read.includes(stream) && limitMs !== undefined && at !== null && isOld(at, limitMs, now);
-    if (!isStale) await endIncidents(db, INCIDENT, [stream], now);
-    else {
-      const detail = { stream, see: `selvedge sync show ${stream}` };
-      await openIncident(db, { ...INCIDENT, key: stream, detail }, now);
-    }
-  }
-}
-
-/** Names the pulled streams that the rules read and that have never had a complete run. */
-export async function streamsToComeFirst(
-  db: Db,
-  { rules, settings }: RuleSet,
-  freshness: FreshnessMs,
-): Promise<readonly string[]> {
-  if (settings.mode === 'off') return [];
-  const reads = rules.flatMap(({ mode, reads: paths }) => (mode === 'off' ? [] : paths));
-  const missing: string[] = [];
-  for (const stream of streamsOf(FIRST_FROM, reads)) {
-    if (freshness[stream] === undefined) continue;
-    if ((await completeAt(db, stream)) === null) missing.push(stream);
-  }
-  return missing;
+  const { kind, code } = candidate.outcome;
+  const isOpen = kind !== 'hold' || code === 'could_not_evaluate';
+  const first = isOpen ? await firstToCome(tx, candidate, restsOn(candidate)) : undefined;
+  const wait = first ?? (kind === 'accept' ? await waitOfAccept(tx, candidate) : undefined);
+  return wait && heldFor(wait);
 }

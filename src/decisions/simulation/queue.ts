@@ -127,7 +127,7 @@ async function answerFor(
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
   const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-  const prospect = { subject, ruleSet, outcome: wanted, freshness: {}, now };
+  const prospect = { subject, ruleSet, evaluation, outcome: wanted, freshness: {}, now };
   const held = (await holdOfSafeguard(tx, prospect)) ?? (await holdForCooldown(tx, prospect));
   const { kind, rules, reason } = held?.outcome ?? wanted;
   if (kind === 'accept') take(facts, taken);

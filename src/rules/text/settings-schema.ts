@@ -87,7 +87,12 @@ const acceptSafeguards = z.strictObject({
     .strictObject({
       stock: duration.optional().describe('Default: streams.stock.freshness of the configuration.'),
       season: duration.optional().describe('Default: streams.season.freshness.'),
+      styles: duration.optional().describe('Default: any while they are pulled.'),
+      seasons: duration.optional().describe('Default: any while they are pulled.'),
       credit: duration.default('26h'),
+      customers: duration
+        .default('7d')
+        .describe('Since the ERP last wrote any of its customers (erp_customer).'),
     })
     .prefault({})
     .describe('An accept by a rule that reads older data waits until the data is fresh.'),

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { silentLogger } from '../../../src/lib/log.ts';
 import { ACCEPT_COVERED, ACCEPT_SMALL, createDeciderFixture, loadedRules } from '../support.ts';
 
 const HOUR_MS = 3_600_000;
@@ -79,17 +78,112 @@ it('the rules may set another age of the stock than its target', async () => {
   expect(await fixture.decide(partsOf(ACCEPT_COVERED, settings))).toEqual(['7 accept']);
 });
 
-it('nothing is decided until the streams that the rules read were complete once', async () => {
+const HOLD_SHORT = `
+rules:
+  - id: accept-small
+    title: Small
+    action: accept
+    mode: live
+    when:
+      - delivery.quantity <= 20
+  - id: hold-short
+    title: Not in stock
+    action: hold
+    mode: MODE
+    when:
+      - delivery.lines.exists(line, line.stock_free < line.quantity)
+`;
+
+it('a delivery waits for the first stock only where a live rule on it could decide', async () => {
   const fixture = await createDeciderFixture();
   await fixture.delivery({ id: 7 });
-  const lines: string[] = [];
-  const info = (text: unknown) => void lines.push(String(text));
-  const parts = partsOf(ACCEPT_COVERED);
-  expect(await fixture.decide({ ...parts, log: { ...silentLogger(), info } })).toEqual([]);
-  expect(await fixture.decisions()).toEqual([]);
-  expect(lines).toEqual(['waits for the first stock']);
+  const first =
+    'hold: safeguard freshness: waits for the first stock; see: selvedge sync show stock';
+  expect(await fixture.decide(partsOf(ACCEPT_COVERED))).toEqual(['7 hold']);
+  expect(await fixture.decide(partsOf(HOLD_SHORT.replace('MODE', 'live')))).toEqual([]);
+  expect(await reasons(fixture)).toEqual([first]);
+  expect(await fixture.decide(partsOf(HOLD_SHORT.replace('MODE', 'shadow')))).toEqual(['7 accept']);
+});
+
+it('rows of a stock that was never complete are no facts', async () => {
+  const fixture = await createDeciderFixture();
+  await fixture.stock({ a: 100 });
+  await fixture.store.db.updateTable('stream_state').set({ complete_at: null }).execute();
+  await fixture.delivery({ id: 7 });
+  const parts = partsOf(HOLD_SHORT.replace('MODE', 'live'));
+  expect(await fixture.decide(parts)).toEqual(['7 hold']);
   await fixture.stock({ a: 100 });
   expect(await fixture.decide(parts)).toEqual(['7 accept']);
+});
+
+it('a wait for a first pull is an incident after five minutes, with the number', async () => {
+  const fixture = await createDeciderFixture();
+  await fixture.delivery({ id: 7 });
+  await fixture.delivery({ id: 8 });
+  const parts = partsOf(ACCEPT_COVERED);
+  expect(await fixture.decide(parts)).toEqual(['7 hold', '8 hold']);
+  await fixture.clock.advance(4 * 60_000);
+  await fixture.decide(parts);
+  expect(await openIncidents(fixture)).toEqual([]);
+  await fixture.clock.advance(60_000);
+  await fixture.decide(parts);
+  const [incident] = await openIncidents(fixture);
+  expect(JSON.parse(incident?.detail ?? '')).toEqual({
+    says: expect.stringMatching(
+      /^2 deliveries wait for the first complete pull of stock, .* since/,
+    ),
+    advice: 'selvedge sync show stock',
+    rows: 2,
+  });
+  await fixture.stock({ a: 100 });
+  expect(await fixture.decide(parts)).toEqual(['7 accept', '8 accept']);
+  await fixture.decide(parts);
+  expect(await openIncidents(fixture)).toEqual([]);
+});
+
+it('stock of a stream that is off accepts nothing until the rules give it an age', async () => {
+  const fixture = await createDeciderFixture();
+  await fixture.stock({ a: 100 });
+  await fixture.clock.advance(240 * HOUR_MS);
+  await fixture.delivery({ id: 7 });
+  for (const text of [ACCEPT_COVERED, HOLD_SHORT.replace('MODE', 'live')]) {
+    await fixture.decide({ ...partsOf(text), freshness: {} });
+  }
+  const said = new Set(await reasons(fixture));
+  expect([...said]).toEqual([
+    'hold: safeguard freshness: stock is switched off, and nothing says how old it may be; ' +
+      'see: safeguards.accept.freshness.stock',
+  ]);
+  expect(await openIncidents(fixture)).toMatchObject([{ kind: 'accepts_wait', key: 'stock' }]);
+  const settings = 'version: 1\nsafeguards: { accept: { freshness: { stock: 20d } } }\n';
+  const aged = { ...partsOf(ACCEPT_COVERED, settings), freshness: {} };
+  expect(await fixture.decide(aged)).toEqual(['7 accept']);
+});
+
+const ACCEPT_UNBLOCKED = `
+rules:
+  - id: accept-unblocked
+    title: Not blocked
+    action: accept
+    mode: live
+    when:
+      - customer.blocked == false
+`;
+
+it('customers that the ERP has not renewed for a week are no reason to accept', async () => {
+  const fixture = await createDeciderFixture();
+  await fixture.customer({ asOf: null });
+  await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
+  await fixture.clock.advance(9 * 24 * HOUR_MS);
+  await fixture.delivery({ id: 7 });
+  const parts = partsOf(ACCEPT_UNBLOCKED);
+  expect(await fixture.decide(parts)).toEqual(['7 hold']);
+  await fixture.decide(parts);
+  expect(await openIncidents(fixture)).toMatchObject([{ kind: 'accepts_wait', key: 'customers' }]);
+  await fixture.customer({ accountNo: 'C-2' });
+  expect(await fixture.decide(parts)).toEqual(['7 accept']);
+  await fixture.decide(parts);
+  expect(await openIncidents(fixture)).toEqual([]);
 });
 
 it('an accept by a rule that reads credit waits while the figures are old', async () => {
@@ -100,6 +194,8 @@ it('an accept by a rule that reads credit waits while the figures are old', asyn
   await fixture.delivery({ id: 7 });
   const parts = partsOf(ACCEPT_CREDIT);
   expect(await fixture.decide(parts)).toEqual(['7 hold']);
+  await fixture.decide(parts);
+  expect(await openIncidents(fixture)).toMatchObject([{ kind: 'accepts_wait', key: 'credit' }]);
   await fixture.customer({ asOf: fixture.clock.now() - HOUR_MS });
   await fixture.clock.advance(HOUR_MS);
   expect(await fixture.decide(parts)).toEqual(['7 accept']);

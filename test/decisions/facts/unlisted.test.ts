@@ -53,7 +53,7 @@ describe('a variant that the stock does not list', () => {
     await fixture.store.db.updateTable('stream_state').set({ complete_at: null }).execute();
     await fixture.delivery({ id: 1 });
     await fixture.decide(set);
-    expect(await reasonIn(fixture)).toBe(UNKNOWN);
+    expect(await reasonIn(fixture)).toContain('waits for the first stock');
     await fixture.stock({ b: 10 });
     expect(await fixture.decide(set)).toEqual(['1 hold']);
     expect(await reasonIn(fixture)).toBe('Not in stock');

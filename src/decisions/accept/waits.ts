@@ -1,0 +1,164 @@
+/**
+ * Tells which data accepts wait for: one incident for each stream or list of the ERP, with the
+ * number of deliveries that wait for it and since when.
+ */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Clock } from '../../lib/clock.ts';
+import type { Rule, RuleSet } from '../../rules/rule.ts';
+import {
+  type Incident,
+  openDetail,
+  reconcileIncidents,
+  updateIncident,
+} from '../../store/incidents.ts';
+import type { Db, Store } from '../../store/store.ts';
+import { MOVED_BY, streamsOf } from '../fact-streams.ts';
+import type { FreshnessMs } from '../judgement.ts';
+import { completeAt, isOld, limitOf, type Wait, waitsByReason } from './freshness.ts';
+
+const KIND = 'accepts_wait';
+
+/** Milliseconds for which a delivery may wait for data untold: a first pull takes its time. */
+const TOLD_AFTER_MS = 5 * 60_000;
+/** Milliseconds between two counts of the deliveries that wait. */
+const COUNT_EVERY_MS = 30_000;
+/** Pending deliveries that are looked at before other work gets its turn. */
+const SPAN_ROWS = 2_000;
+
+interface Waiting {
+  readonly wait: Wait;
+  readonly deliveries: number;
+  /** Epoch ms when the oldest of their decisions was made. */
+  readonly since: number;
+}
+
+/** Counts the pending deliveries that wait for data, by what they wait for. */
+async function countWaiting(db: Db): Promise<readonly Waiting[]> {
+  const waits = waitsByReason();
+  const found = new Map<string, Waiting>();
+  for (let after = Number.MIN_SAFE_INTEGER; ; ) {
+    const rows = await db
+      .selectFrom('delivery as d')
+      .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+      .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
+      .select(['d.order_delivery_id as id', 'n.at', 'n.reason'])
+      .where('d.status', '=', 'pending')
+      .where('d.deleted_at', 'is', null)
+      .where('d.order_delivery_id', '>', after)
+      .orderBy('d.order_delivery_id')
+      .limit(SPAN_ROWS)
+      .execute();
+    for (const { reason, at } of rows) {
+      const wait = reason === null ? undefined : waits.get(reason);
+      if (wait === undefined || reason === null || at === null) continue;
+      const { deliveries, since } = found.get(reason) ?? { deliveries: 0, since: at };
+      found.set(reason, { wait, deliveries: deliveries + 1, since: Math.min(since, at) });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < SPAN_ROWS) return [...found.values()];
+    after = last.id;
+    await nextTurn();
+  }
+}
+
+function nameOf({ for: what, why }: Wait): string {
+  if (what === 'credit') return 'credit figures of the ERP that are fresh (as_of)';
+  if (what === 'customers') return 'customers that the ERP has renewed';
+  if (why === 'first') return `the first complete pull of ${what}`;
+  return why === 'off' ? `${what}, which is switched off` : `fresh ${what}`;
+}
+
+function adviceOf({ for: what, why }: Wait): string {
+  const setting = `safeguards.accept.freshness.${what} of the rules`;
+  if (what === 'credit') return `have the ERP write erp_customer again, with as_of; or ${setting}`;
+  if (what === 'customers') {
+    return `have the ERP write erp_customer again; if it does so more rarely: ${setting}`;
+  }
+  if (why !== 'off') return `selvedge sync show ${what}`;
+  return `switch it on (streams.${what}.enabled), or say how old it may be: ${setting}`;
+}
+
+function incidentOf({ wait, deliveries, since }: Waiting): Incident {
+  const which = deliveries === 1 ? '1 delivery waits' : `${deliveries} deliveries wait`;
+  const oldest = deliveries === 0 ? '' : `, the oldest since ${new Date(since).toISOString()}`;
+  const says = `${deliveries === 0 ? 'accepts wait' : which} for ${nameOf(wait)}${oldest}`;
+  const entity = wait.for === 'credit' || wait.for === 'customers' ? 'erp_customer' : 'stream';
+  const detail = { says, advice: adviceOf(wait), rows: deliveries };
+  return { kind: KIND, entity, key: wait.for, detail };
+}
+
+interface WaitsAsked {
+  readonly ruleSet: RuleSet;
+  readonly freshness: FreshnessMs;
+  readonly now: number;
+}
+
+function acceptRules({ rules, settings }: RuleSet): readonly Rule[] {
+  if (settings.mode !== 'live') return [];
+  return rules.filter(({ action, mode }) => action === 'accept' && mode === 'live');
+}
+
+const MOVING = ['stock', 'season'] as const;
+
+function isFor({ wait }: Waiting, stream: string): boolean {
+  return wait.for === stream && wait.why === 'old';
+}
+
+/** Streams that accept rules read and that are too old, whether a delivery waits or not. */
+async function oldStreams(db: Db, { ruleSet, freshness, now }: WaitsAsked): Promise<Waiting[]> {
+  const read = streamsOf(
+    MOVED_BY,
+    acceptRules(ruleSet).flatMap(({ reads }) => reads),
+  );
+  const found: Waiting[] = [];
+  for (const stream of MOVING) {
+    const limitMs = limitOf({ ruleSet, freshness }, stream);
+    if (!read.includes(stream) || limitMs === undefined) continue;
+    const at = await completeAt(db, stream);
+    if (at === null || !isOld(at, limitMs, now)) continue;
+    found.push({ wait: { for: stream, why: 'old' }, deliveries: 0, since: at });
+  }
+  return found;
+}
+
+function isToTell({ wait, since }: Waiting, now: number): boolean {
+  return wait.why !== 'first' || now - since >= TOLD_AFTER_MS || since > now;
+}
+
+/** Makes the incidents those of what is waited for now. */
+async function tellWaits(db: Db, waiting: readonly Waiting[], now: number): Promise<void> {
+  const wanted = waiting.filter((one) => isToTell(one, now)).map(incidentOf);
+  await reconcileIncidents(db, [KIND], wanted, now);
+  for (const incident of wanted) {
+    const stored = await openDetail(db, incident);
+    if (stored !== JSON.stringify(incident.detail)) await updateIncident(db, incident, now);
+  }
+}
+
+/**
+ * Makes the function that tells what accepts wait for; call it between two rounds of decisions. It
+ * counts every half a minute.
+ */
+export function createWaitReport(
+  store: Pick<Store, 'db'>,
+  clock: Pick<Clock, 'monotonic'>,
+): (asked: WaitsAsked) => Promise<void> {
+  let counted: { readonly at: number; readonly waiting: readonly Waiting[] } | undefined;
+  let told = '';
+  return async (asked) => {
+    const at = clock.monotonic();
+    const old = await oldStreams(store.db, asked);
+    const key = old.map(({ wait }) => wait.for).join();
+    if (counted !== undefined && at - counted.at < COUNT_EVERY_MS && key === told) return;
+    counted = { at, waiting: await countWaiting(store.db) };
+    told = key;
+    const byName = new Map(old.map((one) => [one.wait.for, one]));
+    // A stream that deliveries wait for for two reasons is told once, by the reason of most.
+    for (const one of counted.waiting.toSorted((a, b) => a.deliveries - b.deliveries)) {
+      // Deliveries that wait for what is fresh again are about to be decided.
+      if (MOVING.some((stream) => isFor(one, stream)) && !byName.has(one.wait.for)) continue;
+      byName.set(one.wait.for, one);
+    }
+    await tellWaits(store.db, [...byName.values()], asked.now);
+  };
+}
