@@ -13,6 +13,7 @@ import { runCli } from '../src/cli/program.ts';
 import { consoleDocument } from '../src/console/openapi/document.ts';
 import { createScrubber } from '../src/lib/secret.ts';
 import { localApiDocument } from '../src/local-api/openapi/document.ts';
+import { INCIDENTS } from '../src/ops/incident-kinds.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../src/ops/metrics/table.ts';
 import { viewsMarkdown } from '../src/report/views.ts';
 import { factsMarkdown } from '../src/rules/facts/docs.ts';
@@ -42,6 +43,15 @@ grows, from the start of the process; so does a histogram, which is shown as \`�
 and \`…_count\`. What does not occur is 0; what is not known is absent, and never shown as 0. Beside
 these there are the usual metrics of a Node process, such as \`process_resident_memory_bytes\` and
 \`nodejs_eventloop_lag_p99_seconds\`.
+`;
+
+const INCIDENTS_HEAD = `# Incidents
+
+Things that a person must look at: \`selvedge report run incidents\` lists those that are open, and
+each ends once its reason is gone. This page is generated from the kinds in the program
+(\`npm run references\`). The detail of an incident says more;
+[needs-attention.md](needs-attention.md) and
+[at-three-in-the-morning.md](at-three-in-the-morning.md) go on from here.
 `;
 
 const silent = { write: () => undefined };
@@ -152,6 +162,13 @@ function metricsMarkdown(): string {
   return `${METRICS_HEAD}\n| name | labels | meaning |\n|---|---|---|\n${rows.join('\n')}\n`;
 }
 
+function incidentsMarkdown(): string {
+  const rows = Object.entries(INCIDENTS).map(
+    ([kind, { when, todo }]) => `| \`${kind}\` | ${cell(when)} | ${cell(todo)} |`,
+  );
+  return `${INCIDENTS_HEAD}\n| kind | when | what to do |\n|---|---|---|\n${rows.join('\n')}\n`;
+}
+
 /** File below docs/ → its text. */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   return new Map([
@@ -160,6 +177,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
     ['commands.md', await commandsMarkdown()],
     ['settings.md', settingsMarkdown()],
     ['metrics.md', metricsMarkdown()],
+    ['operating/incidents.md', incidentsMarkdown()],
   ]);
 }
 

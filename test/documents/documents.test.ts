@@ -9,9 +9,9 @@ const documents = [
   ...readdirSync(repositoryRoot).filter((name) => name.endsWith('.md')),
 ];
 
-const GENERATED = ['facts', 'views', 'commands', 'settings', 'metrics'].map(
-  (name) => `docs/${name}.md`,
-);
+const GENERATED = [
+  ...['facts', 'views', 'commands', 'settings', 'metrics', 'operating/incidents'],
+].map((name) => `docs/${name}.md`);
 
 const RETIRED = new RegExp(
   `\\b(?:${[

@@ -15,6 +15,7 @@ it('the reference pages are current (refresh them with: npm run references)', as
     'commands.md',
     'settings.md',
     'metrics.md',
+    'operating/incidents.md',
   ]);
   for (const [name, text] of pages) {
     expect(readFileSync(join(repositoryRoot, 'docs', name), 'utf8'), name).toBe(text);

@@ -6,47 +6,6 @@ export const END_STATES = ['confirmed', 'refused', 'dead', 'canceled'] as const;
 /** Codes of holds that come from no rule but from the daemon itself. */
 export const HOLD_CODES = ['empty_delivery', 'rules_disagree', 'safeguard', 'unread'] as const;
 
-/** Kinds of incidents, as the manual lists them. */
-export const INCIDENT_KINDS: readonly string[] = [
-  'accepts_paused',
-  'accepts_wait',
-  'another_daemon',
-  'brands_refused',
-  'clock_ahead',
-  'clock_behind',
-  'config_invalid',
-  'contradiction',
-  'duplicate_reference',
-  'evaluation_error',
-  'events_missed',
-  'hold_expired',
-  'invalid_customer_data',
-  'level_too_high',
-  'mass_change',
-  'never_complete',
-  'no_currency',
-  'notify_failed',
-  'order_unreadable',
-  'orders_unknown',
-  'push_dead',
-  'push_differs',
-  'push_in_doubt',
-  'push_late',
-  'quiet_time_short',
-  'refund_unconfirmed',
-  'reject_breaker',
-  'relay_clock',
-  'report_failed',
-  'revoked_too_often',
-  'rules_invalid',
-  'rules_list',
-  'service_put_back',
-  'shared_number',
-  'unknown_status',
-  'unreadable_member',
-  'worker_failing',
-];
-
 /** Entities that have rows in quarantine when they cannot be read. */
 export const MIRRORED: readonly string[] = [
   'brand',

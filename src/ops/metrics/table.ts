@@ -4,11 +4,11 @@
  */
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { PAUSE_TARGETS } from '../../store/pauses.ts';
+import { INCIDENT_KINDS } from '../incident-kinds.ts';
 import {
   END_STATES,
   EVENT_STATES,
   HOLD_CODES,
-  INCIDENT_KINDS,
   MIRRORED,
   OPEN_STATES,
   OUTCOMES,

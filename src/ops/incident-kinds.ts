@@ -1,0 +1,163 @@
+/**
+ * Kinds of incidents in words: what has happened, and what to do. The manual, the status, the
+ * console and the doctor tell an incident by these, unless it has a sentence and advice of its own.
+ */
+interface IncidentKind {
+  readonly when: string;
+  /** Advice; commands are in backticks. */
+  readonly todo: string;
+}
+
+export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
+  accepts_paused: {
+    when: 'too many accepts in an hour, or too many that were refused',
+    todo: 'nothing: they go on after `safeguards.accept.pause`',
+  },
+  accepts_wait: {
+    when: 'accepts wait for old or missing data',
+    todo: 'the detail says for which, how many and what to do',
+  },
+  another_daemon: {
+    when: 'another daemon seems to send for the same account',
+    todo: 'stop it; the incident ends after six quiet hours',
+  },
+  brands_refused: {
+    when: 'a list is refused, whole and by brand',
+    todo: 'ask the service; `service.v1.perBrand`',
+  },
+  clock_ahead: {
+    when: 'times of the service are in the future',
+    todo: '`service.v1.timeZone` if they name none; else both clocks',
+  },
+  clock_behind: {
+    when: 'times of the service are late by a time zone',
+    todo: '`service.v1.timeZone` if they name none; else both clocks',
+  },
+  config_invalid: {
+    when: 'a reload found mistakes in the configuration; nothing changed, no start would succeed',
+    todo: '`selvedge config check`; correct; `selvedge rules reload`',
+  },
+  contradiction: {
+    when: 'the service shows another status of what was final; the mirror keeps the final one',
+    todo: 'look at it in the service',
+  },
+  duplicate_reference: {
+    when: 'two orders have one reference',
+    todo: 'cancel one in the service',
+  },
+  evaluation_error: {
+    when: 'an error kept deliveries from being decided; they are tried again',
+    todo: 'the detail has both; decide them, or report it',
+  },
+  events_missed: {
+    when: 'events stay away or are lost while orders change; the sweep finds what they were about',
+    todo: 'send an example in the portal, and look for it: `selvedge events list --follow`',
+  },
+  hold_expired: {
+    when: 'holds of a rule with `then: escalate` have lasted their time',
+    todo: '`selvedge deliveries list --held`; decide or release',
+  },
+  invalid_customer_data: {
+    when: 'a field of customers is not what `customer_fields` says, and counts as not known',
+    todo: 'have the ERP correct it',
+  },
+  level_too_high: {
+    when: 'the account has a lower level',
+    todo: '`service.v1.level`',
+  },
+  mass_change: {
+    when: 'a run changed most rows of its list at once; rules that read it wait',
+    todo: 'look at the service; if it is right, `selvedge sync release <run> --reason "why"`',
+  },
+  never_complete: {
+    when: 'a stream was not complete four times in a row, for the same reason',
+    todo: 'the detail has the reason; `selvedge sync list`',
+  },
+  no_currency: {
+    when: 'the currency of pending deliveries is not known',
+    todo: '`service.v1.currency`',
+  },
+  notify_failed: {
+    when: 'messages do not arrive',
+    todo: '`selvedge notify test`',
+  },
+  order_unreadable: {
+    when: 'the service refuses to show an order',
+    todo: '`selvedge api GET /orders/<id>`',
+  },
+  orders_unknown: {
+    when: 'events name orders that the service does not have',
+    todo: "another account's? `selvedge api GET /orders/<id>`",
+  },
+  push_dead: {
+    when: 'a row gave up',
+    todo: 'mend the cause, then `outbox retry` or `cancel`',
+  },
+  push_differs: {
+    when: "what was read back is not what was sent; the order's deliveries are mostly held",
+    todo: 'correct it in the service, or resolve it as `noted`',
+  },
+  push_in_doubt: {
+    when: 'only a person can resolve a row',
+    todo: '`selvedge outbox list --needs-attention`',
+  },
+  push_late: {
+    when: 'a row has waited for an hour',
+    todo: '`selvedge outbox show` says for what',
+  },
+  quiet_time_short: {
+    when: 'an effect came later than half of `outbox.quietTime`',
+    todo: 'raise it',
+  },
+  refund_unconfirmed: {
+    when: 'the service has not confirmed a pending refund in time',
+    todo: 'ask the service',
+  },
+  reject_breaker: {
+    when: 'a limit of rejects was reached; no rule rejects',
+    todo: '`selvedge rules queue`, then `selvedge resume rejects --reason "why"`',
+  },
+  relay_clock: {
+    when: "our clock or the relay's is off; from five minutes on every event is refused",
+    todo: '`timedatectl set-ntp true`',
+  },
+  report_failed: {
+    when: 'a scheduled report failed',
+    todo: '`selvedge report list`',
+  },
+  revoked_too_often: {
+    when: 'a rule would take an accepted delivery back again',
+    todo: '`selvedge deliveries hold <delivery> --reason "why"`, if it must not leave',
+  },
+  rules_invalid: {
+    when: 'the rules have mistakes; the daemon keeps the old ones, or only observes since a start',
+    todo: '`selvedge rules check`; correct; `selvedge rules reload`',
+  },
+  rules_list: {
+    when: "a list from the ERP's customers leaves some out, or cannot be read",
+    todo: 'have the ERP correct it; it ends by itself',
+  },
+  service_put_back: {
+    when: 'confirmed orders are no longer at the service',
+    todo: 'submit what is still wanted under new references; resolve one as `noted`',
+  },
+  shared_number: {
+    when: 'deliveries or refunds of two orders share a number; neither is decided',
+    todo: 'decide them in the service',
+  },
+  unknown_status: {
+    when: 'a status that nobody knows',
+    todo: '`service.v1.statuses`; the detail has the line',
+  },
+  unreadable_member: {
+    when: 'a member that decides cannot be read',
+    todo: 'the detail names the address to look at; if it has another name: `service.v1.members`',
+  },
+  worker_failing: {
+    when: 'a part of the daemon fails at each start; the rest goes on',
+    todo: 'its error says why; `selvedge doctor`',
+  },
+};
+
+/** The kinds by name. */
+export const INCIDENT_KINDS: readonly string[] = Object.keys(INCIDENTS);
