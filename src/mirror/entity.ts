@@ -27,6 +27,7 @@ import type { Tx } from '../store/store.ts';
 import { appendChanges, appendKeys } from './change-feed.ts';
 import { withoutForgotten } from './forgotten.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
+import { linesDiff } from './rows/line-diff.ts';
 import {
   columnOf,
   type EntityDefinition,
@@ -247,9 +248,8 @@ function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before)
   }
   const extras = [old.extra ?? null, now.extra ?? null] as const;
   if (!isSameExtra(...extras)) diff.extra = extras;
-  const oldLines = before.lines.get(item.key) ?? NO_LINES;
-  const hasOtherLines = JSON.stringify(oldLines) !== JSON.stringify(item.lines);
-  if (definition.lines && hasOtherLines) diff.lines = [oldLines, item.lines];
+  const lines = definition.lines && linesDiff(before.lines.get(item.key) ?? NO_LINES, item.lines);
+  if (lines) diff.lines = lines;
   return diff;
 }
 

@@ -101,7 +101,9 @@ function blankedDiff({ personal = {} }: EntityDefinition, text: string): string 
   const kept = Object.entries(rest).filter(([member]) => !Object.hasOwn(personal, member));
   const bare = (list: unknown): unknown =>
     Array.isArray(list)
-      ? list.map((line) => (isJsonObject(line) ? { ...line, extra: '{}' } : line))
+      ? list.map((line) =>
+          isJsonObject(line) && 'extra' in line ? { ...line, extra: '{}' } : line,
+        )
       : list;
   const ofLines = Array.isArray(lines) ? { lines: lines.map(bare) } : {};
   return JSON.stringify({ ...Object.fromEntries(kept), ...ofLines });

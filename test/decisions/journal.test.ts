@@ -1,11 +1,12 @@
-import { inflateSync } from 'node:zlib';
+import { deflateSync, inflateSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { unpackEvaluation } from '../../src/decisions/journal/evaluations.ts';
 import { forgetDecisions } from '../../src/decisions/journal/forget.ts';
 import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
 import { decisionsOf } from '../../src/decisions/review/deliveries.ts';
 import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
-import { createDeciderFixture, type DeciderFixture } from './support.ts';
+import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
 async function houseWith(deliveries: number): Promise<DeciderFixture> {
   const fixture = await createDeciderFixture();
@@ -109,6 +110,52 @@ describe('the decision journal', () => {
     const whole = JSON.stringify(latest?.evaluation).length;
     expect(rows.every(({ evaluation }) => evaluation.length * 5 < whole)).toBe(true);
     expect(latest?.evaluation).toMatchObject({ live: { kind: 'accept' } });
+  });
+
+  it('stores as little where hundreds of rules say more than 32 kB', async () => {
+    const rules = Array.from({ length: 150 }, (_, at) => {
+      const each = `delivery.lines.all(l, l.quantity > ${at})`;
+      const when = `['delivery.quantity > ${100 + at}', '${each}']`;
+      return `  - { id: hold-${at}, title: Over ${at}, action: hold, mode: live, when: ${when} }\n`;
+    });
+    const fixture = await createDeciderFixture();
+    const loaded = loadedRules(`${ACCEPT_SMALL}${rules.join('')}`);
+    for (const id of [1, 2]) await fixture.delivery({ id, order: id });
+    await fixture.decide({ rules: () => loaded });
+    const { db } = fixture.store;
+    const row = await db
+      .selectFrom('decision')
+      .innerJoin('rule_set', 'rule_set.hash', 'rule_set_hash')
+      .select(['evaluation', 'words'])
+      .where('decision_id', '=', 2)
+      .executeTakeFirstOrThrow();
+    expect(unpackEvaluation(row).length).toBeGreaterThan(65_536);
+    expect(row.evaluation.length).toBeLessThan(700);
+    expect((await verifyDecisions(db, 9)).different).toEqual([]);
+  });
+
+  it('is read and proved as 0.1.0 stored it', async () => {
+    const fixture = await houseWith(2);
+    const { db } = fixture.store;
+    const rows = await db
+      .selectFrom('decision')
+      .innerJoin('rule_set', 'rule_set.hash', 'rule_set_hash')
+      .select(['decision_id', 'evaluation', 'words'])
+      .execute();
+    await sql`drop trigger decision_is_final`.execute(db);
+    for (const row of rows) {
+      const dictionary = inflateSync(row.words ?? Buffer.alloc(0));
+      const evaluation = deflateSync(unpackEvaluation(row), { dictionary });
+      await db
+        .updateTable('decision')
+        .set({ evaluation })
+        .where('decision_id', '=', row.decision_id)
+        .execute();
+    }
+    expect(await verifyDecisions(db, 9)).toMatchObject({
+      chain: { entries: 2, brokenAt: undefined },
+      different: [],
+    });
   });
 
   it('keeps no value of a fact in the words of a rule set, which outlive its order', async () => {

@@ -194,7 +194,9 @@ function pairIn(diff: string, member: string): readonly [unknown, unknown] | und
 function isOther(pair: readonly [unknown, unknown] | undefined): boolean {
   const key = (value: unknown): string => {
     const lines = Array.isArray(value) ? value.filter(isJsonObject) : [];
-    return JSON.stringify(lines.map(({ barcode, quantity, price }) => [barcode, quantity, price]));
+    return JSON.stringify(
+      lines.map(({ line_no: no, barcode, quantity, price }) => [no, barcode, quantity, price]),
+    );
   };
   return pair !== undefined && key(pair[0]) !== key(pair[1]);
 }

@@ -7,7 +7,9 @@ const CHANGE = {
   entity: 'table',
   key: 'key of the row',
   op: 'insert, update, delete or restore',
-  diff: '{"column": [old, new]}; amounts in ten-thousandths (675000 is 67.50)',
+  diff:
+    '{"column": [old, new]}; amounts in ten-thousandths (675000 is 67.50); of `lines` those that ' +
+    'differ, by their `line_no` in both lists',
   cause: 'run or event',
 } as const;
 
