@@ -26,7 +26,7 @@ const PER_SECOND = Number(process.argv[3] ?? 20);
 const GOAL = { share: 0.05, decidedMs: 2_000 };
 /** Deliveries that are packed while the sweep goes on. */
 const EVENTS = 12;
-const REQUESTS_PER_ORDER = 4;
+const REQUESTS_PER_ORDER = 1;
 const clock = systemClock();
 
 /** Nothing is pulled but the orders, once. */

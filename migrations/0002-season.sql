@@ -31,7 +31,8 @@ CREATE INDEX outbox_refunds ON outbox (ordering_key) WHERE kind = 'pending_refun
 CREATE INDEX delivery_number ON delivery (delivery_no) WHERE delivery_no IS NOT NULL;
 
 -- CROSS JOIN keeps SQLite on the deliveries that are asked for: it would read every entry of the
--- feed about any delivery.
+-- feed about any delivery. A sweep does not look at every order: where its look before was longer
+-- ago than the sweep before, its cause names it, and the delivery may be as old as that.
 DROP VIEW event_coverage;
 CREATE VIEW event_coverage AS
 SELECT order_delivery_id, order_id, at, created_at, by_event, since,
@@ -44,7 +45,9 @@ FROM (
   SELECT d.order_delivery_id, d.order_id, d.first_seen_at AS at, d.created_at,
     c.cause LIKE 'refresh:event:%' AS by_event,
     iif(c.cause LIKE '%:first', o.first_seen_at, NULL) AS order_seen_at,
-    p.started_at AS since, p.ended_at AS swept_at
+    iif(instr(c.cause, ':since:') = 0, p.started_at, min(p.started_at,
+      CAST(substr(c.cause, instr(c.cause, ':since:') + 7) AS INTEGER))) AS since,
+    p.ended_at AS swept_at
   FROM delivery d
   CROSS JOIN change c ON c.entity = 'delivery' AND c.key = CAST(d.order_delivery_id AS TEXT)
     AND c.op = 'insert'
@@ -70,3 +73,25 @@ CREATE TABLE rule_text (
   hash TEXT PRIMARY KEY,
   text TEXT NOT NULL
 ) STRICT;
+
+-- ---- The book of open orders --------------------------------------------------------------------
+-- When an open order was last read with all that it has: the order itself, its deliveries, and its
+-- refunds as far as it can have any. A look at an active order may read its deliveries only, and
+-- then moves details_read_at alone. Null: never.
+ALTER TABLE sales_order ADD COLUMN whole_read_at INTEGER;
+-- What a sweep waits for: 0 nothing, 1 a look at the deliveries, 2 a look at the whole order.
+ALTER TABLE refresh ADD COLUMN look INTEGER NOT NULL DEFAULT 0;
+-- The book of open orders: by number, and by the last look at the whole order.
+CREATE INDEX sales_order_book ON sales_order (order_id)
+  WHERE completed = 0 AND status <> 'canceled' AND deleted_at IS NULL;
+UPDATE sales_order SET whole_read_at = details_read_at
+  WHERE completed = 0 AND status <> 'canceled' AND deleted_at IS NULL;
+CREATE INDEX sales_order_rotation ON sales_order (coalesce(whole_read_at, first_seen_at))
+  WHERE completed = 0 AND status <> 'canceled' AND deleted_at IS NULL;
+-- Closed orders that changed since they were read, so that none looks for them among all.
+CREATE INDEX sales_order_unlooked ON sales_order (order_id)
+  WHERE (completed = 1 OR status = 'canceled') AND deleted_at IS NULL
+    AND changed_at > coalesce(details_read_at, -1);
+-- And all closed ones by their last look, so that the oldest of them are found.
+CREATE INDEX sales_order_closed ON sales_order (details_read_at)
+  WHERE (completed = 1 OR status = 'canceled') AND deleted_at IS NULL;

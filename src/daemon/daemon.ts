@@ -36,6 +36,7 @@ import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
 import { groupCommits } from '../store/transaction/group-commit.ts';
 import { createTraits, type Traits } from '../sync/account-traits.ts';
+import { createOrderLooks } from '../sync/order-looks.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
@@ -207,11 +208,13 @@ function createReading(config: Config, { store, service, traits }: WorkerParts, 
   const reading = { store: grouped, v1: service.v1, sequence, clock };
   const also = readAlso(config);
   const { levels } = traits;
+  const looks = createOrderLooks(clock);
   return {
     sequence,
     grouped,
     recentReads,
-    readOrder: createOrderReader({ ...reading, levels, also, recentReads }),
+    looks,
+    readOrder: createOrderReader({ ...reading, levels, also, recentReads, looks }),
     readDelivery: createDeliveryReader(reading),
   };
 }

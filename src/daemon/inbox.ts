@@ -39,7 +39,7 @@ import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
-import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
+import type { LookAtOrder, ReadDelivery } from '../sync/read-order.ts';
 import { openPortal } from './commands/portal.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
@@ -65,7 +65,7 @@ export interface InboxDeps {
   readonly log: Logger;
   readonly scrubber: Scrubber;
   readonly service: Service;
-  readonly readOrder: ReadOrder;
+  readonly readOrder: LookAtOrder;
   readonly readDelivery: ReadDelivery;
   readonly recentReads: Pick<RecentReads, 'outdate'>;
   readonly space: SpaceWatch;
@@ -141,7 +141,7 @@ async function readOneDelivery(
   orderId: number,
   request: ReadRequest,
 ): Promise<boolean> {
-  if (!request.isOnly || request.refunds) return false;
+  if (!request.isOnly || request.refunds || request.look !== undefined) return false;
   const event = await askingEvent(store.db, request.cause);
   const id = event && (await acceptedDelivery(store.db, event.parsed));
   if (id === undefined) return false;
@@ -168,8 +168,8 @@ async function readAnnounced(
   const { cause } = request;
   try {
     if (!(await readOneDelivery(deps, orderId, request))) {
-      const { order } = await deps.readOrder(orderId, request);
-      await learnKey(deps, cause, order.reference);
+      const read = await deps.readOrder(orderId, request);
+      if (read) await learnKey(deps, cause, read.order.reference);
     }
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;

@@ -20,6 +20,7 @@ import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
 import type { Traits } from '../sync/account-traits.ts';
+import type { OrderLooks } from '../sync/order-looks.ts';
 import type { PlannedStream } from '../sync/planner.ts';
 import type { ReadAlso } from '../sync/read-order.ts';
 import type { Stream } from '../sync/stream.ts';
@@ -40,6 +41,7 @@ export interface StreamSources {
   /** Client of V2; undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
   readonly onRefetchRequested: () => void;
+  readonly looks?: OrderLooks | undefined;
   /** Learned traits of the account; undefined: nothing is pulled. */
   readonly traits?: Traits | undefined;
   /** Milliseconds between two sweeps while events are missed; undefined: the schedule applies. */
@@ -69,11 +71,13 @@ export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service
 
 function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
   const { streams } = config;
-  const { store, v1, clock, onRefetchRequested } = sources;
-  const deps = { v1, clock, db: () => store.db, onRefetchRequested };
+  const { store, v1, clock, onRefetchRequested, looks } = sources;
+  const deps = { v1, clock, db: () => store.db, onRefetchRequested, looks };
   const { orders, ordersFull } = streams;
   const { deletionGuard, closedOrders } = ordersFull;
-  const options = { deletionGuard, closedOrders, also: readAlso(config) };
+  const { freshness: freshnessMs, calmFreshness: calmFreshnessMs } = orders;
+  const also = readAlso(config);
+  const options = { deletionGuard, closedOrders, freshnessMs, calmFreshnessMs, also };
   return [
     ...planned(createOrdersStream(deps, { name: 'orders', ...options }), orders, {
       pace: sources.sweepPace,

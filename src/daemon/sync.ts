@@ -12,6 +12,7 @@ import type { Traits } from '../sync/account-traits.ts';
 import { createBulkThreads } from '../sync/bulk/threads.ts';
 import { createVariantPages } from '../sync/bulk/variant-pages.ts';
 import { createSyncOperations, type SyncOperations } from '../sync/operations.ts';
+import type { OrderLooks } from '../sync/order-looks.ts';
 import { createPlanner, requestRun } from '../sync/planner.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import type { OfflineParts } from './commands/offline.ts';
@@ -32,6 +33,7 @@ export interface SyncDeps {
   readonly service: Service;
   readonly traits: Traits;
   readonly sequence: ReadSequence;
+  readonly looks: OrderLooks;
   /** Whether the stream may be pulled: no pause, disk with room, account not held. */
   readonly mayPull: (stream: string) => boolean;
   readonly sweepPace: () => number | undefined;

@@ -16,6 +16,7 @@ import {
   completeRefetch,
   type DueRefetch,
   dueRefetches,
+  type Look,
   nextRefetchAt,
   POSTPONE_MS_MAX,
   postponeRefetch,
@@ -26,6 +27,8 @@ export interface ReadRequest {
   readonly cause: string;
   /** Whether the order's refunds and pending refunds are wanted as well. */
   readonly refunds: boolean;
+  /** Look of a sweep that the read counts as; undefined: no sweep waits for it. */
+  readonly look: Look | undefined;
   /** Whether this cause alone requested the read, once, and it was not tried yet. */
   readonly isOnly: boolean;
   /** Rank in the client's request limiter: pushes, then reads after events, then pulls. */
@@ -185,7 +188,10 @@ function createReader(
   return async (due, signal) => {
     const { cause, refunds, generation, attempts } = due;
     const isOnly = generation === 1 && attempts === 0;
-    const request = { cause, refunds, isOnly, priority: priorityOf(cause), signal };
+    const priority = priorityOf(cause);
+    // An event needs the order as well.
+    const look = due.look !== undefined && priority === 'read' ? 'whole' : due.look;
+    const request = { cause, refunds, look, isOnly, priority, signal };
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {

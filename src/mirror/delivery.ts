@@ -7,7 +7,12 @@ import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
 import { membersOf, type OpenRecord } from './members.ts';
-import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
+import {
+  type EntityDefinition,
+  type MirrorRow,
+  type Provenance,
+  prepareRow,
+} from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 interface DeliveryLineRecord extends OpenRecord {
@@ -105,6 +110,34 @@ export function writeDeliveries(
   provenance: Provenance,
 ): Promise<WriteCounts> {
   return upsertRows(tx, DELIVERY, records.map(toRow), provenance);
+}
+
+/** Statuses of deliveries of which nothing has left the warehouse. */
+const NOT_SHIPPED: readonly (string | null)[] = ['pending', 'rejected', 'canceled'];
+
+/** Tells whether a delivery of this status may have shipped; one that nobody knows may have. */
+export function mayHaveShipped(status: string | null): boolean {
+  return !NOT_SHIPPED.includes(status);
+}
+
+/** Tells whether the mirror has exactly these deliveries of the order, with this content. */
+export async function areMirrored(
+  db: Db,
+  orderId: number,
+  records: readonly DeliveryRecord[],
+): Promise<boolean> {
+  const rows = await db
+    .selectFrom('delivery')
+    .select(['order_delivery_id', 'content_hash'])
+    .where('order_id', '=', orderId)
+    .where('deleted_at', 'is', null)
+    .execute();
+  if (rows.length !== records.length) return false;
+  const hashes = new Map(rows.map((row) => [row.order_delivery_id, row.content_hash]));
+  return records.every((record) => {
+    const { hash } = prepareRow(DELIVERY, toRow(record));
+    return hashes.get(record.orderDeliveryId) === hash;
+  });
 }
 
 /**

@@ -17,7 +17,18 @@ export interface DueRefetch {
   readonly cause: string;
   /** Whether the refunds and pending refunds of the order are read as well. */
   readonly refunds: boolean;
+  /** Look that a sweep waits for; undefined: none does. */
+  readonly look: Look | undefined;
 }
+
+/**
+ * Extent of a look: `deliveries` reads no more than these while they are as the mirror has them;
+ * `whole` reads the order, its deliveries, and its refunds if it may have any.
+ */
+export type Look = 'deliveries' | 'whole';
+
+/** Looks by the number that the queue stores; the higher one asks for more. */
+const LOOKS: readonly (Look | undefined)[] = [undefined, 'deliveries', 'whole'];
 
 export interface RefetchRequest {
   readonly orderId: number;
@@ -25,6 +36,8 @@ export interface RefetchRequest {
   readonly cause: string;
   /** Whether the refunds and pending refunds of the order are read as well; default: yes. */
   readonly refunds?: boolean;
+  /** Look that the requester, a sweep, waits for; default: none. */
+  readonly look?: Look;
   /**
    * Milliseconds by which the request is dated back, so that an urgent one overtakes other recent
    * ones.
@@ -102,17 +115,25 @@ export async function requestRefetches(
     const other = wanted.get(request.orderId);
     const refunds = request.refunds !== false || other?.refunds === true;
     const headStartMs = Math.max(request.headStartMs ?? 0, other?.headStartMs ?? 0);
+    const look = request.look === 'whole' ? request.look : (other?.look ?? request.look);
     const count = 1 + (other?.count ?? 0);
-    wanted.set(request.orderId, { ...request, refunds, headStartMs, count });
+    wanted.set(request.orderId, {
+      ...request,
+      refunds,
+      headStartMs,
+      count,
+      ...(look === undefined ? {} : { look }),
+    });
   }
-  const rows = [...wanted.values()].map(({ orderId, cause, refunds, headStartMs = 0, count }) => ({
-    order_id: orderId,
-    generation: count,
-    cause,
-    requested_at: now - headStartMs,
+  const rows = [...wanted.values()].map((request) => ({
+    order_id: request.orderId,
+    generation: request.count,
+    cause: request.cause,
+    requested_at: now - (request.headStartMs ?? 0),
     due_at: now,
     last_error: null,
-    refunds: Number(refunds),
+    refunds: Number(request.refunds),
+    look: LOOKS.indexOf(request.look),
   }));
   for (let start = 0; start < rows.length; start += REQUESTS_PER_STATEMENT) {
     await tx
@@ -132,6 +153,7 @@ export async function requestRefetches(
             .else(eb.ref('refresh.attempts'))
             .end(),
           refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
+          look: eb.fn<number>('max', ['refresh.look', 'excluded.look']),
           // The cause of an event is kept, so that a later sweep does not lower the priority of the
           // read.
           cause: eb
@@ -154,7 +176,7 @@ export async function requestRefetches(
 export async function dueRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
   const rows = await db
     .selectFrom('refresh')
-    .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds'])
+    .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds', 'look'])
     .where('due_at', '<=', now)
     .orderBy((eb) => eb('cause', 'like', SWEEP))
     .orderBy((eb) => eb('attempts', '>', 0))
@@ -169,6 +191,7 @@ export async function dueRefetches(db: Db, now: number, limit: number): Promise<
     requestedAt: row.requested_at,
     cause: row.cause,
     refunds: row.refunds === 1,
+    look: LOOKS[row.look],
   }));
 }
 

@@ -124,6 +124,15 @@ export function writeOrders(
 export async function noteDetailsRead(tx: Tx, orderId: number, at: number): Promise<void> {
   await tx
     .updateTable('sales_order')
+    .set({ details_read_at: at, whole_read_at: at })
+    .where('order_id', '=', orderId)
+    .execute();
+}
+
+/** Notes a look, which started at `at`, at the deliveries of an order and nothing else of it. */
+export async function noteDeliveriesRead(tx: Tx, orderId: number, at: number): Promise<void> {
+  await tx
+    .updateTable('sales_order')
     .set({ details_read_at: at })
     .where('order_id', '=', orderId)
     .execute();

@@ -42,7 +42,7 @@ export async function deleteOldStockDays(tx: Tx, before: number): Promise<number
 
 export const mirrorClockStep: ClockStepHandler = {
   async back(tx, step) {
-    await movePastTimes(tx, 'sales_order', ['details_read_at'], step);
+    await movePastTimes(tx, 'sales_order', ['details_read_at', 'whole_read_at'], step);
     await movePastTimes(tx, 'erp_customer', ['changed_at'], step);
     await movePastTimes(tx, 'refresh', ['requested_at'], step);
     await movePastTimes(tx, 'announced', ['since'], step);

@@ -83,7 +83,7 @@ const MIRRORED: readonly PlaneTable[] = [
   mirrored('stock_variant_row', 'barcode', { entity: 'stock_variant', ...VARIANT }),
   mirrored('season_variant_row', 'season_barcode', { entity: 'season_variant', ...VARIANT }),
   mirrored('sales_order', 'order_id', {
-    omitted: ['details_read_at'],
+    omitted: ['details_read_at', 'whole_read_at'],
     hidden: {
       addresses: { ...NO_EXTRA, comment: 'null', company: 'null', shipping_address: "'{}'" },
     },

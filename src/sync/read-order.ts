@@ -1,12 +1,12 @@
 /**
  * Reads one order with its deliveries (and its refunds on request: each list is another request)
  * and writes all of it to the mirror in one transaction. Events, sweeps, decisions and pushes read
- * orders through here. The read's sequence number is taken before the first request, so that a slow
- * answer cannot overwrite a later read.
+ * orders through here; a sweep's look may end with the deliveries (look-at-order.ts). The read's
+ * sequence number is taken before the first request, so that a slow answer cannot overwrite a later
+ * read.
  */
 
 import type { Read } from '../client/calls.ts';
-import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { BelowOptions, Listing } from '../client/v1/calls.ts';
 import type { V1Client } from '../client/v1/client.ts';
 import type {
@@ -17,18 +17,19 @@ import type {
 } from '../client/v1/schemas.ts';
 import type { Capability } from '../config/level.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../lib/errors.ts';
-import { formatDuration } from '../lib/units.ts';
+import { RefusedError } from '../lib/errors.ts';
 import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
-import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
-import type { RecentReads } from '../mirror/refetch-queue.ts';
+import { clearResolvedQuarantine } from '../mirror/quarantine.ts';
+import type { Look, RecentReads } from '../mirror/refetch-queue.ts';
 import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
-import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
+import type { Provenance } from '../mirror/rows/prepared.ts';
 import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
-import { forgetShared } from '../mirror/shared-number.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from './account-traits.ts';
+import { lookAtDeliveries, mayHaveRefunds } from './look-at-order.ts';
+import { HAS_DELIVERIES, isForeign, keepList, oldestOf, unlessForeign } from './order-answers.ts';
+import type { OrderLooks } from './order-looks.ts';
 import { readSeqAsOf } from './run/answer-age.ts';
 
 interface OrderRequest {
@@ -37,6 +38,11 @@ interface OrderRequest {
   readonly priority: 'push' | 'read' | 'pull';
   /** Whether refunds and pending refunds are read as well; default: no. */
   readonly refunds?: boolean;
+  /**
+   * Look of a sweep that the read counts as: refunds are read if the order may have any. Default:
+   * none.
+   */
+  readonly look?: Look | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -45,7 +51,18 @@ interface OrderReading {
   readonly deliveries: readonly SalesOrderDelivery[];
 }
 
-export type ReadOrder = (orderId: number, request: OrderRequest) => Promise<OrderReading>;
+/** A read that no sweep waits for, or does not wait for alone. */
+type PlainRequest = OrderRequest & { readonly look?: undefined };
+
+export type ReadOrder = (orderId: number, request: PlainRequest) => Promise<OrderReading>;
+
+export interface LookAtOrder extends ReadOrder {
+  /**
+   * Looks at an order for a sweep; undefined: its deliveries are as the mirror has them, and
+   * nothing else was read.
+   */
+  (orderId: number, request: OrderRequest): Promise<OrderReading | undefined>;
+}
 
 /** Reads one delivery of an order into the mirror, and nothing else of the order. */
 export type ReadDelivery = (
@@ -68,21 +85,7 @@ export interface OrderReaderDeps {
   readonly sequence: ReadSequence;
   readonly clock: Clock;
   readonly recentReads?: Pick<RecentReads, 'begin' | 'note'>;
-}
-
-const FOREIGN: ReadonlySet<string> = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE]);
-
-function isForeign(error: unknown): error is RefusedError {
-  return error instanceof RefusedError && FOREIGN.has(error.code);
-}
-
-/**
- * Turns an intermediary's error page into an error that is retried, because it does not refuse the
- * order.
- */
-function unlessForeign(error: unknown): never {
-  if (!isForeign(error)) throw error;
-  throw new RetryLaterError(error.code, error.message, { cause: error });
+  readonly looks?: Pick<OrderLooks, 'compared' | 'isListProved' | 'spend'>;
 }
 
 /** Lists below an order, as far as the account has them. */
@@ -90,10 +93,9 @@ interface Below {
   readonly deliveries: Listing<SalesOrderDelivery> | undefined;
   readonly refunds: Listing<SalesOrderRefund> | undefined;
   readonly pendingRefunds: Listing<PendingRefund> | undefined;
+  /** Whether refunds and pending refunds were wanted, as far as the account has them. */
+  readonly areRefundsWanted: boolean;
 }
-
-/** Statuses of an order that must have deliveries. */
-const HAS_DELIVERIES = /^(partially_)?fulfilled$/;
 
 const UNKNOWN = 'HTTP 404 in place of the list';
 
@@ -166,89 +168,135 @@ async function readBelow(
   deps: OrderReaderDeps,
   orderId: number,
   call: BelowOptions & { readonly order: Promise<Read<SalesOrder>> },
-  wanted: boolean,
+  wanted: (deliveries: Promise<Listing<SalesOrderDelivery> | undefined>) => Promise<boolean>,
 ): Promise<Below> {
   const { also } = deps;
   const parts = createPartReader(deps, orderId, call);
-  const reading = also.refunds && wanted ? parts.refunds() : Promise.resolve(undefined);
-  const [deliveries, refunds, pendingRefunds] = await Promise.all([
-    parts.deliveries(),
+  const listing = parts.deliveries();
+  const wanting = wanted(listing);
+  const ifWanted = async <T>(read: () => Promise<T>): Promise<T | undefined> =>
+    (await wanting) ? read() : undefined;
+  const reading = also.refunds ? ifWanted(parts.refunds) : Promise.resolve(undefined);
+  const [deliveries, refunds, pendingRefunds, areRefundsWanted] = await Promise.all([
+    listing,
     reading,
-    also.pendingRefunds && wanted ? parts.pendingRefunds(reading) : undefined,
+    also.pendingRefunds ? ifWanted(() => parts.pendingRefunds(reading)) : undefined,
+    wanting,
   ]);
-  return { deliveries, refunds, pendingRefunds };
+  return { deliveries, refunds, pendingRefunds, areRefundsWanted };
 }
 
 /**
- * Maximum age in milliseconds of an answer from a cache; an older one does not count as a reading.
+ * Whether refunds are read: if that was requested, and for a sweep also if the order may have any.
  */
-const AGE_MS_MAX = 60_000;
-
-/** Time at which all answers of the read were true; throws when that is too long ago. */
-function oldestOf(
+async function wantsRefunds(
+  { store }: OrderReaderDeps,
   orderId: number,
-  startedAt: number,
-  reads: readonly ({ readonly startedAt: number } | undefined)[],
-): number {
-  const oldest = Math.min(startedAt, ...reads.map((read) => read?.startedAt ?? startedAt));
-  if (startedAt - oldest <= AGE_MS_MAX) return oldest;
-  const age = formatDuration(startedAt - oldest);
-  const text = `order ${orderId} came out of a cache and is ${age} old (Age)`;
-  const hint = 'its operator must leave the service out: requests say no-cache';
-  throw new RetryLaterError('sync.cached_answer', text, { hint });
+  { refunds = false, look }: OrderRequest,
+  order: Promise<Read<SalesOrder>>,
+  deliveries: Promise<Listing<SalesOrderDelivery> | undefined>,
+): Promise<boolean> {
+  if (refunds || look === undefined) return refunds;
+  const [{ value }, list] = await Promise.all([order, deliveries]);
+  if (HAS_DELIVERIES.test(value.status ?? '')) return true;
+  return mayHaveRefunds(store.db, orderId, list?.rows ?? []);
 }
 
-export function createOrderReader(deps: OrderReaderDeps): ReadOrder {
-  const { store, v1, sequence, clock } = deps;
-  return async (orderId, { cause, priority, signal, refunds: wanted = false }) => {
-    const startedAt = clock.now();
-    const start = deps.recentReads?.begin();
-    let sentAt: number | undefined;
-    const readSeq = await sequence.next();
-    const beforeSend = (): void => {
-      sentAt ??= clock.monotonic();
-    };
-    const call = { priority, signal, beforeSend };
-    const reading = v1.order(orderId, call).catch(unlessForeign);
-    const [order, { deliveries, refunds, pendingRefunds }] = await Promise.all([
-      reading,
-      readBelow(deps, orderId, { ...call, order: reading }, wanted),
-    ]);
-    // Answers from a cache date the read back by their age; too old ones were refused above.
-    const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
-    const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
-    await store.transaction(async (tx) => {
-      const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-      // `clearResolvedQuarantine` keeps rows that were quarantined at this very time.
-      const wholeRead = { source: '', startedAt: provenance.at, orderId };
-      const keep = async <T>(
-        definition: EntityDefinition,
-        list: Listing<T> | undefined,
-        write: (tx: Tx, rows: readonly T[], from: Provenance) => Promise<unknown>,
-        numberOf: (row: T) => number,
-      ): Promise<void> => {
-        if (!list) return;
-        const { entity } = definition;
-        await write(tx, list.rows, provenance);
-        await quarantineRows(tx, entity, list.rejects, provenance);
-        await clearResolvedQuarantine(tx, entity, wholeRead);
-        if (list.rejects.length > 0) return;
-        await forgetShared(tx, definition, orderId, list.rows.map(numberOf));
-      };
-      await writeOrders(tx, [order.value], provenance);
-      await clearResolvedQuarantine(tx, 'sales_order', wholeRead);
-      await keep(DELIVERY, deliveries, writeDeliveries, (row) => row.orderDeliveryId);
-      await keep(REFUND, refunds, writeRefunds, (row) => row.orderRefundId);
-      const pendingIdOf = (row: PendingRefund) => row.pendingRefundId;
-      await keep(PENDING_REFUND, pendingRefunds, writePendingRefunds, pendingIdOf);
-      // The order counts as read at the start of the read, because a slow answer is no newer and a
-      // sweep must not rely on it.
-      if (wanted) await noteDetailsRead(tx, orderId, oldest);
-    });
-    const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
-    if (start) deps.recentReads?.note(orderId, { ...start, at });
-    return { order: order.value, deliveries: deliveries?.rows ?? [] };
+/** Read number of the mirrored order; undefined: the mirror does not have it. */
+async function readSeqOf(tx: Tx, orderId: number): Promise<number | undefined> {
+  const query = tx.selectFrom('sales_order').select('read_seq').where('order_id', '=', orderId);
+  return (await query.executeTakeFirst())?.read_seq;
+}
+
+/** Writes an order; a look at one that a list has shown tells how good the list is. */
+async function keepOrder(
+  { looks }: OrderReaderDeps,
+  tx: Tx,
+  order: SalesOrder,
+  provenance: Provenance,
+  isCompared: boolean,
+): Promise<void> {
+  const before = isCompared ? await readSeqOf(tx, order.orderId) : undefined;
+  const { changed, unchanged } = await writeOrders(tx, [order], provenance);
+  if (before !== undefined && changed + unchanged > 0) looks?.compared(before, changed > 0);
+  // Keeps rows that were quarantined at this very time.
+  const wholeRead = { source: '', startedAt: provenance.at, orderId: order.orderId };
+  await clearResolvedQuarantine(tx, 'sales_order', wholeRead);
+}
+
+const DELIVERIES = {
+  definition: DELIVERY,
+  write: writeDeliveries,
+  numberOf: (row: SalesOrderDelivery): number => row.orderDeliveryId,
+};
+const REFUNDS = {
+  definition: REFUND,
+  write: writeRefunds,
+  numberOf: (row: SalesOrderRefund): number => row.orderRefundId,
+};
+const PENDING_REFUNDS = {
+  definition: PENDING_REFUND,
+  write: writePendingRefunds,
+  numberOf: (row: PendingRefund): number => row.pendingRefundId,
+};
+
+/** Reads the order and its lists and writes them. */
+async function readWhole(
+  deps: OrderReaderDeps,
+  orderId: number,
+  request: OrderRequest,
+  isCompared: boolean,
+): Promise<OrderReading> {
+  const { store, v1, sequence, clock, looks } = deps;
+  const { cause, priority, signal, look } = request;
+  const startedAt = clock.now();
+  const start = deps.recentReads?.begin();
+  let sentAt: number | undefined;
+  const readSeq = await sequence.next();
+  const beforeSend = (): void => {
+    sentAt ??= clock.monotonic();
+    if (look !== undefined) looks?.spend(1);
   };
+  const call = { priority, signal, beforeSend };
+  const reading = v1.order(orderId, call).catch(unlessForeign);
+  const wanted = (list: Promise<Listing<SalesOrderDelivery> | undefined>): Promise<boolean> =>
+    wantsRefunds(deps, orderId, request, reading, list);
+  const [order, { deliveries, refunds, pendingRefunds, areRefundsWanted }] = await Promise.all([
+    reading,
+    readBelow(deps, orderId, { ...call, order: reading }, wanted),
+  ]);
+  // Answers from a cache date the read back by their age; too old ones are refused.
+  const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
+  const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
+  await store.transaction(async (tx) => {
+    const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
+    await keepOrder(deps, tx, order.value, provenance, isCompared);
+    await keepList(tx, orderId, deliveries, DELIVERIES, provenance);
+    await keepList(tx, orderId, refunds, REFUNDS, provenance);
+    await keepList(tx, orderId, pendingRefunds, PENDING_REFUNDS, provenance);
+    // The order counts as read at the start of the read, because a slow answer is no newer and a
+    // sweep must not rely on it.
+    if (areRefundsWanted || look !== undefined) await noteDetailsRead(tx, orderId, oldest);
+  });
+  const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
+  if (start) deps.recentReads?.note(orderId, { ...start, at });
+  return { order: order.value, deliveries: deliveries?.rows ?? [] };
+}
+
+export function createOrderReader(deps: OrderReaderDeps): LookAtOrder {
+  function readOrder(orderId: number, request: PlainRequest): Promise<OrderReading>;
+  function readOrder(orderId: number, request: OrderRequest): Promise<OrderReading | undefined>;
+  async function readOrder(
+    orderId: number,
+    request: OrderRequest,
+  ): Promise<OrderReading | undefined> {
+    const { look } = request;
+    const found = look === 'deliveries' ? await lookAtDeliveries(deps, orderId, request) : look;
+    if (found === 'alike') return undefined;
+    // What a delivery has changed meanwhile tells nothing about the list of orders.
+    return readWhole(deps, orderId, request, found === 'whole');
+  }
+  return readOrder;
 }
 
 export function createDeliveryReader(

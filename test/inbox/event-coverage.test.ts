@@ -138,6 +138,26 @@ describe('a delivery', () => {
     expect(await day.coverage()).toEqual({ deliveries: 1, missed: 0 });
   });
 
+  it('of an order that the sweep before did not look at may be as old as its look', async () => {
+    const day = await createCoverageFixture();
+    const lookedAt = day.clock.now();
+    await day.wait(60);
+    // The event came in time; its read was too early to show the delivery.
+    await day.event(7);
+    await day.wait(60);
+    await day.sweep();
+    await day.wait(10);
+    const run = await day.begin();
+    await day.found(`refresh:sweep:${run}:since:${lookedAt}`, 7);
+    await day.found(`refresh:sweep:${run}:since:${lookedAt}`, 8);
+    await day.end(run);
+    await day.wait(6);
+    expect(await day.missed()).toMatchObject([{ orderDeliveryId: 8, since: lookedAt }]);
+    // One who listens only since then cannot tell.
+    expect(await day.coverage(lookedAt)).toEqual({ deliveries: 2, missed: 1 });
+    expect(await day.coverage(lookedAt + 1)).toEqual({ deliveries: 0, missed: 0 });
+  });
+
   it('that a sweep found is missed once five minutes have brought no event', async () => {
     const day = await createCoverageFixture();
     await day.sweep();

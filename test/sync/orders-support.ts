@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest';
 import { createOrderRefetcher, ORDER_REFETCHER_LIMITS } from '../../src/inbox/order-refetcher.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
+import { createOrderLooks } from '../../src/sync/order-looks.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';
 import { createOrdersStream, type OrdersDeps } from '../../src/sync/streams/orders.ts';
 import { testLogger } from '../support/house.ts';
@@ -33,8 +34,9 @@ export async function startOrders(
   const read: { readonly orderId: number; readonly cause: string }[] = [];
   const refused: number[] = [];
   const also = { refunds: true, pendingRefunds: true };
+  const looks = createOrderLooks(clock);
   const readOrder = createOrderReader({
-    ...{ store, v1: pull.v1, sequence: deps.sequence, clock, also },
+    ...{ store, v1: pull.v1, sequence: deps.sequence, clock, also, looks },
     levels: await levelsOf(store, clock),
   });
   const refetcher = createOrderRefetcher(
@@ -64,7 +66,7 @@ export async function startOrders(
     const v1 = { ...pull.v1, ...own };
     // Looks often whether all was read: between two looks a test does nothing.
     const quick = { ...clock, sleep: (_ms: number, end?: AbortSignal) => clock.sleep(5, end) };
-    const parts = { v1, clock: quick, db: () => store.db, onRefetchRequested: wakeUp };
+    const parts = { v1, clock: quick, db: () => store.db, onRefetchRequested: wakeUp, looks };
     const name = full ? 'ordersFull' : 'orders';
     return createOrdersStream(parts, {
       name,

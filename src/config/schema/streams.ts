@@ -67,7 +67,11 @@ export function streamsSection() {
       unlisted: choice('unknown', 'zero'),
     }),
     season: guarded.extend({ detailed: flag() }),
-    orders: usual.extend({ refunds: flag(), pendingRefunds: flag() }),
+    orders: usual.extend({
+      calmFreshness: duration('1m', '90d'),
+      refunds: flag(),
+      pendingRefunds: flag(),
+    }),
     ordersFull: usual,
     styles: timed,
     styleColors: timed,

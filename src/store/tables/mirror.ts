@@ -81,7 +81,10 @@ interface SalesOrderTable extends MirroredColumns {
   shipping_address: string;
   freight_type: string | null;
   freight_amount: number | null;
+  /** Start of the last look at the order: at its deliveries at least; epoch ms. Null: never. */
   details_read_at: number | null;
+  /** Start of the last look at the whole order, epoch ms; null: never. */
+  whole_read_at: number | null;
   /** Paths of the order's decisive members that could not be read, as a JSON list; null: none. */
   unread: string | null;
   /** Time at which the order's personal data was removed, epoch ms; null: never. */

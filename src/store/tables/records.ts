@@ -162,6 +162,8 @@ interface RefreshTable {
   cause: string;
   last_error: string | null;
   refunds: Generated<number>;
+  /** What a sweep waits for: 0 nothing, 1 a look at the deliveries, 2 one at the whole order. */
+  look: Generated<number>;
 }
 
 interface AnnouncedTable {

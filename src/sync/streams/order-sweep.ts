@@ -1,22 +1,34 @@
 /**
- * Second half of a walk over the orders: requests reads of orders whose deliveries and refunds may
+ * Second half of a walk over the orders: requests looks at orders whose deliveries and refunds may
  * have changed, because these are listed per order only. Open orders go first, the oldest before
- * the others; then closed ones. The inbox's order refetcher makes the reads, a few at a time and
- * after those that events ask for; the sweep waits until each was tried.
+ * the others; then closed ones (choose-looks.ts). The inbox's order refetcher makes the reads, a
+ * few at a time and after those that events ask for; the sweep waits until each was tried.
  */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { type OrderBook, readBook, spentWith, writeBook } from '../../mirror/order-book.ts';
 import {
   ORDER_UNREADABLE,
   type RefetchBacklog,
   refetchBacklog,
   requestRefetches,
 } from '../../mirror/refetch-queue.ts';
-import { diffAgainstWalk, type OrderSlice, orderSlices } from '../../mirror/sales-order.ts';
+import { diffAgainstWalk, orderSlices } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
+import type { OrderLooks } from '../order-looks.ts';
 import type { Run } from '../run/run-repository.ts';
 import type { StreamRun } from '../stream.ts';
+import {
+  type ChosenLook,
+  closedLooks,
+  type OpenLooks,
+  openLooks,
+  type Span,
+  wasRead,
+  wholeLook,
+} from './choose-looks.ts';
+import { denseFrom, oldestOf, type Turn } from './order-book.ts';
 import { countOpen, type OrderPart, type PartCount } from './order-parts.ts';
 
 export interface SweepDeps {
@@ -24,11 +36,17 @@ export interface SweepDeps {
   readonly clock: Clock;
   /** Called when order reads were requested. */
   readonly onRefetchRequested: () => void;
+  readonly looks?: Pick<OrderLooks, 'walked' | 'spend' | 'takeSpent'> | undefined;
 }
 
 interface SweepWish {
   /** Checkpoint of the run during the sweep. */
   readonly checkpoint: JsonObject;
+  /** Lowest order number that the walk has seen. */
+  readonly bottom: number;
+  /** Freshness of the looks: at active orders (the stream's), and at calm ones. */
+  readonly freshnessMs: number;
+  readonly calmFreshnessMs: number;
   /**
    * Choice of the closed orders that are read; `changed`: only those that are new or changed since
    * they were read.
@@ -46,52 +64,6 @@ const REQUESTS_PER_PAGE = 500;
 
 /** Milliseconds between two looks of the sweep at the remaining reads. */
 const LOOK_MS = 100;
-
-/** Orders that may still get deliveries. */
-function openOrdersIn(db: Db) {
-  return db
-    .selectFrom('sales_order')
-    .where('completed', '=', 0)
-    .where('status', '!=', 'canceled')
-    .where('deleted_at', 'is', null);
-}
-
-/**
- * Number of the mirror's lowest open order; infinity: none is open, and no order below needs a
- * look.
- */
-export async function lowestOpenOrder(db: Db): Promise<number> {
-  const row = await openOrdersIn(db)
-    .select((eb) => eb.fn.min('order_id').as('order_id'))
-    .executeTakeFirst();
-  return row?.order_id ?? Number.POSITIVE_INFINITY;
-}
-
-/** Span of time, epoch ms, within which a read of an order counts. */
-interface Span {
-  readonly since: number;
-  readonly now: number;
-}
-
-/**
- * SQL condition: the order was read in the span. A later time does not count, because it was
- * written before the clock was set back.
- */
-function wasRead({ since, now }: Span) {
-  return sql<boolean>`coalesce(details_read_at between ${since} and ${now}, false)`;
-}
-
-/**
- * Open orders that were not read in the span, so that an interrupted sweep continues where it was.
- */
-async function openOrders(db: Db, span: Span): Promise<number[]> {
-  const rows = await openOrdersIn(db)
-    .select('order_id')
-    .where((eb) => eb.not(wasRead(span)))
-    .orderBy('order_id')
-    .execute();
-  return rows.map((row) => row.order_id);
-}
 
 /**
  * Orders read before the run was interrupted, because their deliveries and refunds count as well.
@@ -112,86 +84,25 @@ async function ordersRead(db: Db, { resumed }: Run, span: Span): Promise<number[
   return read;
 }
 
-interface SweptOrder {
-  readonly orderId: number;
-  /**
-   * Whether the order was never read before: its deliveries are old then, so a missing event means
-   * nothing.
-   */
-  readonly isUnread: boolean;
-}
-
-interface ClosedOrder {
-  readonly order_id: number;
-  readonly details_read_at: number | null;
-}
-
-function closedIn(db: Db, slice: OrderSlice) {
-  return db
-    .selectFrom('sales_order')
-    .select(['order_id', 'details_read_at'])
-    .where('order_id', '>=', slice.from)
-    .where('order_id', '<', slice.before)
-    .where('deleted_at', 'is', null)
-    .where((eb) => eb.or([eb('completed', '=', 1), eb('status', '=', 'canceled')]));
-}
-
-/** The newest closed orders that changed since they were read, or were never read. */
-async function changedOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
-  const found: ClosedOrder[] = [];
-  for await (const slice of orderSlices(db)) {
-    const changed = closedIn(db, slice).where((eb) =>
-      eb.or([
-        eb('details_read_at', 'is', null),
-        eb('details_read_at', '<', eb.ref('changed_at')),
-        eb('details_read_at', '>', span.now),
-      ]),
-    );
-    const left = max - found.length;
-    found.push(...(await changed.orderBy('order_id', 'desc').limit(left).execute()));
-    if (found.length >= max) break;
-  }
-  return found;
-}
-
-/** Closed orders that were not read for the longest time. */
-async function oldestOrders(db: Db, max: number, span: Span): Promise<readonly ClosedOrder[]> {
-  let oldest: ClosedOrder[] = [];
-  for await (const slice of orderSlices(db)) {
-    const unread = await closedIn(db, slice)
-      .where((eb) => eb.not(wasRead(span)))
-      .execute();
-    oldest = [...oldest, ...unread]
-      .sort(
-        (a, b) => (a.details_read_at ?? -1) - (b.details_read_at ?? -1) || a.order_id - b.order_id,
-      )
-      .slice(0, max);
-  }
-  return oldest;
-}
-
 /**
- * Closed orders to read: first the changed ones, then those that were not read for the longest
- * time.
+ * Cause of a read that a sweep requests, with the time of the order's look before, if the last
+ * complete sweep did not look at it; the view `event_coverage` parses it.
  */
-async function closedOrders(
-  db: Db,
-  { closed, closedMax }: SweepWish,
-  span: Span,
-): Promise<SweptOrder[]> {
-  const changed = await changedOrders(db, closedMax, span);
-  const found = new Map(changed.map((row) => [row.order_id, row.details_read_at]));
-  if (closed === 'all' && found.size < closedMax) {
-    for (const row of await oldestOrders(db, closedMax, span)) {
-      if (found.size < closedMax) found.set(row.order_id, row.details_read_at);
-    }
-  }
-  return [...found].map(([orderId, readAt]) => ({ orderId, isUnread: readAt === null }));
+function causeOf(runId: number, look: ChosenLook, completeAt: number): string {
+  if (look.isUnread) return `sweep:${runId}:first`;
+  const { lookedAt } = look;
+  if (lookedAt === null || lookedAt >= completeAt) return `sweep:${runId}`;
+  return `sweep:${runId}:since:${lookedAt}`;
 }
 
-/** Cause of the reads that a sweep requests; the view `event_coverage` parses it. */
-function causeOf(runId: number, isUnread: boolean): string {
-  return isUnread ? `sweep:${runId}:first` : `sweep:${runId}`;
+/** Start of the last complete run of either stream of orders, epoch ms; 0: there was none. */
+async function lastCompleteAt(db: Db): Promise<number> {
+  const row = await db
+    .selectFrom('stream_state')
+    .select((eb) => eb.fn.max('complete_at').as('at'))
+    .where('stream', 'in', ['orders', 'ordersFull'])
+    .executeTakeFirst();
+  return row?.at ?? 0;
 }
 
 /**
@@ -202,13 +113,15 @@ async function requestReads(
   deps: SweepDeps,
   { run, page }: StreamRun,
   checkpoint: JsonObject,
-  orders: readonly SweptOrder[],
+  orders: readonly ChosenLook[],
   at: number,
 ): Promise<void> {
+  const completeAt = await lastCompleteAt(deps.db());
   for (let start = 0; start < orders.length; start += REQUESTS_PER_PAGE) {
-    const requests = orders
-      .slice(start, start + REQUESTS_PER_PAGE)
-      .map(({ orderId, isUnread }) => ({ orderId, cause: causeOf(run.runId, isUnread) }));
+    const requests = orders.slice(start, start + REQUESTS_PER_PAGE).map((one) => {
+      const { orderId, look, refunds } = one;
+      return { orderId, look, refunds, cause: causeOf(run.runId, one, completeAt) };
+    });
     await page(checkpoint, async (tx) => {
       const now = deps.clock.now();
       const early = requests.map((one) => ({ ...one, headStartMs: Math.max(0, now - at) }));
@@ -239,7 +152,12 @@ async function quarantinedBySweep(db: Db, runId: number): Promise<number> {
   const row = await db
     .selectFrom('quarantine')
     .select((eb) => eb.fn.countAll<number>().as('n'))
-    .where('source', 'in', [`refresh:${causeOf(runId, false)}`, `refresh:${causeOf(runId, true)}`])
+    .where((eb) =>
+      eb.or([
+        eb('source', '=', `refresh:sweep:${runId}`),
+        eb('source', 'like', `refresh:sweep:${runId}:%`),
+      ]),
+    )
     .executeTakeFirstOrThrow();
   return row.n;
 }
@@ -303,6 +221,44 @@ export interface SweepEnd {
   readonly parts: PartCounts;
 }
 
+/** Default of the time between two sweeps, of which the first one takes its part. */
+const USUAL_MS = 20 * 60_000;
+/** Multiple of the freshness for which the rotation catches up after a pause, and no more. */
+const CATCH_UP = 2;
+
+/** Part of the rotation for this run; a full one takes what `orders` has left lying. */
+function turnOf(
+  book: OrderBook | undefined,
+  { startedAt }: Run,
+  { closed, freshnessMs, calmFreshnessMs: ageMsMax }: SweepWish,
+): Turn {
+  const since = startedAt;
+  if (closed === 'all') return { elapsedMs: ageMsMax, ageMsMax, since, before: since - ageMsMax };
+  const gone = startedAt - (book?.startedAt ?? Number.NaN);
+  const elapsedMs = gone > 0 ? Math.min(gone, CATCH_UP * freshnessMs) : USUAL_MS;
+  return { elapsedMs, ageMsMax, since, before: since };
+}
+
+/** Notes what the sweep of `orders` knows of the book, for the status and the doctor. */
+async function noteBook(
+  { db, clock, looks }: SweepDeps,
+  { startedAt }: Run,
+  { active, calm, activeRequests, roundRequests }: OpenLooks,
+  before: OrderBook | undefined,
+): Promise<void> {
+  const book = {
+    startedAt,
+    active: active.length,
+    calm,
+    activeLookedAt: await oldestOf(db(), active),
+    activeRequests,
+    roundRequests,
+    denseFrom: await denseFrom(db(), active),
+    spent: spentWith(before?.spent ?? [], looks?.takeSpent(), clock.now()),
+  };
+  await writeBook(db(), book, clock);
+}
+
 export async function sweep(
   deps: SweepDeps,
   context: StreamRun,
@@ -310,31 +266,35 @@ export async function sweep(
 ): Promise<SweepEnd> {
   const { db } = deps;
   const { run } = context;
-  const request = (orders: readonly SweptOrder[], at: number): Promise<void> =>
+  const request = (orders: readonly ChosenLook[], at: number): Promise<void> =>
     requestReads(deps, context, wish.checkpoint, orders, at);
-  const named = (orderIds: readonly number[]) =>
-    orderIds.map((orderId) => ({ orderId, isUnread: false }));
   // Open orders are requested as of an earlier time, so that they are read before everything else
   // that waits.
   const span = { since: run.startedAt, now: deps.clock.now() };
   const begunAt = deps.clock.monotonic();
   const read = await ordersRead(db(), run, span);
-  const open = await openOrders(db(), span);
-  await request(named(open), run.startedAt);
-  const closed = await closedOrders(db(), wish, span);
+  const isFull = wish.closed === 'all';
+  const book = await readBook(db());
+  const turn = turnOf(book, run, wish);
+  const { bottom, parts } = wish;
+  const open = await openLooks(db(), run, { isFull, bottom, turn, lists: parts.length }, span);
+  await request(open.looks, run.startedAt);
+  const closed = await closedLooks(db(), wish.closed, wish.closedMax, span);
   await request(closed, run.startedAt + 1);
   if (wish.missingMax > 0) {
-    const asked = new Set(open);
+    const asked = new Set(open.looks.map(({ orderId }) => orderId));
     const { missing } = await diffAgainstWalk(db(), run);
-    const others = missing.filter((orderId) => !asked.has(orderId));
-    await request(named(others.slice(0, wish.missingMax)), run.startedAt + 2);
+    const others = missing.filter((orderId) => !asked.has(orderId)).slice(0, wish.missingMax);
+    await request(others.map(wholeLook), run.startedAt + 2);
   }
   const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
   // The begin is computed again by the current clock, in case it was set back meanwhile.
   const began = deps.clock.now() - Math.ceil(deps.clock.monotonic() - begunAt);
   const since = Math.min(run.startedAt, span.now, began);
-  const swept = [...new Set([...read, ...open, ...closed.map(({ orderId }) => orderId)])];
-  const { refused, parts } = await lookBack(db(), run, { swept, parts: wish.parts }, since);
+  const asked = [...open.looks, ...closed].map(({ orderId }) => orderId);
+  const swept = [...new Set([...read, ...asked])];
+  const { refused, parts: counts } = await lookBack(db(), run, { swept, parts }, since);
+  if (!isFull) await noteBook(deps, run, open, book);
   const bad = await quarantinedBySweep(db(), run.runId);
   const doubts = [
     ...(refused > 0
@@ -343,5 +303,5 @@ export async function sweep(
     ...(failed > 0 ? [`${failed} orders could not be read again: ${lastError}`] : []),
     ...(bad > 0 ? [`${bad} rows of deliveries or refunds cannot be read`] : []),
   ];
-  return { doubts, parts };
+  return { doubts, parts: counts };
 }

@@ -1,7 +1,8 @@
 /**
  * The streams `orders` and `ordersFull`: walk down from the newest order, then request reads of
  * orders whose deliveries and refunds may have changed (order-sweep.ts). `orders` ends at the first
- * page below which everything is known and closed. `ordersFull` walks to the first order and so
+ * page below which everything is known and few orders are active; changes of rows below are found
+ * by the looks of the sweep. `ordersFull` walks to the first order and so
  * learns which orders are gone: the service never removes one, so each is requested by number, and
  * marked as deleted behind the deletion guard when the next full walk misses it too. An unreadable
  * order is quarantined and the walk continues; a page without any readable number ends the walk as
@@ -11,6 +12,7 @@
 import type { V1Client } from '../../client/v1/client.ts';
 import { isOrderNumber, nextCursor, orderNumber, type WalkPlace } from '../../client/v1/orders.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import { readBook } from '../../mirror/order-book.ts';
 import { quarantineRows } from '../../mirror/quarantine.ts';
 import { endUnlisted } from '../../mirror/refetch-queue.ts';
 import { diffAgainstWalk, SALES_ORDER, writeOrders } from '../../mirror/sales-order.ts';
@@ -28,7 +30,7 @@ import {
   type StreamRun,
 } from '../stream.ts';
 import { isGone, missingOpen, orderParts, type PartAddresses } from './order-parts.ts';
-import { lowestOpenOrder, type SweepDeps, type SweepEnd, sweep } from './order-sweep.ts';
+import { type SweepDeps, type SweepEnd, sweep } from './order-sweep.ts';
 
 export interface OrdersDeps extends SweepDeps {
   readonly v1: Pick<V1Client, 'orders'> & PartAddresses;
@@ -46,6 +48,9 @@ interface WalkEnd {
 
 /** Maximum number of closed orders, new and changed ones, that `orders` reads per run. */
 const CLOSED_PER_RUN = 500;
+
+const FRESHNESS_MS = 30 * 60_000;
+const CALM_FRESHNESS_MS = 86_400_000;
 
 /**
  * Key of the state that keeps the highest order number of a sound walk: this number and all below
@@ -115,6 +120,7 @@ async function walk(deps: OrdersDeps, context: StreamRun, floor: number): Promis
   let place = placeIn(run.checkpoint);
   for (;;) {
     const { before, last } = place;
+    deps.looks?.spend(1);
     let list = await deps.v1.orders(before, call);
     // An empty page is requested twice, because an answer that was cut short must not look like the
     // list's end.
@@ -161,7 +167,9 @@ async function walkOnce(
   }
   const db = deps.db();
   const known = await knownTo(db);
-  const floor = name === 'orders' ? Math.min(known, await lowestOpenOrder(db)) : 0;
+  const dense = (await readBook(db))?.denseFrom ?? Number.POSITIVE_INFINITY;
+  const floor = name === 'orders' ? Math.min(known, dense) : 0;
+  deps.looks?.walked(context.run.readSeq);
   const { top = 0, bottom, doubts } = await walk(deps, context, floor);
   const end: Walked = { walked: true, bottom, doubts };
   await context.page({ ...end }, async (tx) => {
@@ -202,6 +210,10 @@ export interface OrdersOptions {
   readonly deletionGuard: DeletionGuard;
   /** Maximum number of closed orders that `ordersFull` reads per run. */
   readonly closedOrders: number;
+  /** Maximum age of the looks at active orders, ms; default: half an hour. */
+  readonly freshnessMs?: number;
+  /** Maximum age of a look at any open order, ms; default: a day. */
+  readonly calmFreshnessMs?: number;
   /** Lists that are read with each order. */
   readonly also: ReadAlso;
 }
@@ -249,6 +261,9 @@ export function createOrdersStream(deps: OrdersDeps, options: OrdersOptions): St
         : [];
       const swept = await sweep(deps, context, {
         checkpoint: { ...walked },
+        bottom,
+        freshnessMs: options.freshnessMs ?? FRESHNESS_MS,
+        calmFreshnessMs: options.calmFreshnessMs ?? CALM_FRESHNESS_MS,
         closed: isFull ? 'all' : 'changed',
         closedMax: isFull ? options.closedOrders : CLOSED_PER_RUN,
         // The deletion guard allows no more than these to be marked as deleted.
