@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { launchBrowser } from '../support/chromium.ts';
-import { auditOf, heldIds, startConsole } from './support.ts';
+import { auditOf, type ConsoleHouse, heldIds, startConsole } from './support.ts';
 import { visit } from './visit.ts';
 
 let browser: Browser;
@@ -25,6 +25,28 @@ async function picture(page: Page, name: string): Promise<void> {
 
 async function isDone(page: Page, text: string): Promise<void> {
   await page.locator('#done', { hasText: text }).waitFor();
+}
+
+/** What people did, in order: subject, act and reason. */
+async function acts({ daemon }: ConsoleHouse): Promise<readonly (readonly (string | null)[])[]> {
+  const rows = await daemon.store.db
+    .selectFrom('audit')
+    .select(['subject', 'action', 'reason'])
+    .where('action', 'like', 'delivery.%')
+    .orderBy('id')
+    .execute();
+  return rows.map(({ subject, action, reason }) => [subject, action, reason]);
+}
+
+/** Every status that was to be set at the service, and is set there. */
+async function pushed({ daemon, reference }: ConsoleHouse): Promise<readonly string[]> {
+  const rows = await daemon.store.db.selectFrom('outbox').select('body').execute();
+  const { all } = reference.world.book.deliveries;
+  return rows.map(({ body }) => {
+    const { orderDeliveryId: id, status } = JSON.parse(body);
+    const there = all.find(({ orderDeliveryId }) => orderDeliveryId === id)?.status;
+    return there === status || there === 'pending' ? `${id} ${status}` : `${id} is ${there}`;
+  });
 }
 
 /** Opens the first delivery of the list beside it. */
@@ -64,17 +86,74 @@ describe('the console in a browser', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is used with the keyboard alone', async () => {
-    const house = await startConsole({ held: 2 });
-    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
+  it('does by Enter what the key said that led to the reason', async () => {
+    const house = await startConsole({ held: 3 });
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator', {
+      timeoutMs: 15_000,
+    });
+    const does = async (key: string, text: string) => {
+      await page.keyboard.press(key);
+      await page.keyboard.type(`looked at it, ${key}`);
+      await page.keyboard.press('Enter');
+      await isDone(page, text);
+    };
     await page.goto(`${house.url}/review`);
     await page.keyboard.press('j');
-    await page.locator('#detail article').waitFor();
-    await page.keyboard.press('a');
-    await page.keyboard.type('looked at it');
-    await page.keyboard.press('Enter');
-    await isDone(page, 'is accepted.');
-    expect(await auditOf(house, 'delivery.accept')).toMatchObject([{ reason: 'looked at it' }]);
+    const shown = await page.locator('#detail article').getAttribute('data-delivery');
+    const held = Number(shown);
+    await does('h', 'is held.');
+    const others = (await heldIds(house.daemon)).filter((id) => id !== held);
+    const [given = 0, accepted = 0] = others;
+    await page.goto(`${house.url}/review?open=${given}`);
+    await does('u', 'is given back to the rules.');
+    await page.goto(`${house.url}/deliveries/${accepted}`);
+    await does('a', 'is accepted.');
+    expect(await acts(house)).toEqual([
+      [`delivery:${held}`, 'delivery.hold', 'looked at it, h'],
+      [`delivery:${given}`, 'delivery.release', 'looked at it, u'],
+      [`delivery:${accepted}`, 'delivery.accept', 'looked at it, a'],
+    ]);
+    expect(await pushed(house)).toEqual([`${accepted} accepted`]);
+    expect(complaints).toEqual([]);
+  });
+
+  it.each([
+    ['with scripts', true],
+    ['without scripts', false],
+  ])('decides nothing by Enter alone %s', async (_, scripts) => {
+    const house = await startConsole({ held: 2 });
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator', {
+      ...{ scripts, timeoutMs: 30_000 },
+    });
+    const [id] = await heldIds(house.daemon);
+    const tells = async () => {
+      if (scripts) await page.getByText('Enter alone decides nothing').waitFor();
+    };
+    await page.goto(`${house.url}/deliveries/${id}`);
+    const reason = page.getByLabel('Reason').first();
+    await reason.fill('looked at it');
+    await reason.press('Enter');
+    await tells();
+    if (scripts) {
+      // The key had led here, and then the person went elsewhere.
+      await reason.fill('');
+      await page.locator('h1').click();
+      await page.keyboard.press('h');
+      await page.keyboard.type('looked at it');
+      await page.locator('h1').click();
+      await reason.press('Enter');
+      await tells();
+    }
+    await page.goto(`${house.url}/review`);
+    await page.getByText('Decide all 2…').click();
+    const bulk = page.locator('form[data-act="bulk"]');
+    await bulk.getByLabel('Reason').fill('all checked');
+    await bulk.getByLabel('Reason').press('Enter');
+    await tells();
+    await bulk.getByRole('button', { name: 'Hold all' }).click();
+    await isDone(page, '2 held.');
+    expect((await acts(house)).map(([, act]) => act)).toEqual(['delivery.hold', 'delivery.hold']);
+    expect(await pushed(house)).toEqual([]);
     expect(complaints).toEqual([]);
   });
 

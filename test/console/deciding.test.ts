@@ -118,6 +118,46 @@ describe('a person who decides', () => {
   });
 });
 
+/** Forms of a page, each with its submit buttons. */
+function formsIn(page: string): readonly (readonly string[])[] {
+  const forms = [...page.matchAll(/<form\b.*?<\/form>/gs)].map(([form]) => form);
+  return forms.map((form) =>
+    [...form.matchAll(/<button\b[^>]*>/g)].flatMap(([button]) =>
+      button.includes('type="button"') ? [] : [button],
+    ),
+  );
+}
+
+it('a form of several acts begins with a button by which Enter does none of them', async () => {
+  const house = await startConsole({ held: 2 });
+  const carl = await signIn(house, 'carl', 'approver');
+  const [id, other] = await heldIds(house.daemon);
+  const [row] = await seenRows(carl);
+  const said = { ...(row && seenFields(row)), reason: 'agreed' };
+  await carl.form(`/deliveries/${row?.orderDeliveryId}/accept`, said);
+  const { outbox_id: push } = await house.daemon.store.db
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .executeTakeFirstOrThrow();
+  let several = 0;
+  for (const path of [
+    ...['/', '/review', '/review?shown=all', `/review?open=${id}`, `/deliveries/${id}`],
+    ...[`/review/card/${other}`, '/outbox', `/outbox/${push}`, '/stock', '/reports', '/pulls'],
+    ...['/pulls/brands', '/events', '/events/replay?hours=24', '/rules', '/rules/hold-all'],
+    ...['/rules/reload', '/rules/trial', '/system', '/system/people', '/system/settings'],
+    ...['/system/audit', '/reports/stock-grid'],
+  ]) {
+    const { status, text } = await carl.get(path);
+    expect([path, status]).toEqual([path, 200]);
+    for (const buttons of formsIn(text).filter(({ length }) => length > 1)) {
+      several += 1;
+      expect([path, buttons[0]]).toEqual([path, '<button disabled hidden data-enter>']);
+      expect(buttons.slice(1).filter((button) => button.includes('data-enter'))).toEqual([]);
+    }
+  }
+  expect(several).toBeGreaterThan(3);
+});
+
 describe('all that fit a filter', () => {
   const expectIn = (page: string) => ({
     count: /name="count" value="(\d+)"/.exec(page)?.[1] ?? '',

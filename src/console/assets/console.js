@@ -31,6 +31,31 @@ document.addEventListener('htmx:after:swap', () => {
   if (detail && getComputedStyle(detail).position === 'static') detail.scrollIntoView();
 });
 
+// Enter in a form with several acts does the one whose key led there, and else none.
+const chosen = new WeakMap();
+const enterOf = (form) => form?.querySelector('[data-enter]');
+const say = (form, text) => {
+  form.querySelector('[data-says]').textContent = text;
+};
+
+document.addEventListener('focusin', ({ target }) => {
+  // Enabled, it hears of Enter; without scripts it keeps Enter from doing anything.
+  if (enterOf(target.form)) enterOf(target.form).disabled = false;
+});
+
+document.addEventListener('focusout', ({ target }) => {
+  if (chosen.delete(target.form)) say(target.form, '');
+});
+
+document.addEventListener('click', (event) => {
+  if (!event.target.matches?.('[data-enter]')) return;
+  event.preventDefault();
+  const { form } = event.target;
+  const button = chosen.get(form);
+  if (button?.isConnected) button.click();
+  else say(form, 'Enter alone decides nothing: press a button, or its key first.');
+});
+
 /** The keys of a button work once a reason is given: they lead to its field before. */
 const press = (key) => {
   const target = document.querySelector(
@@ -38,8 +63,11 @@ const press = (key) => {
   );
   if (!target) return false;
   const reason = target.form?.querySelector('[name="reason"]');
-  if (reason && reason.value === '') reason.focus();
-  else target.click();
+  if (reason && reason.value === '') {
+    reason.focus();
+    chosen.set(target.form, target);
+    say(target.form, `Enter: ${target.firstChild.textContent.trim()}`);
+  } else target.click();
   return true;
 };
 

@@ -8,6 +8,7 @@ import { mayDo, type Role } from '../access/roles.ts';
 import type { DeliveryView, GridLine } from '../read/delivery.ts';
 import { evidence } from './evidence.ts';
 import { money, plural, span, time, whole } from './format.ts';
+import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface CardContext {
   readonly role: Role;
@@ -99,11 +100,11 @@ function actions(view: DeliveryView, context: CardContext): Html {
   return html`<form class="actions" method="post" data-act="decide">${seenFields(view)}
 <input type="hidden" name="back" value="${context.back}">
 ${reasonField('reason', context.reasons)}
-<div class="buttons">
+<div class="buttons">${NOTHING_BY_ENTER}
 ${isPending && button('accept', 'Accept', 'a', 'primary')}
 ${button('hold', isPending ? 'Hold' : 'Take back', 'h')}
 ${isPending && isHeld && latestDecisionId !== null && button('release', 'Give to the rules', 'u')}
-</div></form>
+</div>${SAYS_ENTER}</form>
 ${isPending && mayDo(role, 'delivery.reject') && rejectForm(view, context, path)}`;
 }
 

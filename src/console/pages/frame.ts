@@ -134,7 +134,7 @@ ${
 <details id="keys"><summary>Keys</summary><p><kbd>j</kbd> <kbd>k</kbd> next and previous delivery ·
 <kbd>a</kbd> accept · <kbd>h</kbd> hold · <kbd>u</kbd> give to the rules · <kbd>r</kbd> reject ·
 <kbd>z</kbd> undo · <kbd>/</kbd> search · <kbd>?</kbd> this list. The first press of a key leads
-to the reason, which every decision needs; Enter there accepts.</p></details>
+to the reason, which every decision needs; Enter there does what the key says.</p></details>
 <footer><span>Selvedge ${version}</span><span>Times: ${timeZone}</span>
 <span>The same on the host: <code>${cli}</code></span>
 <form method="post" action="/sign-out/everywhere"><button class="small">Sign out everywhere</button>

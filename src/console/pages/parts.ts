@@ -78,6 +78,15 @@ export function reasonForm(role: Role, form: ReasonForm): Html {
 <button${isDanger === true && html` class="danger"`}>${button}</button></form>`;
 }
 
+/**
+ * Begins the buttons of a form with several acts: Enter presses a form's first button, and this one
+ * is disabled, so that no act is done that nobody chose. The script lets Enter do what a key chose.
+ */
+export const NOTHING_BY_ENTER = html`<button disabled hidden data-enter></button>`;
+
+/** Line in which the script says what Enter would do in such a form. */
+export const SAYS_ENTER = html`<p class="soft" data-says role="status"></p>`;
+
 interface Progress {
   readonly rows: number;
   readonly pages?: number;

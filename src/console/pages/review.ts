@@ -13,6 +13,7 @@ import { type Html, html } from '../../lib/html.ts';
 import { mayDo, type Role } from '../access/roles.ts';
 import type { RulesShown } from '../rules.ts';
 import { money, plural, span, whole } from './format.ts';
+import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface ReviewView {
   readonly page: ReviewPage;
@@ -180,9 +181,11 @@ ${sums(selection)}.
 If others fit by then, nothing is done.</p>
 <label for="bulk-reason">Reason</label>
 <input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">
-<div class="buttons"><button class="primary" name="action" value="accept">Accept all</button>
+<div class="buttons">${NOTHING_BY_ENTER}
+<button class="primary" name="action" value="accept">Accept all</button>
 <button name="action" value="hold">Hold all</button>
-<button name="action" value="release">Give all to the rules</button></div></form></details>`;
+<button name="action" value="release">Give all to the rules</button></div>
+${SAYS_ENTER}</form></details>`;
 }
 
 function list(view: ReviewView): Html {
