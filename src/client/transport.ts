@@ -33,13 +33,8 @@ import {
   headerText,
   type RawAnswer,
 } from './http/exchange.ts';
-import {
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type PaceDeps,
-  type Priority,
-} from './http/limiter.ts';
+import { createLimiter, type Limiter, type LimiterOptions, type Priority } from './http/limiter.ts';
+import type { PaceDeps } from './http/pace.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 import { isPage } from './http/said.ts';

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { createLimiter, type PaceFigures } from '../../src/client/http/limiter.ts';
+import { createLimiter } from '../../src/client/http/limiter.ts';
+import type { PaceFigures } from '../../src/client/http/pace.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { createRateLimit } from '../../src/reference/edge/rates.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 
 /** A service that takes so many requests in a second, and clients who want more without end. */
@@ -71,44 +73,115 @@ describe('the pace', () => {
     expect(refused / taken).toBeLessThan(0.02);
   });
 
-  it('comes back to the configured one when the limit is no more', async () => {
+  it('comes back to the configured one within a minute when the limit is no more', async () => {
     const { clock, limiter, service, changes } = startService(20);
     service.perSecond = 2;
-    await clock.advance(60_000);
+    await clock.advance(120_000);
     service.perSecond = Number.POSITIVE_INFINITY;
-    await clock.advance(240_000);
-    expect(perSecond(limiter)).toBeLessThan(10);
-    await clock.advance(600_000);
+    await clock.advance(60_000);
     expect(perSecond(limiter)).toBe(20);
+    await clock.advance(5_000);
     expect(changes.at(-1)).toMatchObject({ perSecond: 20, perSecondMax: 20 });
   });
 
   it('is slowed down a little by a refusal that was chance', async () => {
     const { clock, limiter } = startService(20);
-    await clock.advance(5_000);
+    await clock.advance(60_000);
     limiter.tooFast(clock.monotonic());
+    const slowed = perSecond(limiter);
+    expect(slowed).toBeGreaterThan(15);
     // A request on its way at that time is refused, too.
     limiter.tooFast(clock.monotonic() - 50);
-    expect(perSecond(limiter)).toBe(17);
-    await clock.advance(150_000);
+    expect(perSecond(limiter)).toBe(slowed);
+    await clock.advance(60_000);
     expect(perSecond(limiter)).toBe(20);
   });
 
-  it('stays above a tenth of the configured one where one in twenty is refused', async () => {
+  it('stays near a tenth of the configured one where one in twenty is refused', async () => {
     const { clock, limiter, service } = startService(20);
     service.refusedOneIn = 20;
     await clock.advance(3_600_000);
-    expect(perSecond(limiter)).toBeGreaterThanOrEqual(2);
+    // A tenth less for some seconds after each refusal.
+    expect(perSecond(limiter)).toBeGreaterThanOrEqual(1.8);
   });
 
-  it('does not rise while nobody uses it', async () => {
+  it('rises while nobody uses it, since no request is no evidence against it', async () => {
     const { clock, limiter, stop } = startService(20);
     limiter.tooFast(clock.monotonic());
     stop();
-    await clock.advance(3_600_000);
-    limiter.taken();
+    await clock.advance(25_000);
     expect(perSecond(limiter)).toBe(17);
+    await clock.advance(30_000);
+    expect(perSecond(limiter)).toBe(20);
   });
+
+  it.each([
+    ['an evening of refusals', 300_000, 1],
+    ['few refusals', 5_000, 1],
+    ['refusals that go on for one request in fifty', 300_000, 50],
+  ])('is what it was a minute after %s, with two requests a minute', async (_what, ms, every) => {
+    const { clock, limiter, service, stop } = startService(20);
+    service.perSecond = 0;
+    await clock.advance(ms);
+    stop();
+    service.perSecond = Number.POSITIVE_INFINITY;
+    if (every > 1) service.refusedOneIn = every;
+    await clock.advance(20_000);
+    for (let nth = 0; nth < 2; nth += 1) {
+      void limiter.acquire('pull').then((release) => {
+        limiter.taken();
+        release();
+      });
+    }
+    await clock.advance(40_000);
+    expect(perSecond(limiter)).toBe(20);
+  });
+
+  it('is nearly what the service takes again, a minute after others took all of it', async () => {
+    const { clock, limiter, service } = startService(20);
+    service.perSecond = 5;
+    await clock.advance(600_000);
+    service.perSecond = 0;
+    await clock.advance(300_000);
+    expect(perSecond(limiter)).toBe(0.1);
+    service.perSecond = 5;
+    // The first climb finds the limit again, and the service rests for ten seconds from that.
+    await clock.advance(70_000);
+    expect(perSecond(limiter)).toBeGreaterThan(4.25);
+  });
+
+  it.each([0.5, 2, 5])(
+    'asks a service of %d/s too fast in less than one minute of two',
+    async (r) => {
+      const clock = manualClock();
+      const limiter = createLimiter({ requestsPerSecond: 20, concurrencyMax: 8 }, clock);
+      const rates = createRateLimit(clock);
+      let [taken, refused] = [0, 0];
+      const client = async (): Promise<void> => {
+        for (;;) {
+          const release = await limiter.acquire('pull');
+          const startedAt = clock.monotonic();
+          const waitSeconds = rates.take('key', r);
+          await clock.sleep(120);
+          if (waitSeconds > 0) {
+            refused += 1;
+            limiter.tooFast(startedAt);
+            limiter.pause(waitSeconds * 1_000);
+          } else {
+            taken += 1;
+            limiter.taken();
+          }
+          release();
+        }
+      };
+      for (let nth = 0; nth < 8; nth += 1) void client();
+      await clock.advance(600_000);
+      [taken, refused] = [0, 0];
+      await clock.advance(1_800_000);
+      expect(refused).toBeLessThanOrEqual(15);
+      expect(taken).toBeGreaterThan(1_800 * r * 0.85);
+    },
+  );
 
   it('never stands still, however often it is refused', async () => {
     const { clock, limiter, service } = startService(20);
