@@ -1,6 +1,7 @@
 /** Builds the pulls from the configuration: planner, threads, and operations for people. */
 import { streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
+import { pulledStreams } from '../config/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -69,6 +70,12 @@ function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
   };
 }
 
+/** Streams that the configuration knows and does not pull, whatever the account's level is. */
+function switchedOff(config: Config): readonly string[] {
+  const pulled = pulledStreams(config);
+  return Object.keys(config.streams).filter((name) => pulled[name] === undefined);
+}
+
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
@@ -85,6 +92,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
     names,
     variants,
     notAtLevel: streamsNotAtLevel(config),
+    switchedOff: switchedOff(config),
     streams: streams.map(({ stream }) => stream),
     wakeUp: planner.wakeUp,
     onAccepted: deps.onAccepted,
@@ -109,5 +117,10 @@ export function offlineOperations({ config, clock, store, service }: OfflinePart
   const wakeUp = (): void => undefined;
   const notAtLevel = streamsNotAtLevel(config);
   const common = { store, clock, names, variants, streams, notAtLevel };
-  return createSyncOperations({ ...common, wakeUp, onAccepted: wakeUp });
+  return createSyncOperations({
+    ...common,
+    switchedOff: switchedOff(config),
+    wakeUp,
+    onAccepted: wakeUp,
+  });
 }

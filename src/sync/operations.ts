@@ -14,6 +14,7 @@ import type { Db, Tx } from '../store/store.ts';
 import { acceptChange, acceptCount, countsOffIn, runOf, takeCounts } from './accept.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { type AssessDeps, deleteRows, listDiffOf } from './run/assess-completeness.ts';
+import { ROWS_MAX } from './run/change-guard.ts';
 import { type CountsOff, DUPLICATES, describeDifferences } from './run/counts.ts';
 import { deletionGuardReason } from './run/deletion-guard.ts';
 import { ensureState } from './run/open.ts';
@@ -25,6 +26,8 @@ export interface OperationsDeps extends AssessDeps {
    * it.
    */
   readonly notAtLevel?: Readonly<Record<string, string>>;
+  /** Streams that are switched off; what their runs left can still be released. */
+  readonly switchedOff?: readonly string[];
   readonly streams: readonly Stream[];
   /** Member names of the account. */
   readonly names?: readonly MemberName[];
@@ -108,8 +111,31 @@ function known(deps: OperationsDeps, name: string): Stream {
       hint: 'if the account has it, raise service.v1.level',
     });
   }
+  if (deps.switchedOff?.includes(name)) {
+    throw new RefusedError('sync.switched_off', `${name} is switched off`, {
+      hint: `switch it on (streams.${name}.enabled), and restart the daemon`,
+    });
+  }
   const names = deps.streams.map((one) => one.name);
   throw unknownStream(name, names);
+}
+
+/** Tells whether the stream is not pulled and may have been pulled before. */
+function isNotPulled({ notAtLevel, switchedOff }: OperationsDeps, name: string): boolean {
+  return notAtLevel?.[name] !== undefined || (switchedOff?.includes(name) ?? false);
+}
+
+/** Tells whether the change of an earlier run of the stream waits for a person. */
+async function hasOpenChange(db: Db, stream: string): Promise<boolean> {
+  const open = await db
+    .selectFrom('sync_run')
+    .select('run_id')
+    .where('stream', '=', stream)
+    .where('rows_drastic', '>', ROWS_MAX)
+    .where('change_guard', '=', 'open')
+    .limit(1)
+    .executeTakeFirst();
+  return open !== undefined;
 }
 
 async function requireNotPaused({ store }: OperationsDeps, stream: string): Promise<void> {
@@ -311,7 +337,8 @@ async function releaseKind(
 async function waitingRun(deps: OperationsDeps, named: string | number) {
   const { db } = deps.store;
   const which = String(named);
-  if (!/^\d+$/.test(which)) known(deps, which);
+  const isByName = !/^\d+$/.test(which);
+  if (isByName && !isNotPulled(deps, which)) known(deps, which);
   const runId = await runOf(db, which);
   const run = await db
     .selectFrom('sync_run')
@@ -320,7 +347,8 @@ async function waitingRun(deps: OperationsDeps, named: string | number) {
     .executeTakeFirst();
   if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
   const { stream, outcome } = run;
-  const isChanged = run.change_guard === 'open';
+  // A stream's name means all that waits of it, a number that run.
+  const isChanged = isByName ? await hasOpenChange(db, stream) : run.change_guard === 'open';
   const isOff = outcome === 'partial' && countsOffIn(run.count_off) !== undefined;
   // Held rows are released before a change is accepted: if they are refused, nothing is accepted.
   const isHeld = outcome === 'suspicious' || isOff || !isChanged;

@@ -10,7 +10,9 @@ import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
 import type { Random } from '../lib/random.ts';
 import type { Store } from '../store/store.ts';
+import { judgeUnfinished } from './run/change-guard.ts';
 import { ensureState, noteSettings } from './run/open.ts';
+import { endUnfinished } from './run/run-repository.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
@@ -67,6 +69,28 @@ function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
   const scheduled = pace === undefined ? nextRunAfter(planned.schedule, now) : now + pace;
   const next = scheduled ?? now + FAR_FUTURE_MS;
   return next + Math.floor(deps.random.next() * planned.jitterMs);
+}
+
+/** Reason for which a run ends whose stream is not pulled any more. */
+const NOT_PULLED = 'its stream is switched off, or the account does not have it any more';
+
+/**
+ * Ends interrupted runs of streams that are not pulled any more. They would never end by
+ * themselves, and decisions that wait for the end of one would wait for ever.
+ */
+async function endRunsOfOthers({ store, clock, log, streams }: PlannerDeps): Promise<void> {
+  const names = streams.map(({ stream }) => stream.name);
+  const runs = await store.db
+    .selectFrom('sync_run')
+    .select(['run_id as runId', 'stream'])
+    .where('outcome', '=', sql.lit('running'))
+    .where('stream', 'not in', names)
+    .execute();
+  for (const run of runs) {
+    const changes = await judgeUnfinished(store, run, true);
+    await endUnfinished(store, run, { reason: NOT_PULLED, changes }, clock.now());
+    log.warn({ ...run, reason: changes?.warning }, 'an interrupted run ends without its stream');
+  }
 }
 
 /** Makes interrupted runs and streams with `atStart` due now. */
@@ -179,6 +203,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
         await noteSettings(deps.store.db, stream);
       }
       await lookAgainAfterUpgrade(deps);
+      await endRunsOfOthers(deps);
       await bringForward(deps);
       await planAgain(deps);
       const running = new Map<string, Promise<void>>();

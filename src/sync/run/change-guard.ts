@@ -7,6 +7,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
+import { PDM } from '../../mirror/catalog/pdm.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
 import {
   createDrasticCounter,
   type Drastic,
@@ -16,9 +18,10 @@ import {
   groupsOf,
   sumOfDrastic,
 } from '../../mirror/rows/drastic.ts';
+import { countGroup } from '../../mirror/rows/full-diff.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
-import { type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
-import type { Db } from '../../store/store.ts';
+import { lastChange, type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
+import type { Db, Store } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
 import { READING_VERSION } from '../upgrade.ts';
 import type { AssessDeps } from './assess-completeness.ts';
@@ -28,7 +31,7 @@ import type { ChangesEnd, Run } from './run-repository.ts';
  * Number of rows that may change drastically in any case; the index of `sync_run.rows_drastic` uses
  * the same number.
  */
-const ROWS_MAX = 100;
+export const ROWS_MAX = 100;
 /** Share of the compared rows that may change drastically. */
 const SHARE_MAX = 0.5;
 
@@ -65,12 +68,14 @@ function isTooMuch(rows: number, of: number): boolean {
   return rows > ROWS_MAX && rows / of > SHARE_MAX;
 }
 
+type CountGroup = AssessDeps['variants']['countGroup'];
+
 /**
  * Describes why too many rows of the list changed drastically; undefined: they are within the
  * limits.
  */
 async function massOf(
-  { variants }: AssessDeps,
+  countOf: CountGroup,
   { table, key }: EntityDefinition,
   { drastic, compared }: Counted,
 ): Promise<string | undefined> {
@@ -79,7 +84,7 @@ async function massOf(
   if (isTooMuch(drastic.rows, compared)) return words(drastic.rows, compared, '');
   const large = groupsOf(drastic).filter(({ rows }) => rows > ROWS_MAX);
   for (const { column, value, rows, left } of large) {
-    const of = left + (await variants.countGroup({ table, key }, column, value));
+    const of = left + (await countOf({ table, key }, column, value));
     if (isTooMuch(rows, of)) return words(rows, of, ` with the ${column} ${value}`);
   }
   return undefined;
@@ -91,7 +96,10 @@ interface OpenRun extends Counted {
   readonly to: number;
 }
 
-async function openRuns(db: Db, { stream, runId }: Run): Promise<readonly OpenRun[]> {
+async function openRuns(
+  db: Db,
+  { stream, runId }: Pick<Run, 'stream' | 'runId'>,
+): Promise<readonly OpenRun[]> {
   const rows = await db
     .selectFrom('sync_run')
     .select(['run_id', 'feed_from', 'feed_to', 'drastic'])
@@ -158,14 +166,33 @@ async function stillDrastic(
   }
 }
 
+/**
+ * Tells whether the change feed still has all entries after this one: without them it cannot be
+ * seen whether rows are as they were.
+ */
+async function isFeedKept(db: Db, { from, to }: Pick<OpenRun, 'from' | 'to'>): Promise<boolean> {
+  if (to <= from) return true;
+  const first = await db
+    .selectFrom('change')
+    .select('seq')
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return first !== undefined && first.seq <= from + 1;
+}
+
+function describeMass(mass: string, { stream, runId }: Pick<Run, 'stream' | 'runId'>): string {
+  const advice = `${mass}: rules that read ${stream} wait; look at the service, then:`;
+  return `${advice} selvedge sync release ${runId}`;
+}
+
 /** Judges the run's drastic changes, and whether those of earlier open runs were reverted. */
 export async function judgeChanges(
-  deps: AssessDeps,
-  { list }: Stream,
-  run: Run,
+  { store, countOf }: { readonly store: Store; readonly countOf: CountGroup },
+  entity: EntityDefinition | undefined,
+  run: Pick<Run, 'stream' | 'runId'>,
 ): Promise<ChangesEnd | undefined> {
-  const { db } = deps.store;
-  const entity = list?.entity;
+  const { db } = store;
   if (!entity?.guarded) return undefined;
   const row = await db
     .selectFrom('sync_run')
@@ -179,15 +206,50 @@ export async function judgeChanges(
   let own = drastic;
   const over: number[] = [];
   for (const open of await openRuns(db, run)) {
+    if (!(await isFeedKept(db, open))) continue;
     const left = await stillDrastic(db, entity, entity.guarded, open);
-    if ((await massOf(deps, entity, { ...open, drastic: left })) === undefined) {
+    if ((await massOf(countOf, entity, { ...open, drastic: left })) === undefined) {
       over.push(open.runId);
     }
     own = sumOfDrastic(sumOfDrastic(own, open.drastic, -1), left);
   }
   const isJudged = row.change_guard !== 'off' && own.rows > 0;
-  const mass = isJudged ? await massOf(deps, entity, { compared, drastic: own }) : undefined;
+  const mass = isJudged ? await massOf(countOf, entity, { compared, drastic: own }) : undefined;
   if (mass === undefined) return { over };
-  const advice = `${mass}: rules that read ${run.stream} wait; look at the service, then:`;
-  return { over, warning: `${advice} selvedge sync release ${run.runId}` };
+  return { over, warning: describeMass(mass, run) };
+}
+
+/** Entity of each stream whose rows are guarded, for runs whose stream is not pulled any more. */
+function guardedEntity(stream: string): EntityDefinition | undefined {
+  if (stream === 'stock') return STOCK_VARIANT;
+  if (stream === 'season') return seasonVariants('');
+  return Object.entries(PDM).find(([name]) => name === stream)?.[1];
+}
+
+/**
+ * Judges a run that ends without having read its whole list. `isLast`: no further run will look
+ * whether its changes were reverted since, so that is done now.
+ */
+export async function judgeUnfinished(
+  store: Store,
+  run: Pick<Run, 'stream' | 'runId'>,
+  isLast: boolean,
+): Promise<ChangesEnd | undefined> {
+  const { db } = store;
+  const countOf: CountGroup = (of, column, value) => countGroup(db, of, column, value);
+  const entity = guardedEntity(run.stream);
+  const changes = await judgeChanges({ store, countOf }, entity, run);
+  if (!isLast || changes?.warning === undefined || !entity?.guarded) return changes;
+  const row = await db
+    .selectFrom('sync_run')
+    .select(['feed_from', 'drastic'])
+    .select(['rows_changed', 'rows_new', 'rows_unchanged', 'rows_drastic'])
+    .where('run_id', '=', run.runId)
+    .executeTakeFirstOrThrow();
+  const feed = { from: row.feed_from, to: await lastChange(db) };
+  if (!(await isFeedKept(db, feed))) return changes;
+  const counted = { ...countedOf(row), runId: run.runId, ...feed };
+  const left = await stillDrastic(db, entity, entity.guarded, counted);
+  const mass = await massOf(countOf, entity, { ...counted, drastic: left });
+  return mass === undefined ? { over: changes.over } : changes;
 }

@@ -5,7 +5,8 @@ import { invalidateDigests } from '../../mirror/list.ts';
 import { lastChange } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
-import { type Run, restartRun } from './run-repository.ts';
+import { judgeUnfinished, ROWS_MAX } from './change-guard.ts';
+import { endUnfinished, type Run, restartRun } from './run-repository.ts';
 
 export interface RunRequest {
   readonly stream: string;
@@ -55,24 +56,50 @@ export async function noteSettings(db: Db, { name, list }: Stream): Promise<void
 const BEGUN_OTHERWISE =
   'begun with other settings or by another version: a new run has taken its place';
 
-async function resumable(tx: Tx, request: RunRequest, options: string): Promise<Run | undefined> {
-  const open = await tx
-    .selectFrom('sync_run')
-    .select(['run_id', 'read_seq', 'started_at', 'checkpoint', 'options'])
-    .where('stream', '=', request.stream)
-    // As the text of its index, which a parameter would not be.
-    .where('outcome', '=', sql.lit('running'))
-    .orderBy('run_id', 'desc')
+function openRunOf(db: Db | Tx, stream: string) {
+  return (
+    db
+      .selectFrom('sync_run')
+      .select(['run_id', 'read_seq', 'started_at', 'checkpoint', 'options'])
+      .select(['rows_drastic', 'change_guard'])
+      .where('stream', '=', stream)
+      // As the text of its index, which a parameter would not be.
+      .where('outcome', '=', sql.lit('running'))
+      .orderBy('run_id', 'desc')
+      .executeTakeFirst()
+  );
+}
+
+async function readingBefore(db: Db | Tx, stream: string): Promise<string | null> {
+  const state = await db
+    .selectFrom('stream_state')
+    .select('reading')
+    .where('stream', '=', stream)
     .executeTakeFirst();
+  return state?.reading ?? null;
+}
+
+/**
+ * Ends the stream's open run if it was begun with other options. It also ends if the list is read
+ * otherwise than before and the run had drastic changes until then: resumed, all its changes would
+ * count as those of the new reading, which the change guard does not judge.
+ */
+async function endBegunOtherwise(store: Store, request: RunRequest): Promise<void> {
+  const { stream, now } = request;
+  const open = await openRunOf(store.db, stream);
+  if (!open) return;
+  const isReadOtherwise = (await readingBefore(store.db, stream)) !== request.reading;
+  const isToJudge = open.change_guard === null && open.rows_drastic > ROWS_MAX;
+  const hasOptions = open.options === canonicalJson(request.options);
+  if (hasOptions && !(isReadOtherwise && isToJudge)) return;
+  const run = { runId: open.run_id, stream };
+  const changes = await judgeUnfinished(store, run, false);
+  await endUnfinished(store, run, { reason: BEGUN_OTHERWISE, changes }, now);
+}
+
+async function resumable(tx: Tx, request: RunRequest): Promise<Run | undefined> {
+  const open = await openRunOf(tx, request.stream);
   if (!open) return undefined;
-  if (open.options !== options) {
-    await tx
-      .updateTable('sync_run')
-      .set({ outcome: 'failed', ended_at: request.now, reason: BEGUN_OTHERWISE })
-      .where('run_id', '=', open.run_id)
-      .execute();
-    return undefined;
-  }
   await tx
     .updateTable('sync_run')
     .set((eb) => ({ resumes: eb('resumes', '+', 1) }))
@@ -94,12 +121,7 @@ async function resumable(tx: Tx, request: RunRequest, options: string): Promise<
  * because its changes may stem from that.
  */
 async function guardChanges(tx: Tx, { stream, reading }: RunRequest, run: Run): Promise<void> {
-  const state = await tx
-    .selectFrom('stream_state')
-    .select('reading')
-    .where('stream', '=', stream)
-    .executeTakeFirst();
-  if (state?.reading === reading) return;
+  if ((await readingBefore(tx, stream)) === reading) return;
   await tx
     .updateTable('sync_run')
     .set({ change_guard: 'off' })
@@ -128,6 +150,7 @@ async function takeWish(tx: Tx, stream: string): Promise<'run' | 'full' | null> 
  * same transaction: it either still waits or has its run.
  */
 export async function openRun(store: Store, request: RunRequest): Promise<Run> {
+  await endBegunOtherwise(store, request);
   return store.transaction(async (tx) => {
     const run = await openOrGoOn(tx, request);
     await guardChanges(tx, request, run);
@@ -140,7 +163,7 @@ async function openOrGoOn(tx: Tx, request: RunRequest): Promise<Run> {
   const wish = await takeWish(tx, request.stream);
   // A full run compares every row, whatever the digests say.
   if (wish === 'full') await invalidateDigests(tx, request.stream);
-  const open = await resumable(tx, request, options);
+  const open = await resumable(tx, request);
   if (open && wish === 'full') {
     // A resumed run starts over, because its pages so far were compared by digests.
     await restartRun(tx, open.runId);

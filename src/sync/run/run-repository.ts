@@ -226,7 +226,7 @@ export async function mayBeMixed(
  */
 async function endChanges(
   tx: Tx,
-  { runId, stream }: Run,
+  { runId, stream }: Pick<Run, 'runId' | 'stream'>,
   { warning, over }: ChangesEnd,
   now: number,
 ): Promise<void> {
@@ -285,6 +285,32 @@ export async function endRun(
       .where('stream', '=', run.stream)
       .execute();
     return totals;
+  });
+}
+
+/**
+ * Ends a run that is open and will not go on, and tells of its changes. It counts as its stream's
+ * latest run, so that a person can release it by the stream's name.
+ */
+export async function endUnfinished(
+  store: Store,
+  run: Pick<Run, 'runId' | 'stream'>,
+  { reason, changes }: Pick<RunEnd, 'reason' | 'changes'>,
+  now: number,
+): Promise<void> {
+  const told = [reason, changes?.warning].filter((one) => one !== undefined).join('; ');
+  await store.transaction(async (tx) => {
+    await tx
+      .updateTable('sync_run')
+      .set({ outcome: 'failed', ended_at: now, reason: told })
+      .where('run_id', '=', run.runId)
+      .execute();
+    if (changes) await endChanges(tx, run, changes, now);
+    await tx
+      .updateTable('stream_state')
+      .set({ last_run_id: run.runId })
+      .where('stream', '=', run.stream)
+      .execute();
   });
 }
 

@@ -363,7 +363,8 @@ async function withChanges(
   run: Run,
   end: RunEnd,
 ): Promise<RunEnd> {
-  const changes = await judgeChanges(deps, stream, run);
+  const judging = { store: deps.store, countOf: deps.variants.countGroup };
+  const changes = await judgeChanges(judging, stream.list?.entity, run);
   if (!changes?.warning) return { ...end, changes };
   return {
     ...end,
