@@ -2,7 +2,7 @@
  * Decides when the next request may start: at most as often as the configuration allows, and less
  * often while the service answers "too fast" (429). `Retry-After` also pauses all requests.
  *
- * The service's limit is undocumented, may differ per key and is shared with whoever uses the same
+ * The service's limit is undocumented, may differ per key and is shared with other programs of the
  * account, so it is learned and unlearned. A refusal lowers the rate. The rate then holds for half
  * a minute and climbs to the configured one within another, by time alone: without requests there
  * is no evidence against it. A climb that is refused in full use shows the limit; while it stays
@@ -133,7 +133,7 @@ interface ShownLimit {
   readonly times: number;
 }
 
-/** Tells the limit that a refused climb in full use shows, beside what was known; else undefined. */
+/** Tells the limit that a refused climb shows, beside what was known; undefined: nothing. */
 function limitShownBy(
   climb: Climb,
   known: ShownLimit | undefined,
