@@ -89,7 +89,7 @@ describe('an interrupted run that changed most of its rows', () => {
     expect(await incidents()).toEqual([]);
   });
 
-  it('keeps its change when a setting ends it, until a run finds the rows as they were', async () => {
+  it('keeps its change when a setting ends it, until a run finds its rows as before', async () => {
     const { runOtherwise, list, runs, incidents } = await startInterrupted();
     const otherwise = { options: { detailed: true } };
     await runOtherwise(otherwise);
