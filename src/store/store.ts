@@ -21,6 +21,7 @@ import {
   type WithWriteLock,
 } from './transaction/dialect.ts';
 import { type FileIds, filesOf, refuseToForget, requireInPlace } from './writers/in-place.ts';
+import { writeAgainBeside } from './writers/write-again.ts';
 import {
   handOffOfMain,
   handOffOfThread,
@@ -91,6 +92,12 @@ export class SqliteStore implements Store {
   readonly #inside = new AsyncLocalStorage<true>();
   #makeRoom: () => boolean = () => false;
   readonly #damage = new AbortController();
+  /** Writes of this thread that run or wait for their turn. */
+  readonly #writing = new Set<Promise<void>>();
+  /** Pending while the database is written again, and no other write may begin. */
+  #rewriting: Promise<void> | undefined;
+  /** Call of {@link writeAgain} that has not begun yet. */
+  #nextRewriting: Promise<boolean> | undefined;
 
   /**
    * Makes the store of a connection. A process may open the same file for a second writer; `first`
@@ -193,15 +200,45 @@ export class SqliteStore implements Store {
   }
 
   async #withWriteLock<T>(work: () => Promise<T>): Promise<T> {
-    await this.#writeHandOff.acquire();
+    while (this.#rewriting) await this.#rewriting;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#writing.add(promise);
     try {
+      await this.#writeHandOff.acquire();
+      try {
+        this.#requireInPlace();
+        this.#applyCheckpointOwner();
+        return await work();
+      } catch (thrown) {
+        throw this.#translate(thrown);
+      } finally {
+        this.#writeHandOff.release();
+      }
+    } finally {
+      this.#writing.delete(promise);
+      resolve();
+    }
+  }
+
+  /**
+   * Runs `work` while nothing else of this thread writes: SQLite would make this thread sleep at
+   * the lock that the work's own thread holds.
+   */
+  async #withoutWrites<T>(work: () => Promise<T>): Promise<T> {
+    while (this.#rewriting) await this.#rewriting;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#rewriting = promise;
+    try {
+      while (this.#writing.size > 0) await Promise.all(this.#writing);
+      await this.#writeHandOff.acquire();
       this.#requireInPlace();
-      this.#applyCheckpointOwner();
       return await work();
     } catch (thrown) {
       throw this.#translate(thrown);
     } finally {
       this.#writeHandOff.release();
+      this.#rewriting = undefined;
+      resolve();
     }
   }
 
@@ -300,22 +337,22 @@ export class SqliteStore implements Store {
   }
 
   /**
-   * Writes the whole database again, so that nothing of deleted rows is left in its files: neither
-   * in free pages nor between rows. Blocks while it works. False: a reading program keeps the log
-   * from being emptied.
+   * Writes the whole database again, so that nothing of deleted rows is left in its files. Calls
+   * that come before it has begun share it. False: a reading program keeps the log from being
+   * emptied.
    */
-  async writeAgain(): Promise<boolean> {
-    const database = this.#database;
-    await this.#withWriteLock(async () => {
-      // The temporary copy is as large as the database, so it goes to a file.
-      database.pragma('temp_store = file');
-      try {
-        database.exec('vacuum');
-      } finally {
-        database.pragma('temp_store = memory');
-      }
+  writeAgain(): Promise<boolean> {
+    const end = (): void => {
+      this.#nextRewriting = undefined;
+    };
+    this.#nextRewriting ??= this.#withoutWrites(() => {
+      end();
+      return writeAgainBeside(this.path);
+    }).catch((thrown: unknown) => {
+      end();
+      throw thrown;
     });
-    return this.checkpoint('truncate')?.busy === 0;
+    return this.#nextRewriting;
   }
 
   /** Gives cached pages of the connection back to the system. */

@@ -134,6 +134,70 @@ describe('transactions', () => {
   });
 });
 
+describe('a database that is written again', () => {
+  it('lets everything else go on but writes, which wait for their turn', async () => {
+    const store = await temporaryStore();
+    const order: string[] = [];
+    let turns = 0;
+    const count = (): void => {
+      turns += 1;
+      if (order.length < 2) setImmediate(count);
+    };
+    setImmediate(count);
+    const again = store.writeAgain().then(() => order.push('written again'));
+    const write = store
+      .transaction((tx) => writeState(tx, 'a', 'b', manualClock()))
+      .then(() => order.push('another write'));
+    expect(await readState(store.db, 'a')).toBeUndefined();
+    await Promise.all([again, write]);
+    expect(order).toEqual(['written again', 'another write']);
+    // The thread alone takes longer to start than this many turns.
+    expect(turns).toBeGreaterThan(20);
+  });
+
+  it('is written once for all who ask before it begins', async () => {
+    const store = await temporaryStore();
+    const version = async () => {
+      const { rows } = await sql<{ schema_version: number }>`pragma schema_version`.execute(
+        store.db,
+      );
+      return rows[0]?.schema_version ?? 0;
+    };
+    const [first] = [await version(), await store.writeAgain()];
+    const once = (await version()) - first;
+    expect(once).toBeGreaterThan(0);
+    const before = await version();
+    const asked = [store.writeAgain(), store.writeAgain(), store.writeAgain()];
+    expect(await Promise.all(asked)).toEqual([true, true, true]);
+    expect((await version()) - before).toBe(once);
+  });
+
+  it('keeps the transaction that was under way', async () => {
+    const store = await temporaryStore();
+    const [inside, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const write = store.transaction(async (tx) => {
+      inside.resolve();
+      await goOn.promise;
+      await writeState(tx, 'a', 'b', manualClock());
+    });
+    await inside.promise;
+    const again = store.writeAgain();
+    goOn.resolve();
+    await Promise.all([write, again]);
+    expect(await readState(store.db, 'a')).toBe('b');
+  });
+
+  it('says that a reading program keeps the log from being emptied', async () => {
+    const store = await temporaryStore();
+    const reader = openReader(store.path, { busyTimeoutMs: 0 });
+    onTestFinished(() => {
+      reader.close();
+    });
+    reader.exec('begin; select count(*) from daemon_state');
+    expect(await store.writeAgain()).toBe(false);
+  });
+});
+
 describe('the read sequence', () => {
   it('gives out no number of a block that could not be written down', async () => {
     const store = await temporaryStore();

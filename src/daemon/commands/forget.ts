@@ -176,6 +176,7 @@ export async function forgetOrder(deps: ForgetDeps, name: string, who: Actor): P
   using exchange = openIfThere(deps);
   await requireOver(store.db, subject, exchange?.openStates(own) ?? []);
   const documents = exchange?.forgetDocuments(own) ?? 0;
+  await exchange?.writeAgain();
   if (orderId === null && pushes.length === 0 && documents === 0) {
     throw new RefusedError('orders.unknown', `nothing is stored of an order ${name}`, {
       hint: 'name it by its reference, or by its id as id:500123',

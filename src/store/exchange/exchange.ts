@@ -25,6 +25,7 @@ import { readHead } from '../connection.ts';
 import { withMode } from '../folders.ts';
 import { migrate, pendingMigrations, readMigrations } from '../migrate.ts';
 import { idOf, RESTORING } from '../writers/in-place.ts';
+import { writeAgainBeside } from '../writers/write-again.ts';
 import {
   type CustomerChange,
   customerPart,
@@ -69,10 +70,15 @@ export interface Exchange extends Disposable {
   /** States of those documents of an order that are not final yet. */
   openStates(own: OwnDocuments): string[];
   /**
-   * Deletes final documents of an order, blanks the mistakes in their receipts, and leaves no trace
-   * in the file. Returns how many rows there were.
+   * Deletes final documents of an order and blanks the mistakes in their receipts. Returns how many
+   * rows there were.
    */
   forgetDocuments(own: OwnDocuments): number;
+  /**
+   * Writes the whole file again: foreign clients leave copies of the rows that they move in free
+   * pages. It happens on a thread of its own; meanwhile nobody else can write.
+   */
+  writeAgain(): Promise<void>;
   /** Deletes at most `rows` documents and outcomes that ended before `endedBefore` (ISO). */
   forget(endedBefore: string, rows: number): number;
 }
@@ -401,6 +407,13 @@ export function openExchange(path: string, clock: Clock): Exchange {
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
     openStates: (which) => run(() => own.openStates(which)),
     forgetDocuments: (which) => run(() => own.forgetDocuments(which)),
+    async writeAgain() {
+      try {
+        await writeAgainBeside(path);
+      } catch (cause) {
+        throw failure(path, 'failed', cause);
+      }
+    },
     forget: (endedBefore, rows) => run(() => forget(endedBefore, rows)),
     [Symbol.dispose]: () => {
       database.close();

@@ -306,12 +306,6 @@ export function forgetPart(database: Database.Database) {
   });
   return {
     openStates: (own: OwnDocuments) => open.all(named(own)),
-    forgetDocuments(own: OwnDocuments): number {
-      const rows = forget.immediate(own);
-      // Foreign clients leave copies of the rows that they move in free pages; only writing the
-      // whole file again removes them.
-      database.exec('vacuum');
-      return rows;
-    },
+    forgetDocuments: (own: OwnDocuments): number => forget.immediate(own),
   };
 }
