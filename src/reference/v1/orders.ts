@@ -10,6 +10,7 @@ import { deliveryShape, orderShape } from '../world/trade/shapes.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, notFound, V1Error } from './answer.ts';
 import { newOrderSchema, readNewOrder } from './new-order.ts';
+import { isShown, readDelivery, readOrder } from './read-lag.ts';
 import { defineRoute, type Route, wholeNumber } from './route.ts';
 
 export interface OrderDeps {
@@ -35,26 +36,19 @@ export function findOrder({ world }: OrderDeps, key: Key, orderId: number): Orde
   return order;
 }
 
+/** Finds the order for a read, which may be behind. */
+export function findShownOrder(deps: OrderDeps, key: Key, orderId: number): Order {
+  const order = findOrder(deps, key, orderId);
+  if (!isShown(deps, order)) throw notFound(`Order ${orderId}`);
+  return order;
+}
+
 function findDelivery(deps: OrderDeps, order: Order, id: number): Delivery {
   const found = deps.world.book.deliveries
     .ofOrder(order.orderId)
     .find((one) => (one.shownId ?? one.orderDeliveryId) === id);
   if (!found) throw notFound(`Delivery ${id}`);
   return found;
-}
-
-/**
- * A delivery as a read shows it, which may show an earlier status; undefined: it is not shown yet.
- */
-function readDelivery({ knobs, clock }: OrderDeps, order: Order, delivery: Delivery) {
-  const { readLag } = knobs().dialect;
-  if (readLag === 0) return deliveryShape(order, delivery);
-  const seenAt = clock.now() - readLag;
-  if (delivery.createdAt > seenAt) return undefined;
-  const { shippedAt = seenAt, trackingNumber, ...rest } = delivery;
-  const status = delivery.earlier.find(({ until }) => until > seenAt)?.status ?? delivery.status;
-  const tracking = shippedAt > seenAt || trackingNumber === undefined ? {} : { trackingNumber };
-  return deliveryShape(order, { ...rest, ...tracking, status });
 }
 
 /** Orders with ids below the cursor, newest first; the newest may be missing for a while. */
@@ -90,7 +84,9 @@ function orderReadRoutes(deps: OrderDeps): Route[] {
       access: 'full',
       summary: 'One order',
       params: orderParams,
-      handle: ({ key, params }) => ({ data: orderShape(findOrder(deps, key, params.orderId)) }),
+      handle: ({ key, params }) => ({
+        data: readOrder(deps, findShownOrder(deps, key, params.orderId)),
+      }),
     }),
   ];
 }
@@ -169,7 +165,7 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
       summary: 'Deliveries of an order',
       params: orderParams,
       handle({ key, params }) {
-        const order = findOrder(deps, key, params.orderId);
+        const order = findShownOrder(deps, key, params.orderId);
         const deliveries = book.deliveries
           .ofOrder(order.orderId)
           .map((one) => readDelivery(deps, order, one))
@@ -184,7 +180,7 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
       summary: 'One delivery',
       params: deliveryParams,
       handle({ key, params }) {
-        const order = findOrder(deps, key, params.orderId);
+        const order = findShownOrder(deps, key, params.orderId);
         const { orderDeliveryId } = params;
         const shape = readDelivery(deps, order, findDelivery(deps, order, orderDeliveryId));
         if (!shape) throw notFound(`Delivery ${orderDeliveryId}`);

@@ -5,7 +5,8 @@ import type { Order, PendingRefund, Refund } from '../world/trade/orders.ts';
 import { pendingRefundShape, refundShape } from '../world/trade/shapes.ts';
 import type { World } from '../world/world.ts';
 import { invalid, notFound, V1Error } from './answer.ts';
-import { findOrder, type OrderDeps, statusBody } from './orders.ts';
+import { findOrder, findShownOrder, type OrderDeps, statusBody } from './orders.ts';
+import { readPendingRefund, readRefund } from './read-lag.ts';
 import { defineRoute, type Route, wholeNumber } from './route.ts';
 
 const LINES_MAX = 5_000;
@@ -78,9 +79,12 @@ function refundRoutes(deps: OrderDeps): Route[] {
       summary: 'Refunds of an order',
       params: orderParams,
       handle({ key, params }) {
-        const order = findOrder(deps, key, params.orderId);
-        const refunds = book.refunds.ofOrder(order.orderId);
-        return { data: { refunds: refunds.map((one) => refundShape(order, one)) } };
+        const order = findShownOrder(deps, key, params.orderId);
+        const refunds = book.refunds
+          .ofOrder(order.orderId)
+          .map((one) => readRefund(deps, order, one))
+          .filter((shape) => shape !== undefined);
+        return { data: { refunds } };
       },
     }),
     defineRoute({
@@ -90,8 +94,10 @@ function refundRoutes(deps: OrderDeps): Route[] {
       summary: 'One refund',
       params: refundParams,
       handle({ key, params }) {
-        const order = findOrder(deps, key, params.orderId);
-        return { data: refundShape(order, find(order, params.orderRefundId)) };
+        const order = findShownOrder(deps, key, params.orderId);
+        const shape = readRefund(deps, order, find(order, params.orderRefundId));
+        if (!shape) throw notFound(`Refund ${params.orderRefundId}`);
+        return { data: shape };
       },
     }),
     defineRoute({
@@ -143,9 +149,12 @@ function pendingRefundRoutes(deps: OrderDeps): Route[] {
       summary: 'Pending refunds of an order',
       params: orderParams,
       handle({ key, params }) {
-        const order = findOrder(deps, key, params.orderId);
-        const pending = book.pendingRefunds.ofOrder(order.orderId);
-        return { data: { pendingRefunds: pending.map(pendingRefundShape) } };
+        const order = findShownOrder(deps, key, params.orderId);
+        const pendingRefunds = book.pendingRefunds
+          .ofOrder(order.orderId)
+          .map((one) => readPendingRefund(deps, one))
+          .filter((shape) => shape !== undefined);
+        return { data: { pendingRefunds } };
       },
     }),
     defineRoute({
@@ -155,12 +164,12 @@ function pendingRefundRoutes(deps: OrderDeps): Route[] {
       summary: 'One pending refund',
       params: pendingParams,
       handle({ key, params }) {
-        const order = findOrder(deps, key, params.orderId);
+        const order = findShownOrder(deps, key, params.orderId);
         const pending = book.pendingRefunds.get(params.pendingRefundId);
-        if (pending?.orderId !== order.orderId) {
-          throw notFound(`Pending refund ${params.pendingRefundId}`);
-        }
-        return { data: pendingRefundShape(pending) };
+        const isHere = pending?.orderId === order.orderId;
+        const shape = isHere ? readPendingRefund(deps, pending) : undefined;
+        if (!shape) throw notFound(`Pending refund ${params.pendingRefundId}`);
+        return { data: shape };
       },
     }),
   ];

@@ -217,6 +217,7 @@ describe('reads that lag behind', () => {
     speaker.speak({ readLag: '3s' });
     const { clock } = speaker.rig;
     const orderId = await speaker.order();
+    await clock.advance(3_000);
     expect(await packed(orderId)).toEqual([]);
     await clock.advance(3_000);
     const statuses = async () => {
@@ -232,6 +233,39 @@ describe('reads that lag behind', () => {
     expect(await statuses()).toEqual(['pending']);
     await clock.advance(1);
     expect(await statuses()).toEqual(['accepted']);
+  });
+
+  it('show a new order, a shipped one and a refund late, and the list of orders at once', async () => {
+    speaker.speak({ readLag: '3s' });
+    const { clock, reference } = speaker.rig;
+    const { trade } = reference.world;
+    const orderId = await speaker.order();
+    const at = `/orders/${orderId}`;
+    expect((await speaker.get(at)).status).toBe(404);
+    expect((await speaker.get(`${at}/refunds`)).status).toBe(404);
+    expect((await speaker.get('/orders')).json.data.orders[0].orderId).toBe(orderId);
+    await clock.advance(3_000);
+    expect((await speaker.get(at)).json.data.status).toBe('pending');
+    const delivery = trade.packAll(bookOrder(orderId)) ?? expect.fail('nothing was packed');
+    trade.moveDelivery(delivery, 'accepted');
+    trade.ship(delivery);
+    const refund = trade.returnDelivery(delivery);
+    const read = async () => {
+      const { status, completed, orderLineItems } = (await speaker.get(at)).json.data;
+      const { refunds } = (await speaker.get(`${at}/refunds`)).json.data;
+      return { status, completed, shipped: orderLineItems[0].fulfilledQuantity, refunds };
+    };
+    const before = { status: 'pending', completed: false, shipped: 0, refunds: [] };
+    expect(await read()).toEqual(before);
+    await clock.advance(2_999);
+    expect(await read()).toEqual(before);
+    await clock.advance(1);
+    expect(await read()).toMatchObject({
+      status: 'fulfilled',
+      completed: true,
+      shipped: 2,
+      refunds: [{ orderRefundId: refund?.orderRefundId, status: 'pending' }],
+    });
   });
 });
 

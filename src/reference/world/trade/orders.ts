@@ -44,6 +44,14 @@ export interface Order {
   readonly orderNo: string;
   status: OrderStatus;
   completed: boolean;
+  /** What changed of the order, as it was before, each with the time until which it was so. */
+  readonly earlier: {
+    readonly status: OrderStatus;
+    readonly completed: boolean;
+    /** Units that had shipped, by line. */
+    readonly fulfilled: readonly number[];
+    readonly until: number;
+  }[];
   readonly comment: string;
   readonly lines: readonly OrderLine[];
   readonly address: ShippingAddress;
@@ -96,6 +104,9 @@ export interface Refund {
   readonly refundNo: string;
   readonly orderId: number;
   status: DecisionStatus;
+  /** Earlier statuses of the refund, each with the time until which it had them. */
+  readonly earlier: { readonly status: DecisionStatus; readonly until: number }[];
+  readonly createdAt: number;
   readonly lines: readonly RefundLine[];
   readonly pendingRefundId?: number;
 }

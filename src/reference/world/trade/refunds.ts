@@ -41,6 +41,8 @@ function openRefund(
     refundNo: `RN-${id}`,
     orderId: order.orderId,
     status: 'pending',
+    earlier: [],
+    createdAt: deps.clock.now(),
     lines,
     ...(pendingRefundId === undefined ? {} : { pendingRefundId }),
   };
@@ -123,6 +125,7 @@ export function moveRefund(deps: TradeDeps, refund: Refund, to: DecisionStatus):
   const { status: from } = refund;
   const moved = judgeMove({ from, to, shipped: false, rejectFromAccepted });
   if (moved !== 'moved' || !order) return moved;
+  refund.earlier.push({ status: from, until: deps.clock.now() });
   refund.status = to;
   // Goods return to the stock when a refund is accepted, and leave it again when that is taken
   // back.

@@ -88,6 +88,7 @@ function placeOrder(deps: TradeDeps, input: NewOrder): Order {
     orderNo: `SO-${orderId}`,
     status: 'pending',
     completed: false,
+    earlier: [],
     createdAt: now,
     reference: spelledReference(input.reference, references),
     lines: keptLines(input.lines, orderLines).map((line) => {
@@ -187,7 +188,9 @@ function moveDelivery(deps: TradeDeps, delivery: Delivery, to: DecisionStatus): 
   if (to === 'rejected') {
     agenda.add(now + life.repackAfter, { kind: 'pack', orderId: order.orderId });
   }
-  if (to === 'canceled') settle(deps, order);
+  if (to !== 'canceled') return moved;
+  keepEarlier(deps, order);
+  settle(deps, order);
   return moved;
 }
 
@@ -196,6 +199,13 @@ function unpack(order: Order, delivery: Delivery): void {
     const line = order.lines[index];
     if (line) line.packed -= quantity;
   }
+}
+
+/** Keeps the order as it is, for reads that are behind. */
+function keepEarlier({ clock }: TradeDeps, order: Order): void {
+  const { status, completed, lines } = order;
+  const fulfilled = lines.map((line) => line.fulfilled);
+  order.earlier.push({ status, completed, fulfilled, until: clock.now() });
 }
 
 /**
@@ -224,6 +234,7 @@ function ship(deps: TradeDeps, delivery: Delivery): boolean {
   const { life } = deps.knobs();
   const { orderDeliveryId: id } = delivery;
   delivery.shippedAt = clock.now();
+  keepEarlier(deps, order);
   delivery.trackingNumber = `TT${String(id).padStart(10, '0')}DK`;
   for (const { line: index, quantity } of delivery.lines) {
     const line = order.lines[index];
