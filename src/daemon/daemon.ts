@@ -448,9 +448,12 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     ...shared,
     guard,
     clockGuard,
-    systemKeys: await openSystemKeys(store, clock, (systemKey) =>
-      log.warn({ systemKey }, 'events of another account come to this endpoint: they are not read'),
-    ),
+    systemKeys: await openSystemKeys(store, clock, (systemKey, isForeign) => {
+      const text = isForeign
+        ? 'events of another account come to this endpoint: they are not read'
+        : 'a system key that was taken for that of another account is ours: its events are read';
+      log.warn({ systemKey }, text);
+    }),
     socket: manager.sockets.webhook,
   });
   const watchdog = createWatchdog({

@@ -110,8 +110,7 @@ async function recordRefused(
   await forgetAnnounced(store.db, orderId);
   const event = await askingEvent(store.db, cause);
   if (event && isNotFound(error) && !(await isMirrored(store.db, orderId))) {
-    await systemKeys.note(event.parsed.systemKey, false);
-    if (!systemKeys.isForeign(event.parsed.systemKey)) await unknown.tell(orderId, error, event);
+    if (!systemKeys.isForeign(event.systemKey)) await unknown.tell({ orderId, error, event });
     return;
   }
   const { code, message, hint } = error;
@@ -130,9 +129,10 @@ async function learnKey(
   reference: string | null | undefined,
 ): Promise<void> {
   const event = await askingEvent(store.db, cause);
-  const named = event?.parsed.reference?.trim().toLowerCase();
-  if (!event || named === undefined || named !== reference?.trim().toLowerCase()) return;
-  await systemKeys.note(event.parsed.systemKey, true);
+  if (!event) return;
+  const named = event.reference?.trim().toLowerCase();
+  if (named === undefined) await systemKeys.acquit(event.systemKey);
+  else if (named === reference?.trim().toLowerCase()) await systemKeys.note(event.systemKey, true);
 }
 
 /** Reads only an event's delivery where that is enough; false: the whole order is needed. */
@@ -143,7 +143,7 @@ async function readOneDelivery(
 ): Promise<boolean> {
   if (!request.isOnly || request.refunds || request.look !== undefined) return false;
   const event = await askingEvent(store.db, request.cause);
-  const id = event && (await acceptedDelivery(store.db, event.parsed));
+  const id = event && (await acceptedDelivery(store.db, event));
   if (id === undefined) return false;
   try {
     await readDelivery(orderId, id, request);
@@ -165,18 +165,21 @@ async function readAnnounced(
   request: ReadRequest,
 ): Promise<void> {
   const { store, clock } = deps;
-  const { cause } = request;
+  const { cause, attempts } = request;
   try {
     if (!(await readOneDelivery(deps, orderId, request))) {
-      const read = await deps.readOrder(orderId, request);
+      // An order that was missing may be missing still: its lists are asked for once it is there.
+      const read = await deps.readOrder(orderId, { ...request, orderFirst: attempts > 0 });
       if (read) await learnKey(deps, cause, read.order.reference);
     }
   } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    throw await unknown.judge(orderId, error, await askingEvent(store.db, cause));
+    const event = error instanceof RefusedError ? await askingEvent(store.db, cause) : undefined;
+    if (!(error instanceof RefusedError) || !event) throw error;
+    throw await unknown.judge({ orderId, attempts, error, event });
   }
-  // A read that succeeds ends the incident: the order was only not visible yet.
+  // A read that succeeds ends the incidents: the order was only not visible yet.
   await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
+  await unknown.found(orderId);
   const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
   const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
   if (givenUp.length > 0) {
@@ -258,7 +261,7 @@ export function createInbox(
 ): Inbox {
   const { store, clock, random, systemKeys } = deps;
   const log = deps.log.child({ room: 'inbox' });
-  const unknown = createUnknownOrders(store, clock);
+  const unknown = createUnknownOrders(store, clock, systemKeys);
   const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
   const refetcher = createOrderRefetcher({
     store,

@@ -61,7 +61,7 @@ export interface EventStoreDeps {
   readonly clock: Clock;
   readonly meter: Meter;
   /** System keys of accounts: no order is read for events of other ones. Default: none is known. */
-  readonly systemKeys?: Pick<SystemKeys, 'isForeign' | 'skipped'>;
+  readonly systemKeys?: Pick<SystemKeys, 'admits'>;
   /** Called after each commit that requested order reads. */
   readonly onAccepted: (orderIds: readonly number[]) => void;
 }
@@ -176,9 +176,8 @@ export function createEventStore(
   const { store, clock, meter, systemKeys } = deps;
   const readByAccount = (body: Buffer): ParsedEvent => {
     const parsed = parseEvent(body);
-    const { systemKey } = parsed;
-    if (systemKey === null || !systemKeys?.isForeign(systemKey)) return parsed;
-    systemKeys.skipped(systemKey);
+    if (!systemKeys || parsed.orderId === null || systemKeys.admits(parsed.systemKey))
+      return parsed;
     return { ...parsed, orderId: null, announces: null };
   };
   const queue: Waiting[] = [];

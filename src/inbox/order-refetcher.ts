@@ -31,6 +31,8 @@ export interface ReadRequest {
   readonly look: Look | undefined;
   /** Whether this cause alone requested the read, once, and it was not tried yet. */
   readonly isOnly: boolean;
+  /** Number of reads for this request that failed. */
+  readonly attempts: number;
   /** Rank in the client's request limiter: pushes, then reads after events, then pulls. */
   readonly priority: 'push' | 'read' | 'pull';
   readonly signal: AbortSignal;
@@ -191,7 +193,7 @@ function createReader(
     const priority = priorityOf(cause);
     // An event needs the order as well.
     const look = due.look !== undefined && priority === 'read' ? 'whole' : due.look;
-    const request = { cause, refunds, look, isOnly, priority, signal };
+    const request = { cause, refunds, look, isOnly, attempts, priority, signal };
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {

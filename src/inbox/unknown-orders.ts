@@ -1,7 +1,8 @@
 /**
- * Orders that an event names and the service does not have. A new order may not be visible yet, so
- * it is requested again for a while. Orders still missing then share one incident per system key,
- * because an endpoint may receive other accounts' events.
+ * Orders that an event names and the service does not have. The service may show an order later
+ * than its events, so it is requested again, ever more rarely, until its reads are used up; nothing
+ * is kept of it but its row in the refetch queue. Orders still missing then share one incident per
+ * system key, because an endpoint may receive other accounts' events. A sweep finds later ones.
  */
 import { z } from 'zod';
 import { isNotFound } from '../client/http/answer.ts';
@@ -9,36 +10,38 @@ import type { Clock } from '../lib/clock.ts';
 import { type RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
-import { openDetail, updateIncident } from '../store/incidents.ts';
+import { endIncidents, openDetail, openKeys, updateIncident } from '../store/incidents.ts';
 import type { Db, Store } from '../store/store.ts';
+import type { SystemKeys } from '../store/system-keys.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
 
-/** Milliseconds after its event in which a missing order may only be late. */
-const PATIENCE_MS = 30_000;
-/** Most missing orders at once that are given time; further ones count as refused at once. */
-const PATIENT_MAX = 20;
+/** Reads of a missing order; pauses double from a second on, so the last is after 4 to 9 minutes. */
+const READS_MAX = 10;
+/** Reads under a key of which no order was ever there; the last is after half a minute or a whole. */
+const READS_MAX_OF_STRANGERS = 7;
+/** Reads after which a missing order counts against its key, 4 to 7 s after the first. */
+const COUNTED_AT = 4;
 const SHOWN_MAX = 20;
 /** Incident key for events without a system key. */
 const NO_KEY = 'none';
 
 const HINT =
-  'they may be of another account whose events come to this endpoint: see the portal; ' +
-  'ask for one with: "selvedge api GET /orders/ID"';
+  'they may be of another account whose events come to this endpoint: see the portal; or the ' +
+  'service shows orders minutes after their events: a sweep finds them. Ask for one with: ' +
+  '"selvedge api GET /orders/ID"';
 
-export interface AskingEvent {
-  readonly parsed: ParsedEvent;
-  readonly receivedAt: number;
-}
+/** Causes of reads that name an event: as it arrived, or replayed. */
+const OF_EVENT = /^(?:event|replay):/;
 
 /** Event that requested the read; undefined: something else did. */
-export async function askingEvent(db: Db, cause: string): Promise<AskingEvent | undefined> {
-  if (!cause.startsWith('event:')) return undefined;
+export async function askingEvent(db: Db, cause: string): Promise<ParsedEvent | undefined> {
+  if (!OF_EVENT.test(cause)) return undefined;
   const row = await db
     .selectFrom('webhook_event')
-    .select(['body', 'received_at'])
-    .where('event_id', '=', cause.slice('event:'.length))
+    .select('body')
+    .where('event_id', '=', cause.replace(OF_EVENT, ''))
     .executeTakeFirst();
-  return row && { parsed: parseEvent(row.body), receivedAt: row.received_at };
+  return row && parseEvent(row.body);
 }
 
 export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
@@ -50,43 +53,52 @@ export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
   return row !== undefined;
 }
 
-const detailSchema = z.object({ count: z.int(), orders: z.array(z.int()) });
+const detailSchema = z.looseObject({ count: z.int(), orders: z.array(z.int()) });
+
+/** A read that an event requested, and that the service refused. */
+export interface RefusedRead {
+  readonly orderId: number;
+  /** Number of reads before this one. */
+  readonly attempts: number;
+  readonly error: RefusedError;
+  readonly event: Pick<ParsedEvent, 'systemKey'>;
+}
 
 export interface UnknownOrders {
   /**
-   * Error for an order that the service refused to show: RetryLaterError while it may be late, else
-   * the refusal itself.
+   * Error of a refused read: RetryLaterError while the order may only be late, else the refusal.
    */
-  judge(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<Error>;
+  judge(read: RefusedRead): Promise<Error>;
   /** Records the missing order in the incident of its event's system key. */
-  tell(orderId: number, error: RefusedError, event: AskingEvent | undefined): Promise<void>;
+  tell(read: Omit<RefusedRead, 'attempts'>): Promise<void>;
+  /** Takes an order that was read out of the incidents that name it, and ends those without any. */
+  found(orderId: number): Promise<void>;
 }
 
 export function createUnknownOrders(
   { db }: Pick<Store, 'db'>,
   clock: Pick<Clock, 'now'>,
+  systemKeys: Pick<SystemKeys, 'isStranger' | 'note'>,
 ): UnknownOrders {
-  const late = new Set<number>();
+  const detailOf = async (key: string) => {
+    const text = await openDetail(db, { ...ORDERS_UNKNOWN, key });
+    return detailSchema.safeParse(tryParseJson(text ?? '')).data;
+  };
   return {
-    async judge(orderId, error, event) {
-      const ageMs = event ? clock.now() - event.receivedAt : Number.POSITIVE_INFINITY;
-      const mayBeLate =
-        isNotFound(error) &&
-        Math.abs(ageMs) < PATIENCE_MS &&
-        (late.has(orderId) || late.size < PATIENT_MAX) &&
-        !(await isMirrored(db, orderId));
-      if (!mayBeLate) {
-        late.delete(orderId);
-        return error;
+    async judge({ orderId, attempts, error, event: { systemKey } }) {
+      if (!isNotFound(error)) return error;
+      const reads = attempts + 1;
+      if (reads === COUNTED_AT && !(await isMirrored(db, orderId))) {
+        await systemKeys.note(systemKey, false);
       }
-      late.add(orderId);
+      if (reads >= (systemKeys.isStranger(systemKey) ? READS_MAX_OF_STRANGERS : READS_MAX))
+        return error;
       const text = `order ${orderId} of an event is not there yet`;
       return new RetryLaterError('inbox.order_not_shown', text, { cause: error });
     },
-    async tell(orderId, { code, message }, event) {
-      const incident = { ...ORDERS_UNKNOWN, key: event?.parsed.systemKey ?? NO_KEY };
-      const open = detailSchema.safeParse(tryParseJson((await openDetail(db, incident)) ?? ''));
-      const { count = 0, orders = [] } = open.data ?? {};
+    async tell({ orderId, error: { code, message }, event }) {
+      const key = event.systemKey ?? NO_KEY;
+      const { count = 0, orders = [] } = (await detailOf(key)) ?? {};
       const isKnown = orders.includes(orderId);
       const detail = {
         count: isKnown ? count : count + 1,
@@ -95,7 +107,20 @@ export function createUnknownOrders(
         message,
         hint: HINT,
       };
-      await updateIncident(db, { ...incident, detail }, clock.now());
+      await updateIncident(db, { ...ORDERS_UNKNOWN, key, detail }, clock.now());
+    },
+    async found(orderId) {
+      for (const key of await openKeys(db, ORDERS_UNKNOWN)) {
+        const known = await detailOf(key);
+        if (!known?.orders.includes(orderId)) continue;
+        const orders = known.orders.filter((id) => id !== orderId);
+        const detail = { ...known, count: known.count - 1, orders };
+        if (detail.count > 0) {
+          await updateIncident(db, { ...ORDERS_UNKNOWN, key, detail }, clock.now());
+        } else {
+          await endIncidents(db, ORDERS_UNKNOWN, [key], clock.now());
+        }
+      }
     },
   };
 }

@@ -87,7 +87,7 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   orders_unknown: {
     when: 'events name orders that the service does not have',
-    todo: "another account's? `selvedge api GET /orders/<id>`",
+    todo: "another account's, or later than its events by minutes: `selvedge api GET /orders/<id>`",
   },
   push_dead: {
     when: 'a row gave up',

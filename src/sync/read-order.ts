@@ -43,6 +43,8 @@ interface OrderRequest {
    * none.
    */
   readonly look?: Look | undefined;
+  /** Whether the lists below the order are asked for only once the order is there; default: no. */
+  readonly orderFirst?: boolean;
   readonly signal: AbortSignal;
 }
 
@@ -259,6 +261,7 @@ async function readWhole(
   };
   const call = { priority, signal, beforeSend };
   const reading = v1.order(orderId, call).catch(unlessForeign);
+  if (request.orderFirst) await reading;
   const wanted = (list: Promise<Listing<SalesOrderDelivery> | undefined>): Promise<boolean> =>
     wantsRefunds(deps, orderId, request, reading, list);
   const [order, { deliveries, refunds, pendingRefunds, areRefundsWanted }] = await Promise.all([
