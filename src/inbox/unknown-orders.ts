@@ -56,7 +56,7 @@ export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
 const detailSchema = z.looseObject({ count: z.int(), orders: z.array(z.int()) });
 
 /** A read that an event requested, and that the service refused. */
-export interface RefusedRead {
+interface RefusedRead {
   readonly orderId: number;
   /** Number of reads before this one. */
   readonly attempts: number;
