@@ -44,7 +44,7 @@ import { commandRoutes } from './commands/routes.ts';
 import { type Console, type ConsoleParts, createConsole, type Written } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
-import { createInbox, type Inbox } from './inbox.ts';
+import { createInbox, type Inbox, logOfKeys } from './inbox.ts';
 import { createNotifications } from './notify.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
 import { pausesOf } from './pauses.ts';
@@ -448,12 +448,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     ...shared,
     guard,
     clockGuard,
-    systemKeys: await openSystemKeys(store, clock, (systemKey, isForeign) => {
-      const text = isForeign
-        ? 'events of another account come to this endpoint: they are not read'
-        : 'a system key that was taken for that of another account is ours: its events are read';
-      log.warn({ systemKey }, text);
-    }),
+    systemKeys: await openSystemKeys(store, clock, logOfKeys(log)),
     socket: manager.sockets.webhook,
   });
   const watchdog = createWatchdog({

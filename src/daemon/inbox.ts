@@ -206,6 +206,16 @@ function afterUpgrade(refetcher: OrderRefetcher, { store, clock, log }: InboxDep
   };
 }
 
+/** Logs which system keys are taken for those of other accounts, and which are no longer. */
+export function logOfKeys(log: Logger) {
+  return (systemKey: string, isForeign: boolean): void => {
+    const text = isForeign
+      ? 'events of another account come to this endpoint: they are not read'
+      : 'a system key that was taken for that of another account is ours: its events are read';
+    log.warn({ systemKey }, text);
+  };
+}
+
 /** Worker of the event listener, and its address once it has started. */
 function listenerWorker(
   config: Config['listener'],

@@ -15,9 +15,9 @@ import type { Db, Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
 
-/** Reads of a missing order; pauses double from a second on, so the last is after 4 to 9 minutes. */
+/** Reads of a missing order; pauses double from a second on, so the last is after 4 to 9 min. */
 const READS_MAX = 10;
-/** Reads under a key of which no order was ever there; the last is after half a minute or a whole. */
+/** Reads under a key of which no order was ever there; the last is after 30 to 60 s. */
 const READS_MAX_OF_STRANGERS = 7;
 /** Reads after which a missing order counts against its key, 4 to 7 s after the first. */
 const COUNTED_AT = 4;

@@ -83,7 +83,7 @@ async function startEventStore() {
 }
 
 describe('orders that are shown later than their events', () => {
-  it('are all read and decided, however many are late at once, and nothing is kept of them', async () => {
+  it('are all read and decided, however many are late at once, and nothing is kept', async () => {
     const { reference, db, openIncidents } = await startLagging('2s');
     placeOrders(reference, 40);
     const { orders, deliveries } = reference.world.book;
@@ -171,7 +171,7 @@ describe('events of orders that are never there', () => {
 });
 
 describe('a system key that was taken for that of another account', () => {
-  it('is tried again every ten minutes, also after a restart, and is ours with the first order', async () => {
+  it('is tried every ten minutes, also after a restart, and is ours with the first order', async () => {
     const { clock, store, changed, open, send, requested } = await startEventStore();
     const keys = await open();
     await keys.note('ours', true);
@@ -206,7 +206,7 @@ describe('a system key that was taken for that of another account', () => {
     expect([await requested(), changed]).toEqual([[1], []]);
   });
 
-  it('makes room for a new key, so that fifty strangers do not keep ours from being learned', async () => {
+  it('makes room for a new key, so that fifty strangers do not hide ours', async () => {
     const { clock, open } = await startEventStore();
     const keys = await open();
     for (let nth = 0; nth < 60; nth += 1) {

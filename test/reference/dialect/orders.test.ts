@@ -235,7 +235,7 @@ describe('reads that lag behind', () => {
     expect(await statuses()).toEqual(['accepted']);
   });
 
-  it('show a new order, a shipped one and a refund late, and the list of orders at once', async () => {
+  it('show a new order, a shipped one and a refund late, and the list at once', async () => {
     speaker.speak({ readLag: '3s' });
     const { clock, reference } = speaker.rig;
     const { trade } = reference.world;
