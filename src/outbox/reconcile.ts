@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../lib/json.ts';
-import { readState, writeState } from '../store/state.ts';
+import { readStateSince, writeState } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
 import { learnSpelling } from './evidence/known-spellings.ts';
@@ -103,19 +103,29 @@ async function absences(tx: Tx, outboxId: number, now: number): Promise<number[]
 }
 
 const LATENESS_KEY = 'outbox.latest_effect_ms';
+/**
+ * Milliseconds after which the longest lateness is forgotten, where no effect since was late enough
+ * to matter: the service may have been slow for a day.
+ */
+const LATENESS_KEPT_MS = 90 * 86_400_000;
 
 /**
  * Longest time after a request at which its effect was still missing although it appeared later.
  */
-export async function worstLateness(db: Tx | Store['db']): Promise<number> {
-  return Number((await readState(db, LATENESS_KEY)) ?? 0);
+export async function worstLateness(db: Tx | Store['db'], now: number): Promise<number> {
+  const known = await readStateSince(db, LATENESS_KEY);
+  return known && now - known.at < LATENESS_KEPT_MS ? Number(known.value) : 0;
 }
 
 /**
  * Settlement delay in milliseconds: as configured, but at least twice the longest known lateness.
  */
-export async function settlementDelay(db: Tx | Store['db'], configuredMs: number): Promise<number> {
-  return Math.max(configuredMs, 2 * (await worstLateness(db)));
+export async function settlementDelay(
+  db: Tx | Store['db'],
+  configuredMs: number,
+  now: number,
+): Promise<number> {
+  return Math.max(configuredMs, 2 * (await worstLateness(db, now)));
 }
 
 /**
@@ -125,13 +135,18 @@ async function learnLateness(
   tx: Tx,
   { outboxId, inDoubtSince }: OutboxItem,
   clock: Clock,
-  { processStartedAt }: Policy,
+  { processStartedAt, pace }: Policy,
 ): Promise<void> {
   if (inDoubtSince === null) return;
   const since = Math.max(inDoubtSince, processStartedAt);
   const last = (await absences(tx, outboxId, clock.now())).at(-1);
-  if (last === undefined || last - since <= (await worstLateness(tx))) return;
-  await writeState(tx, LATENESS_KEY, String(last - since), clock);
+  if (last === undefined) return;
+  const lateMs = last - since;
+  const worst = await worstLateness(tx, clock.now());
+  // A smaller lateness keeps the worst from being forgotten, where the configured delay is too
+  // short for it.
+  if (lateMs <= worst && lateMs * 2 <= pace.reconcileAfterMs) return;
+  await writeState(tx, LATENESS_KEY, String(Math.max(lateMs, worst)), clock);
 }
 
 /**
@@ -381,11 +396,11 @@ export async function applyLookup(
   return store.transaction(async (tx) => {
     const now = clock.now();
     const { pace } = configured;
-    const reconcileAfterMs = await settlementDelay(tx, pace.reconcileAfterMs);
+    const reconcileAfterMs = await settlementDelay(tx, pace.reconcileAfterMs, now);
     const policy = { ...configured, pace: { ...pace, reconcileAfterMs } };
     if (!(await isUnchanged(tx, item))) return undefined;
     await storeEvidence(tx, item, lookup);
-    if (result.outcome === 'matched') await learnLateness(tx, item, clock, policy);
+    if (result.outcome === 'matched') await learnLateness(tx, item, clock, configured);
     const transition = await transitionFor(tx, item, lookup, policy, now);
     const { state, reason, change } = transition;
     let from: OutboxItem = item;

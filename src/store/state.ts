@@ -5,12 +5,19 @@ import { tryParseJson } from '../lib/json.ts';
 import type { Db, Store, Tx } from './store.ts';
 
 export async function readState(db: Db | Tx, key: string): Promise<string | undefined> {
-  const row = await db
+  return (await readStateSince(db, key))?.value;
+}
+
+/** Reads a fact with the time at which it was last written (epoch ms). */
+export async function readStateSince(
+  db: Db | Tx,
+  key: string,
+): Promise<{ readonly value: string; readonly at: number } | undefined> {
+  return db
     .selectFrom('daemon_state')
-    .select('value')
+    .select(['value', 'updated_at as at'])
     .where('key', '=', key)
     .executeTakeFirst();
-  return row?.value;
 }
 
 export function writeState(db: Db | Tx, key: string, value: string, clock: Clock): Promise<void> {

@@ -171,7 +171,7 @@ describe('events of orders that are never there', () => {
 });
 
 describe('a system key that was taken for that of another account', () => {
-  it('is tried every ten minutes, also after a restart, and is ours with the first order', async () => {
+  it('is tried every ten minutes, after a restart too, until an order is there', async () => {
     const { clock, store, changed, open, send, requested } = await startEventStore();
     const keys = await open();
     await keys.note('ours', true);

@@ -32,6 +32,8 @@ interface Scene {
   /** The same of the articles of the stock. */
   readonly stock?: readonly string[];
   readonly articles?: readonly string[];
+  /** Orders and articles whose own addresses are always answered with a fault. */
+  readonly failing?: readonly (number | string)[];
 }
 
 async function accountOf({ account = MOVED, here = [], there = [], ...scene }: Scene) {
@@ -45,15 +47,20 @@ async function accountOf({ account = MOVED, here = [], there = [], ...scene }: S
     await writeStockVariants(tx, stock, provenance);
   });
   const service = { isAway: false };
-  const answer = <T>(value: T | undefined) => {
-    if (service.isAway) throw new RetryLaterError('service.fault', 'HTTP 503');
+  const answer = <T>(id: number | string, value: T | undefined) => {
+    if (service.isAway || scene.failing?.includes(id))
+      throw new RetryLaterError('service.fault', 'HTTP 503');
     if (value === undefined) throw new RefusedError('service.not_found', 'HTTP 404');
     return Promise.resolve({ value, startedAt: 0 });
   };
   const v1 = {
-    order: async (id: number) => answer(there.find(({ orderId }) => orderId === id)),
+    order: async (id: number) =>
+      answer(
+        id,
+        there.find(({ orderId }) => orderId === id),
+      ),
     stockVariant: async (barcode: string) =>
-      answer(scene.articles?.includes(barcode) ? { barcode, quantity: 1 } : undefined),
+      answer(barcode, scene.articles?.includes(barcode) ? { barcode, quantity: 1 } : undefined),
   };
   const deps: AccountDeps = { store, clock, log: silentLogger(), account };
   /** A start of the daemon: `told` is how the question ends. */
@@ -112,6 +119,21 @@ it.each<[string, Scene, string]>([
     'has few of the articles where there is no order',
     { stock: ['a', 'b', 'c'], articles: ['a'] },
     'account.another',
+  ],
+  [
+    'always fails for some of the newest orders',
+    { here: MANY, there: MANY, failing: [30, 28, 27] },
+    'known',
+  ],
+  [
+    'always fails for one of the newest orders, and shows another one otherwise',
+    { here: MANY, there: without(14), failing: [30] },
+    'account.another',
+  ],
+  [
+    'always fails for an article where there is no order',
+    { stock: ['a', 'b', 'c'], articles: ['b', 'c'], failing: ['a'] },
+    'known',
   ],
   [
     'has another client id at the same address, and other orders',

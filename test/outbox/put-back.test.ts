@@ -40,6 +40,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
   const service = new Map(Object.entries(own).map(([id, order]) => [Number(id), order]));
   let readSeq = 1;
   let outage: Error | undefined;
+  const broken = new Set<number>();
   const asked: number[] = [];
   const write = (ids: readonly number[]) =>
     store.transaction((tx) => {
@@ -73,6 +74,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
   const readOrder: ReadOrder = async (orderId) => {
     asked.push(orderId);
     if (outage) throw outage;
+    if (broken.has(orderId)) throw new RetryLaterError('service.fault', 'HTTP 500');
     const order = service.get(orderId);
     if (!order) throw new RefusedError('service.not_found', 'HTTP 404: no such order');
     await write([orderId]);
@@ -106,7 +108,7 @@ async function startWatch(own: Readonly<Record<number, ServiceOrder>>) {
     ...{ wakeUp: () => undefined, onMoved: () => undefined },
   });
   return {
-    ...{ clock, store, service, asked, walks, incidents, settle, review, write },
+    ...{ clock, store, service, broken, asked, walks, incidents, settle, review, write },
     /** A sound walk over all orders from this number up. */
     async walk(bottom = 0) {
       const startedAt = clock.now();
@@ -202,6 +204,25 @@ it('nothing is said to be gone while the service cannot be asked', async () => {
   fails(undefined);
   await settle();
   expect(await incidents()).toMatchObject([{ lost: 1 }]);
+});
+
+it('orders that always fail do not hide the lost ones behind them', async () => {
+  const own = Object.fromEntries(
+    Array.from({ length: 8 }, (_, at) => [500 + at, { reference: `R-${at}`, barcode: `b-${at}` }]),
+  );
+  const { service, broken, walk, settle, incidents, asked } = await startWatch(own);
+  service.clear();
+  for (let orderId = 500; orderId < 506; orderId += 1) broken.add(orderId);
+  await walk();
+  await settle();
+  expect(await incidents()).toMatchObject([
+    { lost: 2, orders: [{ orderId: 506 }, { orderId: 507 }] },
+  ]);
+  // Those that fail stay to be asked for, and a service that is away gets five requests a look.
+  asked.length = 0;
+  await settle();
+  expect(new Set(asked)).toEqual(new Set([500, 501, 502, 503, 504, 505]));
+  expect(asked.length).toBeLessThanOrEqual(3 * 5);
 });
 
 it.each([

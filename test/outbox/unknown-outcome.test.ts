@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConflictError, RetryLaterError } from '../../src/lib/errors.ts';
 import { knownBefore } from '../../src/outbox/evidence/records.ts';
+import { settlementDelay } from '../../src/outbox/reconcile.ts';
 import { readState, writeState } from '../../src/store/state.ts';
 import { createBench, lost, NO, reviewOf, unanswered, YES } from './support.ts';
 
@@ -239,6 +240,44 @@ it('keeps the worst lateness that was seen', async () => {
   await bench.clock.advance(10 * MINUTE);
   expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
   expect(await readState(bench.store.db, LATENESS)).toBe(String(9 * MINUTE));
+});
+
+describe('a lateness that was seen once', () => {
+  const DAY = 86_400_000;
+  const delayOf = ({ store, clock }: Awaited<ReturnType<typeof createBench>>) =>
+    settlementDelay(store.db, MINUTE, clock.now());
+
+  it('is forgotten after 90 days', async () => {
+    const bench = await createBench();
+    await writeState(bench.store.db, LATENESS, String(9 * MINUTE), bench.clock);
+    await bench.clock.advance(90 * DAY - 1);
+    expect(await delayOf(bench)).toBe(18 * MINUTE);
+    await bench.clock.advance(1);
+    expect(await delayOf(bench)).toBe(MINUTE);
+  });
+
+  it('is kept as long as effects come later than half the settlement delay', async () => {
+    const bench = await createBench();
+    bench.creates = true;
+    await writeState(bench.store.db, LATENESS, String(9 * MINUTE), bench.clock);
+    const lateBy = async (delivery: number, ms: number) => {
+      const since = bench.clock.now();
+      bench.script.send = lost;
+      bench.script.lookUp = () => (bench.clock.now() - since < ms ? NO : YES);
+      const id = await bench.add(delivery);
+      const { stop } = bench.start();
+      await bench.clock.advance(10 * MINUTE);
+      await stop();
+      expect(await bench.row(id)).toMatchObject({ state: 'confirmed' });
+    };
+    await bench.clock.advance(60 * DAY);
+    await lateBy(1, 7 * MINUTE);
+    await bench.clock.advance(60 * DAY);
+    expect(await delayOf(bench)).toBe(18 * MINUTE);
+    await lateBy(2, 3 * MINUTE);
+    await bench.clock.advance(60 * DAY);
+    expect(await delayOf(bench)).toBe(MINUTE);
+  });
 });
 
 describe('what makes something new', () => {

@@ -1,7 +1,8 @@
 /**
  * Learns whether the service shows that an order of this account is a pre-order. It does if it has
- * shown one of ours so; it does not if people have noted two that it did not. Until then, a
- * pre-order that is shown as a plain order may have been taken as one, and would ship months early.
+ * shown one of ours so; it does not if people have noted two that it did not, since it last showed
+ * one. Until then, a pre-order that is shown as a plain order may have been taken as one, and would
+ * ship months early.
  */
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
@@ -27,13 +28,16 @@ export async function seasonsShown(db: Db | Tx): Promise<SeasonsShown> {
 }
 
 export async function noteSeasonShown(tx: Tx, now: number): Promise<void> {
-  const { isShown } = await read(tx);
-  if (!isShown) await writeStateAt(tx, KEY, JSON.stringify({ isShown: true, noted: 0 }), now);
+  const { isShown, noted } = await read(tx);
+  if (isShown && noted === 0) return;
+  await writeStateAt(tx, KEY, JSON.stringify({ isShown: true, noted: 0 }), now);
 }
 
 export async function noteSeasonUnseen(tx: Tx, now: number): Promise<void> {
-  const { isShown, noted } = await read(tx);
-  await writeStateAt(tx, KEY, JSON.stringify({ isShown, noted: noted + 1 }), now);
+  const known = await read(tx);
+  const noted = known.noted + 1;
+  const isShown = known.isShown && noted < NOTED_MIN;
+  await writeStateAt(tx, KEY, JSON.stringify({ isShown, noted }), now);
 }
 
 export function unseenSeason(season: string, shown: SeasonsShown): string[] {

@@ -208,9 +208,10 @@ async function requireAbsences(
   rows: readonly ReviewRow[],
   deps: Pick<ReviewDeps, 'clock' | 'reconcileAfterMs' | 'processStartedAt'>,
 ): Promise<void> {
-  const ms = await settlementDelay(db, deps.reconcileAfterMs);
+  const now = deps.clock.now();
+  const ms = await settlementDelay(db, deps.reconcileAfterMs, now);
   const delay = { ms, processStartedAt: deps.processStartedAt() };
-  for (const row of rows) requireAbsence(row, delay, deps.clock.now());
+  for (const row of rows) requireAbsence(row, delay, now);
 }
 
 async function resolveAbsences(

@@ -20,7 +20,10 @@ import { isUnreadable, type ReadOrder } from '../service.ts';
 import { doublesBetween, type Evidence, evidenceSince, reportAnother } from './another-daemon.ts';
 import { addLost, dropReturned, hasLost, type NewLost, reportLost } from './lost.ts';
 
-export interface AccountWatchDeps extends PutBackDeps {
+export interface AccountWatchDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly readOrder: ReadOrder;
   readonly log: Logger;
   /** Requests a walk over all orders, because more of them may be gone. */
   readonly requestWalk: () => Promise<void>;
@@ -108,9 +111,11 @@ async function announceLost(
 }
 
 export function createAccountWatch(deps: AccountWatchDeps) {
-  const { clock, log, store } = deps;
+  const { clock, store } = deps;
   let wake = new AbortController();
   const walked = new Set<number>();
+  /** Last order that could not be asked for; the next look begins after it. */
+  let failedAt = 0;
   let lookedAt = clock.now() - BEFORE_START_MS;
 
   /**
@@ -121,7 +126,12 @@ export function createAccountWatch(deps: AccountWatchDeps) {
     let found = 0;
     for (const walk of await readWalks(store.db)) {
       if (walked.has(walk.readSeq)) continue;
-      found += await askForMissed(deps, await missedBy(store.db, walk), signal);
+      const missed = await missedBy(store.db, walk);
+      const asked = await askForMissed(deps, startingAfter(missed, failedAt), signal);
+      found += asked.gone;
+      failedAt = asked.failedAt ?? 0;
+      // Orders that could not be asked for are asked for in the next round.
+      if (asked.failedAt !== undefined) continue;
       walked.add(walk.readSeq);
       for (const old of [...walked].slice(0, -WALKS_MAX)) walked.delete(old);
     }
@@ -130,18 +140,13 @@ export function createAccountWatch(deps: AccountWatchDeps) {
 
   const round = async (signal: AbortSignal): Promise<void> => {
     const before = await followFeed(deps, signal);
-    let gone = 0;
-    try {
-      gone = await followWalks(signal);
-    } catch (error) {
-      if (signal.aborted) return;
-      if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
-      log.debug({ err: error }, 'missed orders could not be asked for; the next round does');
-    }
+    const gone = await followWalks(signal);
+    if (signal.aborted) return;
     // An order that the service was asked for may have come as another order, which the feed shows.
     const after = await followFeed(deps, signal);
     await announceLost(deps, before.lost + gone + after.lost > 0);
-    const since = lookedAt - AGAIN_MS;
+    // A clock that was set back must leave no hole.
+    const since = Math.min(lookedAt, clock.now()) - AGAIN_MS;
     lookedAt = clock.now();
     const seen = await evidenceSince(store.db, since);
     await reportAnother(deps, [...before.evidence, ...after.evidence, ...seen]);
@@ -165,12 +170,6 @@ export function createAccountWatch(deps: AccountWatchDeps) {
 // order of ours is gone, or its number has become another order's. The mirror shows it by a row
 // that is marked as deleted or becomes another order, or by a walk that misses an order which
 // cannot be read by its own address either.
-
-interface PutBackDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly readOrder: ReadOrder;
-}
 
 /** Milliseconds by which a list of orders may lag behind a confirmation. */
 const LAG_MS = 30_000;
@@ -266,27 +265,52 @@ async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
   return missed;
 }
 
-/**
- * Reads each missed order by its own address; changes then show in the feed. Returns how many are
- * gone.
- */
+/** Failures in a row after which a look ends, because the service cannot be reached. */
+const FAILURES_MAX = 5;
+
+/** The missed orders after this one first, so that some that always fail do not hide the others. */
+function startingAfter(missed: readonly Missed[], orderId: number): readonly Missed[] {
+  const isAfter = (one: Missed): boolean => one.order_id > orderId;
+  return [...missed.filter(isAfter), ...missed.filter((one) => !isAfter(one))];
+}
+
+interface Asked {
+  /** Number of orders that are gone. */
+  readonly gone: number;
+  /** Last order whose read failed; undefined: each was answered. */
+  readonly failedAt: number | undefined;
+}
+
+/** Reads each missed order by its own address; changes then show in the feed. */
 async function askForMissed(
-  { store, clock, readOrder }: PutBackDeps,
+  { store, clock, log, readOrder }: AccountWatchDeps,
   missed: readonly Missed[],
   signal: AbortSignal,
-): Promise<number> {
-  let found = 0;
+): Promise<Asked> {
+  let gone = 0;
+  let failedAt: number | undefined;
+  let failures = 0;
   for (const { outbox_id: outboxId, order_id: orderId, reference, read_seq: readSeq } of missed) {
+    if (failures >= FAILURES_MAX) break;
     try {
       await readOrder(orderId, { cause: 'put-back', priority: 'pull', signal });
+      failures = 0;
     } catch (error) {
+      if (signal.aborted) break;
       // An unreadable answer still means that the order exists.
       if (isUnreadable(error)) continue;
-      if (!isNotFound(error)) throw error;
-      const lost = { outboxId, orderId, reference, readSeq };
-      await store.transaction((tx) => addLost(tx, [lost], clock.now()));
-      found += 1;
+      if (isNotFound(error)) {
+        const lost = { outboxId, orderId, reference, readSeq };
+        await store.transaction((tx) => addLost(tx, [lost], clock.now()));
+        gone += 1;
+        failures = 0;
+        continue;
+      }
+      if (isStoreUnusable(error) || !(error instanceof SelvedgeError)) throw error;
+      log.debug({ err: error, orderId }, 'a missed order could not be asked for');
+      failedAt = orderId;
+      failures += 1;
     }
   }
-  return found;
+  return { gone, failedAt };
 }

@@ -173,7 +173,7 @@ async function auditDuplicates(
 async function round(deps: WatchDeps, signal: AbortSignal): Promise<void> {
   const { store, clock, log, limits } = deps;
   const now = clock.now();
-  const lateness = await worstLateness(store.db);
+  const lateness = await worstLateness(store.db, now);
   const agreed = await endedDifferences(store.db);
   const { opened: fresh } = await store.transaction(async (tx) => {
     await endIncidents(tx, DIFFERENCE, agreed, now);
