@@ -6,7 +6,7 @@ import {
 } from '../../../src/outbox/evidence/seasons.ts';
 import { temporaryStore } from '../../support/store.ts';
 
-it('whether pre-orders are shown is learned anew when the account begins or ceases to', async () => {
+it('whether pre-orders are shown is learned anew when the account begins or ends it', async () => {
   const store = await temporaryStore();
   let now = 0;
   const note = async (what: typeof noteSeasonShown) => {
