@@ -48,6 +48,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
   const mode = () => (pauses.reason('decisions') === undefined ? deps.rules.mode() : 'paused');
   const log = deps.log.child({ room: 'decisions' });
   const clock = pulse.clockOf('decisions');
+  const freshness = freshnessOf(config);
   const decider = createDecider({
     store,
     clock,
@@ -55,7 +56,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     rules,
     mode,
     onPush,
-    freshness: freshnessOf(config),
+    freshness,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
     onDecided: deps.onDecided,
@@ -66,6 +67,7 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     rules,
     mode,
     onPush,
+    freshness,
     clock: pulse.clockOf('rejects'),
     readDelivery: createDeliveryReader(deps, 'reject'),
     onDecided: decider.wake,

@@ -48,6 +48,7 @@ import { recordDecision, rememberEvaluation, unchangedDecision } from './record.
 import { finishPushedRejects } from './reject/finish-reject.ts';
 import { holdOfSafeguard, safeguardHold, updateRejectEntry } from './reject/outcome.ts';
 import { endEntry } from './reject/queue.ts';
+import { holdForRepacked } from './reject/repacked.ts';
 import { hasManualDecision } from './review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
@@ -97,6 +98,7 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
 /** Checks that may replace an accept or a reject by a hold, in their order. */
 const PRECAUTIONS = [
   holdOfSafeguard,
+  holdForRepacked,
   holdForChanges,
   holdForStaleData,
   holdForCooldown,

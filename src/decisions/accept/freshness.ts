@@ -138,9 +138,11 @@ interface Resting {
   readonly all: readonly Rule[];
 }
 
+type Aged = Pick<Candidate, 'subject' | 'ruleSet' | 'freshness' | 'now'>;
+
 async function oldStream(
   tx: Tx,
-  candidate: Candidate,
+  candidate: Aged,
   { accepting, all }: Resting,
 ): Promise<Wait | undefined> {
   const { facts } = candidate.subject;
@@ -161,6 +163,15 @@ async function oldStream(
     if (isOld(at, limitMs, candidate.now)) return { for: stream, why: 'old' };
   }
   return undefined;
+}
+
+/**
+ * Says which stream is too old for a decision by this rule: a reject needs them as fresh as an
+ * accept does.
+ */
+export async function tooOldFor(tx: Tx, aged: Aged, rule: Rule): Promise<string | undefined> {
+  const wait = await oldStream(tx, aged, { accepting: [rule], all: [rule] });
+  return wait && detailOf(wait);
 }
 
 function creditLimitMs({ settings }: Pick<RuleSet, 'settings'>): number {

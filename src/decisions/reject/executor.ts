@@ -15,7 +15,7 @@ import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { readSubject } from '../facts.ts';
-import { askRules, type DecisionMode, type Judgement } from '../judgement.ts';
+import { askRules, type DecisionMode, type FreshnessMs, type Judgement } from '../judgement.ts';
 import { sendBefore } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
@@ -40,6 +40,8 @@ export interface RejectDeps {
   readonly log: Logger;
   readonly rules: () => LoadedRuleSet;
   readonly mode: () => DecisionMode;
+  /** Milliseconds that the data of each pulled stream may be old. */
+  readonly freshness: FreshnessMs;
   /**
    * Reads the delivery from the service into the mirror; throws when the service cannot be asked.
    */
@@ -157,7 +159,8 @@ async function decide(
   const asked = await askRules(tx, { rules, mode, now }, subject);
   const judged = { rules, mode, subject, ...asked, at: now };
   const rule = ruleSet.rules.find(({ id }) => id === entry.ruleId);
-  const inspection = { ...judged, now, ruleSet, rule, entry };
+  const { freshness } = deps;
+  const inspection = { ...judged, now, ruleSet, rule, entry, freshness };
   const stop = unreadable ?? (await firstObjection(tx, inspection));
   return stop ? stopAt(tx, entry, judged, stop) : push(tx, entry, judged);
 }

@@ -2,7 +2,9 @@
 import { formatDuration, parseDuration } from '../../lib/units.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
+import { tooOldFor } from '../accept/freshness.ts';
 import type { Subject } from '../facts.ts';
+import type { FreshnessMs } from '../judgement.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -92,14 +94,17 @@ export async function lackOfCustomers(
 
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
 
+interface Asked {
+  readonly subject: Subject;
+  readonly ruleSet: RuleSet;
+  readonly freshness: FreshnessMs;
+  readonly now: number;
+}
+
 /** Names the data that is too old for this rule; undefined when none is. */
-export async function notFresh(
-  tx: Tx,
-  rule: Rule,
-  subject: Subject,
-  settings: Settings,
-  now: number,
-): Promise<string | undefined> {
+export async function notFresh(tx: Tx, rule: Rule, asked: Asked): Promise<string | undefined> {
+  const { subject, now } = asked;
+  const { settings } = asked.ruleSet;
   const { mirror, stock, credit } = settings.safeguards.freshness;
   const behind = await behindSince(tx);
   const lag =
@@ -110,7 +115,8 @@ export async function notFresh(
     const old = tooOld('the stock', await completeAt(tx, 'stock'), stock, now);
     if (old !== undefined) return old;
   }
-  if (!readsCustomer(rule, settings)) return undefined;
+  const waits = await tooOldFor(tx, asked, rule);
+  if (waits !== undefined || !readsCustomer(rule, settings)) return waits;
   return tooOld(
     'the ERP’s row of the customer (as_of)',
     await customerAt(tx, subject),

@@ -11,7 +11,7 @@ import type { Tx } from '../../store/store.ts';
 import { nextOpening } from '../calendar.ts';
 import type { Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
-import type { DecisionMode } from '../judgement.ts';
+import type { DecisionMode, FreshnessMs } from '../judgement.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 import { armedRuleIds } from './arming.ts';
 import { breakerResetAt, readBreaker } from './breaker.ts';
@@ -30,6 +30,7 @@ export interface Inspection {
   /** Delivery as the service showed it a moment ago. */
   readonly subject: Subject;
   readonly evaluation: Evaluation;
+  readonly freshness: FreshnessMs;
 }
 
 export interface Objection {
@@ -104,11 +105,9 @@ function rulesSafeguard(_tx: Tx, { entry, evaluation }: Inspection): Objection |
   };
 }
 
-async function freshnessSafeguard(
-  tx: Tx,
-  { rule, ruleSet, subject, now }: Inspection,
-): Promise<Objection | undefined> {
-  const detail = rule && (await notFresh(tx, rule, subject, ruleSet.settings, now));
+async function freshnessSafeguard(tx: Tx, inspection: Inspection): Promise<Objection | undefined> {
+  const { rule } = inspection;
+  const detail = rule && (await notFresh(tx, rule, inspection));
   return detail === undefined ? undefined : { safeguard: 'freshness', detail, next: 'wait' };
 }
 

@@ -25,6 +25,7 @@ async function afterGraceOf(
   clause: string,
   stock: (rejects: RejectFixture) => Promise<void>,
   safeguards: object = {},
+  parts: Parameters<RejectFixture['execute']>[0] = {},
 ) {
   const [before, after] = UNLUCKY.split('      - order.country in');
   const text = `${before}      - '${clause}'\n      - order.country in${after}`;
@@ -42,7 +43,7 @@ async function afterGraceOf(
   expect(await rejects.decide()).toEqual(['1 reject']);
   await clock.advance(DAY);
   await rejects.fresh();
-  await rejects.execute();
+  await rejects.execute(parts);
   return rejects;
 }
 
@@ -73,6 +74,32 @@ describe('a reject that rests on the stock', () => {
     await rejects.clock.advance(10 * MINUTE);
     await rejects.fresh();
     await rejects.execute();
+    expect(await rejects.intendedPushes()).toEqual([]);
+  });
+});
+
+describe('a reject that rests on the list price', () => {
+  const clause = 'delivery.lines.exists(line, line.list_price_diff_pct > 5)';
+  const details = { styleNo: 'S-1', wspPrice: 80, currency: 'DKK' };
+  const price = { a: { details } };
+
+  it('waits for it to be as fresh as an accept needs it', async () => {
+    const listed = (rejects: RejectFixture) => rejects.stock({ a: 99 }, price);
+    const rejects = await afterGraceOf(clause, listed, {}, { freshness: { stock: HOUR } });
+    expect(await rejects.entry()).toMatchObject({
+      ...{ state: 'waiting', safeguard: 'freshness' },
+      detail: 'waits for fresh stock; see: selvedge sync show stock',
+    });
+    await listed(rejects);
+    await rejects.clock.advance(10 * MINUTE);
+    await rejects.execute({ freshness: { stock: HOUR } });
+    expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
+  });
+
+  it('waits while the stream is switched off and nothing says how old it may be', async () => {
+    const listed = (rejects: RejectFixture) => rejects.stock({ a: 99 }, price);
+    const rejects = await afterGraceOf(clause, listed, {}, { freshness: {} });
+    expect((await rejects.entry()).detail).toMatch(/^stock is switched off/);
     expect(await rejects.intendedPushes()).toEqual([]);
   });
 });

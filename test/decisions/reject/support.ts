@@ -156,6 +156,7 @@ export async function createRejectFixture(rulesText = UNLUCKY, settings = settin
           rules: () => rules,
           mode: () => 'live',
         },
+        freshness: { stock: 365 * DAY, season: 365 * DAY, styles: 365 * DAY, seasons: 365 * DAY },
         ...{ readDelivery: async () => ({}), onPush: nothing, onDecided: nothing },
         ...parts,
       });
