@@ -95,3 +95,10 @@ CREATE INDEX sales_order_unlooked ON sales_order (order_id)
 -- And all closed ones by their last look, so that the oldest of them are found.
 CREATE INDEX sales_order_closed ON sales_order (details_read_at)
   WHERE (completed = 1 OR status = 'canceled') AND deleted_at IS NULL;
+
+-- ---- Forgetting an order -----------------------------------------------------------------------
+-- Its decisions, and the pushes that name it in their bodies, are found without the others.
+CREATE INDEX decision_order ON decision (order_id);
+CREATE INDEX outbox_named_order ON outbox (body ->> '$.orderId') WHERE kind <> 'order';
+CREATE INDEX outbox_named_reference ON outbox (lower(body ->> '$.orderReference'))
+WHERE kind = 'pending_refund';

@@ -253,7 +253,7 @@ function diffOf(definition: EntityDefinition, item: PreparedRow, before: Before)
   return diff;
 }
 
-/** Adds one change feed entry per written row; a row without a diff is new. */
+/** Adds one change feed entry per written row, or for all figures; a row without a diff is new. */
 async function writeChanges(
   tx: Tx,
   definition: EntityDefinition,
@@ -261,8 +261,9 @@ async function writeChanges(
   before: Pick<Comparison, 'diffs' | 'rows'>,
   { at, source }: Provenance,
 ): Promise<void> {
-  const { entity } = definition;
+  const { entity, figures = [] } = definition;
   const added: string[] = [];
+  const figuresOf: string[] = [];
   const entries: { key: string; op: 'update' | 'restore'; diff: string }[] = [];
   for (const { key } of items) {
     const diff = before.diffs.get(key);
@@ -271,7 +272,12 @@ async function writeChanges(
       continue;
     }
     const op = before.rows.get(key)?.deleted_at === null ? 'update' : 'restore';
-    entries.push({ key: String(key), op, diff: JSON.stringify(diff) });
+    const isFigures = Object.keys(diff).every((column) => figures.includes(column));
+    if (op === 'update' && isFigures) figuresOf.push(String(key));
+    else entries.push({ key: String(key), op, diff: JSON.stringify(diff) });
+  }
+  if (figuresOf.length > 0) {
+    entries.push({ key: '', op: 'update', diff: JSON.stringify({ figures_of: figuresOf }) });
   }
   const all = { at, entity, cause: source };
   await appendKeys(tx, 'insert', added, all);

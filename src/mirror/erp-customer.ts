@@ -1,7 +1,7 @@
 /**
  * Entity `erp_customer`: a customer's credit according to the ERP, by account number. Rows come
- * from the exchange file, not from the service; a changed one adds a change feed entry, which
- * re-evaluates that customer's deliveries.
+ * from the exchange file, not from the service. What changed is in the change feed, so that waiting
+ * deliveries are evaluated again; figures alone are told by their customers' numbers.
  */
 import type { JsonObject } from '../lib/json.ts';
 import type { SqlRow } from '../store/bulk.ts';
@@ -43,6 +43,7 @@ const ERP_CUSTOMER: EntityDefinition = {
     'blocked',
     'as_of',
   ],
+  figures: ['balance', 'overdue_days', 'as_of'],
 };
 
 function toRow(row: ErpCustomerRow): MirrorRow {

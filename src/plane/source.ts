@@ -36,8 +36,8 @@ export interface Entry {
   readonly at: number;
   readonly entry: string;
   readonly table: CopiedTable;
-  /** JSON array. */
-  readonly key: string;
+  /** JSON arrays; more than one if the entry tells of the figures of many rows. */
+  readonly keys: readonly string[];
 }
 
 export interface RowOf {
@@ -53,6 +53,10 @@ const ENTRY = {
   change: "json_array(at, entity, key) || ''",
   ledger_change: 'json_array(at, "table", key) || \'\'',
 };
+
+/** Keys of all rows that an entry of the change feed tells the figures of; null: another entry. */
+const FIGURES_OF = `iif(change.key = '', (select json_group_array(json_array(value) || '')
+  from json_each(diff, '$.figures_of')), null)`;
 
 /** An open database; statements are prepared once. */
 export class MirrorReader {
@@ -140,8 +144,8 @@ export class MirrorReader {
   entries(name: FeedName, after: number, limit: number): readonly (Entry | Omit<Entry, 'table'>)[] {
     const [what, key] =
       name === 'change'
-        ? ['entity', "json_array(key) || '', json_array(cast(key AS integer)) || ''"]
-        : ['"table"', 'key, key'];
+        ? ['entity', `json_array(key) || '', json_array(cast(key AS integer)) || '', ${FIGURES_OF}`]
+        : ['"table"', 'key, key, null'];
     const rows = this.#statement(
       `select seq, at, ${ENTRY[name]}, ${what}, ${key} from ${name}
        where seq > ? order by seq limit ?`,
@@ -149,12 +153,14 @@ export class MirrorReader {
       .raw()
       .all(after, limit);
     return rows.map((row) => {
-      const [seq, at, entry, of, asText, asNumber] = Array.isArray(row) ? row : [];
+      const [seq, at, entry, of, asText, asNumber, figures] = Array.isArray(row) ? row : [];
       const table = (name === 'change' ? this.#byEntity : this.#byName).get(String(of));
       const isNumber = table?.columns.find((one) => one.name === table.keys[0])?.type === 'bigint';
       const common = { seq: Number(seq), at: Number(at), entry: String(entry) };
-      const found = String(isNumber ? asNumber : asText);
-      return table ? { ...common, table, key: found } : { ...common, key: found };
+      const found: unknown[] =
+        figures === null ? [isNumber ? asNumber : asText] : JSON.parse(figures);
+      const keys = found.map(String);
+      return table ? { ...common, table, keys } : { ...common, keys };
     });
   }
 

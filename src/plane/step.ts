@@ -80,8 +80,10 @@ function touchedBy(
   };
   for (const entry of entries) {
     if (!('table' in entry)) continue;
-    touch(entry.table, entry.key);
-    for (const lines of reader.linesOf(entry.table)) touch(lines, entry.key);
+    for (const key of entry.keys) {
+      touch(entry.table, key);
+      for (const lines of reader.linesOf(entry.table)) touch(lines, key);
+    }
   }
 }
 

@@ -58,7 +58,8 @@ function createPending(reader: MirrorReader, cursor: Cursor) {
         for (;;) {
           const entries = reader.entries(name, places[name], ENTRIES_AT_ONCE);
           for (const entry of entries) {
-            if ('table' in entry) keys.add(entry.table.name + canonical(entry.key));
+            if (!('table' in entry)) continue;
+            for (const key of entry.keys) keys.add(entry.table.name + canonical(key));
           }
           places[name] = entries.at(-1)?.seq ?? places[name];
           if (entries.length < ENTRIES_AT_ONCE) break;

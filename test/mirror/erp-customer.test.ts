@@ -58,3 +58,25 @@ it('forgets a customer that the ERP no longer has until it comes back', async ()
     { at: 4, op: 'restore', key: 'C-1', cause: 'exchange' },
   ]);
 });
+
+it('tells the figures of a night in one entry, and what else changed by itself', async () => {
+  const store = await temporaryStore();
+  const rows = Array.from({ length: 300 }, (_, at) => ({ ...HANSEN, accountNo: `C-${at}` }));
+  await store.transaction((tx) => writeErpCustomers(tx, rows, 1));
+  const night = rows.map((row, at) => ({
+    ...{ ...row, balance: at * 1_0000 + 1, overdueDays: at % 3, asOf: 2_000 },
+    ...(at === 7 && { blocked: true }),
+  }));
+  await store.transaction((tx) => writeErpCustomers(tx, night, 2));
+  const feed = await store.db
+    .selectFrom('change')
+    .select(['key', 'op', 'diff'])
+    .where('at', '=', 2)
+    .execute();
+  expect(feed).toMatchObject([
+    { key: 'C-7', op: 'update' },
+    { key: '', op: 'update' },
+  ]);
+  const others = rows.map(({ accountNo }) => accountNo).filter((no) => no !== 'C-7');
+  expect(JSON.parse(feed[1]?.diff ?? '')).toEqual({ figures_of: others });
+});

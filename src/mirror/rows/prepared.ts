@@ -49,6 +49,11 @@ export interface EntityDefinition {
    * (forgotten.ts).
    */
   readonly personal?: SqlRow;
+  /**
+   * Columns of which nobody asks what they were. Rows that changed in these alone share one entry
+   * of the change feed for a write: nearly all rows do so every night.
+   */
+  readonly figures?: readonly string[];
   /** Columns that are watched for drastic changes. */
   readonly guarded?: GuardedColumns;
   /** Whether rows belong to an order (`order_id`) though their number alone is their key. */

@@ -17,7 +17,7 @@ const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 4 };
 /** @throws Database.SqliteError as the statement on this thread would */
 export async function writeAgainBeside(path: string): Promise<boolean> {
   const program = programUrl(import.meta.url, 'write-again-main');
-  const worker = startThread(program, { data: path, stepsBack: false, limits: LIMITS });
+  const worker = startThread(program, { data: path, stepsBack: true, limits: LIMITS });
   const answers: WrittenAgain[] = [];
   worker.on('message', (answer: WrittenAgain) => answers.push(answer));
   // An error of the thread itself rejects here.
