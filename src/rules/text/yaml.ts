@@ -5,13 +5,16 @@
  */
 import {
   type Document,
+  isMap,
   isNode,
   isPair,
   isScalar,
+  isSeq,
   type Node,
   Scalar,
   visit,
   type YAMLError,
+  type YAMLMap,
 } from 'yaml';
 import { type ParsedYaml, parseYaml } from '../../lib/yaml.ts';
 import type { Problem } from './problem.ts';
@@ -59,12 +62,28 @@ function isReadable(doc: Document.Parsed): boolean {
 
 function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): YamlSource {
   const rows = file.text.split('\n');
+  const indexes = new Map<unknown, ReadonlyMap<unknown, unknown>>();
+  /** Values of a map by their keys; the library goes through the map for each. */
+  function indexOf(map: YAMLMap): ReadonlyMap<unknown, unknown> {
+    const known = indexes.get(map);
+    if (known) return known;
+    const pairs = map.items.toReversed();
+    const made = new Map(pairs.map(({ key, value }) => [isScalar(key) ? key.value : key, value]));
+    indexes.set(map, made);
+    return made;
+  }
+  function childOf(node: Node, step: YamlPath[number]): unknown {
+    if (isMap(node)) return indexOf(node).get(step);
+    return isSeq(node) ? node.get(step, true) : undefined;
+  }
   function nodeAt(path: YamlPath): Node | undefined {
-    for (let length = path.length; length >= 0; length -= 1) {
-      const node = length === 0 ? doc.contents : doc.getIn(path.slice(0, length), true);
-      if (isNode(node)) return node;
+    let node: Node | undefined = doc.contents ?? undefined;
+    for (const step of path) {
+      const child = node && childOf(node, step);
+      if (!isNode(child)) break;
+      node = child;
     }
-    return undefined;
+    return node;
   }
   return {
     file,
