@@ -170,6 +170,33 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
   };
 }
 
+/**
+ * Makes a function that says once for each rule set, after all open deliveries were evaluated, what
+ * reject rules hold that may not reject: at the first start with this version nobody expects it.
+ */
+function createUnarmedNote({ store, rules, mode, log }: DeciderDeps): () => Promise<void> {
+  let toldFor: string | undefined;
+  return async () => {
+    const key = rulesKey(mode(), rules());
+    if (key === toldFor || mode() !== 'live') return;
+    toldFor = key;
+    const rejects = rules().ruleSet.rules.filter(({ action }) => action === 'reject');
+    if (rejects.length === 0) return;
+    const held = await store.db
+      .selectFrom('hold')
+      .select(({ fn }) => ['rule_id as rule', fn.countAll<number>().as('deliveries')])
+      .where(
+        'rule_id',
+        'in',
+        rejects.map(({ id }) => id),
+      )
+      .groupBy('rule_id')
+      .execute();
+    const text = 'reject rules that may not reject hold deliveries; see: selvedge rules queue';
+    if (held.length > 0) log.warn({ held }, text);
+  };
+}
+
 export function createDecider(deps: DeciderDeps): Decider {
   const { store, clock, settleMs, reconsiderMs } = deps;
   const contextNow = () => contextOf(deps);
@@ -185,6 +212,7 @@ export function createDecider(deps: DeciderDeps): Decider {
     const attempts = createAttempts(deps);
     const { aside } = attempts;
     const tellWaits = createWaitReport(store, clock);
+    const noteUnarmed = createUnarmedNote(deps);
     const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
     while (!signal.aborted) {
       wake = new AbortController();
@@ -204,6 +232,7 @@ export function createDecider(deps: DeciderDeps): Decider {
       }
       const isBusy = () => first.length > 0 || woken.aborted || clock.now() >= nextAt;
       const waitMs = await reevaluation.prepare();
+      if (waitMs > 0) await noteUnarmed();
       let id = reevaluation.next();
       while (id !== undefined && !signal.aborted) {
         const own = id;

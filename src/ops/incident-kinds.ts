@@ -21,6 +21,10 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     when: 'another daemon seems to send for the same account',
     todo: 'stop it; the incident ends after six quiet hours',
   },
+  arming_ends: {
+    when: 'a reject rule is armed for a few days more; after that it only holds',
+    todo: '`selvedge rules arm <rule> --reason "why"`, if it is still wanted',
+  },
   brands_refused: {
     when: 'a list is refused, whole and by brand',
     todo: 'ask the service; `service.v1.perBrand`',

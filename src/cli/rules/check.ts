@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { readRuleFiles, unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { neverOccurred } from '../../decisions/simulation/never-occurred.ts';
+import { heldUnarmed, heldUnarmedText } from '../../decisions/simulation/not-armed.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { findPast } from '../../rules/analysis/findings.ts';
@@ -28,6 +29,19 @@ function past({ rules }: RuleSet): readonly Problem[] {
   });
 }
 
+/** Notes what live reject rules do that may not reject: what they match is held, or left. */
+function unarmedNotes({ rules }: RuleSet): readonly Problem[] {
+  return rules.flatMap(({ id, action, mode, otherwise, file, line }): readonly Problem[] => {
+    if (action !== 'reject' || mode !== 'live') return [];
+    const place = { file, line, column: 1, source: '', length: 1 };
+    const message =
+      otherwise === 'nothing'
+        ? 'while it is not armed it only watches (otherwise: nothing): other rules may accept it'
+        : 'while it is not armed it holds what it matches (otherwise: hold)';
+    return [{ severity: 'note', ...place, ruleId: id, message }];
+  });
+}
+
 interface Options {
   readonly json?: boolean;
   readonly mirror?: boolean;
@@ -48,16 +62,23 @@ async function check(
     ruleSet && mirror === true
       ? await withMirror(command, context, (db) => neverOccurred(db, ruleSet))
       : [];
-  const problems =
-    'ruleSet' in loaded
-      ? [...past(loaded.ruleSet), ...loaded.ruleSet.warnings, ...unknown]
-      : loaded.problems;
+  const held =
+    ruleSet && mirror === true
+      ? await withMirror(command, context, (_, store) =>
+          heldUnarmed(store, ruleSet, systemClock().now()),
+        )
+      : undefined;
+  const mistakes = 'problems' in loaded ? loaded.problems : [];
+  const problems = ruleSet
+    ? [...past(ruleSet), ...ruleSet.warnings, ...unarmedNotes(ruleSet), ...unknown]
+    : mistakes;
   if (ruleSet === undefined) context.setExitCode(EXIT.config.code);
   if (json === true) {
     const hash = ruleSet?.hash ?? null;
     const rules = ruleSet?.rules.map(({ id, action, mode }) => ({ id, action, mode })) ?? [];
     const ok = ruleSet !== undefined;
-    output.json({ directory, ok, hash, rules, problems: problems.map(asJson), unread });
+    const told = { directory, ok, hash, rules, problems: problems.map(asJson), unread };
+    output.json({ ...told, ...(held ? { notArmed: held } : {}) });
     return;
   }
   for (const problem of problems) output.line(formatProblem(problem));
@@ -75,6 +96,8 @@ async function check(
     const set = `rule set ${hash.slice(0, 16)}`;
     output.line(`${directory}: ${counted(rules.length, 'rule')} can be used, ${counts}, ${set}`);
   }
+  const waiting = held && heldUnarmedText(held);
+  if (waiting !== undefined) output.line(waiting);
   noteUnread(output, unread);
   if (files.length === 0) output.note(`${directory} has no file that ends in .yaml`);
 }
@@ -86,7 +109,8 @@ export function rulesCheck(context: CliContext): Command {
       'Reads the rules and their settings and lists every mistake with file, line and column.\n' +
         'Needs no database, and with a directory no configuration. Exits with 78 on an error.\n' +
         '--mirror also warns of texts in conditions, lists and tables that no mirrored row ever\n' +
-        'had, and names the nearest that one had.',
+        'had, names the nearest that one had, and counts the waiting deliveries that reject\n' +
+        'rules hold because they are not armed.',
     )
     .argument('[dir]', 'the directory of the rules (default: the configured one)')
     .option('--mirror', 'also compare texts with what the mirror has')

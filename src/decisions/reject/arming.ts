@@ -38,6 +38,24 @@ export async function expiredArmings(db: Db | Tx, until: number): Promise<readon
   return rows.map(({ rule_id: ruleId }) => ruleId);
 }
 
+const DAY_MS = 86_400_000;
+/** Longest time before the end of an arming in which people are warned; at most half of it. */
+const WARN_MS_MAX = 7 * DAY_MS;
+
+/** Armings that end soon, so that people can arm their rules again before these only hold. */
+export async function endingArmings(db: Db | Tx, now: number) {
+  const rows = await db
+    .selectFrom('arming')
+    .select(['rule_id', 'at', 'expires_at'])
+    .where('ended_at', 'is', null)
+    .where('expires_at', '>', now)
+    .execute();
+  const soon = rows.filter(({ at, expires_at: end }) => {
+    return end - now <= Math.min(WARN_MS_MAX, (end - at) / 2);
+  });
+  return soon.map(({ rule_id: ruleId, expires_at: expiresAt }) => ({ ruleId, expiresAt }));
+}
+
 /**
  * Ids of the reject rules of this set that are armed now; a copy of a rule under another id is not.
  */

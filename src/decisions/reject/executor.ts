@@ -12,6 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
+import { reconcileIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { readSubject } from '../facts.ts';
@@ -20,6 +21,7 @@ import { sendBefore } from '../push.ts';
 import { recordDecision } from '../record.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { disarmExpired } from './arm.ts';
+import { endingArmings } from './arming.ts';
 import { tripBreaker } from './breaker.ts';
 import { countedOf } from './caps.ts';
 import { cancelDisallowedRejects, finishPushedRejects, hasPushed } from './finish-reject.ts';
@@ -203,8 +205,22 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
   deps.onDecided();
 }
 
+const ARMING_ENDS = 'arming_ends';
+
+/** Opens an incident for each arming that ends soon; it ends once the rule is armed for longer. */
+async function warnOfEnds({ store, clock, log }: RejectDeps): Promise<void> {
+  const now = clock.now();
+  const wanted = (await endingArmings(store.db, now)).map(({ ruleId, expiresAt }) => {
+    const detail = { rule: ruleId, ends: new Date(expiresAt).toISOString() };
+    return { kind: ARMING_ENDS, entity: 'rule', key: ruleId, detail };
+  });
+  const { opened } = await reconcileIncidents(store.db, [ARMING_ENDS], wanted, now);
+  for (const { detail } of opened) log.warn(detail, 'a reject rule is armed for a few days more');
+}
+
 async function disarm(deps: RejectDeps): Promise<void> {
   const { log, rules, onDecided } = deps;
+  await warnOfEnds(deps);
   const disarmed = await disarmExpired(deps, rules().ruleSet);
   if (disarmed.length === 0) return;
   log.warn({ disarmed }, 'the time that rules were armed for is over');

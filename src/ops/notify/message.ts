@@ -40,6 +40,17 @@ const HOLD_CODES: Readonly<Record<string, string>> = {
   rules_disagree: 'because rules disagree',
 };
 
+/** Beginning of the cause where an arming ends soon. */
+const ENDS = 'ends:';
+
+function disarmedText(cause: string): string {
+  if (cause === 'reject_breaker') return 'a limit of rejects was reached: no rule rejects any more';
+  if (!cause.startsWith(ENDS)) {
+    return `the rule ${cause} is not armed any more: it rejects nothing and, if live, holds`;
+  }
+  return `the rule ${cause.slice(ENDS.length)} is armed for a few days more, then it only holds`;
+}
+
 function counted(count: number, one: string, many: string): string {
   return `${count} ${count === 1 ? one : many}`;
 }
@@ -87,12 +98,9 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
   },
   disarmed: {
     short: 'disarmed',
-    says: ({ cause }) =>
-      cause === 'reject_breaker'
-        ? 'a limit of rejects was reached: no rule rejects any more'
-        : `the rule ${cause} is not armed any more: it rejects nothing and, if live, holds`,
+    says: ({ cause }) => disarmedText(cause),
     look: ({ cause }) =>
-      cause === 'reject_breaker'
+      cause === 'reject_breaker' || cause.startsWith(ENDS)
         ? 'selvedge rules queue'
         : 'selvedge audit list --action rules.disarm',
   },

@@ -5,7 +5,8 @@
  * Sources by event: `held`: table `hold`. `overdue`: the same, of which the incident `hold_expired`
  * counts all. `unknown_outcome`: table `outbox`, and the incident `push_in_doubt` once only a
  * person can resolve it. `suspicious_run`: table `sync_run` since the last complete run, and the
- * incident `mass_change`. `disarmed`: table `arming`, and the incident `reject_breaker`.
+ * incident `mass_change`. `disarmed`: table `arming`, and the incidents
+ * `reject_breaker` and `arming_ends`.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { NotifyEvent } from '../../config/schema/notify.ts';
@@ -78,7 +79,10 @@ const DISARMED: Rows = (within) => sql`
     and not exists (select 1 from arming o where o.rule_id = a.rule_id and o.ended_at is null)
   union all
   select kind, null, at, at from incident
-  where kind = 'reject_breaker' and resolved_at is null and ${within(sql`at`)}`;
+  where kind = 'reject_breaker' and resolved_at is null and ${within(sql`at`)}
+  union all
+  select 'ends:' || key, null, at, at from incident
+  where kind = 'arming_ends' and resolved_at is null and ${within(sql`at`)}`;
 
 const SOURCES: Readonly<Record<NotifyEvent, Rows>> = {
   held: HELD,

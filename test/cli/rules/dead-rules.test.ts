@@ -104,7 +104,9 @@ it('rules check finds each of ten rules that are dead or wrong, and names its li
     return !found.some((other) => place(other) === where && other.includes(what));
   });
   expect(missed, found.join('\n')).toEqual([]);
-  expect(found).toHaveLength(wanted.length);
+  const unarmed = found.filter((one) => one.includes('while it is not armed it holds'));
+  expect(unarmed.map(place)).toEqual([place(wanted.find((one) => one.includes('ended on')) ?? '')]);
+  expect(found).toHaveLength(wanted.length + 1);
 });
 
 it('rules check warns of no shipped rule, policy or example', { timeout: 60_000 }, async () => {

@@ -2,7 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { RESTORE_STEPS } from '../../../src/daemon/upkeep.ts';
 import { tripBreaker } from '../../../src/decisions/reject/breaker.ts';
+import { heldUnarmed } from '../../../src/decisions/simulation/not-armed.ts';
 import { verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
+import { createLogger } from '../../../src/lib/log.ts';
+import { createScrubber } from '../../../src/lib/secret.ts';
+import { readNews } from '../../../src/ops/notify/news.ts';
 import {
   createRejectFixture,
   DAY,
@@ -139,5 +143,62 @@ describe('a live reject rule', () => {
     expect((await rejects.latest()).reason).toMatch(
       /^reject-unlucky would reject this but may not/,
     );
+  });
+});
+
+describe('an arming that ends soon', () => {
+  it('is an incident seven days before, until the rule is armed for longer', async () => {
+    const rejects = await createRejectFixture(UNLUCKY, settingsWith({ matches_seen: 0 }));
+    const open = async () => {
+      await rejects.execute();
+      const incidents = rejects.store.db.selectFrom('incident').select(['kind', 'key', 'detail']);
+      return incidents.where('resolved_at', 'is', null).execute();
+    };
+    await rejects.arm(90 * DAY);
+    await rejects.clock.advance(82 * DAY);
+    expect(await open()).toEqual([]);
+    await rejects.clock.advance(DAY + HOUR);
+    const ends = new Date(rejects.clock.now() + 7 * DAY - HOUR).toISOString();
+    const detail = JSON.stringify({ rule: 'reject-unlucky', ends });
+    expect(await open()).toEqual([{ kind: 'arming_ends', key: 'reject-unlucky', detail }]);
+    const span = { after: 0, until: rejects.clock.now() };
+    const [news] = await readNews(rejects.store.db, 'disarmed', span);
+    expect(news).toMatchObject({ cause: 'ends:reject-unlucky', count: 1 });
+    await rejects.arm(DAY);
+    expect(await open()).toEqual([]);
+    await rejects.clock.advance(13 * HOUR);
+    expect(await open()).toMatchObject([{ kind: 'arming_ends' }]);
+    await rejects.clock.advance(DAY);
+    expect(await open()).toEqual([]);
+  });
+});
+
+describe('what reject rules hold that may not reject', () => {
+  it('is counted for a set before it is in force', async () => {
+    const rejects = await createRejectFixture(RULES, settingsWith({ matches_seen: 0 }));
+    const { store, clock } = rejects;
+    await rejects.unlucky(1);
+    await rejects.unlucky(2);
+    await rejects.unlucky(3, {}, 12);
+    const counted = () => heldUnarmed(store, rejects.rules().ruleSet, clock.now());
+    expect(await counted()).toEqual({ rules: ['reject-unlucky'], deliveries: 2 });
+    await rejects.arm();
+    expect(await counted()).toEqual({ rules: [], deliveries: 0 });
+    rejects.useRules(QUIET.replace('[13, 14]', '[13]'));
+    expect(await counted()).toEqual({ rules: [], deliveries: 0 });
+    rejects.useRules(shorter(rejects).replace('otherwise: nothing', 'otherwise: hold'));
+    expect(await counted()).toEqual({ rules: ['reject-unlucky'], deliveries: 2 });
+  });
+
+  it('is said once in the log of a start, when all that waits was looked at', async () => {
+    const rejects = await createRejectFixture(RULES);
+    await rejects.unlucky(1);
+    await rejects.unlucky(2);
+    const lines: string[] = [];
+    const write = (line: string) => void lines.push(line);
+    const scrubber = createScrubber();
+    await rejects.decide({ log: createLogger({ level: 'warn', format: 'json', scrubber, write }) });
+    const told = lines.filter((line) => line.includes('"held"')).map((line) => JSON.parse(line));
+    expect(told).toMatchObject([{ held: [{ rule: 'reject-unlucky', deliveries: 2 }] }]);
   });
 });

@@ -1,12 +1,16 @@
 /** `selvedge rules reload`: makes the daemon load its rules and its configuration again. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { heldUnarmed, heldUnarmedText } from '../../../decisions/simulation/not-armed.ts';
+import { systemClock } from '../../../lib/clock.ts';
 import { RefusedError } from '../../../lib/errors.ts';
 import { remark } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
 import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
+import { withMirror } from '../../reading.ts';
 import { noteUnread } from '../directory.ts';
+import { namedRuleSet } from '../rule-sets.ts';
 
 const change = z.object({ from: z.string(), to: z.string() });
 
@@ -92,13 +96,31 @@ function print(output: Output, reloaded: Answer): void {
   if (restart.length > 0) output.line(`acts from the next start on: ${restart.join(', ')}`);
 }
 
+/**
+ * Counts what the reject rules of the files hold that are not armed, in a process that makes the
+ * daemon wait for nothing. Where that cannot be read, the reload goes on without it.
+ */
+function heldByFiles(command: Command, context: CliContext, { directory, mode }: Answer) {
+  if (mode.to !== 'live') return Promise.resolve(undefined);
+  return withMirror(command, context, async (db, store) => {
+    const ruleSet = await namedRuleSet(db, directory.to);
+    return heldUnarmedText(await heldUnarmed(store, ruleSet, systemClock().now()));
+  }).catch(() => undefined);
+}
+
 /** Asks at a terminal whether the reload is wanted; undefined where there is nothing to ask. */
-async function agree(context: CliContext, preview: () => Promise<Answer>) {
+async function agree(
+  context: CliContext,
+  preview: () => Promise<Answer>,
+  heldBy: (answer: Answer) => Promise<string | undefined>,
+) {
   // A failed preview asks nothing: the reload itself names the mistakes, and opens their incident.
   const previewed = await preview().catch(() => undefined);
   const summary = previewed && summaryOf(previewed);
   if (previewed === undefined || summary === undefined) return undefined;
-  const typed = await context.ask(`${summary}\nReload? [y/N] `);
+  const held = await heldBy(previewed);
+  const told = [summary, ...(held === undefined ? [] : [held])].join('\n');
+  const typed = await context.ask(`${told}\nReload? [y/N] `);
   if (typed === undefined) return undefined;
   if (!/^y(es)?$/i.test(typed.trim())) {
     throw new RefusedError('rules.unconfirmed', 'nothing was reloaded');
@@ -141,18 +163,26 @@ export function rulesReload(context: CliContext): Command {
           body: { reason, ...more },
           answer,
         });
-      const show = (answered: Answer): void => {
-        if (json === true) output.json(answered);
-        else print(output, answered);
+      const heldBy = (answered: Answer) => heldByFiles(command, context, answered);
+      const show = async (answered: Answer): Promise<void> => {
+        if (json === true) {
+          output.json(answered);
+          return;
+        }
+        print(output, answered);
+        const held = await heldBy(answered);
+        if (held !== undefined) output.line(held);
       };
       if (dryRun === true) {
         const previewed = await ask({ dryRun });
         if (json !== true) output.line(`would change: ${summaryOf(previewed) ?? 'nothing'}`);
-        show(previewed);
+        await show(previewed);
         return;
       }
       const isAsked = yes !== true && json !== true;
-      const agreed = isAsked ? await agree(context, () => ask({ dryRun: true })) : undefined;
-      show(await ask({ agreed }));
+      const agreed = isAsked
+        ? await agree(context, () => ask({ dryRun: true }), heldBy)
+        : undefined;
+      await show(await ask({ agreed }));
     });
 }
