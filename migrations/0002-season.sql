@@ -30,6 +30,102 @@ CREATE INDEX outbox_refunds ON outbox (ordering_key) WHERE kind = 'pending_refun
 -- Deliveries are named by their number, too.
 CREATE INDEX delivery_number ON delivery (delivery_no) WHERE delivery_no IS NOT NULL;
 
+-- The first order of a customer that is not canceled.
+CREATE INDEX sales_order_first ON sales_order (account_no, coalesce(created_at, first_seen_at))
+WHERE deleted_at IS NULL AND status <> 'canceled';
+
+-- Deliveries that may claim pieces or credit of others: those that are pending, and those that were
+-- accepted lately. They are few among all that an article or a customer ever had.
+CREATE TABLE claim (
+  order_delivery_id INTEGER PRIMARY KEY,
+  order_id INTEGER NOT NULL,
+  -- Of an accepted one, when it last changed: its claim is over weeks later. Null: it is pending.
+  changed_at INTEGER
+) STRICT;
+INSERT INTO claim (order_delivery_id, order_id, changed_at)
+SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) FROM delivery
+WHERE deleted_at IS NULL AND (status = 'pending'
+  OR status = 'accepted' AND changed_at >= (unixepoch() - 45 * 86400) * 1000) ORDER BY 1;
+-- What was accepted before stands in no row; whoever asks for that reads all there ever was.
+INSERT INTO daemon_state (key, value, updated_at)
+SELECT 'claims_since', (unixepoch() - 45 * 86400) * 1000, unixepoch() * 1000
+WHERE EXISTS (SELECT 1 FROM delivery);
+CREATE INDEX claim_order ON claim (order_id);
+CREATE INDEX claim_changed ON claim (changed_at) WHERE changed_at IS NOT NULL;
+CREATE TRIGGER delivery_claims AFTER INSERT ON delivery
+WHEN NEW.status IN ('pending', 'accepted') AND NEW.deleted_at IS NULL
+BEGIN
+  INSERT INTO claim (order_delivery_id, order_id, changed_at) VALUES (
+    NEW.order_delivery_id, NEW.order_id, iif(NEW.status = 'pending', NULL, NEW.changed_at));
+END;
+CREATE TRIGGER delivery_claims_otherwise
+AFTER UPDATE OF order_id, status, changed_at, deleted_at ON delivery
+BEGIN
+  DELETE FROM claim WHERE order_delivery_id = OLD.order_delivery_id;
+  INSERT INTO claim (order_delivery_id, order_id, changed_at)
+  SELECT NEW.order_delivery_id, NEW.order_id, iif(NEW.status = 'pending', NULL, NEW.changed_at)
+  WHERE NEW.status IN ('pending', 'accepted') AND NEW.deleted_at IS NULL;
+END;
+CREATE TRIGGER delivery_claims_no_more AFTER DELETE ON delivery
+BEGIN
+  DELETE FROM claim WHERE order_delivery_id = OLD.order_delivery_id;
+END;
+
+-- How many rows of each kind there are, of tables that nobody counts any more: `entity` is the table,
+-- `name` a status or a state.
+CREATE TABLE tally (
+  entity TEXT NOT NULL CHECK (entity IN ('delivery', 'outbox', 'webhook_event')),
+  name TEXT NOT NULL,
+  rows INTEGER NOT NULL,
+  PRIMARY KEY (entity, name)
+) STRICT, WITHOUT ROWID;
+INSERT INTO tally (entity, name, rows)
+SELECT 'delivery', status, count(*) FROM delivery WHERE deleted_at IS NULL GROUP BY status
+UNION ALL SELECT 'outbox', state, count(*) FROM outbox GROUP BY state
+UNION ALL SELECT 'webhook_event', '', count(*) FROM webhook_event;
+CREATE TRIGGER delivery_tallied AFTER INSERT ON delivery WHEN NEW.deleted_at IS NULL
+BEGIN
+  INSERT INTO tally (entity, name, rows) VALUES ('delivery', NEW.status, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER delivery_tallied_otherwise AFTER UPDATE OF status, deleted_at ON delivery
+WHEN NEW.status <> OLD.status OR (NEW.deleted_at IS NULL) <> (OLD.deleted_at IS NULL)
+BEGIN
+  UPDATE tally SET rows = rows - 1
+  WHERE entity = 'delivery' AND name = OLD.status AND OLD.deleted_at IS NULL;
+  INSERT INTO tally (entity, name, rows)
+  SELECT 'delivery', NEW.status, 1 WHERE NEW.deleted_at IS NULL
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER delivery_tallied_no_more AFTER DELETE ON delivery WHEN OLD.deleted_at IS NULL
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'delivery' AND name = OLD.status;
+END;
+CREATE TRIGGER outbox_tallied AFTER INSERT ON outbox
+BEGIN
+  INSERT INTO tally (entity, name, rows) VALUES ('outbox', NEW.state, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER outbox_tallied_otherwise AFTER UPDATE OF state ON outbox
+WHEN NEW.state <> OLD.state
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'outbox' AND name = OLD.state;
+  INSERT INTO tally (entity, name, rows) VALUES ('outbox', NEW.state, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER outbox_tallied_no_more AFTER DELETE ON outbox
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'outbox' AND name = OLD.state;
+END;
+CREATE TRIGGER webhook_event_tallied AFTER INSERT ON webhook_event
+BEGIN
+  UPDATE tally SET rows = rows + 1 WHERE entity = 'webhook_event';
+END;
+CREATE TRIGGER webhook_event_tallied_no_more AFTER DELETE ON webhook_event
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'webhook_event';
+END;
+
 -- CROSS JOIN keeps SQLite on the deliveries that are asked for: it would read every entry of the
 -- feed about any delivery. A sweep does not look at every order: where its look before was longer
 -- ago than the sweep before, its cause names it, and the delivery may be as old as that.

@@ -5,6 +5,7 @@ import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
 import { deleteOldEvents } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import { deleteOldClaims } from '../mirror/claims.ts';
 import { createStockCounter } from '../mirror/stock-count.ts';
 import { deleteOldChanges, deleteOldStockDays, mirrorClockStep } from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
@@ -21,6 +22,8 @@ import { deleteOldRuns, requestFullPulls, syncClockStep } from '../sync/upkeep.t
 import type { Worker } from './supervisor.ts';
 
 const DAY_MS = 86_400_000;
+/** Far beyond the days after which no accepted delivery claims pieces any more. */
+const CLAIMS_KEPT_MS = 45 * DAY_MS;
 const RUNS_KEPT_MS = 90 * DAY_MS;
 /** Milliseconds for which resolved incidents are kept. */
 const INCIDENTS_KEPT_MS = 365 * DAY_MS;
@@ -51,6 +54,7 @@ export function retentionSteps(keep: Retention): readonly RetentionStep[] {
     { keepMs: keep.changes, deleteOld: deleteOldLedgerChanges },
     { keepMs: keep.events, deleteOld: deleteOldEvents },
     { keepMs: keep.stockDays, deleteOld: deleteOldStockDays },
+    { keepMs: CLAIMS_KEPT_MS, deleteOld: deleteOldClaims },
     { keepMs: keep.runs, deleteOld: deleteOldRuns },
     { keepMs: keep.incidents, deleteOld: deleteOldIncidents },
     { keepMs: keep.runs, deleteOld: deleteOldNotifications },

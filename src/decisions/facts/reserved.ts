@@ -4,14 +4,16 @@
  * push is in the outbox until the stock or the ERP's credit figures include it.
  *
  * Claims are computed, never stored: a failed push, and a delivery that is put back, canceled or
- * rejected, release their claims by themselves, also after a kill.
+ * rejected, release their claims by themselves, also after a kill. The table `claim` only names the
+ * deliveries that may have one, so that nobody reads all that an article or a customer ever had.
  */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
-import { inKeys } from '../../store/bulk.ts';
+import { claimsSince } from '../../mirror/claims.ts';
 import type { Tx } from '../../store/store.ts';
 import { hasOpenPush } from '../push.ts';
+import { leaping } from './leap.ts';
 
 /**
  * Milliseconds for which an accepted delivery without a tracking number claims its pieces: some
@@ -39,6 +41,40 @@ interface Claim {
 }
 
 /**
+ * SQL: a table `found` of the lines with these barcodes: of deliveries in `claim`, or of all that
+ * there ever were.
+ */
+function linesFound(barcodes: readonly string[], isWhole: boolean): RawBuilder<unknown> {
+  const parts = sql`select value as part from json_each(${JSON.stringify(barcodes)})`;
+  if (isWhole) {
+    return sql`found(barcode, id) as (
+      select distinct l.barcode, l.order_delivery_id from (${parts}) p
+      cross join delivery_line l on l.barcode = p.part)`;
+  }
+  const leap = leaping({
+    parts,
+    own: (from) => sql`(select min(l.order_delivery_id) from delivery_line l
+      where l.barcode = part and l.order_delivery_id >= ${from})`,
+    other: (from) => sql`(select min(c.order_delivery_id) from claim c
+      where c.order_delivery_id >= ${from})`,
+  });
+  return sql`${leap}, found(barcode, id) as (select part, own from leap where own = other)`;
+}
+
+/** SQL: a table `found` of the customer's orders: of those in `claim`, or all. */
+function ordersFound(accountNo: string, isWhole: boolean): RawBuilder<unknown> {
+  if (isWhole) {
+    return sql`found(id) as (select order_id from sales_order where account_no = ${accountNo})`;
+  }
+  return sql`${leaping({
+    parts: sql`select ${accountNo} as part`,
+    own: (from) => sql`(select min(s.order_id) from sales_order s
+      where s.account_no = part and s.order_id >= ${from})`,
+    other: (from) => sql`(select min(c.order_id) from claim c where c.order_id >= ${from})`,
+  })}, found(id) as (select own from leap where own = other)`;
+}
+
+/**
  * Pieces that other deliveries claim, by barcode: older pending ones, those that are being
  * accepted, and accepted ones whose pieces are still in the stock read at `stockReadAt`. Null when
  * the pieces of one of them are unknown.
@@ -49,15 +85,18 @@ export async function reservedPieces(
   barcodes: readonly string[],
   stockReadAt: number,
 ): Promise<ReadonlyMap<string, number | null>> {
+  const isWhole = stockReadAt - SHIPS_WITHIN_MS < (await claimsSince(tx));
   // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
   // deliveries, not from all pending deliveries.
   const { rows } = await sql<{ readonly barcode: string; readonly pieces: number | null }>`
+    with recursive ${linesFound(barcodes, isWhole)}
     select line.barcode, iif(count(line.fulfilled_quantity) = count(*),
       sum(line.fulfilled_quantity), null) pieces
-    from delivery_line line
-    cross join delivery d on d.order_delivery_id = line.order_delivery_id
-    where ${inKeys('line.barcode', barcodes)}
-      and d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
+    from found
+    cross join delivery d on d.order_delivery_id = found.id
+    cross join delivery_line line on line.order_delivery_id = found.id
+      and +line.barcode = found.barcode
+    where d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
       and case d.status
         when 'pending' then d.order_delivery_id < ${orderDeliveryId} or ${BEING_ACCEPTED}
         -- Accepted or shipped since the stock was read, the stock cannot know.
@@ -86,15 +125,17 @@ export async function reservedCredit(
   orderDeliveryId: number,
   since: number,
 ): Promise<number | null> {
+  const isWhole = since < (await claimsSince(tx));
   const { rows } = await sql<Claim>`
+    with recursive ${ordersFound(account.accountNo, isWhole)}
     select (select c.currency from order_currency c where c.order_id = o.order_id) currency,
       total(line.price * line.fulfilled_quantity) amount,
       sum(line.price is null) unpriced
-    from sales_order o
+    from found
+    cross join sales_order o on o.order_id = found.id
     cross join delivery d on d.order_id = o.order_id
     cross join delivery_line line on line.order_delivery_id = d.order_delivery_id
-    where o.account_no = ${account.accountNo}
-      and d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
+    where d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
       and case d.status
         when 'pending' then ${BEING_ACCEPTED}
         when 'accepted' then d.changed_at >= ${since} and ${ACCEPTED_AT} >= ${since}

@@ -276,8 +276,15 @@ interface PendingRefundLineTable {
   extra: string;
 }
 
+interface ClaimTable {
+  order_delivery_id: number;
+  order_id: number;
+  changed_at: number | null;
+}
+
 export interface MirrorTables {
   brand: BrandTable;
+  claim: ClaimTable;
   color: ColorTable;
   country: CountryTable;
   delivery: DeliveryTable;

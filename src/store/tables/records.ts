@@ -441,6 +441,13 @@ interface RejectEntryTable {
   ended_by: string | null;
 }
 
+/** Kept by triggers alone. */
+interface TallyTable {
+  entity: string;
+  name: string;
+  rows: number;
+}
+
 export interface RecordTables {
   absence: AbsenceTable;
   announced: AnnouncedTable;
@@ -480,5 +487,6 @@ export interface RecordTables {
   sync_run: SyncRunTable;
   duplicate_key: DuplicateKeyTable;
   key_place: KeyPlaceTable;
+  tally: TallyTable;
   webhook_event: WebhookEventTable;
 }

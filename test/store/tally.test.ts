@@ -1,0 +1,43 @@
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { temporaryStore } from '../support/store.ts';
+
+it('a tally is the number of rows, whatever becomes of them', async () => {
+  const { db } = await temporaryStore();
+  const run = (text: string) => sql.raw(text).execute(db);
+  const differing = async () => {
+    const { rows } = await sql`with counted(entity, name, rows) as (
+        select 'delivery', status, count(*) from delivery where deleted_at is null group by status
+        union all select 'outbox', state, count(*) from outbox group by state
+        union all select 'webhook_event', '', count(*) from webhook_event)
+      select * from (select * from counted except select * from tally)
+      union all select * from (
+        select * from tally where rows <> 0 or name = '' except select * from counted)`.execute(db);
+    return rows;
+  };
+  const numbers = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 40)';
+  await run(`${numbers} insert into delivery (order_delivery_id, order_id, status,
+      tracking_numbers, tracking_links, extra, content_hash, first_seen_at, changed_at, deleted_at,
+      read_seq, source)
+    select i, i, iif(i % 3, 'pending', 'accepted'), '[]', '[]', '{}', '', 1, 1,
+      iif(i % 5, null, 1), 1, '' from n`);
+  await run(`${numbers} insert into outbox (kind, ordering_key, reference, body, body_hash, state,
+      due_at, created_at, cause)
+    select 'order', i, i, '{}', '', iif(i % 4, 'queued', 'sending'), 1, 1, '' from n`);
+  await run(`${numbers} insert into webhook_event (event_id, received_at, sent_at, body,
+      secret_name, outcome) select i, i, i, x'', '', 'stored' from n`);
+  expect(await differing()).toEqual([]);
+  await run('update delivery set deleted_at = iif(order_delivery_id % 7, null, 1)');
+  await run("update delivery set status = 'rejected', deleted_at = 1 where order_delivery_id < 9");
+  await run("update delivery set status = 'canceled' where order_delivery_id > 30");
+  await run("update outbox set state = 'canceled' where state = 'queued'");
+  await run('delete from webhook_event where received_at < 11');
+  await run(
+    'insert into webhook_event select * from webhook_event where true on conflict do nothing',
+  );
+  await run('delete from delivery where order_delivery_id % 4 = 1');
+  expect(await differing()).toEqual([]);
+  const { rows } = await sql<{ rows: number }>`select rows from tally
+    where entity = 'webhook_event'`.execute(db);
+  expect(rows).toEqual([{ rows: 30 }]);
+});
