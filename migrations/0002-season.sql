@@ -25,6 +25,12 @@ CREATE INDEX incident_ended ON incident (resolved_at) WHERE resolved_at IS NOT N
 CREATE INDEX outbox_kind ON outbox (kind, outbox_id);
 CREATE INDEX outbox_blocked ON outbox (outbox_id) WHERE blocked_reason IS NOT NULL;
 CREATE INDEX outbox_failed ON outbox (outbox_id) WHERE state IN ('refused', 'dead', 'canceled');
+-- Reads of orders in the order in which they are done: events before sweeps, new before failed.
+CREATE INDEX refresh_next ON refresh (
+  (cause LIKE 'sweep%'), (attempts > 0), requested_at, order_id);
+-- Deliveries of which a push failed.
+CREATE INDEX outbox_refused ON outbox (order_delivery_id)
+WHERE state IN ('refused', 'dead') AND order_delivery_id IS NOT NULL;
 -- Documents about the refunds of one order.
 CREATE INDEX outbox_refunds ON outbox (ordering_key) WHERE kind = 'pending_refund';
 -- Deliveries are named by their number, too.

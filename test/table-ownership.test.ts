@@ -10,10 +10,11 @@ import { filesBelow, type SourceFile } from './support/source.ts';
 const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'mirror.db': {
     store:
-      'audit daemon_state incident lease ledger_change pause tally schema_migration sqlite_sequence',
+      'audit daemon_state incident lease ledger_change pause schema_migration sqlite_sequence ' +
+      'tally',
     mirror:
-      'announced brand change change_hour claim color country delivery delivery_line erp_customer ' +
-      'freight_option gender key_place duplicate_key pdm_brand pending_refund ' +
+      'announced brand change change_hour claim color country delivery delivery_line ' +
+      'erp_customer freight_option gender key_place duplicate_key pdm_brand pending_refund ' +
       'pending_refund_line quarantine refresh refund refund_line sales_order ' +
       'sales_order_line season season_delivery season_variant_row chunk shared_number ' +
       'size_rank stock_age stock_day stock_out_of_band stock_variant_row style style_color ' +

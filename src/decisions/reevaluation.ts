@@ -17,6 +17,7 @@
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import type { Db, Store } from '../store/store.ts';
+import { asksAboutAccepted, REVOKED_WITHIN_MS } from './accept/revocation.ts';
 import { nextCalendarChange } from './calendar.ts';
 import { wouldDecide } from './decide.ts';
 import type { DueDelivery } from './due.ts';
@@ -70,15 +71,22 @@ async function factsVersion(db: Db): Promise<string> {
   return `${rows[0]?.version} ${runs.join()}`;
 }
 
-/** Ids of deliveries that wait for something: their evaluation has a time at which it is due. */
-async function openDeliveries(db: Db): Promise<readonly number[]> {
-  const rows = await db
-    .selectFrom('evaluation')
-    .select('order_delivery_id as id')
-    .where('due_at', 'is not', null)
-    // By the number itself SQLite would read the evaluation of every delivery there ever was.
-    .orderBy(sql`+order_delivery_id`)
-    .execute();
+/**
+ * Ids of deliveries that wait for something: their evaluation has a time at which it is due. An
+ * accepted one is looked at while rules ask about such; else only once, when its accept can no
+ * longer be revoked, to plan no further evaluation of it.
+ */
+async function openDeliveries(db: Db, { rules, now }: RulesContext): Promise<readonly number[]> {
+  const isOver = sql<boolean>`(d.tracking_numbers <> '[]' or n.at <= ${now - REVOKED_WITHIN_MS})`;
+  const { rows } = await sql<{ readonly id: number }>`
+    select e.order_delivery_id id from evaluation e
+    left join delivery d on d.order_delivery_id = e.order_delivery_id
+    left join decision n on n.decision_id = e.decision_id
+    where e.due_at is not null and (d.status is not 'accepted' or ${
+      asksAboutAccepted(rules.ruleSet) ? sql`true` : isOver
+    })
+    -- By the number itself SQLite would read the evaluation of every delivery there ever was.
+    order by +e.order_delivery_id`.execute(db);
   return rows.map(({ id }) => id);
 }
 
@@ -110,7 +118,7 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
 
   const begin = async (rules: string, facts: string, trigger: Trigger): Promise<void> => {
     const context = contextNow();
-    const deliveries = await openDeliveries(store.db);
+    const deliveries = await openDeliveries(store.db, context);
     const nextAt = nextByTime(context, reconsiderMs);
     const begun = clock.monotonic();
     pass = { trigger, rules, facts, deliveries, begunAt: context.now, begun, nextAt };

@@ -9,6 +9,7 @@ import {
   SHOWN,
   type Sort,
 } from '../../decisions/review/listing.ts';
+import { WINDOW_ROWS } from '../../decisions/review/window.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { mayDo, type Role } from '../access/roles.ts';
 import type { RulesShown } from '../rules.ts';
@@ -192,22 +193,26 @@ function list(view: ReviewView): Html {
   const { page, query } = view;
   if (page.rows.length === 0) {
     const shown = query.get('shown') ?? 'held';
-    return html`<p class="empty">${
+    const none = html`<p class="empty">${
       query.size === 0
         ? 'Nothing waits for you: no delivery is held.'
-        : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter.`
+        : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter${
+            page.next === null ? '' : ` among these ${whole(WINDOW_ROWS)}`
+          }.`
     }</p>`;
+    return page.next === null
+      ? none
+      : html`${none}${nextPage(query, page.next, 'Look further back')}`;
   }
   return html`<div class="table" tabindex="0" role="group" aria-label="Deliveries">
 <table><thead><tr>${COLUMNS.map((column) => columnHead(view, column))}</tr></thead>
 <tbody>${page.rows.map((row) => listRow(view, row))}</tbody></table></div>
-${
-  page.next !== null &&
-  html`<p><a class="button" href="${withQuery('/review', query, {
-    after: page.next,
-    open: '',
-  })}">Next page</a></p>`
-}`;
+${page.next !== null && nextPage(query, page.next, 'Next page')}`;
+}
+
+function nextPage(query: URLSearchParams, after: string, text: string): Html {
+  const href = withQuery('/review', query, { after, open: '' });
+  return html`<p><a class="button" href="${href}">${text}</a></p>`;
 }
 
 export function reviewPage(view: ReviewView): Html {
@@ -216,6 +221,8 @@ export function reviewPage(view: ReviewView): Html {
   return html`<h1>Review</h1>
 ${filters(view)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
+    facets.among !== null && ` among the newest ${whole(facets.among)}`
+  }${
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>

@@ -15,7 +15,7 @@ import type { Tx } from '../../store/store.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
 import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
-import { storedEvaluation } from '../journal/evaluations.ts';
+import { type StoredEvaluation, storedEvaluation } from '../journal/evaluations.ts';
 import {
   basisOf,
   type Candidate,
@@ -30,7 +30,7 @@ import { hasManualDecision } from '../review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
 /** Milliseconds after which an accepted delivery without a tracking number counts as shipped. */
-const REVOKED_WITHIN_MS = 14 * DAY_MS;
+export const REVOKED_WITHIN_MS = 14 * DAY_MS;
 const COOLDOWN_MS_DEFAULT = 3_600_000;
 
 interface Revocations {
@@ -74,15 +74,15 @@ async function forgetAccepted(tx: Tx, orderDeliveryId: number, now: number): Pro
 }
 
 /**
- * Finds the evaluation by which the rules of this daemon accepted the delivery lately; undefined if
- * a later decision followed or the delivery has shipped.
+ * Finds the evaluation by which the rules of this daemon accepted the delivery lately, as it is
+ * stored; undefined if a later decision followed or the delivery has shipped.
  */
 async function ourAccept(
   tx: Tx,
   orderDeliveryId: number,
   now: number,
-): Promise<Evaluation | undefined> {
-  const row = await tx
+): Promise<StoredEvaluation | undefined> {
+  return tx
     .selectFrom('evaluation as e')
     .innerJoin('decision as n', 'n.decision_id', 'e.decision_id')
     .innerJoin('delivery as d', 'd.order_delivery_id', 'e.order_delivery_id')
@@ -95,11 +95,10 @@ async function ourAccept(
     .where('n.at', '>', now - REVOKED_WITHIN_MS)
     .where('d.tracking_numbers', '=', '[]')
     .executeTakeFirst();
-  return row && storedEvaluation(row);
 }
 
 /** Whether a rule that is not off applies to accepted deliveries as well. */
-function asksAboutAccepted({ rules }: RuleSet): boolean {
+export function asksAboutAccepted({ rules }: RuleSet): boolean {
   return rules.some(({ mode, appliesTo }) => mode !== 'off' && appliesTo.includes('accepted'));
 }
 
@@ -167,7 +166,7 @@ export async function wouldReconsider(
   if (!asksAboutAccepted(rules.ruleSet)) return false;
   const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
   if (!subject) return false;
-  const judged = judgeAccepted(context, subject, accept);
+  const judged = judgeAccepted(context, subject, storedEvaluation(accept));
   const change = await changeOf(tx, judged);
   if (change === 'none') return isRevokedTooOften(tx, orderDeliveryId);
   // A revocation that may not be sent now is not stored as the result, so the next look finds it
@@ -190,7 +189,7 @@ export async function reconsiderAccepted(
     await forgetAccepted(tx, orderDeliveryId, now);
     return undefined;
   }
-  const judged = judgeAccepted(context, subject, accept);
+  const judged = judgeAccepted(context, subject, storedEvaluation(accept));
   const { outcome } = judged;
   const change = await changeOf(tx, judged);
   const isHeld = outcome.code === 'hold_rule' && !(await hasManualDecision(tx, subject));

@@ -57,7 +57,7 @@ async function firstOrderAt(tx: Tx, { accountNo }: Account): Promise<number | nu
 async function refundsSince(tx: Tx, { accountNo }: Account, since: number): Promise<number> {
   const { rows } = await sql<{ readonly count: number }>`
     with recursive ${leaping({
-      parts: sql`select ${accountNo} as part`,
+      parts: sql`select ${accountNo} part`,
       own: (from) => sql`(select min(s.order_id) from sales_order s
         where s.account_no = part and s.order_id >= ${from})`,
       other: (from) => sql`(select min(f.order_id) from refund f where f.order_id >= ${from})`,

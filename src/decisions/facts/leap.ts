@@ -20,8 +20,8 @@ const FIRST = sql`${sql.lit(Number.MIN_SAFE_INTEGER)}`;
 
 /** SQL: a recursive table `leap`, whose rows with `own = other` are the parts and their numbers. */
 export function leaping({ parts, own, other }: Leap): RawBuilder<unknown> {
-  return sql`leap(part, own, other) as (
-    select part, ${own(FIRST)}, ${other(FIRST)} from (${parts})
+  return sql`leap(part, own, other)
+    as (select part, ${own(FIRST)}, ${other(FIRST)} from (${parts})
     union all
     select part,
       case when own <= other then ${own(sql`leap.other + (leap.own = leap.other)`)} else own end,

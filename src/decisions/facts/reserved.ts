@@ -45,10 +45,10 @@ interface Claim {
  * there ever were.
  */
 function linesFound(barcodes: readonly string[], isWhole: boolean): RawBuilder<unknown> {
-  const parts = sql`select value as part from json_each(${JSON.stringify(barcodes)})`;
+  const parts = sql`select value part from json_each(${JSON.stringify(barcodes)})`;
   if (isWhole) {
-    return sql`found(barcode, id) as (
-      select distinct l.barcode, l.order_delivery_id from (${parts}) p
+    return sql`found(barcode, id)
+      as (select distinct l.barcode, l.order_delivery_id from (${parts}) p
       cross join delivery_line l on l.barcode = p.part)`;
   }
   const leap = leaping({
@@ -58,20 +58,23 @@ function linesFound(barcodes: readonly string[], isWhole: boolean): RawBuilder<u
     other: (from) => sql`(select min(c.order_delivery_id) from claim c
       where c.order_delivery_id >= ${from})`,
   });
-  return sql`${leap}, found(barcode, id) as (select part, own from leap where own = other)`;
+  return sql`${leap}, found(barcode, id)
+    as (select part, own from leap where own = other)`;
 }
 
 /** SQL: a table `found` of the customer's orders: of those in `claim`, or all. */
 function ordersFound(accountNo: string, isWhole: boolean): RawBuilder<unknown> {
   if (isWhole) {
-    return sql`found(id) as (select order_id from sales_order where account_no = ${accountNo})`;
+    return sql`found(id)
+      as (select order_id from sales_order where account_no = ${accountNo})`;
   }
   return sql`${leaping({
-    parts: sql`select ${accountNo} as part`,
+    parts: sql`select ${accountNo} part`,
     own: (from) => sql`(select min(s.order_id) from sales_order s
       where s.account_no = part and s.order_id >= ${from})`,
     other: (from) => sql`(select min(c.order_id) from claim c where c.order_id >= ${from})`,
-  })}, found(id) as (select own from leap where own = other)`;
+  })}, found(id)
+    as (select own from leap where own = other)`;
 }
 
 /**

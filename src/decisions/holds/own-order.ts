@@ -94,8 +94,9 @@ async function openDocument(
  */
 async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
   const { rows } = await sql<{ readonly outbox_id: number }>`
-    select o.outbox_id from outbox o join sales_order s on s.order_id = ${orderId}
-    where o.kind = 'order' and o.state = 'in_doubt' and o.ended_at is null and o.attempts > 0
+    select o.outbox_id from sales_order s cross join outbox o
+    where s.order_id = ${orderId} and o.kind = 'order' and o.state = 'in_doubt'
+      and o.ended_at is null and o.attempts > 0
       and o.blocked_reason is null
       and not exists (select 1 from outbox_evidence e
         where e.outbox_id = o.outbox_id and e.at > s.first_seen_at)

@@ -8,6 +8,7 @@ import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
+import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowOf } from './window.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 export type Sort = (typeof SORTS)[number];
@@ -193,30 +194,41 @@ function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
   return all;
 }
 
-function conditions(filter: ReviewFilter): RawBuilder<boolean> {
+function conditions(filter: ReviewFilter, { where }: Windowed): RawBuilder<boolean> {
   const { rule, rules } = filter;
-  const all = [sql<boolean>`d.deleted_at is null`, WHERE_SHOWN[filter.shown], ...lasting(filter)];
+  const all = [sql<boolean>`d.deleted_at is null`, WHERE_SHOWN[filter.shown], where];
+  all.push(...lasting(filter));
   if (rule !== undefined) all.push(decidedBy([rule]));
   if (rules !== undefined) all.push(decidedBy(rules));
   if (filter.overdue === true) all.push(sql`${ESCALATED}`);
   return sql.join(all, sql` and `);
 }
 
+/** Position in the list: behind a row, or at the beginning of a window. */
 interface Place {
-  readonly value: string | number;
-  readonly id: number;
+  /** Delivery below which the window begins. */
+  readonly below: number;
+  readonly row?: { readonly value: string | number; readonly id: number } | undefined;
 }
 
 function placeOf(after: string): Place | undefined {
   try {
     const place: unknown = JSON.parse(Buffer.from(after, 'base64url').toString());
     if (!Array.isArray(place)) return undefined;
-    const [value, id]: unknown[] = place;
+    const [below, value, id]: unknown[] = place;
+    if (!Number.isSafeInteger(below)) return undefined;
+    if (value === undefined) return { below: Number(below) };
     const isValue = typeof value === 'string' || typeof value === 'number';
-    return isValue && Number.isSafeInteger(id) ? { value, id: Number(id) } : undefined;
+    if (!isValue || !Number.isSafeInteger(id)) return undefined;
+    return { below: Number(below), row: { value, id: Number(id) } };
   } catch {
     return undefined;
   }
+}
+
+function textOf({ below, row }: Place): string {
+  const place = row ? [below, row.value, row.id] : [below];
+  return Buffer.from(JSON.stringify(place)).toString('base64url');
 }
 
 interface Found {
@@ -224,19 +236,21 @@ interface Found {
   readonly place: string | number;
 }
 
-/** Ids of the deliveries of one page, and one more when there are more. */
-async function idsOf(db: Db, filter: ReviewFilter, page: Page): Promise<readonly Found[]> {
+/** Ids of the deliveries of one page, and one more when the window has more. */
+async function idsOf(
+  db: Db,
+  filter: ReviewFilter,
+  page: Page,
+  windowed: Windowed,
+  row: Place['row'],
+): Promise<readonly Found[]> {
   const isByAccount = page.sort === 'customer' && filter.isMasked === true;
   const by = isByAccount ? BY_ACCOUNT : SORT_BY[page.sort];
-  const place = page.after === undefined ? undefined : placeOf(page.after);
-  if (page.after !== undefined && !place) {
-    const hint = 'take "next" of the page before, or leave "after" out';
-    throw new RefusedError('review.place', 'there is no such place in the list', { hint });
-  }
   const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
-  const start = place ? sql`where (place, id) ${beyond} (${place.value}, ${place.id})` : sql``;
+  const start = row ? sql`where (place, id) ${beyond} (${row.value}, ${row.id})` : sql``;
   const { rows } = await sql<Found>`select id, place from (
-      select d.order_delivery_id id, ${by} place from ${FROM} where ${conditions(filter)}
+      select d.order_delivery_id id, ${by} place from ${FROM}
+      where ${conditions(filter, windowed)}
     ) ${start} order by place ${order}, id ${order} limit ${page.limit + 1}`.execute(db);
   return rows;
 }
@@ -315,17 +329,28 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
+function startOf({ after }: Page): Place {
+  if (after === undefined) return { below: FIRST_WINDOW };
+  const place = placeOf(after);
+  if (place) return place;
+  const hint = 'take "next" of the page before, or leave "after" out';
+  throw new RefusedError('review.place', 'there is no such place in the list', { hint });
+}
+
 export async function listForReview(db: Db, filter: ReviewFilter, page: Page): Promise<ReviewPage> {
-  const found = await idsOf(db, filter, page);
+  const { below, row } = startOf(page);
+  const windowed = await windowOf(db, filter, below);
+  const found = await idsOf(db, filter, page, windowed, row);
   const shown = found.slice(0, page.limit);
   const last = found.length > page.limit ? shown.at(-1) : undefined;
-  const next = last && Buffer.from(JSON.stringify([last.place, last.id])).toString('base64url');
+  const further = windowed.next === null ? undefined : { below: windowed.next };
+  const next = last ? { below, row: { value: last.place, id: last.id } } : further;
   return {
     rows: await rowsOf(
       db,
       shown.map(({ id }) => id),
     ),
-    next: next ?? null,
+    next: next ? textOf(next) : null,
   };
 }
 
@@ -336,6 +361,8 @@ export interface Facet {
 
 export interface Facets {
   readonly count: number;
+  /** Number of the newest deliveries that were counted; null: all were. */
+  readonly among: number | null;
   readonly rule: readonly Facet[];
   readonly country: readonly Facet[];
   readonly season: readonly Facet[];
@@ -346,12 +373,14 @@ const FACETS = ['rule', 'country', 'season', 'currency'] as const;
 
 /**
  * Counts the deliveries that fit the filter, in all and for each rule, country, season and
- * currency.
+ * currency; of what is long decided the newest alone.
  */
 export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets> {
+  const windowed = await windowOf(db, filter);
   const { rows } = await sql<{ of: string; name: string | null; count: number }>`
     with found as materialized (select n.rules rules, o.country_code country, ${SEASON} season,
-      nullif(trim(o.currency), '') currency from ${FROM} where ${conditions(filter)})
+      nullif(trim(o.currency), '') currency from ${FROM}
+      where ${conditions(filter, windowed)})
     select 'all' as 'of', null as name, count(*) as count from found
     union all select 'rule', value, count(*) from found, json_each(found.rules) group by value
     union all select 'country', country, count(*) from found group by country
@@ -364,6 +393,7 @@ export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets
       .toSorted((a, b) => b.count - a.count || a.name.localeCompare(b.name));
   return {
     count: Number(rows.find((row) => row.of === 'all')?.count ?? 0),
+    among: windowed.next === null ? null : WINDOW_ROWS,
     rule: facet('rule'),
     country: facet('country'),
     season: facet('season'),
@@ -379,7 +409,7 @@ export interface SelectedDelivery {
 
 /**
  * All deliveries that fit a filter, as a person saw them: how many, with a digest of their
- * contents.
+ * contents; of what is long decided the newest alone, as on the page.
  */
 export interface ReviewSelection {
   readonly count: number;
@@ -406,7 +436,7 @@ export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promis
     from decision`.execute(db);
   const { rows } = await sql<SelectedRow>`select d.order_delivery_id id, e.decision_id,
       d.content_hash, o.account_no, ${CURRENCY} currency, ${VALUE} value
-    from ${FROM} where ${conditions(filter)} order by 1`.execute(db);
+    from ${FROM} where ${conditions(filter, await windowOf(db, filter))} order by 1`.execute(db);
   const byCurrency = Map.groupBy(rows, ({ currency }) => currency);
   return {
     count: rows.length,
@@ -457,7 +487,10 @@ export async function decidedSince(
   asOf: number,
   limit: number,
 ): Promise<readonly DecidedSince[]> {
-  const where = sql.join([sql`n.decision_id > ${asOf}`, ...lasting(filter)], sql` and `);
+  // The first condition follows from the second, and leads from the few decisions to deliveries.
+  const since = sql`d.order_delivery_id in (
+    select order_delivery_id from decision where decision_id > ${asOf})`;
+  const where = sql.join([since, sql`n.decision_id > ${asOf}`, ...lasting(filter)], sql` and `);
   const { rows } = await sql<RawSince>`select d.order_delivery_id id, d.delivery_no, n.actor,
       n.outcome, n.at, b.outcome before_outcome, b.rules before_rules
     from ${FROM} left join decision b on b.decision_id = (select max(x.decision_id)
