@@ -28,6 +28,8 @@ CREATE INDEX outbox_failed ON outbox (outbox_id) WHERE state IN ('refused', 'dea
 -- Reads of orders in the order in which they are done: events before sweeps, new before failed.
 CREATE INDEX refresh_next ON refresh (
   (cause LIKE 'sweep%'), (attempts > 0), requested_at, order_id);
+-- The latest sets of rules, whose texts are long.
+CREATE INDEX rule_set_used ON rule_set (first_used_at);
 -- Deliveries of which a push failed.
 CREATE INDEX outbox_refused ON outbox (order_delivery_id)
 WHERE state IN ('refused', 'dead') AND order_delivery_id IS NOT NULL;

@@ -5,9 +5,13 @@ import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
 import { deleteOldEvents } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
-import { deleteOldClaims } from '../mirror/claims.ts';
 import { createStockCounter } from '../mirror/stock-count.ts';
-import { deleteOldChanges, deleteOldStockDays, mirrorClockStep } from '../mirror/upkeep.ts';
+import {
+  deleteOldChanges,
+  deleteOldClaims,
+  deleteOldStockDays,
+  mirrorClockStep,
+} from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
 import { markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
 import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.ts';

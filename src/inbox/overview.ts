@@ -131,9 +131,12 @@ export async function traceEvent(db: Db, eventId: string): Promise<EventTrace | 
     .selectFrom('decision')
     .select(['decision_id as decisionId', 'at', 'order_delivery_id as orderDeliveryId'])
     .select(['outcome', 'mode'])
-    .where('order_id', '=', orderId)
+    .where('order_delivery_id', 'in', (eb) =>
+      eb.selectFrom('delivery').select('order_delivery_id').where('order_id', '=', orderId),
+    )
     .where('at', '>=', receivedAt)
-    .orderBy('decision_id')
+    // By the number itself SQLite would read every decision there ever was.
+    .orderBy(sql`+decision_id`)
     .limit(TRACE_MAX)
     .execute();
   const waiting = await db

@@ -75,7 +75,7 @@ function linesIn(table: string, order: string, member: string): Kept {
 const ADDRESS: Kept = {
   table: 'sales_order',
   column: 'shipping_address',
-  order: 'changed_at',
+  order: 'order_id',
   record: (shippingAddress) => ({ shippingAddress }),
 };
 
@@ -132,24 +132,43 @@ const WATCHED: Readonly<Record<string, Watched>> = {
   country: { meter: () => v2DriftMeter('country') },
 };
 
+/** Numbers by which rows of what grows with the past are found, the newest first. */
+const KEYS: Readonly<Record<string, string>> = {
+  sales_order: 'order_id',
+  delivery: 'order_delivery_id',
+  refund: 'order_refund_id',
+  refund_line: 'order_refund_id',
+  pending_refund: 'pending_refund_id',
+  pending_refund_line: 'pending_refund_id',
+};
+
+function keyOf(table: string): string {
+  return KEYS[table] ?? 'changed_at';
+}
+
+/** SQL: the newest rows of a table, which show how it is now. */
+function newest(table: string, order: string) {
+  return sql`(select * from ${sql.table(table)} order by ${sql.ref(order)} desc limit ${SAMPLE})`;
+}
+
 async function driftOf(db: Db, entity: string, watched: Watched): Promise<EntityDrift> {
   const meter = watched.meter();
   const own: Kept = {
     table: entity,
     column: 'extra',
-    order: 'changed_at',
+    order: keyOf(entity),
     record: (extra) => extra,
   };
   for (const { table, column, order, record } of [own, ...(watched.kept ?? [])]) {
     const kept = await sql<{ readonly json: string }>`
-      select ${sql.ref(column)} json from ${sql.table(table)}
-      where ${sql.ref(column)} <> '{}' order by ${sql.ref(order)} desc limit ${SAMPLE}`.execute(db);
+      select ${sql.ref(column)} json from ${newest(table, order)}
+      where ${sql.ref(column)} <> '{}'`.execute(db);
     meter.note(kept.rows.map(({ json }) => record(tryParseJson(json))));
   }
   for (const { table, column, record } of watched.listed ?? []) {
     const values = await sql<{ readonly value: string; readonly rows: number }>`
-      select ${sql.ref(column)} value, count(*) rows from ${sql.table(table)}
-      where ${sql.ref(column)} is not null group by 1 limit ${SAMPLE}`.execute(db);
+      select ${sql.ref(column)} value, count(*) rows from ${newest(table, keyOf(table))}
+      where ${sql.ref(column)} is not null group by 1`.execute(db);
     for (const { value, rows } of values.rows) meter.note([record(value)], rows);
   }
   const report = meter.report();

@@ -63,6 +63,8 @@ export interface DeliveryView {
 }
 
 const HISTORY_MS = 90 * 86_400_000;
+/** Newest orders of a customer whose deliveries are counted. */
+const HISTORY_ORDERS = 2_000;
 
 interface RawLine {
   readonly barcode: string | null;
@@ -102,10 +104,12 @@ async function historyOf(db: Db, accountNo: string | null, now: number) {
   const { rows } = await sql<{ name: string; count: number }>`
     select iif(d.status = 'pending', iif(n.outcome = 'hold', 'held', 'open'), d.status) name,
       count(*) count
-    from sales_order o join delivery d on d.order_id = o.order_id
+    from (select order_id from sales_order where account_no = ${accountNo}
+      order by order_id desc limit ${HISTORY_ORDERS}) o
+    cross join delivery d on d.order_id = o.order_id
     left join evaluation e on e.order_delivery_id = d.order_delivery_id
     left join decision n on n.decision_id = e.decision_id
-    where o.account_no = ${accountNo} and d.deleted_at is null
+    where d.deleted_at is null
       and coalesce(d.created_at, d.first_seen_at) > ${now - HISTORY_MS}
     group by 1`.execute(db);
   const count = (name: string) => Number(rows.find((row) => row.name === name)?.count ?? 0);

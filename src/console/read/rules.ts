@@ -104,7 +104,7 @@ async function decidedBy(db: Db, id: string, now: number): Promise<readonly Deci
     from (select decision_id from decision indexed by decision_day
       where at >= ${now - MONTH_MS} and instr(rules, ${JSON.stringify(id)}) > 0
       order by at desc limit ${DECIDED_MAX}) f
-    join decision n using (decision_id)
+    cross join decision n using (decision_id)
     left join delivery d on d.order_delivery_id = n.order_delivery_id
     order by n.decision_id desc`.execute(db);
   return rows;

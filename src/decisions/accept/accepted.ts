@@ -28,7 +28,7 @@ export async function acceptedSince(
       (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
         sum(l.price * l.fulfilled_quantity), null)
         from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
-    from decision n
+    from decision n indexed by decision_day
     cross join outbox p on p.decision_id = n.decision_id
     left join sales_order o on o.order_id = n.order_id
     left join order_currency c on c.order_id = n.order_id

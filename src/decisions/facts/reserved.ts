@@ -10,7 +10,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
-import { claimsSince } from '../../mirror/claims.ts';
+import { claimsSince } from '../../mirror/upkeep.ts';
 import type { Tx } from '../../store/store.ts';
 import { hasOpenPush } from '../push.ts';
 import { leaping } from './leap.ts';

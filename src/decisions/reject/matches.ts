@@ -46,7 +46,8 @@ export async function unseenMatches(db: Db, ruleHash: string, limit: number): Pr
         ),
       ),
     )
-    .groupBy('d.order_delivery_id')
+    // The plus sign keeps SQLite on the matches: by deliveries it would read every decision.
+    .groupBy(sql`+d.order_delivery_id`)
     .orderBy('decision_id', 'desc')
     .limit(limit)
     .execute();

@@ -37,15 +37,12 @@ export async function actualOutcomesOf(
           and ${MAY_HAVE_ARRIVED})`.as('by_daemon'),
     )
     .where('d.deleted_at', 'is', null)
-    .where((eb) =>
-      eb.exists(
-        eb
-          .selectFrom('decision as n')
-          .select('n.decision_id')
-          .whereRef('n.order_delivery_id', '=', 'd.order_delivery_id')
-          .where('n.at', '>=', period.since)
-          .where('n.at', '<', period.until),
-      ),
+    .where('d.order_delivery_id', 'in', (eb) =>
+      eb
+        .selectFrom('decision as n')
+        .select('n.order_delivery_id')
+        .where('n.at', '>=', period.since)
+        .where('n.at', '<', period.until),
     )
     .execute();
   return new Map(

@@ -1,6 +1,7 @@
 /**
  * Outbox rows for people and programs: lists of rows, and one row with everything known about it.
  */
+import { sql } from 'kysely';
 import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
@@ -16,7 +17,7 @@ import { mirroredOrder } from '../evidence/mirrored.ts';
 import { candidatesIn } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import { type Lost, readLost } from '../watch/lost.ts';
-import { fits, type RowFilter } from './selection.ts';
+import { fits, isOpenState, type RowFilter } from './selection.ts';
 
 export interface ListFilter extends RowFilter {
   readonly open?: boolean | undefined;
@@ -52,9 +53,12 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     .select(['attempts', 'order_id as orderId', 'due_at as dueAt', 'last_error as lastError'])
     .select(['blocked_reason as blockedReason', 'ended_at as endedAt', 'result'])
     .where(fits(filter))
-    .orderBy('outbox_id', 'desc')
     .limit(filter.limit);
   const { reference, outboxId, before } = filter;
+  // What is open is found by its own index and sorted: by the number SQLite would step over all
+  // that was ever confirmed.
+  const isOpen = filter.open === true || isOpenState(filter.state);
+  query = query.orderBy(isOpen ? sql`+outbox_id` : 'outbox_id', 'desc');
   if (before !== undefined) query = query.where('outbox_id', '<', before);
   if (outboxId !== undefined) query = query.where('outbox_id', '=', outboxId);
   if (filter.open === true) query = query.where('ended_at', 'is', null);

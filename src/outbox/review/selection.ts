@@ -56,13 +56,17 @@ export function fits({ kind, state, needsAttention }: RowFilter) {
     ]);
 }
 
+const ENDED: readonly OutboxState[] = ['confirmed', 'refused', 'dead', 'canceled'];
+
+export function isOpenState(state: OutboxState | undefined): boolean {
+  return state !== undefined && !ENDED.includes(state);
+}
+
 /** What follows from the state, as the text of the index of the few that are like it. */
 function groupOf(state: OutboxState): RawBuilder<SqlBool>[] {
   if (state === 'confirmed') return [];
-  if (['refused', 'dead', 'canceled'].includes(state)) {
-    return [sql<SqlBool>`state in ('refused', 'dead', 'canceled')`];
-  }
-  return [sql<SqlBool>`ended_at is null`];
+  if (isOpenState(state)) return [sql<SqlBool>`ended_at is null`];
+  return [sql<SqlBool>`state in ('refused', 'dead', 'canceled')`];
 }
 
 export async function select(

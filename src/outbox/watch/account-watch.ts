@@ -254,7 +254,8 @@ async function missedBy(db: Db, walk: OrdersWalk): Promise<readonly Missed[]> {
   for await (const { from, before } of orderSlices(db, walk.bottom)) {
     const { rows } = await sql<Missed>`
       select o.outbox_id, o.order_id, s.reference, s.read_seq from sales_order s
-      join outbox o on o.order_id = s.order_id and o.kind = 'order' and o.state = 'confirmed'
+      cross join outbox o on o.order_id = s.order_id and +o.kind = 'order'
+        and +o.state = 'confirmed'
       where s.order_id >= ${from} and s.order_id < ${before}
         and s.deleted_at is null and s.read_seq < ${walk.readSeq}
         and o.ended_at < ${walk.startedAt - LAG_MS}

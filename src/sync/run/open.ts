@@ -65,7 +65,7 @@ function openRunOf(db: Db | Tx, stream: string) {
       .where('stream', '=', stream)
       // As the text of its index, which a parameter would not be.
       .where('outcome', '=', sql.lit('running'))
-      .orderBy('run_id', 'desc')
+      .orderBy(sql`+run_id`, 'desc')
       .executeTakeFirst()
   );
 }

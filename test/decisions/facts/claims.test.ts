@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { reservedCredit, reservedPieces } from '../../../src/decisions/facts/reserved.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
-import { deleteOldClaims } from '../../../src/mirror/claims.ts';
+import { deleteOldClaims } from '../../../src/mirror/upkeep.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { temporaryStore } from '../../support/store.ts';
 
