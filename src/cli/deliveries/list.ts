@@ -112,7 +112,10 @@ function tell({ output }: CliContext, found: FoundDeliveries, options: ListOptio
   const { page, matching } = found;
   const { next, rows } = page;
   if (next !== null) {
-    const more = `there are more than ${options.limit} rows; --limit shows more`;
+    const more =
+      rows.length < options.limit
+        ? 'only the newest deliveries were looked through'
+        : `there are more than ${options.limit} rows; --limit shows more`;
     output.note(`${more}, --after ${next} goes on`);
   }
   const described =
