@@ -214,18 +214,31 @@ interface TokenSource {
   held(): string | undefined;
   /** Drops a token that the service refused. Returns an error when no other can be had. */
   drop(token: string, cause: LoginAgainError): Error | undefined;
+  /** Notes that the service took a token. */
+  taken?(): void;
 }
 
-function staticKey(credential: KeyCredential): TokenSource {
+function staticKey(
+  credential: KeyCredential,
+  { onLogin }: Pick<SessionDeps, 'onLogin'>,
+): TokenSource {
+  let isRefused = false;
   return {
     current: async () => credential.key.reveal(),
     held: () => credential.key.reveal(),
-    drop: (_token, cause) =>
-      new RetryLaterError('session.key_refused', `the key was refused: ${cause.message}`, {
+    taken() {
+      if (isRefused) onLogin?.('done');
+      isRefused = false;
+    },
+    drop(_token, cause) {
+      isRefused = true;
+      onLogin?.('refused');
+      return new RetryLaterError('session.key_refused', `the key was refused: ${cause.message}`, {
         cause,
         retryAfterMs: REFUSED_MS,
         hint: `check the key that is sent as ${credential.header}`,
-      }),
+      });
+    },
   };
 }
 
@@ -280,7 +293,8 @@ function inHeader(token: string, { scheme }: Credential): string {
 
 export function createSession(credential: Credential, deps: SessionDeps): Sender {
   const { transport, clock } = deps;
-  const tokens = credential.kind === 'key' ? staticKey(credential) : loggedIn(credential, deps);
+  const tokens =
+    credential.kind === 'key' ? staticKey(credential, deps) : loggedIn(credential, deps);
 
   const withToken = async <T>(
     request: HttpRequest,
@@ -297,7 +311,9 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
         return { [credential.header]: inHeader(held, credential) };
       };
       try {
-        return await attempt({ ...request, headersAtStart }, () => token);
+        const answer = await attempt({ ...request, headersAtStart }, () => token);
+        tokens.taken?.();
+        return answer;
       } catch (error) {
         if (error instanceof TokenGone) continue;
         if (!(error instanceof LoginAgainError)) throw error;

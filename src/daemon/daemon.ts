@@ -456,7 +456,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
     log,
     notifier: manager.notifier,
     stuck: watch.stuck,
-    note: createStatusNote({ ...service.transport, store, clock, workers: watch.workers }),
+    note: createStatusNote({ ...service, ...service.transport, store, clock, ...watch }),
     describe: () => headline(store.db, clock.now(), config),
   });
   const limits = { clock, log, stopMsMax: STOP_MS_MAX };

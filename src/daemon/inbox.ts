@@ -18,7 +18,7 @@ import {
   type OrderRefetcher,
   type ReadRequest,
 } from '../inbox/order-refetcher.ts';
-import { createVerifier } from '../inbox/signature.ts';
+import { createVerifier, type SigningSecret } from '../inbox/signature.ts';
 import {
   askingEvent,
   createUnknownOrders,
@@ -216,20 +216,21 @@ export function logOfKeys(log: Logger) {
   };
 }
 
+function secretsOf({ secrets }: Pick<Config['listener'], 'secrets'>): readonly SigningSecret[] {
+  return secrets.map(({ secret, notAfter }, index) => ({
+    name: `listener.secrets[${index}]`,
+    secret,
+    notAfter: notAfter ?? undefined,
+  }));
+}
+
 /** Worker of the event listener, and its address once it has started. */
 function listenerWorker(
   config: Config['listener'],
   deps: InboxDeps & { readonly eventStore: EventStore; readonly meter: Meter },
 ): { readonly worker: Worker; readonly url: Promise<string | undefined> } {
   const { clock, log, eventStore, meter, space } = deps;
-  const verifier = createVerifier(
-    config.secrets.map(({ secret, notAfter }, index) => ({
-      name: `listener.secrets[${index}]`,
-      secret,
-      notAfter: notAfter ?? undefined,
-    })),
-    TOLERANCE_MS,
-  );
+  const verifier = createVerifier(secretsOf(config), TOLERANCE_MS);
   const access = createAccess({
     ...config.access,
     path: config.path,
@@ -303,6 +304,6 @@ export function createInbox(
     routes: eventRoutes({ events: operations, openPortal: openPortalFor }),
     operations,
     openPortal: openPortalFor,
-    coverage: createCoverageWatch({ store, clock, log, meter }),
+    coverage: createCoverageWatch({ store, clock, log, meter, secrets: secretsOf(config) }),
   };
 }

@@ -18,7 +18,7 @@ import type { Logger } from '../lib/log.ts';
 import { type Access, PROBE_PATH } from './access.ts';
 import type { EventStore } from './event-store.ts';
 import type { Meter } from './meter.ts';
-import type { Verifier } from './signature.ts';
+import { isSigned, type Verifier } from './signature.ts';
 
 // `drainServer` stops an HTTP server without losing a request. `http.Server.close()` would also
 // destroy accepted connections without a request yet, so only the listening socket is closed first;
@@ -209,6 +209,8 @@ export function createListener(
     const from = access.senderOf(reply.request.raw);
     const isProbe = reason === 'path' && reply.request.raw.url === PROBE_PATH;
     if (!isProbe) meter.refused(reason, { from, ...(secretName ? { secretName } : {}) });
+    // A 503 is told by its own reason, and the event comes again.
+    if (status !== 503 && isSigned(reply.request.headers)) meter.eventRefused(reason);
     if (status === 405) reply.header('allow', 'POST');
     // Ends the connection, because the unread rest of the body would be taken for the next request.
     if (status === 413) reply.header('connection', 'close');

@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import { createRefusals, type Refusals } from './refusals.ts';
 
 const LOG_EVERY_MS = 60_000;
 /** Recent signed requests that give the clock offset, because one alone may be wrong. */
@@ -29,6 +30,9 @@ interface InboxStats {
 
 export interface Meter {
   refused(reason: string, detail?: Readonly<Record<string, unknown>>): void;
+  /** Notes that what was refused looks like an event of the relay. */
+  eventRefused(reason: string): void;
+  readonly refusals: Pick<Refusals, 'incidents' | 'isKnown'>;
   /** Notes the sending time of a validly signed request, too old or not, for the clock offset. */
   signed(sentAt: number): void;
   committed(group: Pick<InboxStats, 'accepted' | 'duplicates' | 'unknownType'>): void;
@@ -83,7 +87,10 @@ export function createMeter(clock: Clock, log: Logger): Meter {
   const clockOffset = (): number | undefined =>
     offsets.toSorted((a, b) => Math.abs(a) - Math.abs(b))[0];
 
+  const refusals = createRefusals(clock, () => sum.accepted);
   return {
+    refusals,
+    eventRefused: (reason) => refusals.note(reason),
     refused(reason, detail = {}) {
       refused[reason] = (refused[reason] ?? 0) + 1;
       say(`event refused: ${reason}`, detail);

@@ -65,6 +65,11 @@ export interface Verifier {
   verify(headers: IncomingHttpHeaders, body: Uint8Array, now: number): Verification;
 }
 
+/** Whether a request has the headers of an event, whatever is in them. */
+export function isSigned(headers: IncomingHttpHeaders): boolean {
+  return FAMILIES.some((family) => headers[`${family}-signature`] !== undefined);
+}
+
 interface SignedHeaders {
   readonly eventId: string;
   readonly timestamp: string;

@@ -6,10 +6,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { STATUSES, type StatusOf } from '../config/statuses.ts';
-import { isJsonObject, parseJsonObject, tryParseJson } from '../lib/json.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { Incident } from '../store/incidents.ts';
 import type { Db } from '../store/store.ts';
+import { INCIDENTS } from './incident-kinds.ts';
 
 /** Step by which time zones differ: quarters of an hour. */
 const ZONE_STEP_MS = 15 * 60_000;
@@ -33,6 +34,8 @@ export const CAUSE_KINDS = [
   'clock_behind',
   'shared_number',
   'never_complete',
+  'reads_late',
+  'quarantined',
 ] as const;
 
 export interface Cause extends Incident {
@@ -45,23 +48,38 @@ export interface Cause extends Incident {
   };
 }
 
-/** Cause as the status shows it to people. */
+/** What is wrong as the status shows it to people: a sentence, and what to do. */
 export interface ToldCause {
+  /** Kind of the incident. */
+  readonly kind: string;
   readonly says: string;
   readonly advice: string;
 }
 
+/** Most kinds and sentences that are told; beyond them a person reads the list of incidents. */
+const TOLD_MAX = 50;
+
+/**
+ * Tells the open incidents: by their own sentence and advice if they have one, else by the words of
+ * their kind, with their number.
+ */
 export async function openCauses(db: Db): Promise<readonly ToldCause[]> {
-  const rows = await db
-    .selectFrom('incident')
-    .select('detail')
-    .where('kind', 'in', [...CAUSE_KINDS])
-    .where('resolved_at', 'is', null)
-    .orderBy('id')
-    .execute();
-  return rows.map(({ detail }) => {
-    const { says = '', advice = '' } = parseJsonObject(detail);
-    return { says: String(says), advice: String(advice) };
+  const { rows } = await sql<{
+    readonly kind: string;
+    readonly says: string | null;
+    readonly advice: string | null;
+    readonly count: number;
+  }>`
+    select kind, detail ->> '$.says' says,
+      max(coalesce(detail ->> '$.advice', detail ->> '$.hint')) advice, count(*) count
+    from (select id, kind, iif(json_valid(detail), detail, '{}') detail from incident
+      where resolved_at is null)
+    group by 1, 2 order by min(id) limit ${TOLD_MAX}
+    `.execute(db);
+  return rows.map(({ kind, says, advice, count }) => {
+    const { when = kind, todo = '' } = INCIDENTS[kind] ?? {};
+    const known = count > 1 ? `${count} times: ${when}` : when;
+    return { kind, says: says ?? known, advice: advice ?? todo.replaceAll('`', '') };
   });
 }
 
@@ -395,7 +413,7 @@ const NUMBERS: Readonly<Record<string, string>> = {
   pending_refund: 'pending_refund_id',
 };
 
-/** Incomplete runs in a row, for one reason, that make a stream count as never complete. */
+/** Runs in a row without a complete one that make a stream count as never complete. */
 const RUNS = 4;
 
 interface EndedRun {
@@ -404,11 +422,11 @@ interface EndedRun {
 }
 
 /** Reason of an incomplete run without its numbers, which grow from run to run. */
-function doubtIn({ reason }: EndedRun): string {
-  return (reason ?? '').replaceAll(/\d+/g, '#');
+function doubtIn({ outcome, reason }: EndedRun): string {
+  return `${outcome}: ${reason ?? ''}`.replaceAll(/\d+/g, '#');
 }
 
-/** Finds streams whose latest runs all ended incomplete, for one and the same reason. */
+/** Finds streams none of whose latest runs was complete, whether for one reason or for several. */
 async function neverComplete(db: Db): Promise<readonly Cause[]> {
   const streams = await db.selectFrom('stream_state').select('stream').orderBy('stream').execute();
   const causes: Cause[] = [];
@@ -422,26 +440,67 @@ async function neverComplete(db: Db): Promise<readonly Cause[]> {
       .limit(RUNS)
       .execute();
     const [last] = runs;
-    const isSame = (run: EndedRun): boolean =>
-      ['partial', 'failed'].includes(run.outcome) &&
-      last !== undefined &&
-      doubtIn(run) === doubtIn(last);
-    if (runs.length < RUNS || !runs.every(isSame)) continue;
-    const says = `${stream} was not complete ${RUNS} times in a row: ${last?.reason}`;
-    const advice = `selvedge sync show ${stream}`;
+    if (!last || runs.length < RUNS || runs.some(({ outcome }) => outcome === 'complete')) continue;
+    const reasons = new Set(runs.map(doubtIn)).size;
+    const why = last.reason ?? `its last run is ${last.outcome}`;
+    const which = reasons === 1 ? why : `for ${reasons} reasons, the last: ${why}`;
+    const says = `${stream} was not complete ${RUNS} times in a row: ${which}`;
+    const isSuspicious = last.outcome === 'suspicious';
+    const release = isSuspicious ? '; if its data is right: selvedge sync release <run>' : '';
+    const advice = `selvedge sync show ${stream}${release}`;
     const detail = { says, advice, rows: RUNS };
     causes.push({ kind: 'never_complete', entity: 'stream', key: stream, detail });
   }
   return causes;
 }
 
-export async function readCauses(db: Db, timeZone: string): Promise<readonly Cause[]> {
+/** Milliseconds for which an order may wait to be read again before that is told. */
+const READS_MS_MAX = 15 * 60_000;
+
+/** Finds orders that events announced, or that wait after a failure, and that nobody has read. */
+async function readsLate(db: Db, now: number): Promise<readonly Cause[]> {
+  const { rows } = await sql<{
+    readonly rows: number;
+    readonly example: number | null;
+    readonly since: number | null;
+    readonly error: string | null;
+  }>`
+    select count(*) rows, order_id example, min(requested_at) since, last_error error
+    from refresh where requested_at <= ${now - READS_MS_MAX}`.execute(db);
+  const [found] = rows;
+  if (!found || found.since === null) return [];
+  const since = new Date(found.since).toISOString();
+  const which = `${found.rows} orders wait to be read again, the oldest (${found.example})`;
+  const why = found.error === null ? '' : `: ${found.error}`;
+  const says = `${which} since ${since}${why}`;
+  const advice = 'selvedge events list --follow; selvedge doctor tries the service';
+  const detail = { says, advice, rows: found.rows };
+  return [{ kind: 'reads_late', entity: 'sales_order', key: 'refresh', detail }];
+}
+
+/** Finds rows of the service or the ERP that could not be understood, by their kind. */
+async function quarantined(db: Db): Promise<readonly Cause[]> {
+  const { rows } = await sql<{ readonly entity: string; readonly rows: number }>`
+    select entity, count(*) rows from quarantine group by entity order by entity`.execute(db);
+  return rows.map(({ entity, rows: count }) => {
+    const says = `${count} rows of ${entity} could not be understood, and are not in the mirror`;
+    const advice =
+      'the table quarantine has each with its reason; once it is corrected: ' +
+      'selvedge sync retry-quarantine --reason "…"';
+    const detail = { says, advice, rows: count };
+    return { kind: 'quarantined', entity, key: 'rows', detail };
+  });
+}
+
+export async function readCauses(db: Db, timeZone: string, now: number): Promise<readonly Cause[]> {
   const questions = [
     unknownStatuses,
     unreadableMembers,
     noCurrency,
     sharedNumbers,
     neverComplete,
+    (of: Db) => readsLate(of, now),
+    quarantined,
     (of: Db) => clockAhead(of, timeZone),
     (of: Db) => clockBehind(of, timeZone),
   ];

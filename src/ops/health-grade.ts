@@ -10,7 +10,8 @@ import { describePause } from '../store/pauses.ts';
 import { restingWith } from '../store/space.ts';
 import type { Installation } from './installation.ts';
 import { describeCopy } from './plane-copy.ts';
-import { freshnessOf } from './status.ts';
+import { describeIdle } from './rules-acting.ts';
+import { freshnessOf, WORKER_FAILING } from './status.ts';
 
 type Grade = 'ok' | 'warning' | 'critical';
 
@@ -30,6 +31,9 @@ const CRITICAL_AGE = 4;
 /** Most ms since the newest backup: the timer's day, and time for it to be late. */
 export const BACKUP_MS_MAX = 26 * 3_600_000;
 
+/** Kinds of incidents that have a finding of their own. */
+const OWN_FINDING: ReadonlySet<string> = new Set([WORKER_FAILING.kind, 'push_dead', 'quarantined']);
+
 function critical(isSo: boolean, text: string): Finding[] {
   return isSo ? [{ grade: 'critical', text }] : [];
 }
@@ -42,9 +46,10 @@ function streamFindings(found: Installation, config: Config): Finding[] {
   const limits = freshnessOf(config);
   return found.streams
     .filter(({ stale }) => stale)
-    .map(({ stream, ageMs, paused }) => {
-      const age = ageMs === null ? 'never complete' : `${formatDuration(ageMs)} old`;
-      const isGrave = !paused && (ageMs ?? 0) > CRITICAL_AGE * (limits[stream] ?? Infinity);
+    .map(({ stream, ageMs, waitsMs, paused }) => {
+      const tried = waitsMs === null ? '' : `, tried for ${formatDuration(waitsMs)}`;
+      const age = ageMs === null ? `never complete${tried}` : `${formatDuration(ageMs)} old`;
+      const isGrave = !paused && (waitsMs ?? 0) > CRITICAL_AGE * (limits[stream] ?? Infinity);
       return {
         grade: isGrave ? 'critical' : 'warning',
         text: `${stream} is ${paused ? 'paused, ' : ''}${age}`,
@@ -65,6 +70,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
   const resting = restingWith(freeBytes, config.store);
   const isFull = freeBytes < sendFloor;
   const hasEvents = hasAtLevel(config.service.v1.level, 'orderParts');
+  const idle = describeIdle(found.rules, found.pending);
   const full = `full: ${resting}`;
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
@@ -82,12 +88,12 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
       `the log of the database has ${formatSize(logBytes)}: "selvedge doctor" names who reads`,
     ),
     ...found.paused.map((one): Finding => ({ grade: 'warning', text: describePause(one) })),
+    ...warning(idle !== undefined, idle ?? ''),
     ...warning(found.dryRun, 'nothing is sent: outbox.dryRun'),
-    ...found.causes.map(({ says }): Finding => ({ grade: 'warning', text: says })),
+    ...found.causes.flatMap(({ kind, says }) => warning(!OWN_FINDING.has(kind), says)),
     ...streamFindings(found, config),
     ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
     ...warning(dead > 0, `${dead} pushes given up`),
-    ...warning(found.openIncidents > 0, `${found.openIncidents} incidents open`),
     ...warning(found.quarantined > 0, `${found.quarantined} rows in quarantine`),
     ...(found.plane?.isLate ? warning(true, `plane: ${describeCopy(found.plane)}`) : []),
     ...warning(backupAgeMs === null, 'there is no backup'),

@@ -29,6 +29,10 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     when: 'a list is refused, whole and by brand',
     todo: 'ask the service; `service.v1.perBrand`',
   },
+  callback_failed: {
+    when: 'the command that is told receipts or outcomes was given up for some of them',
+    todo: '`intake.callback`; the detail has its last error. It ends once the command works',
+  },
   clock_ahead: {
     when: 'times of the service are in the future',
     todo: '`service.v1.timeZone` if they name none; else both clocks',
@@ -57,6 +61,14 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     when: 'events stay away or are lost while orders change; the sweep finds what they were about',
     todo: 'send an example in the portal, and look for it: `selvedge events list --follow`',
   },
+  events_refused: {
+    when: 'events of the relay are refused: a secret was rotated or has ended, or a clock is off',
+    todo: 'the detail says which; `selvedge portal open`, `listener.secrets`; `timedatectl`',
+  },
+  exchange_locked: {
+    when: 'a program keeps `exchange.db` locked: no document is taken, no receipt written',
+    todo: 'end its transaction; `selvedge doctor` (`exchange`) looks whether it can be opened',
+  },
   hold_expired: {
     when: 'holds of a rule with `then: escalate` have lasted their time',
     todo: '`selvedge deliveries list --held`; decide or release',
@@ -69,12 +81,16 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     when: 'the account has a lower level',
     todo: '`service.v1.level`',
   },
+  login_refused: {
+    when: 'the service refuses the log-in: nothing is read or sent',
+    todo: 'correct the credentials (`service.v1`, `service.v2`); `selvedge doctor` tries them',
+  },
   mass_change: {
     when: 'a run changed most rows of its list at once; rules that read it wait',
     todo: 'look at the service; if it is right, `selvedge sync release <run> --reason "why"`',
   },
   never_complete: {
-    when: 'a stream was not complete four times in a row, for the same reason',
+    when: 'a stream was not complete four times in a row',
     todo: 'the detail has the reason; `selvedge sync list`',
   },
   no_currency: {
@@ -109,9 +125,17 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     when: 'a row has waited for an hour',
     todo: '`selvedge outbox show` says for what',
   },
+  quarantined: {
+    when: 'rows could not be understood, and are not in the mirror',
+    todo: 'the table `quarantine` has the reasons; `selvedge sync retry-quarantine`',
+  },
   quiet_time_short: {
     when: 'an effect came later than half of `outbox.quietTime`',
     todo: 'raise it',
+  },
+  reads_late: {
+    when: 'orders that events announced have waited for a quarter of an hour to be read',
+    todo: 'the detail has the last error; `selvedge doctor` tries the service',
   },
   refund_unconfirmed: {
     when: 'the service has not confirmed a pending refund in time',
@@ -140,6 +164,10 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   rules_list: {
     when: "a list from the ERP's customers leaves some out, or cannot be read",
     todo: 'have the ERP correct it; it ends by itself',
+  },
+  secret_ends: {
+    when: 'the last signing secret ends within two weeks (`notAfter`), or has ended',
+    todo: 'add the one that the endpoint has now to `listener.secrets`',
   },
   service_put_back: {
     when: 'confirmed orders are no longer at the service',

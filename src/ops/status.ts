@@ -1,5 +1,5 @@
 /** Reads the installation's state from the database alone, with or without a daemon. */
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
 import { parseJsonObject } from '../lib/json.ts';
@@ -8,14 +8,18 @@ import { labelOf, type Pause, pauseOf, readPauses } from '../store/pauses.ts';
 import { readAccountHold } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
+import type { Tables } from '../store/tables.ts';
 import { openCauses, type ToldCause } from './causes.ts';
 import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
+import { type RulesActing, readRulesActing } from './rules-acting.ts';
 
 export interface StreamStatus {
   readonly stream: string;
   /** Milliseconds since the start of the last complete run; null: there was none. */
   readonly ageMs: number | null;
+  /** The same, or while there was none, since the first run began; null: none ever began. */
+  readonly waitsMs: number | null;
   readonly rows: number | null;
   readonly running: boolean;
   readonly paused: boolean;
@@ -56,6 +60,8 @@ export interface Status {
   readonly deliveries: Readonly<Record<string, number>>;
   /** Pending deliveries by the outcome of their latest decision. */
   readonly pending: Readonly<Record<string, number>>;
+  /** How far the rules in force may go; null while no daemon has had any. */
+  readonly rules: RulesActing | null;
   readonly outbox: Readonly<Record<string, number>>;
   readonly events: { readonly count: number; readonly lastAgeMs: number | null };
   /** Events of other accounts, by system key; no order is read for them. */
@@ -101,6 +107,37 @@ function asRecord(rows: readonly Counted[]): Record<string, number> {
   return Object.fromEntries(rows.map((row) => [row.name, Number(row.count)]));
 }
 
+type StreamState = Readonly<Selectable<Tables['stream_state']>>;
+
+/** Epoch ms when the first run of each stream that was never complete began. */
+async function firstRuns(
+  db: Db,
+  states: readonly StreamState[],
+): Promise<ReadonlyMap<string, number>> {
+  const begun = new Map<string, number>();
+  for (const { stream, complete_at } of states) {
+    if (complete_at !== null) continue;
+    const run = await db
+      .selectFrom('sync_run')
+      .select('started_at')
+      .where('stream', '=', stream)
+      .orderBy('run_id')
+      .limit(1)
+      .executeTakeFirst();
+    if (run) begun.set(stream, run.started_at);
+  }
+  return begun;
+}
+
+function sinceOf(
+  { stream, complete_at }: StreamState,
+  begun: ReadonlyMap<string, number>,
+  now: number,
+): number | null {
+  const at = complete_at ?? begun.get(stream);
+  return at === undefined ? null : now - at;
+}
+
 async function streamStatuses(
   db: Db,
   now: number,
@@ -115,17 +152,26 @@ async function streamStatuses(
     // As the text of its index, which a parameter would not be.
     .where('outcome', '=', sql.lit('running'))
     .execute();
+  const begun = await firstRuns(db, states);
   const open = new Set(running.map((row) => row.stream));
   const known = new Set(states.map(({ stream }) => stream));
   const never = Object.entries(notAtLevel).filter(([stream]) => !known.has(stream));
   const absent = never.map(([stream, level]): StreamStatus => {
-    const nothing = { ageMs: null, rows: null, running: false, paused: false, stale: false };
+    const nothing = {
+      ageMs: null,
+      waitsMs: null,
+      rows: null,
+      running: false,
+      paused: false,
+      stale: false,
+    };
     return { stream, ...nothing, off: true, notAtLevel: level, dueInMs: 0, lastError: null };
   });
   const present = states.map(
     (state): StreamStatus => ({
       stream: state.stream,
       ageMs: state.complete_at === null ? null : now - state.complete_at,
+      waitsMs: sinceOf(state, begun, now),
       rows: state.complete_rows,
       running: open.has(state.stream),
       paused: pauseOf(pauses, 'stream', state.stream) !== undefined,
@@ -252,6 +298,7 @@ export async function readStatus(
     schema: schema?.version ?? 0,
     streams: await streamStatuses(db, now, freshnessMs, notAtLevel, paused),
     ...(await countDeliveries(db)),
+    rules: (await readRulesActing(db)) ?? null,
     outbox: asRecord(await tallyOf(db, 'outbox')),
     events: { count: events?.count ?? 0, lastAgeMs: lastAt === null ? null : now - lastAt },
     foreignEvents: await foreignEvents(db),

@@ -267,11 +267,11 @@ describe('missed events (R12)', () => {
     const day = await createCoverageFixture();
     await day.watch.look();
     expect(await day.figures()).toBeUndefined();
-    await lose(day, 1, 2);
+    await lose(day, 1);
     await day.watch.look();
-    expect(await day.figures()).toEqual({ state: 'healthy', deliveries: 2, missed: 2 });
+    expect(await day.figures()).toEqual({ state: 'healthy', deliveries: 1, missed: 1 });
     expect(day.watch.pace()).toBeUndefined();
-    await lose(day, 3);
+    await lose(day, 2, 3);
     await day.watch.look();
     expect(await day.figures()).toEqual({ state: 'silent', deliveries: 3, missed: 3 });
     expect(day.watch.pace()).toBe(QUICK);
@@ -345,6 +345,89 @@ describe('missed events (R12)', () => {
     const rows = await day.store.db.selectFrom('incident').select(['kind', 'detail']).execute();
     const missed = rows.find(({ kind }) => kind === 'events_missed');
     expect(missed?.detail).toMatch(/"hint":"our clock and the relay's differ.*timedatectl.*portal/);
+  });
+});
+
+describe('an account with few deliveries', () => {
+  it('is no healthy one whose last two deliveries of a week were both missed', async () => {
+    const day = await createCoverageFixture();
+    for (const delivery of [1, 2]) {
+      await day.sweep();
+      await day.wait(10);
+      await day.sweep(delivery);
+      await day.wait(2 * 24 * 60);
+      await day.watch.look();
+      if (delivery === 1) expect(await day.incidents()).toEqual([]);
+    }
+    expect(await day.figures()).toEqual({ state: 'silent', deliveries: 2, missed: 2 });
+    expect(await day.incidents()).toEqual(['events_missed']);
+    await day.told(3);
+    await day.watch.look();
+    expect(await day.incidents()).toEqual([]);
+  });
+
+  it.each([
+    ['sales_order.parcel_packed', 'of types that are not known (1 sales_order.parcel_packed)'],
+    ['sales_order.order_created', 'none is sales_order.delivery_created: subscribe'],
+    ['sales_order.delivery_created', 'events are lost on their way'],
+  ])('is told the right cause where %s came', async (type, cause) => {
+    const day = await createCoverageFixture();
+    await day.event(99, type);
+    await lose(day, 1, 2, 3);
+    await day.watch.look();
+    const row = await day.store.db.selectFrom('incident').select('detail').executeTakeFirst();
+    expect(JSON.parse(row?.detail ?? '')).toMatchObject({
+      hint: expect.stringContaining(cause),
+    });
+  });
+});
+
+describe('events that are refused', () => {
+  it('are told with their reason although others are taken, until an hour is quiet', async () => {
+    const { clock, meter, watch, store, incidents, wait } = await createCoverageFixture();
+    const taken = { accepted: 20, duplicates: 0, unknownType: 0 };
+    meter.committed(taken);
+    for (const _one of range(1, 2)) meter.eventRefused('forged');
+    await watch.look();
+    expect(await incidents()).toEqual([]);
+    for (const _one of range(1, 56)) meter.eventRefused('forged');
+    meter.committed(taken);
+    await watch.look();
+    const row = await store.db.selectFrom('incident').select(['key', 'detail']).executeTakeFirst();
+    expect(JSON.parse(row?.detail ?? '')).toEqual({
+      says:
+        `58 events were refused since ${new Date(clock.now()).toISOString()}, ` +
+        '20 were taken: no secret of ours signed them',
+      advice: expect.stringContaining('listener.secrets'),
+      rows: 58,
+    });
+    await wait(60);
+    await watch.look();
+    expect(await incidents()).toEqual([]);
+  });
+
+  it('are none of ours where they are few among many', async () => {
+    const { meter, watch, incidents } = await createCoverageFixture();
+    for (const _one of range(1, 5)) meter.eventRefused('forged');
+    meter.committed({ accepted: 50, duplicates: 0, unknownType: 0 });
+    await watch.look();
+    expect(await incidents()).toEqual([]);
+  });
+
+  it('are foretold two weeks before the last secret ends, unless another goes on', async () => {
+    const { clock, store, meter, incidents, wait } = await createCoverageFixture();
+    const old = { name: 'old', notAfter: clock.now() + 15 * 86_400_000 };
+    const log = silentLogger();
+    const parts = { store, clock, log, meter };
+    const alone = createCoverageWatch({ ...parts, secrets: [old] });
+    await alone.look();
+    expect(await incidents()).toEqual([]);
+    await wait(24 * 60);
+    await alone.look();
+    expect(await incidents()).toEqual(['secret_ends']);
+    const renewed = createCoverageWatch({ ...parts, secrets: [old, { name: 'new' }] });
+    await renewed.look();
+    expect(await incidents()).toEqual([]);
   });
 });
 

@@ -71,6 +71,7 @@ describe('what is not understood', () => {
     await order(4, { status: 'on_hold' });
     const [first] = await told();
     expect(first).toEqual({
+      kind: 'unknown_status',
       says: expect.stringMatching(
         /^2 deliveries \(such as 12\) have the status "parked", which nobody knows: none is /,
       ),
@@ -124,6 +125,7 @@ describe('what is not understood', () => {
     for (const id of [1, 2, 3]) await delivery(10 + id, id);
     expect(await told()).toEqual([
       {
+        kind: 'no_currency',
         says:
           'the currency of 2 of the newest pending deliveries (such as of order 2) is not known: ' +
           'the order names "978", which is no code',
@@ -196,7 +198,7 @@ describe('what is not understood', () => {
       .insertInto('stream_state')
       .values({ stream: 'stock', ...state, last_error: null, requested: null })
       .execute();
-    const run = (reason: string, outcome: 'partial' | 'complete' = 'partial') =>
+    const run = (reason: string, outcome: 'partial' | 'complete' | 'suspicious' = 'partial') =>
       store.db
         .insertInto('sync_run')
         .values({
@@ -211,6 +213,31 @@ describe('what is not understood', () => {
       { says: 'stock was not complete 4 times in a row: 6 rows cannot be read' },
     ]);
     await run('', 'complete');
+    expect(await told()).toEqual([]);
+    for (const why of ['the list shrank', 'an answer was cut']) await run(why);
+    await run('too many deletions', 'suspicious');
+    expect(await told()).toEqual([]);
+    await run('too many deletions', 'suspicious');
+    const says =
+      'stock was not complete 4 times in a row: for 3 reasons, the last: too many deletions';
+    const advice = expect.stringContaining('selvedge sync release <run>');
+    expect(await told()).toMatchObject([{ kind: 'never_complete', says, advice }]);
+  });
+
+  it('is an order that has waited for a quarter of an hour to be read', async () => {
+    const { store, clock, told } = await start();
+    const waiting = { cause: 'event:e', due_at: 0, attempts: 1 };
+    await store.db
+      .insertInto('refresh')
+      .values({ order_id: 7, requested_at: clock.now(), last_error: 'busy', ...waiting })
+      .execute();
+    await clock.advance(15 * 60_000 - 1);
+    expect(await told()).toEqual([]);
+    await clock.advance(1);
+    const says =
+      '1 orders wait to be read again, the oldest (7) since 2026-01-05T08:00:00.000Z: busy';
+    expect(await told()).toMatchObject([{ kind: 'reads_late', says }]);
+    await store.db.deleteFrom('refresh').execute();
     expect(await told()).toEqual([]);
   });
 });

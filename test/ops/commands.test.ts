@@ -314,10 +314,19 @@ describe('rules that only observe', () => {
     const house = await install();
     house.makeDatabase();
     expect((await house.run('status')).stdout).not.toMatch(/^rules /m);
-    const text = readFileSync(house.file, 'utf8');
-    writeFileSync(house.file, text.replace('mode: live', 'mode: observe'));
+    const database = new Database(join(house.folder, 'data', 'mirror.db'));
+    const note = { mode: 'observe', valid: true, set: 'live', rules: 2, live: 2 };
+    database
+      .prepare("insert into daemon_state values ('rules_acting', ?, 0)")
+      .run(JSON.stringify(note));
+    database.close();
     const { stdout } = await house.run('status');
-    expect(stdout).toMatch(/^rules +observe by the configuration: nothing they decide is sent$/m);
+    expect(stdout).toMatch(/^rules +the rules only observe \(rules\.mode\)$/m);
+    const check = await house.run('status', '--check');
+    expect(check.stdout).toContain('the rules only observe (rules.mode)');
+    const doctor = await house.run('doctor', '--offline');
+    expect(doctor.stdout).toMatch(/WARN in force +the rules only observe \(rules\.mode\)/);
+    expect(doctor.stdout).toMatch(/WARN in force +the rules in force .* are not those of/);
   });
 });
 

@@ -34,7 +34,10 @@ it('says what is wrong with the file that the ERP writes', async () => {
   chmodSync(path, 0o600);
   expect(found()).toEqual([`warning the group of ${path} may not write it`]);
   chmodSync(folder, 0o750);
-  expect(found()).toEqual([`warning the group of ${folder} may not write in it`]);
+  expect(found()).toEqual([
+    `warning the group of ${folder} may not write in it`,
+    `warning the group of ${path} may not write it`,
+  ]);
   chmodSync(folder, 0o770);
   chmodSync(path, 0o666);
   expect(found()).toEqual([`warning other users may open ${path}`]);

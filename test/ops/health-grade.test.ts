@@ -17,7 +17,8 @@ const RELAY: RelayFigures = { state: 'silent', deliveries: 9, missed: 9 };
 
 function stream(ageMs: number | null, more: object = {}) {
   return {
-    ...{ stream: 'orders', ageMs, rows: 1, running: false, paused: false, off: false },
+    ...{ stream: 'orders', ageMs, waitsMs: ageMs, rows: 1, running: false, paused: false },
+    off: false,
     ...{ dueInMs: 0, stale: true, lastError: null, notAtLevel: null, ...more },
   };
 }
@@ -49,7 +50,20 @@ it('grades what is not fine, and puts the gravest first', async () => {
     ...['critical', 'sync fails since 1970-01-01T00:00:00.000Z: no such table'],
   ]);
   expect(told({ outbox: { dead: 1 } })).toEqual(['warning', '1 pushes given up']);
-  expect(told({ openIncidents: 3 })).toEqual(['warning', '3 incidents open']);
+  const cause = { kind: 'push_late', says: '3 times: a row has waited for an hour', advice: '' };
+  expect(told({ causes: [cause] })).toEqual(['warning', cause.says]);
+  const note = { mode: 'observe', valid: true, set: 'live', rules: 2, live: 2 } as const;
+  expect(told({ rules: note, pending: { accept: 44, hold: 3 } })).toEqual([
+    ...['warning', 'the rules only observe (rules.mode): 44 accepts not sent'],
+  ]);
+  expect(told({ rules: { ...note, mode: 'live' } })).toEqual(['ok']);
+  expect(told({ rules: { ...note, mode: 'live', live: 0 } })).toEqual([
+    ...['warning', 'none of the 2 rules is live'],
+  ]);
+  const never = { ...stream(null), waitsMs: 4 * limitMs + 1 };
+  expect(told({ streams: [never] })).toEqual([
+    ...['critical', expect.stringMatching(/^orders is never complete, tried for /)],
+  ]);
   expect(told({ quarantined: 4 })).toEqual(['warning', '4 rows in quarantine']);
   expect(told({ backupAgeMs: null })).toEqual(['warning', 'there is no backup']);
   expect(told({ backupAgeMs: 26 * HOUR_MS })).toEqual(['ok']);
@@ -63,8 +77,8 @@ it('grades what is not fine, and puts the gravest first', async () => {
     ...['warning', 'critical', 'warning'],
   ]);
   expect(told({ streams: [stream(9 * limitMs, { paused: true })] })[0]).toBe('warning');
-  expect(told({ openIncidents: 1, streams: [stream(9 * limitMs)], quarantined: 1 })).toEqual([
-    ...['critical', expect.stringContaining('orders is '), '1 incidents open'],
+  expect(told({ causes: [cause], streams: [stream(9 * limitMs)], quarantined: 1 })).toEqual([
+    ...['critical', expect.stringContaining('orders is '), cause.says],
     '1 rows in quarantine',
   ]);
 });

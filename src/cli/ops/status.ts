@@ -10,6 +10,7 @@ import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import { describeCopy } from '../../ops/plane-copy.ts';
+import { describeIdle } from '../../ops/rules-acting.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
@@ -83,10 +84,8 @@ function printDaemon(output: Output, status: Status, here: Here | undefined): vo
     output.line(`PAUSED      ${labelOf(what)} by ${actor} since ${since}: ${reason}`);
   }
   if (here?.found.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
-  const mode = here?.config.rules.mode ?? 'live';
-  if (mode !== 'live') {
-    output.line(`rules       ${mode} by the configuration: nothing they decide is sent`);
-  }
+  const idle = describeIdle(status.rules, status.pending);
+  if (idle !== undefined) output.line(`rules       ${idle}`);
 }
 
 function printDisk(output: Output, { found, config }: Here): void {
@@ -105,10 +104,6 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   printDaemon(output, status, here);
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
-  for (const { says, advice } of status.causes) {
-    output.line(`not known   ${visible(says)}`);
-    output.line(`            ${visible(advice)}`);
-  }
   output.line(`outbox      ${counts(status.outbox)}`);
   const foreign = Object.entries(status.foreignEvents).map(
     ([key, count]) => `; ${count} of another account (${key}) led to no read`,
@@ -124,6 +119,10 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   const kinds =
     openIncidents === 0 ? '' : `: ${counts(incidents)} ("selvedge report run incidents")`;
   output.line(`incidents   ${openIncidents} open${kinds}`);
+  for (const { says, advice } of status.causes) {
+    output.line(`            ${visible(says)}`);
+    if (advice !== '') output.line(`              → ${visible(advice)}`);
+  }
   if (here) printDisk(output, here);
   output.line();
   output.table(

@@ -63,6 +63,10 @@ const streamSchema = z
   .strictObject({
     stream: z.string(),
     ageMs: z.number().nullable().meta({ description: 'Of the last complete run; null: none yet' }),
+    waitsMs: z
+      .number()
+      .nullable()
+      .meta({ description: 'The same; while none is complete, since the first run began' }),
     rows: idOrNull,
     running: z.boolean(),
     paused: z.boolean(),
@@ -85,6 +89,16 @@ const statusSchema = z
     streams: z.array(streamSchema),
     deliveries: counts.meta({ description: 'By status' }),
     pending: counts.meta({ description: 'Pending deliveries by their latest outcome' }),
+    rules: z
+      .strictObject({
+        mode: z.enum(['observe', 'shadow', 'live']),
+        valid: z.boolean(),
+        set: z.enum(['off', 'shadow', 'live']),
+        rules: z.int(),
+        live: z.int(),
+      })
+      .nullable()
+      .meta({ description: 'How far the rules in force may go' }),
     outbox: counts.meta({ description: 'By state' }),
     events: z.strictObject({ count: z.int(), lastAgeMs: numberOrNull }),
     foreignEvents: counts,
@@ -108,7 +122,7 @@ const statusSchema = z
     quarantined: z.int(),
     openIncidents: z.int(),
     incidents: counts.meta({ description: 'Open ones by kind' }),
-    causes: z.array(z.strictObject({ says: z.string(), advice: z.string() })),
+    causes: z.array(z.strictObject({ kind: z.string(), says: z.string(), advice: z.string() })),
     failingWorkers: z.array(z.strictObject({ worker: z.string(), since: time, error: z.string() })),
     holdsOverdue: z.int(),
     rejectsWaiting: z.int(),

@@ -1,6 +1,8 @@
 /** The first screen: health, freshness, and what needs the person, in this order. */
 import { type Html, html } from '../../lib/html.ts';
+import { describeIdle } from '../../ops/rules-acting.ts';
 import type { StreamStatus } from '../../ops/status.ts';
+import { labelOf } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
 import type { OverviewData } from '../read/overview.ts';
 import type { RulesShown } from '../rules.ts';
@@ -27,23 +29,61 @@ function lookIf(needed: boolean): Tile['state'] {
   return needed ? 'look' : 'good';
 }
 
+function stateOfStock(stock: StreamStatus | undefined): Pick<Tile, 'detail' | 'state'> {
+  if (stock?.notAtLevel) return { detail: 'not at the level of the account', state: 'look' };
+  if (stock?.off) return { detail: 'switched off', state: 'look' };
+  if (stock?.paused) return { detail: 'paused', state: stock.stale ? 'bad' : 'look' };
+  if (stock?.stale) return { detail: 'older than it may be', state: 'bad' };
+  if (stock === undefined || stock.ageMs === null) {
+    return { detail: 'its first pull is not complete', state: 'bad' };
+  }
+  return { detail: 'fresh enough', state: 'good' };
+}
+
+/** Says what is wrong with the events, the gravest first. */
+function stateOfEvents({ status }: OverviewView['data']): Pick<Tile, 'detail' | 'state'> {
+  const { relay, incidents } = status;
+  const late = relay?.missed ?? 0;
+  if (incidents.events_refused) return { detail: 'events are refused', state: 'bad' };
+  if (relay?.state === 'silent') return { detail: 'none comes while orders change', state: 'bad' };
+  if (incidents.secret_ends) return { detail: 'the signing secret ends', state: 'look' };
+  if (late > 0) return { detail: `${late} missed`, state: 'look' };
+  return { detail: 'none missed', state: 'good' };
+}
+
 function stockTile({ data }: OverviewView): Tile {
   const stock = data.status.streams.find(({ stream }) => stream === 'stock');
   const age = stock?.ageMs ?? null;
   return {
     name: 'Stock',
     value: age === null ? 'never read' : `${span(age)} old`,
-    detail: stock?.stale === true ? 'older than it may be' : 'fresh enough',
-    state: age === null || stock?.stale === true ? 'bad' : 'good',
+    ...stateOfStock(stock),
     href: '/pulls',
   };
+}
+
+/** Why pushes wait longer than they should, in few words each. */
+function whyPushesWait({ status }: OverviewView['data']): string[] {
+  const { incidents, outbox, paused, accountHold } = status;
+  const count = (number: number, words: string): string[] =>
+    number > 0 ? [`${whole(number)} ${words}`] : [];
+  return [
+    ...paused
+      .filter(({ target }) => target === 'pushes' || target === 'all')
+      .map((one) => `paused (${labelOf(one)})`),
+    ...(accountHold === null ? [] : ['the account is not known']),
+    ...count(incidents.push_late ?? 0, 'late'),
+    ...count(incidents.push_in_doubt ?? 0, 'for a person'),
+    ...count(outbox.dead ?? 0, 'given up'),
+  ];
 }
 
 function tilesOf(view: OverviewView): Tile[] {
   const { data, now, rules } = view;
   const { held, underWay, unknownOutcomes, status } = data;
   const lag = status.events.lastAgeMs;
-  const late = status.relay?.missed ?? 0;
+  const idle = describeIdle(status.rules, status.pending);
+  const pushesWait = whyPushesWait(data);
   const since = (at: number | null): string => (at === null ? '' : `, oldest ${span(now - at)}`);
   return [
     {
@@ -57,8 +97,8 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Pushes',
       value: whole(underWay.count),
-      detail: `under way${since(underWay.oldestAt)}`,
-      state: 'good',
+      detail: [`under way${since(underWay.oldestAt)}`, ...pushesWait].join('; '),
+      state: lookIf(pushesWait.length > 0),
       href: '/outbox?open=1',
     },
     {
@@ -71,8 +111,7 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Events',
       value: lag === null ? 'none yet' : `${span(lag)} ago`,
-      detail: late > 0 ? `${late} missed` : 'none missed',
-      state: late > 0 ? 'look' : 'good',
+      ...stateOfEvents(data),
       href: '/events',
     },
     {
@@ -85,13 +124,8 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Rules',
       value: rules.hash?.slice(0, 8) ?? 'none',
-      detail: [
-        rules.inForce?.ruleSet.settings.mode,
-        `${plural(rules.titles.size, 'rule')} in force`,
-      ]
-        .filter((part) => part !== undefined)
-        .join(', '),
-      state: rules.titles.size > 0 ? 'good' : 'bad',
+      detail: idle ?? `live, ${plural(rules.titles.size, 'rule')} in force`,
+      state: rules.titles.size > 0 ? lookIf(idle !== undefined) : 'bad',
       href: '#rules',
     },
   ];
@@ -137,13 +171,12 @@ came without an event in time.`
 }
 
 function incidentsPart({ data, timeZone }: OverviewView): Html {
-  const { incidents, causes, failingWorkers } = data.status;
-  const kinds = Object.entries(incidents);
-  if (kinds.length === 0) return html`<p class="empty">Nothing is wrong.</p>`;
-  return html`<ul>${kinds.map(
-    ([kind, count]) => html`<li><code>${kind}</code>: ${whole(count)}</li>`,
+  const { causes, failingWorkers } = data.status;
+  if (causes.length === 0) return html`<p class="empty">Nothing is wrong.</p>`;
+  return html`<ul>${causes.map(
+    ({ kind, says, advice }) =>
+      html`<li>${says} <code>${kind}</code> <span class="soft">${advice}</span></li>`,
   )}</ul>
-${causes.map(({ says, advice }) => html`<p>${says} <span class="soft">${advice}</span></p>`)}
 ${failingWorkers.map(
   ({ worker, since, error }) =>
     html`<p><b>${worker}</b> fails since ${time(since, timeZone)}: ${error}</p>`,

@@ -7,6 +7,7 @@
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { toError } from '../../lib/errors.ts';
+import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
 import { version } from '../../ops/version.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
@@ -73,8 +74,13 @@ async function findingsOf(loaded: LoadedConfig, now: number): Promise<Finding[]>
   return findings;
 }
 
-function withoutReasons({ paused, ...states }: Installation): object {
-  return { ...states, paused: paused.map(({ target, name, at }) => ({ target, name, at })) };
+function withoutReasons({ paused, causes, ...states }: Installation): object {
+  return {
+    ...states,
+    // Sentences of other kinds may have what the service or a command said.
+    causes: causes.filter(({ kind }) => CAUSE_KINDS.some((known) => known === kind)),
+    paused: paused.map(({ target, name, at }) => ({ target, name, at })),
+  };
 }
 
 /** States of all parts, or why the database cannot be read, which a report may be about. */

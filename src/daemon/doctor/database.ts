@@ -2,16 +2,22 @@
 import { sql } from 'kysely';
 import { hasAtLevel } from '../../config/level.ts';
 import type { Config } from '../../config/schema.ts';
+import { readRuleFiles } from '../../decisions/rule-files.ts';
+import { ruleSetInForce } from '../../decisions/simulation/rule-sets.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
+import { describeIdle } from '../../ops/rules-acting.ts';
+import { LISTS_FILE } from '../../rules/load.ts';
+import type { RuleFile } from '../../rules/text/yaml.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { TRIGGER_ADVICE } from '../../store/migrate.ts';
 import { describePause, resumeStep } from '../../store/pauses.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
-import { bad, type Finding, fine, odd, skipped } from './finding.ts';
+import { bad, type Finding, fine, guarded, odd, skipped } from './finding.ts';
 import { checkPlane } from './plane.ts';
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
@@ -55,11 +61,55 @@ function checkPaused({ paused, dryRun }: Installation): Finding[] {
   return found.length > 0 ? found : [fine('paused', 'nothing is paused')];
 }
 
+const LATE: readonly string[] = ['reads_late', 'quarantined'];
+const NOT_UNDERSTOOD: ReadonlySet<string> = new Set(
+  CAUSE_KINDS.filter((kind) => !LATE.includes(kind)),
+);
+
 /** Causes that keep deliveries undecided count as failed, although nothing has broken. */
 function checkCauses({ causes }: Installation): Finding[] {
-  const found = causes.map(({ says, advice }) => bad('understood', says, advice));
-  return found.length > 0 ? found : [fine('understood', 'everything that the service says')];
+  const unknown = causes.filter(({ kind }) => NOT_UNDERSTOOD.has(kind));
+  const others = causes.filter(({ kind }) => !NOT_UNDERSTOOD.has(kind));
+  const found = unknown.map(({ says, advice }) => bad('understood', says, advice));
+  return [
+    ...(found.length > 0 ? found : [fine('understood', 'everything that the service says')]),
+    ...(others.length > 0
+      ? others.map(({ kind, says, advice }) => odd(CHECKS[kind] ?? 'incidents', says, advice))
+      : [fine('incidents', 'none open')]),
+  ];
 }
+
+/** Compares the rules in force with their files, and says whether they act. */
+async function checkInForce({ db }: SqliteStore, config: Config, found: Installation) {
+  if (found.rules === null) return [];
+  const { directory } = config.rules;
+  const inForce = await ruleSetInForce(db);
+  const { hash } = inForce.ruleSet;
+  const findings: Finding[] = [];
+  const idle = describeIdle(found.rules, found.pending);
+  if (idle !== undefined) {
+    findings.push(odd('in force', idle, 'selvedge rules check; rules.mode; selvedge rules reload'));
+  }
+  if (textsOf(inForce.files) !== textsOf(readRuleFiles(directory))) {
+    const text = `the rules in force (${hash.slice(0, 12)}) are not those of ${directory}`;
+    findings.push(odd('in force', text, 'selvedge rules check; then selvedge rules reload'));
+  }
+  const text = `the rules of ${directory}, ${found.rules.live} live, hash ${hash.slice(0, 12)}`;
+  return findings.length > 0 ? findings : [fine('in force', text)];
+}
+
+/** The texts that a person writes; the lists that the daemon fills are not among them. */
+function textsOf(files: readonly RuleFile[]): string {
+  const own = files.filter(({ path }) => path !== LISTS_FILE);
+  const sorted = own.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  return JSON.stringify(sorted.map(({ path, text }) => [path, text]));
+}
+
+/** Checks that tell a kind of incident; the others are told as such. */
+const CHECKS: Readonly<Record<string, string>> = {
+  events_refused: 'signatures',
+  secret_ends: 'signatures',
+};
 
 /** Finds members of variants that the service seems to send under another name. */
 async function checkNames({ db }: SqliteStore): Promise<Finding[]> {
@@ -88,13 +138,10 @@ function checkLastEvent({ events, relay, level }: Installation): Finding {
 }
 
 function checkFreshness(found: Installation): Finding[] {
-  const { streams, openIncidents } = found;
+  const { streams } = found;
   return [
     checkStreams(streams),
     checkLastEvent(found),
-    openIncidents === 0
-      ? fine('incidents', 'none open')
-      : odd('incidents', `${openIncidents} open`, '"selvedge report run incidents" names each'),
     ...checkCauses(found),
     ...checkPaused(found),
   ];
@@ -108,7 +155,8 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
     const names = await checkNames(store);
     const checked = [await checkIntegrity(store), checkTriggers(store)];
     const plane = await checkPlane(store.db, config, now);
-    return [daemon, ...checked, ...checkFreshness(found), ...names, ...plane];
+    const rules = await guarded('in force', () => checkInForce(store, config, found));
+    return [daemon, ...checked, ...checkFreshness(found), ...rules, ...names, ...plane];
   } finally {
     await store.close();
   }

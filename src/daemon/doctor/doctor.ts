@@ -65,7 +65,8 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
     return;
   }
   yield* await guarded('listeners', () => checkListeners(config, network));
-  if (database.some(({ check, grade }) => check === 'daemon' && grade === 'ok')) {
+  const isTold = database.some(({ check }) => check === 'signatures');
+  if (!isTold && database.some(({ check, grade }) => check === 'daemon' && grade === 'ok')) {
     yield* await guarded('signatures', () => checkRefused(config, network));
   }
   yield* await guarded('certificate', () =>

@@ -79,11 +79,10 @@ export function checkDropFolder({ dataDir, intake }: Place, now: number): Findin
     return [bad('drop folder', text, 'look at owner, group and mode (docs/install.md)')];
   }
   const modes = checkModes(dataDir, folder, stat);
-  if (modes) return [modes];
   const found = readdirSync(folder, { withFileTypes: true });
   const staying = stayingIn(found, folder);
   const strangers = strangersIn(found, folder, now);
-  const findings: Finding[] = [];
+  const findings: Finding[] = modes ? [modes] : [];
   if (staying.length > 0) {
     const text = `${staying.length} cannot be read, or are no files, and stay: ${some(staying)}`;
     const advice = 'chmod g+r what the ERP writes (umask 027); the log of the daemon says more';

@@ -24,8 +24,9 @@ function mayWrite(path: string): boolean {
 }
 
 function checkModes({ dataDir }: Config, path: string, mode: number): Finding[] {
+  const found: Finding[] = [];
   if ((mode & OTHERS) !== 0) {
-    return [odd('exchange', `other users may open ${path}`, `chmod o= ${path}`)];
+    found.push(odd('exchange', `other users may open ${path}`, `chmod o= ${path}`));
   }
   const folder = dirname(path);
   const folderMode = statSync(folder).mode;
@@ -33,10 +34,14 @@ function checkModes({ dataDir }: Config, path: string, mode: number): Finding[] 
   // Members of the data folder's own group are let in to read only.
   if (isShared && folder !== dataDir && (folderMode & GROUP_WRITES) === 0) {
     // SQLite creates its journal beside the file.
-    return [odd('exchange', `the group of ${folder} may not write in it`, `chmod g+w ${folder}`)];
+    found.push(
+      odd('exchange', `the group of ${folder} may not write in it`, `chmod g+w ${folder}`),
+    );
   }
-  if (!isShared || (mode & EXCHANGE_MODE) === EXCHANGE_MODE) return [];
-  return [odd('exchange', `the group of ${path} may not write it`, `chmod 660 ${path}`)];
+  if (isShared && (mode & EXCHANGE_MODE) !== EXCHANGE_MODE) {
+    found.push(odd('exchange', `the group of ${path} may not write it`, `chmod 660 ${path}`));
+  }
+  return found;
 }
 
 export function checkExchange(config: Config): Finding[] {

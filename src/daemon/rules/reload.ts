@@ -12,6 +12,7 @@ import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { noteRulesActing } from '../../ops/rules-acting.ts';
 import type { Actor } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
@@ -96,6 +97,19 @@ async function readAgain(config: Config, deps: RulesInForceDeps): Promise<Config
   }
 }
 
+function noteActing(
+  { store, clock }: RulesInForceDeps,
+  keeper: RuleKeeper,
+  most: Config['rules']['mode'],
+): Promise<void> {
+  const { rules, settings } = keeper.current().ruleSet;
+  const isValid = !keeper.isProvisional();
+  const live = rules.filter((rule) => rule.mode === 'live').length;
+  const mode = isValid ? most : 'observe';
+  const acting = { mode, valid: isValid, set: settings.mode, rules: rules.length, live };
+  return noteRulesActing(store.db, acting, clock);
+}
+
 export async function openRules(config: Config, deps: RulesInForceDeps): Promise<RulesInForce> {
   const { store, clock, log } = deps;
   const nowSound = () => endIncidents(store.db, INCIDENT, [INCIDENT.key], clock.now());
@@ -109,6 +123,8 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
     );
   }
   tellUnread(log, rules.directory);
+  const note = () => noteActing(deps, keeper, rules.mode);
+  await note();
   const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);
   const changesTo = (fresh: Config) => ({
     mode: { from: mode(), to: fresh.rules.mode },
@@ -154,6 +170,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       };
       const from = { directory, detail: changes, onInForce, agreed: agreed?.rules };
       const reloaded = await keeper.reload(who, from);
+      await note();
       const { mode: modes, directory: directories } = changed;
       if (isChange(modes)) log.info(modes, 'the rules act in another mode');
       if (isChange(directories)) log.info(directories, 'the rules are read from another folder');

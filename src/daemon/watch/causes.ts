@@ -22,8 +22,8 @@ const LOOK_MS = 30_000;
 const PAUSE_MS = 1_000;
 
 export async function tellCauses({ store, clock, log, timeZone }: CauseWatchDeps): Promise<void> {
-  const causes = await readCauses(store.db, timeZone);
   const now = clock.now();
+  const causes = await readCauses(store.db, timeZone, now);
   const { opened, ended } = await reconcileIncidents(store.db, CAUSE_KINDS, causes, now);
   for (const { kind, detail } of opened) {
     const { says, advice } = detail;

@@ -1,11 +1,12 @@
-/** Notes for the status: workers that fail, and a request limit that delays work. */
+/** Notes for the status: workers that fail, a refused log-in, a request limit that delays work. */
 import type { Limiter } from '../../client/http/limiter.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { PACE_KEY, type ServicePace } from '../../ops/pace.ts';
 import { WORKER_FAILING } from '../../ops/status.ts';
-import { reconcileIncidents } from '../../store/incidents.ts';
+import { endIncidents, openIncident, reconcileIncidents } from '../../store/incidents.ts';
 import { writeState } from '../../store/state.ts';
 import type { Store } from '../../store/store.ts';
+import type { Service } from '../service.ts';
 import type { WorkerHealth } from '../supervisor.ts';
 
 /**
@@ -56,13 +57,41 @@ export function createPaceNote({ store, clock, limiter }: PaceNoteDeps): () => P
   };
 }
 
-/** Creates the function that notes failing workers and the pace every few seconds. */
+type Logins = ReturnType<Service['logins']>;
+
+const LOGIN_REFUSED = { kind: 'login_refused', entity: 'service', key: 'login' } as const;
+
+/**
+ * Creates the function that tells a log-in that the service refused, until one succeeds: nothing is
+ * read or sent meanwhile, long before the data is stale.
+ */
+function createLoginNote(
+  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  logins: () => Logins,
+): () => Promise<void> {
+  let before = logins();
+  return async () => {
+    const now = logins();
+    const isDone = now.done > before.done;
+    const isRefused = now.refused > before.refused && !isDone;
+    before = now;
+    if (isDone) await endIncidents(store.db, LOGIN_REFUSED, [LOGIN_REFUSED.key], clock.now());
+    if (isRefused) await openIncident(store.db, { ...LOGIN_REFUSED, detail: {} }, clock.now());
+  };
+}
+
+/** Creates the function that notes failing workers, the log-in and the pace every few seconds. */
 export function createStatusNote(
-  deps: PaceNoteDeps & { readonly workers: () => readonly WorkerHealth[] },
+  deps: PaceNoteDeps & {
+    readonly workers: () => readonly WorkerHealth[];
+    readonly logins: () => Logins;
+  },
 ): () => Promise<void> {
   const notePace = createPaceNote(deps);
+  const noteLogin = createLoginNote(deps, deps.logins);
   return async () => {
     await tellFailing(deps, deps.workers());
+    await noteLogin();
     await notePace();
   };
 }

@@ -9,6 +9,7 @@ import { spawn } from 'node:child_process';
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { endIncidents, updateIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import { type Outcome, readOutcome } from './outcomes.ts';
 import { type Receipt, readReceipt } from './receipt.ts';
@@ -102,6 +103,9 @@ interface Change {
 interface Queue {
   /** Name of the row's id in the log. */
   readonly idName: string;
+  readonly what: string;
+  /** Advice that leads to the untold row. */
+  look(id: number): string;
   due(now: number): Promise<readonly Due[]>;
   read(id: number): Promise<Receipt | Outcome | undefined>;
   /** Stores the result of a run; a row that has changed again meanwhile stays due. */
@@ -111,6 +115,8 @@ interface Queue {
 function receiptQueue({ store: { db } }: CallbackDeps): Queue {
   return {
     idName: 'documentId',
+    what: 'the receipt of document',
+    look: (id) => `correct intake.callback; the receipt: selvedge outbox show ${id}`,
     due: (now) =>
       db
         .selectFrom('intake')
@@ -130,6 +136,8 @@ function receiptQueue({ store: { db } }: CallbackDeps): Queue {
 function outcomeQueue({ store: { db } }: CallbackDeps): Queue {
   return {
     idName: 'outcomeId',
+    what: 'outcome',
+    look: () => 'correct intake.callback; the outcome is in the table outcome of exchange.db',
     due: (now) =>
       db
         .selectFrom('outcome')
@@ -146,6 +154,9 @@ function outcomeQueue({ store: { db } }: CallbackDeps): Queue {
   };
 }
 
+/** A receipt or an outcome that nobody was told of: the row has it, and the next is told again. */
+const INCIDENT = { kind: 'callback_failed', entity: 'callback' } as const;
+
 async function runDue(
   deps: CallbackDeps,
   queue: Queue,
@@ -160,6 +171,7 @@ async function runDue(
   if (!failure) {
     const done = { callback_due_at: null, callback_attempts: attempts, callback_error: null };
     await queue.note(due, done);
+    await endIncidents(deps.store.db, INCIDENT, [queue.idName], clock.now());
     return;
   }
   // A run that was interrupted because the daemon stops is repeated after the next start.
@@ -171,8 +183,13 @@ async function runDue(
   const state = { callback_due_at: again, callback_attempts: attempts, callback_error: error };
   await queue.note(due, state);
   const fields = { [queue.idName]: due.id, attempts, error };
-  if (givenUp) log.error(fields, 'callback command given up');
-  else log.warn({ ...fields, retryMs: delay }, 'callback command failed');
+  if (givenUp) {
+    log.error(fields, 'callback command given up');
+    const says = `the callback command was given up for ${queue.what} ${due.id}: ${error}`;
+    const detail = { says, advice: queue.look(due.id) };
+    await updateIncident(deps.store.db, { ...INCIDENT, key: queue.idName, detail }, clock.now());
+  }
+  if (!givenUp) log.warn({ ...fields, retryMs: delay }, 'callback command failed');
 }
 
 /** Creates the worker that runs the command until the signal aborts. */

@@ -17,6 +17,7 @@ import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
 import type { OutcomeRow, ReceiptRow, Submitted } from '../../store/exchange/statements.ts';
+import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { importCustomers } from './customers.ts';
@@ -46,6 +47,9 @@ const POLL_MS = 400;
  */
 const RETRY_MS = 7;
 const HELD_MS = 10_000;
+/** Such times in a row after which a person is told: five minutes. */
+const HELD_TOLD = 30;
+const LOCKED = { kind: 'exchange_locked', entity: 'exchange', key: 'file' } as const;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
 /** Maximum of imported documents whose receipts are not written yet. */
@@ -331,6 +335,9 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
     async run(signal: AbortSignal): Promise<void> {
       let opened: Opened | undefined;
       let failingSince: number | undefined;
+      let held = 0;
+      // An earlier process may have told of a lock.
+      let isTold = true;
       try {
         while (!signal.aborted) {
           let waitMs = POLL_MS;
@@ -338,11 +345,19 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
             opened ??= await open();
             if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;
             failingSince = undefined;
+            held = 0;
+            if (isTold) await endIncidents(deps.store.db, LOCKED, [LOCKED.key], clock.now());
+            isTold = false;
           } catch (error) {
             if (!(error instanceof RetryLaterError) || error.code !== 'exchange.busy') throw error;
             failingSince ??= clock.monotonic();
             if (clock.monotonic() - failingSince > HELD_MS) {
               log.warn({ error: error.message, hint: error.hint }, 'receipts wait for a lock');
+              held += 1;
+              if (held >= HELD_TOLD) {
+                await openIncident(deps.store.db, { ...LOCKED, detail: {} }, clock.now());
+                isTold = true;
+              }
               failingSince = clock.monotonic();
             }
             waitMs = RETRY_MS;

@@ -51,10 +51,17 @@ function pushIncident(
   return { kind, entity: 'outbox', key: String(row.outbox_id), detail };
 }
 
+/** SQL: the open row that goes before this one, by their ordering key; one for a person first. */
+const firstAhead = sql<number | null>`(
+  select a.outbox_id from outbox a where a.ordering_key = outbox.ordering_key
+    and a.outbox_id < outbox.outbox_id and a.ended_at is null
+  order by a.blocked_reason is null, a.outbox_id limit 1)`;
+
 async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Promise<Incident[]> {
   const open = await tx
     .selectFrom('outbox')
     .select(['outbox_id', 'kind', 'reference', 'blocked_reason', 'last_error'])
+    .select(firstAhead.as('ahead'))
     .where('ended_at', 'is', null)
     .where((eb) =>
       eb.or([
@@ -76,7 +83,8 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
     .execute();
   return [
     ...open.map((row) => {
-      const why = row.blocked_reason ?? row.last_error;
+      const behind = row.ahead === null ? null : `waits behind push ${row.ahead}, which goes first`;
+      const why = row.blocked_reason ?? behind ?? row.last_error;
       return pushIncident(row.blocked_reason === null ? 'push_late' : 'push_in_doubt', row, why);
     }),
     ...dead.map((row) => pushIncident('push_dead', row, row.last_error)),
