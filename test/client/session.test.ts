@@ -376,6 +376,7 @@ describe('session', () => {
   });
 
   it('sends a static key as it is and says which key was refused', async () => {
+    const results: string[] = [];
     await house(async ({ service, transport }) => {
       const clock = systemClock();
       const key = new Secret('api key', 'key-1');
@@ -386,6 +387,7 @@ describe('session', () => {
           clock,
           scrubber: createScrubber(),
           gate: createLoginGate(clock, inMemory(), 0),
+          onLogin: (result) => void results.push(result),
         },
       );
       service.valid = 'key-1';
@@ -395,6 +397,9 @@ describe('session', () => {
       expect(error).toBeInstanceOf(RetryLaterError);
       expect(error).toMatchObject({ code: 'session.key_refused', retryAfterMs: 60_000 });
       expect(service.logins).toHaveLength(0);
+      service.valid = 'key-1';
+      for (const _again of [1, 2]) await session.request(read(service.url));
+      expect(results).toEqual(['refused', 'done']);
     });
   });
 

@@ -91,6 +91,28 @@ it('tells at once of what is for a person or dead, and of the rest once it is la
   expect(await told(store)).toEqual(['push_dead dead']);
 });
 
+it('says of a late push behind another which one goes first', async () => {
+  const clock = manualClock();
+  const store = await temporaryStore(clock);
+  const now = clock.now();
+  await put(store, [
+    { reference: 'first', state: 'in_doubt', createdAt: now, blockedReason: 'two orders' },
+    { reference: 'behind', state: 'queued', createdAt: now },
+  ]);
+  await store.db.updateTable('outbox').set({ ordering_key: 'delivery:7' }).execute();
+  watchOver(store, clock);
+  await clock.advance(61 * MINUTE);
+  const late = await store.db
+    .selectFrom('incident')
+    .select('detail')
+    .where('kind', '=', 'push_late')
+    .executeTakeFirst();
+  expect(JSON.parse(late?.detail ?? '')).toMatchObject({
+    reference: 'behind',
+    why: 'waits behind push 1, which goes first',
+  });
+});
+
 it('tells of what is for a person however many are late', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);

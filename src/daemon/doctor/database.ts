@@ -79,6 +79,12 @@ function checkCauses({ causes }: Installation): Finding[] {
   ];
 }
 
+/** Tells why nothing is asked of the service, if an account that is not known is the reason. */
+function checkAccount({ accountHold }: Installation): Finding[] {
+  if (accountHold === null) return [];
+  return [bad('account', `not known: ${accountHold}`, 'selvedge account show')];
+}
+
 /** Compares the rules in force with their files, and says whether they act. */
 async function checkInForce({ db }: SqliteStore, config: Config, found: Installation) {
   if (found.rules === null) return [];
@@ -144,6 +150,7 @@ function checkFreshness(found: Installation): Finding[] {
     checkLastEvent(found),
     ...checkCauses(found),
     ...checkPaused(found),
+    ...checkAccount(found),
   ];
 }
 

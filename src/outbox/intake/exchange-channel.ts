@@ -47,8 +47,8 @@ const POLL_MS = 400;
  */
 const RETRY_MS = 7;
 const HELD_MS = 10_000;
-/** Such times in a row after which a person is told: five minutes. */
-const HELD_TOLD = 30;
+/** Milliseconds of a lock after which a person is told. */
+const HELD_TOLD_MS = 5 * 60_000;
 const LOCKED = { kind: 'exchange_locked', entity: 'exchange', key: 'file' } as const;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
@@ -335,9 +335,9 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
     async run(signal: AbortSignal): Promise<void> {
       let opened: Opened | undefined;
       let failingSince: number | undefined;
-      let held = 0;
-      // An earlier process may have told of a lock.
-      let isTold = true;
+      let heldSince: number | undefined;
+      let isTold = false;
+      await endIncidents(deps.store.db, LOCKED, [LOCKED.key], clock.now());
       try {
         while (!signal.aborted) {
           let waitMs = POLL_MS;
@@ -345,19 +345,19 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
             opened ??= await open();
             if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;
             failingSince = undefined;
-            held = 0;
+            heldSince = undefined;
             if (isTold) await endIncidents(deps.store.db, LOCKED, [LOCKED.key], clock.now());
             isTold = false;
           } catch (error) {
             if (!(error instanceof RetryLaterError) || error.code !== 'exchange.busy') throw error;
             failingSince ??= clock.monotonic();
+            heldSince ??= clock.monotonic();
+            if (clock.monotonic() - heldSince >= HELD_TOLD_MS && !isTold) {
+              await openIncident(deps.store.db, { ...LOCKED, detail: {} }, clock.now());
+              isTold = true;
+            }
             if (clock.monotonic() - failingSince > HELD_MS) {
               log.warn({ error: error.message, hint: error.hint }, 'receipts wait for a lock');
-              held += 1;
-              if (held >= HELD_TOLD) {
-                await openIncident(deps.store.db, { ...LOCKED, detail: {} }, clock.now());
-                isTold = true;
-              }
               failingSince = clock.monotonic();
             }
             waitMs = RETRY_MS;

@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Clock, manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { openCauses } from '../../../src/ops/causes.ts';
 import { createCallback } from '../../../src/outbox/intake/callback.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
@@ -47,12 +48,23 @@ describe('the callback command', () => {
   });
 
   it('is told again when it fails, then given up with what it said', async () => {
-    const { folder, row } = await ended('echo x >> tries; echo "no such customer" >&2; exit 7');
+    const script = 'echo x >> tries; echo "no such customer" >&2; exit 7';
+    const { folder, row, store } = await ended(script);
     await until('given up', async () => (await row()).callback_due_at === null || undefined);
     expect(readFileSync(join(folder, 'tries'), 'utf8')).toBe('x\nx\nx\n');
     expect(await row()).toMatchObject({
       ...{ callback_attempts: 3 },
       callback_error: 'the command ended with 7: no such customer',
+    });
+    const [told] = await until('an incident', async () => {
+      const open = await openCauses(store.db);
+      return open.length > 0 ? open : undefined;
+    });
+    const why = 'the command ended with 7: no such customer';
+    expect(told).toEqual({
+      kind: 'callback_failed',
+      says: `the callback command was given up for the receipt of document 1: ${why}`,
+      advice: 'correct intake.callback; the receipt: selvedge outbox show 1',
     });
   });
 

@@ -4,12 +4,13 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../../src/lib/clock.ts';
+import { openCauses } from '../../../src/ops/causes.ts';
 import { writeRestored } from '../../../src/store/state.ts';
 import { foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
 import { repositoryRoot } from '../../support/source.ts';
-import { type Doors, delivered, endDocument, openDoors, order } from './support.ts';
+import { closedDoors, type Doors, delivered, endDocument, openDoors, order } from './support.ts';
 
 function insert(reference: string, payload: unknown, kind = 'order'): string {
   const text = JSON.stringify(payload).replaceAll("'", "''");
@@ -303,6 +304,27 @@ describe('the SQL door', () => {
     await until('as many as are kept', () => counted(5_001));
     erp.exec('rollback');
     await until('the rest', () => counted(count + 1));
+  });
+
+  it('tells of a lock that lasts for five minutes, until it is over', async () => {
+    const clock = manualClock();
+    const { store, path, open } = await closedDoors();
+    const erp = new Database(path, { timeout: 0 });
+    onTestFinished(() => void erp.close());
+    erp.exec('begin exclusive');
+    let laterMs = 0;
+    open({ clock: { ...clock, monotonic: () => clock.monotonic() + laterMs } });
+    const kinds = async () => (await openCauses(store.db)).map(({ kind }) => kind);
+    await clock.advance(10);
+    laterMs = 4 * 60_000;
+    await clock.advance(10);
+    expect(await kinds()).toEqual([]);
+    laterMs = 5 * 60_000;
+    await clock.advance(10);
+    expect(await kinds()).toEqual(['exchange_locked']);
+    erp.exec('rollback');
+    await clock.advance(10);
+    expect(await kinds()).toEqual([]);
   });
 
   it('takes what came while nobody was there, and shows what moved meanwhile', async () => {
