@@ -18,7 +18,7 @@ export interface Ended {
   readonly code: number;
   readonly figures: readonly Figure[];
   readonly sections: readonly Section[];
-  /** What it said of its end, in one line. */
+  /** Its own words for why it ended, in one line. */
   readonly reason: string;
 }
 

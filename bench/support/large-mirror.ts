@@ -7,6 +7,8 @@ export interface MirrorSize {
   readonly changes: number;
   /** Each with four lines, a delivery and a decision, over a year; one in fifty is open. */
   readonly orders: number;
+  /** Deliveries that are held, the newest; one in two hundred unless given. */
+  readonly waiting?: number;
   readonly days: number;
 }
 
@@ -20,6 +22,7 @@ const BARCODE = '5700000000000 +';
 export function fillMirror(database: Database.Database, size: MirrorSize): void {
   const { variants: VARIANTS, changes: CHANGES, orders: ORDERS, days } = size;
   const now = Date.now();
+  const waitFrom = ORDERS - (size.waiting ?? Math.ceil(ORDERS / 200));
   const at = (share: string): string => `${now - 365 * DAY} + cast(${share} * ${365 * DAY} as int)`;
   const run = (sql: string): void => {
     database.transaction(() => database.exec(sql)).immediate();
@@ -56,33 +59,34 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
         ${BARCODE} ((i + ${first}) * 7919 % ${VARIANTS}), 'update',
         '{"quantity":[' || (i % 40) || ',' || (i % 37) || ']}', 'run:1' from n`);
   }
-  const old = `i < ${ORDERS} * 0.98`;
+  const closed = Math.min(ORDERS * 0.98, waitFrom);
+  const old = `i < ${closed}`;
   run(`${NUMBERS} ${ORDERS}) insert into sales_order (order_id, reference, order_no, status,
       completed, created_at, currency, country_code, company, account_no, shipping_address, extra,
-      content_hash, first_seen_at, changed_at, read_seq, source)
+      details_read_at, content_hash, first_seen_at, changed_at, read_seq, source)
     select i + 1, 'PO-' || i, 'O-' || i, iif(${old}, 'fulfilled', 'pending'), ${old},
       ${at(`(i * 1.0 / ${ORDERS})`)}, 'DKK', 'DK', 'Shop ' || (i % 900), 'A-' || (i % 900), '{}',
-      '{}', 'h', 0, 0, 1, 'run:1' from n`);
+      '{}', ${now}, 'h', 0, 0, 1, 'run:1' from n`);
   run(`${NUMBERS} ${ORDERS * LINES}) insert into sales_order_line (order_id, line_no, barcode,
       quantity, fulfilled_quantity, price, season_name, delivery_name, extra)
     select i / ${LINES} + 1, i % ${LINES}, ${BARCODE} (i * 31 % ${VARIANTS}), 2,
-      iif(i / ${LINES} < ${ORDERS} * 0.98, 2, 1), iif(i % 50 = 0, 7200, 8000),
+      iif(i / ${LINES} < ${closed}, 2, 1), iif(i % 50 = 0, 7200, 8000),
       iif(i / ${LINES} % 4 = 0, 'AW26', null),
       iif(i / ${LINES} % 4 = 0, 'August', null), '{}' from n`);
   run(`${NUMBERS} ${ORDERS}) insert into delivery (order_delivery_id, delivery_no, order_id, status,
       created_at, tracking_numbers, tracking_links, extra, content_hash, first_seen_at, changed_at,
       read_seq, source)
-    select i + 1, 'D-' || i, i + 1, iif(i < ${ORDERS} * 0.995, 'accepted', 'pending'),
+    select i + 1, 'D-' || i, i + 1, iif(i < ${waitFrom}, 'accepted', 'pending'),
       ${at(`(i * 1.0 / ${ORDERS})`)}, '[]', '[]', '{}', 'h', 0, 0, 1, 'run:1' from n`);
   run(`insert into delivery_line (order_delivery_id, line_no, barcode, fulfilled_quantity, price,
       extra)
-    select order_id, line_no, barcode, iif(order_id > ${ORDERS * 0.98}, 1, 2), price, '{}'
+    select order_id, line_no, barcode, iif(order_id > ${closed}, 1, 2), price, '{}'
     from sales_order_line`);
   run(`${NUMBERS} ${ORDERS}) insert into decision (decision_id, order_delivery_id, order_id, at,
       trigger, actor, rule_set_hash, facts_digest, mode, outcome, reason, rules, shadow, said,
       matched, lapsed, evaluation, previous_hash, hash)
     select i + 1, i + 1, i + 1, ${at(`(i * 1.0 / ${ORDERS})`)}, 'new', 'daemon', 'r', 'f', 'live',
-      iif(i % 9 = 0 or i >= ${ORDERS} * 0.995, 'hold', 'accept'), 'why', '["rule-' || (i % 8) ||
+      iif(i % 9 = 0 or i >= ${waitFrom}, 'hold', 'accept'), 'why', '["rule-' || (i % 8) ||
       '"]', '{}', 'accept', '[]', '[]', cast(printf('%01000d', i) as blob), '',
       'h' || i from n`);
   // A person accepts what was held and is no longer pending.
@@ -91,10 +95,10 @@ export function fillMirror(database: Database.Database, size: MirrorSize): void 
       previous_hash, hash)
     select order_delivery_id, order_id, at + 3600000, 'manual', 'anna', 'r', 'f', 'live', 'accept',
       'fine', '[]', '{}', 'accept', '[]', '[]', evaluation, '', 'p' || decision_id
-    from decision where outcome = 'hold' and order_delivery_id <= ${ORDERS} * 0.995`);
+    from decision where outcome = 'hold' and order_delivery_id <= ${waitFrom}`);
   run(`insert into hold (order_delivery_id, rule_id, rule_hash, since, expires_at, afterwards)
     select order_delivery_id, rules ->> '$[0]', 'r', at, at + ${30 * DAY}, 'escalate'
-    from decision where outcome = 'hold' and order_delivery_id > ${ORDERS} * 0.995`);
+    from decision where outcome = 'hold' and order_delivery_id > ${waitFrom}`);
   // Each delivery ships a day after it was packed; its entry stands between those of that time.
   run(`insert or ignore into change (seq, at, entity, key, op, diff, cause)
     select 2 * cast((at - ${now - days * DAY}) * ${CHANGES}.0 / ${days * DAY} as int) + 1, at,

@@ -1,0 +1,25 @@
+/** How long the loop of a daemon stands still while an order is forgotten, and a while after. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Figures } from '../meters.ts';
+import { type CostsDeps, openLook, until } from './costs.ts';
+
+const AFTER_MS = 5_000;
+
+export async function measureForgetting(
+  { daemon, shop, clock, dataDir }: Omit<CostsDeps, 'idleSeconds'>,
+  orderId: number,
+): Promise<Figures> {
+  await shop.ask({ ship: [orderId] });
+  const look = openLook(dataDir);
+  await until(
+    clock,
+    'the end of an order',
+    () => look.isCompleted(orderId) && look.isRead(orderId),
+  );
+  look.close();
+  const order = `id:${orderId}`;
+  return daemon.watched(async () => {
+    await daemon.local('/api/forget', { order, actor: 'bench', reason: 'measured' });
+    await sleep(AFTER_MS);
+  });
+}
