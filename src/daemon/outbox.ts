@@ -164,7 +164,7 @@ function createCheck(
   };
   return createOrderCheck({
     store,
-    rules: { freight: outbox.freight, level: service.v1.level },
+    rules: { freight: outbox.freight, level: service.v1.level, clock },
     articles: createArticles({ store, clock, v1, sequence, levels, requestRun }),
     shortLists: createShortLists({
       store,

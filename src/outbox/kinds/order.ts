@@ -283,7 +283,8 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
       } catch (error) {
         const lines = error instanceof RefusedError ? error.lines : [];
         if (!document.freight && lines.some((line) => /^freight\b/i.test(line))) {
-          await writeState(deps.store.db, FREIGHT_REQUIRED_KEY, '1', deps.clock);
+          const now = String(deps.clock.now());
+          await writeState(deps.store.db, FREIGHT_REQUIRED_KEY, now, deps.clock);
         }
         throw error;
       }

@@ -9,6 +9,8 @@ import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Variant } from '../../client/v1/schemas.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import { formatDuration } from '../../lib/units.ts';
 import {
   type ShortListName,
   writeSeasonVariants,
@@ -62,6 +64,14 @@ type Answer =
   | { readonly barcode: string; readonly is: 'unanswered'; readonly why: string };
 
 /**
+ * Tells whether what was read at `at` counts for an order that came at `since`. A time in the future
+ * is one from before the clock was set back, and says nothing.
+ */
+function countsStill(at: number, since: number, now: number): boolean {
+  return at <= now && at >= Math.min(since, now - FRESH_MS);
+}
+
+/**
  * Remembers absences that the service has stated, by season and barcode, with the start of the
  * read.
  */
@@ -72,7 +82,7 @@ function createAbsences(clock: Clock) {
   return {
     has(barcode: string, seasonName: string | undefined, since: number): boolean {
       const at = seen.get(keyOf(barcode, seasonName)) ?? Number.NEGATIVE_INFINITY;
-      return at >= Math.min(since, clock.now() - FRESH_MS);
+      return countsStill(at, since, clock.now());
     },
     note(barcode: string, seasonName: string | undefined, at: number): void {
       const key = keyOf(barcode, seasonName);
@@ -190,7 +200,7 @@ export interface ShortListsDeps {
 export interface ShortLists {
   /**
    * Reads a short list, unless it was read after `since`, when the order came. Rejects when the
-   * service cannot be reached.
+   * service cannot be reached, or a cache on the way answers with an older list.
    */
   refresh(name: ShortListName, since: number, signal: AbortSignal): Promise<void>;
 }
@@ -206,6 +216,14 @@ async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+function outOfCache(name: ShortListName, ageMs: number): RetryLaterError {
+  const age = formatDuration(Math.max(0, ageMs));
+  const text = `a cache on the way answers with the list of ${name} as it was ${age} ago`;
+  return new RetryLaterError('outbox.list_from_cache', text, {
+    hint: `let no proxy keep answers of the service; the order waits for a newer list`,
+  });
 }
 
 export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps): ShortLists {
@@ -225,17 +243,18 @@ export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps)
 
   return {
     async refresh(name, since, signal) {
-      const isFresh = (): boolean => {
-        const at = readAt.get(name) ?? Number.NEGATIVE_INFINITY;
-        return at >= Math.min(since, clock.now() - FRESH_MS);
-      };
-      while (!isFresh()) {
-        // The shared read has no signal of an order: one order that gives up must not end it for
-        // the others.
-        const shared = reading.get(name) ?? read(name).finally(() => reading.delete(name));
-        reading.set(name, shared);
-        await unlessAborted(shared, signal);
-      }
+      const isFresh = (): boolean =>
+        countsStill(readAt.get(name) ?? Number.NEGATIVE_INFINITY, since, clock.now());
+      // A read that is in progress may have begun before the order came; the next one has not.
+      const before = reading.get(name);
+      if (before && !isFresh()) await unlessAborted(before, signal);
+      if (isFresh()) return;
+      // The shared read has no signal of an order: one order that gives up must not end it for the
+      // others.
+      const shared = reading.get(name) ?? read(name).finally(() => reading.delete(name));
+      reading.set(name, shared);
+      await unlessAborted(shared, signal);
+      if (!isFresh()) throw outOfCache(name, clock.now() - (readAt.get(name) ?? since));
     },
   };
 }

@@ -5,6 +5,7 @@
  */
 
 import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
+import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { formatAmount } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
@@ -151,10 +152,26 @@ export function createOrderCheck(deps: OrderCheckDeps): OrderCheck {
 export interface OrderRules {
   readonly freight: 'learned' | 'required' | 'optional';
   readonly level: string;
+  readonly clock: Clock;
 }
 
-/** State key that the first order sets which the service refused for missing freight. */
+/**
+ * State key with the time (epoch ms) at which the service last refused an order for missing freight.
+ */
 export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
+
+/**
+ * Milliseconds for which such a refusal holds for other orders. The account may need freight no
+ * more, which only an order without it can show.
+ */
+const FREIGHT_REQUIRED_MS = 86_400_000;
+
+async function isFreightLearned(db: Db, clock: Clock): Promise<boolean> {
+  const refusedAt = Number((await readState(db, FREIGHT_REQUIRED_KEY)) ?? Number.NaN);
+  const sinceMs = clock.now() - refusedAt;
+  // A time in the future is one from before the clock was set back.
+  return sinceMs >= 0 && sinceMs < FREIGHT_REQUIRED_MS;
+}
 
 const WARNINGS_MAX = 50;
 
@@ -417,11 +434,10 @@ async function freightProblems(
   rules: OrderRules,
 ): Promise<FlightProblem[]> {
   if (!freight) {
-    const learned = rules.freight === 'learned' && (await readState(db, FREIGHT_REQUIRED_KEY));
     const isRequired =
       !hasAtLevel(rules.level, 'orderWithoutFreight') ||
       rules.freight === 'required' ||
-      learned === '1';
+      (rules.freight === 'learned' && (await isFreightLearned(db, rules.clock)));
     return isRequired ? [error('freight', 'is missing; this account requires it')] : [];
   }
   const { type } = freight;

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest';
-import { systemClock } from '../../../src/lib/clock.ts';
+import { manualClock, systemClock } from '../../../src/lib/clock.ts';
 import { quarantineRows } from '../../../src/mirror/quarantine.ts';
 import { checkOrder, FREIGHT_REQUIRED_KEY } from '../../../src/outbox/preflight/check-order.ts';
 import { writeState } from '../../../src/store/state.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { type House, startHouse } from '../house.ts';
 
-const RULES = { freight: 'learned', level: '1.4.14' } as const;
+const RULES = { freight: 'learned', level: '1.4.14', clock: systemClock() } as const;
 
 /** A stream that was pulled completely (or never), and brought none of what is ordered. */
 async function pulled(
@@ -407,10 +407,25 @@ it('wants freight where the account requires it, and what its level requires', a
   ]);
 });
 
+it('wants freight for a day after the service did, whatever becomes of the clock', async () => {
+  const house = { store: await temporaryStore() };
+  const clock = manualClock();
+  const { db } = house.store;
+  const lines = [{ barcode: 'b-1', quantity: 1, price: '12.50' }];
+  const asks = async () => (await told(house, { lines }, { ...RULES, clock })).length > 1;
+  await writeState(db, FREIGHT_REQUIRED_KEY, String(clock.now()), clock);
+  expect(await asks()).toBe(true);
+  await clock.advance(86_400_000);
+  expect(await asks()).toBe(false);
+  await writeState(db, FREIGHT_REQUIRED_KEY, String(clock.now()), clock);
+  clock.step(-30 * 86_400_000);
+  expect(await asks()).toBe(false);
+});
+
 it('wants freight where that was learned, unless optional; one that is there', async () => {
   const house = { store: await temporaryStore() };
   const { db } = house.store;
-  await writeState(db, FREIGHT_REQUIRED_KEY, '1', systemClock());
+  await writeState(db, FREIGHT_REQUIRED_KEY, String(systemClock().now()), systemClock());
   await pulled(house, 'freight');
   const options = [
     { ...ROW, freight_type: 'dhl', deleted_at: 1 },
