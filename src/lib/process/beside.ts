@@ -9,6 +9,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '../clock.ts';
 import { plainEnvironment } from './program-url.ts';
+import { startProcess } from './start.ts';
 
 export interface Beside {
   readonly program: URL;
@@ -57,7 +58,7 @@ async function exceedsMemory(
 
 /**
  * Runs the program and passes on its lines as they come; an error of `onLine` ends the process and
- * is rethrown.
+ * is rethrown. Throws RetryLaterError if no process can be started.
  */
 export async function runBeside(
   { program, request, timeMaxMs, memoryBytesMax, heapMibMax, signal }: Beside,
@@ -65,10 +66,12 @@ export async function runBeside(
   onLine: (line: string) => void,
 ): Promise<Ending> {
   const file = fileURLToPath(program);
-  const child = spawn(process.execPath, [`--max-old-space-size=${heapMibMax}`, file], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    env: plainEnvironment(),
-  });
+  const child = await startProcess(() =>
+    spawn(process.execPath, [`--max-old-space-size=${heapMibMax}`, file], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: plainEnvironment(),
+    }),
+  );
   const over = new AbortController();
   let ending: Ending = 'ended';
   const kill = (because: Ending): void => {

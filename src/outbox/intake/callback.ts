@@ -6,9 +6,11 @@
  * receipt.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Clock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { startProcess } from '../../lib/process/start.ts';
 import { endIncidents, updateIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
 import { type Outcome, readOutcome } from './outcomes.ts';
@@ -34,7 +36,7 @@ const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 
 /** Runs the command; resolves when it exits with 0, else rejects with its error output. */
-function runCommand(
+async function runCommand(
   { settings, clock }: CallbackDeps,
   told: Receipt | Outcome,
   signal: AbortSignal,
@@ -42,49 +44,43 @@ function runCommand(
   const [program = '', ...args] = settings.command;
   // Other environment variables are left out: they may hold secrets.
   const { PATH, HOME, LANG, TZ } = process.env;
-  return new Promise((resolve, reject) => {
-    // The command gets its own process group, so that the time limit also ends its children.
-    const child = spawn(program, args, {
+  // The command gets its own process group, so that the time limit also ends its children.
+  const child = await startProcess(() =>
+    spawn(program, args, {
       stdio: ['pipe', 'ignore', 'pipe'],
       env: { PATH, HOME, LANG, TZ },
       detached: true,
-    });
-    let complaint = '';
-    let reason = '';
-    const kill = (why: string): void => {
-      reason = why;
-      // Children that the command left behind may keep its output open.
-      child.stderr.destroy();
-      if (child.pid === undefined) return;
-      try {
-        process.kill(-child.pid, 'SIGKILL');
-      } catch {}
-    };
-    const onAbort = (): void => kill('the daemon stops');
-    const timer = clock.after(settings.timeoutMs, () => kill('it took too long'));
-    const finish = (error: Error | undefined): void => {
-      timer.cancel();
-      signal.removeEventListener('abort', onAbort);
-      if (error) reject(error);
-      else resolve();
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    // The abort signal may have come while the receipt was read, before this listener.
-    if (signal.aborted) onAbort();
-    child.stderr.on('data', (chunk: Buffer) => {
-      complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
-    });
-    child.once('error', (error) => finish(error));
-    child.once('close', (code, killedBy) => {
-      if (code === 0) return finish(undefined);
-      const how = code === null ? `was ended by ${killedBy}` : `ended with ${code}`;
-      const parts = [`the command ${how}`, reason, complaint.trim()].filter((part) => part !== '');
-      return finish(new Error(parts.join(': ')));
-    });
-    // A command that does not read its input is no failure by itself.
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(`${JSON.stringify(told)}\n`);
+    }),
+  );
+  let complaint = '';
+  let reason = '';
+  const kill = (why: string): void => {
+    reason = why;
+    // Children that the command left behind may keep its output open.
+    child.stderr.destroy();
+    if (child.pid === undefined) return;
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {}
+  };
+  const onAbort = (): void => kill('the daemon stops');
+  const timer = clock.after(settings.timeoutMs, () => kill('it took too long'));
+  signal.addEventListener('abort', onAbort, { once: true });
+  // The abort signal may have come while the receipt was read, before this listener.
+  if (signal.aborted) onAbort();
+  child.stderr.on('data', (chunk: Buffer) => {
+    complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARS_MAX);
   });
+  // A command that does not read its input is no failure by itself.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(`${JSON.stringify(told)}\n`);
+  const [code, killedBy] = await once(child, 'close');
+  timer.cancel();
+  signal.removeEventListener('abort', onAbort);
+  if (code === 0) return;
+  const how = code === null ? `was ended by ${killedBy}` : `ended with ${code}`;
+  const parts = [`the command ${how}`, reason, complaint.trim()].filter((part) => part !== '');
+  throw new Error(parts.join(': '));
 }
 
 interface Due {

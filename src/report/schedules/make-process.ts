@@ -10,6 +10,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { plainEnvironment, programUrl } from '../../lib/process/program-url.ts';
+import { startProcess } from '../../lib/process/start.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Format } from '../formats.ts';
 import type { Order } from '../make.ts';
@@ -46,8 +47,8 @@ function killGroup(pid: number | undefined): void {
 }
 
 /**
- * Makes the report in another process. Throws RefusedError with the report's error, or the signal's
- * reason. `program`: file with another main program for such a job.
+ * Makes the report in another process. Throws RefusedError with the report's error, RetryLaterError
+ * if no process can be started, or the signal's reason. `program`: file with another main program for such a job.
  */
 export async function makeInProcess(
   job: Omit<Job, 'format'> & { readonly format: string },
@@ -56,11 +57,13 @@ export async function makeInProcess(
 ): Promise<Made> {
   signal.throwIfAborted();
   const file = fileURLToPath(program);
-  const child = spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, file], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: plainEnvironment(),
-    detached: true,
-  });
+  const child = await startProcess(() =>
+    spawn(process.execPath, [`--max-old-space-size=${HEAP_MIB_MAX}`, file], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: plainEnvironment(),
+      detached: true,
+    }),
+  );
   const kill = (): void => killGroup(child.pid);
   const timeMaxMs = job.order.timeMaxMs + MAKE_MS_MAX;
   let isLate = false;
@@ -69,6 +72,8 @@ export async function makeInProcess(
     kill();
   });
   signal.addEventListener('abort', kill, { once: true });
+  // The signal may have come while the process started.
+  if (signal.aborted) kill();
   child.stdin.on('error', () => undefined);
   child.stdin.end(JSON.stringify(job));
   try {
