@@ -30,7 +30,15 @@ const WAYS = {
     makeInProcess(
       {
         order: {
-          report: { file: 'x.sql', name: 'x', title: 'X', about: '', params: {}, sql: '' },
+          report: {
+            file: 'x.sql',
+            name: 'x',
+            title: 'X',
+            about: '',
+            params: {},
+            formats: {},
+            sql: '',
+          },
           ...{ values: {}, manner: { locale: 'en', timeZone: 'UTC' }, rowsMax: 1, timeMaxMs: 1 },
           store: { path: 'x.db', busyTimeoutMs: 1 },
         },
