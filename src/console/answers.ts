@@ -49,7 +49,7 @@ const WRITES_MS = 60_000;
 function createWriteLimit(clock: Clock) {
   let windows = new Map<number, { readonly since: number; count: number }>();
   return (sessionId: number): void => {
-    const now = clock.now();
+    const now = clock.monotonic();
     const open = windows.get(sessionId);
     if (!open || open.since <= now - WRITES_MS) {
       windows = new Map([...windows].filter(([, { since }]) => since > now - WRITES_MS));

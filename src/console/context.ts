@@ -66,7 +66,7 @@ export interface ConsoleDeps {
   readonly settings: ConsoleSettings;
   /** Sends a request to the daemon and waits for its reply. */
   readonly ask: (question: Question) => Promise<Reply>;
-  /** Epoch ms when the daemon last answered. */
+  /** When the daemon last answered, on the monotonic clock. */
   readonly daemonSeenAt: () => number;
   /** Milliseconds that the daemon's event loop took to answer recent beats, the latest last. */
   readonly beats: () => readonly number[];

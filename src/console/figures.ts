@@ -30,11 +30,13 @@ const SOON_MS = 1_500;
 export function createFigureCounter(store: StoreOptions, clock: Clock): FigureCounter {
   const closing = new AbortController();
   let known: Figures = { rules: undefined, at: null, problem: undefined };
+  let countedAt = Number.NEGATIVE_INFINITY;
   let running: Promise<readonly RuleFigures[]> | undefined;
   const count = async (): Promise<readonly RuleFigures[]> => {
     try {
       const rules = await countRuleFigures(store, clock, closing.signal);
       known = { rules, at: clock.now(), problem: undefined };
+      countedAt = clock.monotonic();
       return rules;
     } catch (error) {
       known = { ...known, problem: toError(error).message };
@@ -43,7 +45,7 @@ export function createFigureCounter(store: StoreOptions, clock: Clock): FigureCo
       running = undefined;
     }
   };
-  const isFresh = (): boolean => known.at !== null && clock.now() - known.at < FRESH_MS;
+  const isFresh = (): boolean => clock.monotonic() - countedAt < FRESH_MS;
   const begin = (): Promise<readonly RuleFigures[]> => {
     running ??= count();
     return running;

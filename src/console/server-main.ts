@@ -22,7 +22,7 @@ const post = (message: FromThread): void => port.postMessage(message);
 
 const waiting = new Map<number, (reply: Reply) => void>();
 let lastId = 0;
-let daemonSeenAt = clock.now();
+let daemonSeenAt = clock.monotonic();
 const stopping = new AbortController();
 
 function ask(question: Question): Promise<Reply> {
@@ -37,7 +37,7 @@ port.on('message', (message: ToThread) => {
     stopping.abort();
     return;
   }
-  daemonSeenAt = clock.now();
+  daemonSeenAt = clock.monotonic();
   waiting.get(message.id)?.(message.reply);
   waiting.delete(message.id);
 });

@@ -107,6 +107,7 @@ export class Sink {
   #session: Session | undefined;
   /** Last known place of the copy, while PostgreSQL cannot be asked. */
   #known: Pick<Cursor, 'change' | 'ledger'> | undefined;
+  /** When the status was last written, on the clock that never goes back. */
   #statusAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SinkDeps) {
@@ -122,7 +123,8 @@ export class Sink {
     const { clock, settings } = this.#deps;
     try {
       const result = await this.#pass();
-      const isDue = clock.now() - this.#statusAt >= Math.min(settings.everyMs, STATUS_EVERY_MS);
+      const isDue =
+        clock.monotonic() - this.#statusAt >= Math.min(settings.everyMs, STATUS_EVERY_MS);
       if (isDue || result.did !== 'nothing') this.#tell('following', result.lagMs);
       return result;
     } catch (thrown) {
@@ -246,11 +248,11 @@ export class Sink {
 
   #tell(state: PlaneStatus['state'], lagMs: number, error?: SelvedgeError): void {
     const { clock, log, settings } = this.#deps;
-    this.#statusAt = clock.now();
+    this.#statusAt = clock.monotonic();
     const { code, message, hint } = error ?? {};
     try {
       writePlaneStatus(settings.dataDir, {
-        at: this.#statusAt,
+        at: clock.now(),
         state,
         account: settings.account,
         seq: this.#known?.change.seq ?? 0,

@@ -104,7 +104,8 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
   return {
     level,
     isThere: (capability) =>
-      hasAtLevel(level, capability) && clock.now() >= (restsUntil.get(capability) ?? 0),
+      hasAtLevel(level, capability) &&
+      clock.monotonic() >= (restsUntil.get(capability) ?? Number.NEGATIVE_INFINITY),
     whyNot(capability) {
       if (!hasAtLevel(level, capability)) return refusalAtLevel(level, capability);
       return suspected.has(capability) ? doubtOfLevel(level, capability).hint : undefined;
@@ -122,7 +123,7 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
       if (about !== undefined && things.size < SEEN_MIN) things.add(about);
       const isSure = about === undefined || things.size >= SEEN_MIN;
       if (!isSure && !suspected.has(capability)) return;
-      restsUntil.set(capability, clock.now() + REST_MS);
+      restsUntil.set(capability, clock.monotonic() + REST_MS);
       if (suspected.has(capability)) return;
       suspected.add(capability);
       const { hint, looksLike } = doubtOfLevel(level, capability);

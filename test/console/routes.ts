@@ -41,7 +41,7 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
     settings: CONSOLE_SETTINGS,
     beats: () => [],
     ask: () => Promise.reject(new Error('not asked')),
-    daemonSeenAt: () => clock.now(),
+    daemonSeenAt: () => clock.monotonic(),
   });
   await app.ready();
   return routesIn(app.printRoutes({ commonPrefix: false }));

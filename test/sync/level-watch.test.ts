@@ -43,6 +43,9 @@ it('is sure once three things lack it, and goes on without for ten minutes', asy
   expect(levels.isThere('pendingRefunds')).toBe(true);
   await levels.missing('pendingRefunds', PAGE, '4');
   expect(levels.isThere('pendingRefunds')).toBe(false);
+  clock.step(-1_440 * MINUTE_MS);
+  await clock.advance(10 * MINUTE_MS);
+  expect(levels.isThere('pendingRefunds')).toBe(true);
 });
 
 it('is one incident of all that is lacking, and is over when all of it was answered', async () => {

@@ -115,7 +115,7 @@ export function signInUrl(base: string, key: string): string {
 function createBrake(clock: Clock) {
   const tries = new Map<string, number[]>();
   return (name: string): void => {
-    const now = clock.now();
+    const now = clock.monotonic();
     const recent = (tries.get(name) ?? []).filter((at) => at > now - TRIES_MS);
     if (recent.length >= TRIES_MAX) {
       const message = 'too many tries for this name';

@@ -78,7 +78,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
   const zoneOf = async () => settings.timeZone ?? (await rulesShown()).timeZone;
   const warnings = async (): Promise<readonly string[]> => {
     const pauses = await readPauses(db);
-    const isSilent = clock.now() - deps.daemonSeenAt() > SILENT_MS;
+    const isSilent = clock.monotonic() - deps.daemonSeenAt() > SILENT_MS;
     return [
       ...pauses.map(
         ({ target, name, actor, reason }) =>

@@ -61,7 +61,7 @@ async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps)
   return {
     version,
     daemon: await readDaemon(db, now),
-    silentMs: Math.max(0, now - daemonSeenAt()),
+    silentMs: clock.monotonic() - daemonSeenAt(),
     loop: loopDelayOf(beats()),
     storage: await readStorage(db, machine),
     backups: readBackups(machine, now),
