@@ -9,6 +9,7 @@
  */
 import { hasAtLevel, missingAtLevel, streamsNotAtLevel } from '../config/level.ts';
 import type { Config } from '../config/schema.ts';
+import { pulledStreams } from '../config/streams.ts';
 import { setCurrency } from '../decisions/currency.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { type Clock, requireSetClock } from '../lib/clock.ts';
@@ -185,7 +186,14 @@ function createCare(
     isWell: () => health.ill().length === 0,
   });
   return {
-    causes: createCauseWatch({ store, clock, log: log.child({ room: 'causes' }), timeZone }),
+    causes: createCauseWatch({
+      store,
+      clock,
+      log: log.child({ room: 'causes' }),
+      timeZone,
+      level,
+      pulled: Object.keys(pulledStreams(config)),
+    }),
     keeper,
     renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
     tellers: [...notifications.workers, createReports(config, forPeople)],

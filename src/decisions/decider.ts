@@ -16,11 +16,16 @@ import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Store, Tx } from '../store/store.ts';
+import { endPauseOver } from './accept/pace.ts';
 import { createWaitReport } from './accept/waits.ts';
 import { decide } from './decide.ts';
 import { type DueDelivery, dueDeliveries } from './due.ts';
 import { noteStatusChanges } from './external.ts';
-import { reportEvaluationError, resolveEvaluationErrors } from './incidents.ts';
+import {
+  dropDecidedCustomers,
+  reportEvaluationError,
+  resolveEvaluationErrors,
+} from './incidents.ts';
 import { type Decided, type DecisionMode, type FreshnessMs, rulesKey } from './judgement.ts';
 import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
@@ -197,6 +202,20 @@ function createUnarmedNote({ store, rules, mode, log }: DeciderDeps): () => Prom
   };
 }
 
+/** Least milliseconds between two looks for incidents that time alone has ended. */
+const END_EVERY_MS = 60_000;
+
+/** Makes the function that ends incidents whose reason is gone without another decision. */
+function createIncidentsEnd({ store, clock }: Pick<DeciderDeps, 'store' | 'clock'>) {
+  let lookedAt = Number.NEGATIVE_INFINITY;
+  return async (settings: RuleSet['settings'], now: number): Promise<void> => {
+    if (clock.monotonic() - lookedAt < END_EVERY_MS) return;
+    lookedAt = clock.monotonic();
+    await endPauseOver(store.db, settings, now);
+    await dropDecidedCustomers(store.db, now);
+  };
+}
+
 export function createDecider(deps: DeciderDeps): Decider {
   const { store, clock, settleMs, reconsiderMs } = deps;
   const contextNow = () => contextOf(deps);
@@ -213,6 +232,7 @@ export function createDecider(deps: DeciderDeps): Decider {
     const { aside } = attempts;
     const tellWaits = createWaitReport(store, clock);
     const noteUnarmed = createUnarmedNote(deps);
+    const endOver = createIncidentsEnd(deps);
     const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
     while (!signal.aborted) {
       wake = new AbortController();
@@ -222,6 +242,7 @@ export function createDecider(deps: DeciderDeps): Decider {
       const areNoted = await noteStatusChanges(store, contextNow);
       const { rules, freshness, now } = contextNow();
       await tellWaits({ ruleSet: rules.ruleSet, freshness, now });
+      await endOver(rules.ruleSet.settings, now);
       const query = { now: clock.now(), settleMs };
       const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
       for (const [index, due] of [...first, ...later].entries()) {

@@ -2,6 +2,7 @@
  * Incidents of deliveries that cannot be decided, and of customer data that is invalid: one
  * incident for each cause, which lists the deliveries or customers concerned.
  */
+import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import {
   endIncidentRows,
@@ -136,6 +137,28 @@ export async function evaluationErrorIds(db: Db): Promise<readonly number[]> {
  */
 function fieldCause(text: string): string {
   return text.replace(/, it is .*$/s, '');
+}
+
+/**
+ * Takes customers out of the incidents whose deliveries were all decided: none of them is evaluated
+ * any more, so that nothing else would show whether their fields are still invalid.
+ */
+export async function dropDecidedCustomers(db: Db, at: number): Promise<void> {
+  const listed = (await openCauses(db, INVALID_DATA)).flatMap(({ concerns }) => concerns);
+  if (listed.length === 0) return;
+  const rows = await db
+    .selectFrom('delivery as d')
+    .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
+    .select('o.account_no')
+    .distinct()
+    // As the text of its index, which a parameter would not be.
+    .where('d.status', '=', sql.lit('pending'))
+    .where('d.deleted_at', 'is', null)
+    .execute();
+  const waiting = new Set(rows.map(({ account_no: accountNo }) => accountNo));
+  for (const account of new Set(listed)) {
+    if (!waiting.has(account)) await setCauses(db, INVALID_DATA, account, new Map(), at);
+  }
 }
 
 /** Whether {@link reportInvalidFields} would change anything. */

@@ -329,6 +329,16 @@ async function withoutShared(
 const ORDER = 'order_id';
 const CONTRADICTION = 'contradiction';
 
+/** Ends the incidents about contradictions of these rows. */
+export async function endContradictions(
+  tx: Tx,
+  { contradiction, entity }: EntityDefinition,
+  keys: readonly string[],
+  at: number,
+): Promise<void> {
+  if (contradiction) await endIncidents(tx, { kind: CONTRADICTION, entity }, keys, at);
+}
+
 /**
  * Leaves out rows that contradict a final status in the mirror, and opens an incident for each,
  * which stays open until an answer agrees.
@@ -354,7 +364,7 @@ async function splitContradictions(
     await openIncident(tx, { ...incident, detail: { reason, answer } }, at);
   }
   const agreed = [...unchanged, ...kept].map(({ key }) => String(key));
-  await endIncidents(tx, { kind: CONTRADICTION, entity }, agreed, at);
+  await endContradictions(tx, definition, agreed, at);
   return kept;
 }
 

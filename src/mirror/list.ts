@@ -21,7 +21,7 @@ import {
   type Placed,
 } from './catalog/duplicates.ts';
 import { appendKeys } from './change-feed.ts';
-import { insertAll, upsertPrepared } from './entity.ts';
+import { endContradictions, insertAll, upsertPrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import type { Provenance } from './rows/prepared.ts';
@@ -382,6 +382,8 @@ export async function markDeleted(
     returning ${sql.ref(entity.key)} key`.execute(tx);
   const gone = marked.rows.map(({ key }) => String(key));
   await appendKeys(tx, 'delete', gone, { at, entity: entity.entity, cause: source });
+  // Nothing will agree with a row that is gone.
+  if (gone.length > 0) await endContradictions(tx, entity, gone, at);
   return gone.length;
 }
 

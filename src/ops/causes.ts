@@ -427,8 +427,9 @@ function doubtIn({ outcome, reason }: EndedRun): string {
 }
 
 /** Finds streams none of whose latest runs was complete, whether for one reason or for several. */
-async function neverComplete(db: Db): Promise<readonly Cause[]> {
-  const streams = await db.selectFrom('stream_state').select('stream').orderBy('stream').execute();
+async function neverComplete(db: Db, pulled: readonly string[]): Promise<readonly Cause[]> {
+  const known = await db.selectFrom('stream_state').select('stream').orderBy('stream').execute();
+  const streams = known.filter(({ stream }) => pulled.includes(stream));
   const causes: Cause[] = [];
   for (const { stream } of streams) {
     const runs = await db
@@ -492,13 +493,23 @@ async function quarantined(db: Db): Promise<readonly Cause[]> {
   });
 }
 
-export async function readCauses(db: Db, timeZone: string, now: number): Promise<readonly Cause[]> {
+export interface CausesAsked {
+  readonly timeZone: string;
+  readonly now: number;
+  /** Streams that are pulled, since nothing ends what others were told for. */
+  readonly pulled: readonly string[];
+}
+
+export async function readCauses(
+  db: Db,
+  { timeZone, now, pulled }: CausesAsked,
+): Promise<readonly Cause[]> {
   const questions = [
     unknownStatuses,
     unreadableMembers,
     noCurrency,
     sharedNumbers,
-    neverComplete,
+    (of: Db) => neverComplete(of, pulled),
     (of: Db) => readsLate(of, now),
     quarantined,
     (of: Db) => clockAhead(of, timeZone),

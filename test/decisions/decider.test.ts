@@ -218,6 +218,10 @@ describe('a pending delivery', () => {
       { kind: 'invalid_customer_data', key: 'group should be a text' },
     ]);
     expect(await open('B')).toEqual([]);
+    // Once all of the customer's deliveries are decided, no evaluation would end it.
+    expect(await open(8)).toHaveLength(1);
+    await fixture.delivery({ id: 1, status: 'accepted' });
+    expect(await open(8)).toEqual([]);
   });
 
   it('that no rule is about is journaled and left pending', async () => {

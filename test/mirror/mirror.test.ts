@@ -5,9 +5,9 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { DELIVERY, writeDeliveries } from '../../src/mirror/delivery.ts';
 import { insertAll, upsertRows } from '../../src/mirror/entity.ts';
-import { compareChunks, type ListEntity, writePage } from '../../src/mirror/list.ts';
+import { compareChunks, type ListEntity, markDeleted, writePage } from '../../src/mirror/list.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   completeRefetch,
@@ -307,6 +307,8 @@ describe('the mirror', () => {
     expect(await open()).toEqual(['7', '8']);
     await write(7, 'rejected', 3);
     expect(await open()).toEqual(['8']);
+    await store.transaction((tx) => markDeleted(tx, DELIVERY, [8], read(4)));
+    expect(await open()).toEqual([]);
   });
 
   it('takes the last word when one answer holds a key twice', async () => {

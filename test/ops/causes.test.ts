@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
 import { deliverySchema, salesOrderSchema, variantSchema } from '../../src/client/v1/schemas.ts';
-import { tellCauses } from '../../src/daemon/watch/causes.ts';
+import { createCauseWatch, tellCauses } from '../../src/daemon/watch/causes.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
@@ -9,6 +9,7 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { openCauses } from '../../src/ops/causes.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import { ensureState } from '../../src/sync/run/open.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -41,8 +42,9 @@ async function start() {
     const rows = checkRows(variantSchema, [raw]).rows.map(STOCK_VARIANT.toRow);
     return store.transaction((tx) => upsertRows(tx, STOCK_VARIANT, rows, from()));
   };
-  const told = async () => {
-    await tellCauses({ store, clock, log: silentLogger(), timeZone: 'UTC' });
+  const parts = { store, clock, log: silentLogger(), timeZone: 'UTC' };
+  const told = async (pulled = ['stock', 'season', 'orders']) => {
+    await tellCauses({ ...parts, pulled, level: '1.4.14' });
     return openCauses(store.db);
   };
   const incidents = async () => {
@@ -51,7 +53,15 @@ async function start() {
       (row) => `${row.kind} ${row.entity} ${row.key}`,
     );
   };
-  return { clock, store, order, delivery, variant, told, incidents };
+  /** A start of the daemon with these streams, at this level. */
+  const startAgain = async (pulled: readonly string[], level: string) => {
+    const stop = new AbortController();
+    const running = createCauseWatch({ ...parts, pulled, level }).run(stop.signal);
+    await clock.advance(1);
+    stop.abort();
+    await running;
+  };
+  return { clock, store, order, delivery, variant, told, incidents, startAgain };
 }
 
 describe('what is not understood', () => {
@@ -239,5 +249,38 @@ describe('what is not understood', () => {
     expect(await told()).toMatchObject([{ kind: 'reads_late', says }]);
     await store.db.deleteFrom('refresh').execute();
     expect(await told()).toEqual([]);
+  });
+});
+
+describe('an incident that nothing would end any more', () => {
+  const open = ['brands_refused list season', 'relay_clock relay relay_clock'];
+
+  it('ends at the start at which its stream is off, or its level has no events', async () => {
+    const { store, clock, incidents, startAgain } = await start();
+    for (const name of open) {
+      const [kind = '', entity = '', key = ''] = name.split(' ');
+      await openIncident(store.db, { kind, entity, key, detail: {} }, clock.now());
+    }
+    await startAgain(['stock', 'season'], '1.4.14');
+    expect(await incidents()).toEqual(open);
+    await startAgain(['stock'], '1.4.14');
+    expect(await incidents()).toEqual(open.slice(1));
+    await startAgain(['stock'], '1.2.0');
+    expect(await incidents()).toEqual([]);
+  });
+
+  it('ends for a stream that was never complete when that is switched off', async () => {
+    const { store, told } = await start();
+    await store.db.insertInto('stream_state').values({ stream: 'stock', due_at: 0 }).execute();
+    const run = { stream: 'stock', cause: '', started_at: 1, read_seq: 1, options: '{}' };
+    const ended = { checkpoint: '{}', outcome: 'failed', reason: 'HTTP 500' } as const;
+    for (let nth = 0; nth < 4; nth += 1) {
+      await store.db
+        .insertInto('sync_run')
+        .values({ ...run, ...ended })
+        .execute();
+    }
+    expect(await told()).toMatchObject([{ says: expect.stringContaining('not complete') }]);
+    expect(await told([])).toEqual([]);
   });
 });

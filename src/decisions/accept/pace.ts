@@ -11,9 +11,9 @@ import { tryParseJson } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import { endIncidents, openIncident } from '../../store/incidents.ts';
+import { endIncidents, openDetail, openIncident } from '../../store/incidents.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import { REFUSED_BY_SERVICE } from '../push.ts';
 
 type Settings = RuleSet['settings'];
@@ -43,7 +43,7 @@ function pauseMsOf({ safeguards }: Settings): number {
   return parseDuration(safeguards.accept.pause) ?? HOUR_MS;
 }
 
-async function readPace(tx: Tx, settings: Settings, now: number): Promise<Pace> {
+async function readPace(tx: Db | Tx, settings: Settings, now: number): Promise<Pace> {
   const hour = Math.floor(now / HOUR_MS);
   const text = await readState(tx, KEY);
   if (text === undefined) return { hour, count: 0, pausedUntil: 0, why: '' };
@@ -123,6 +123,13 @@ export async function pausedAccept(
   return pausedUntil > now ? pausedBy(accept, why, pausedUntil) : undefined;
 }
 
+/** Ends the incident of a pause that is over, whether anything is accepted again or not. */
+export async function endPauseOver(db: Db, settings: Settings, now: number): Promise<void> {
+  if ((await openDetail(db, INCIDENT)) === undefined) return;
+  const { pausedUntil } = await readPace(db, settings, now);
+  if (pausedUntil <= now) await endIncidents(db, INCIDENT, [INCIDENT.key], now);
+}
+
 function pausedBy(accept: Outcome, why: string, until: number): Paused {
   const reason = `safeguard accepts: ${why}; accepting pauses`;
   return { until, outcome: { ...accept, kind: 'hold', code: 'safeguard', reason } };
@@ -145,7 +152,6 @@ export async function paceAccept(
   const why = await reasonToPause(tx, settings, pace, isCounted);
   if (why === undefined) {
     await writePace(tx, { ...pace, count: pace.count + Number(!isCounted) }, now);
-    if (pace.count === 0) await endIncidents(tx, INCIDENT, [INCIDENT.key], now);
     return undefined;
   }
   const pausedUntil = now + pauseMs;

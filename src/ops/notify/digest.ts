@@ -42,6 +42,26 @@ export function isQuiet({ quiet }: Pick<Channel, 'quiet'>, timeZone: string, now
   return from < to ? from <= time && time < to : from <= time || time < to;
 }
 
+/**
+ * Deletes the marks of channels that are gone, and of events that a channel does not name any more.
+ * A channel that names an event again is told of it from then on.
+ */
+export async function endTelling(
+  { db }: Pick<Store, 'db'>,
+  channels: readonly Pick<Channel, 'name' | 'on'>[],
+): Promise<void> {
+  const told = await db.selectFrom('notification_told').select(['channel', 'event']).execute();
+  for (const { channel, event } of told) {
+    const isTold = channels.some(({ name, on }) => name === channel && on.some((e) => e === event));
+    if (isTold) continue;
+    await db
+      .deleteFrom('notification_told')
+      .where('channel', '=', channel)
+      .where('event', '=', event)
+      .execute();
+  }
+}
+
 /** Starts the channel's news at `now`: nothing from before is told. */
 export async function beginTelling(store: Store, { name, on }: Channel, now: number) {
   const values = on.map((event) => ({ channel: name, event, until: now }));

@@ -18,7 +18,14 @@ import type { Scrubber } from '../../lib/secret.ts';
 import { writeAudit } from '../../store/audit.ts';
 import { reconcileIncidents } from '../../store/incidents.ts';
 import { type SendDeps, send } from './channel.ts';
-import { beginTelling, type Channel, type DigestDeps, endDigest, isQuiet } from './digest.ts';
+import {
+  beginTelling,
+  type Channel,
+  type DigestDeps,
+  endDigest,
+  endTelling,
+  isQuiet,
+} from './digest.ts';
 import type { Message } from './message.ts';
 
 export interface NotifierDeps extends DigestDeps, Omit<SendDeps, 'signal'> {
@@ -196,6 +203,7 @@ export function createNotifier(deps: NotifierDeps, channels: readonly Channel[])
     name: 'notify',
     async run(signal: AbortSignal): Promise<void> {
       await dropOthers(deps, channels);
+      await endTelling(store, channels);
       for (const channel of channels) await beginTelling(store, channel, clock.now());
       while (!signal.aborted) {
         await tendNotifications(deps, channels, signal);

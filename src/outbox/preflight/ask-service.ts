@@ -64,8 +64,8 @@ type Answer =
   | { readonly barcode: string; readonly is: 'unanswered'; readonly why: string };
 
 /**
- * Tells whether what was read at `at` counts for an order that came at `since`. A time in the future
- * is one from before the clock was set back, and says nothing.
+ * Tells whether what was read at `at` counts for an order that came at `since`. A time in the
+ * future is one from before the clock was set back, and says nothing.
  */
 function countsStill(at: number, since: number, now: number): boolean {
   return at <= now && at >= Math.min(since, now - FRESH_MS);

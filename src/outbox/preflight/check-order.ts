@@ -156,7 +156,8 @@ export interface OrderRules {
 }
 
 /**
- * State key with the time (epoch ms) at which the service last refused an order for missing freight.
+ * State key with the time (epoch ms) at which the service last refused an order for want of
+ * freight.
  */
 export const FREIGHT_REQUIRED_KEY = 'outbox.freight_required';
 

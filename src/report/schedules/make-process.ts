@@ -47,8 +47,9 @@ function killGroup(pid: number | undefined): void {
 }
 
 /**
- * Makes the report in another process. Throws RefusedError with the report's error, RetryLaterError
- * if no process can be started, or the signal's reason. `program`: file with another main program for such a job.
+ * Makes the report in another process. Throws RefusedError with the report's error,
+ * RetryLaterError if no process can be started, or the signal's reason. `program`: file with
+ * another main program for such a job.
  */
 export async function makeInProcess(
   job: Omit<Job, 'format'> & { readonly format: string },

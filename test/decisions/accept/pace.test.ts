@@ -43,6 +43,18 @@ describe('accepting pauses', () => {
     expect((await fixture.incidents())[0]?.resolved_at).toBe(fixture.clock.now());
   });
 
+  it('and its incident ends with the pause, though nothing is accepted any more', async () => {
+    const fixture = await createPace({ max_per_hour: 2, pause: '90m' });
+    for (const id of [1, 2, 3]) await fixture.delivery({ id });
+    await fixture.decide();
+    await fixture.clock.advance(HOUR);
+    await fixture.decide({ mode: 'observe' });
+    expect(await fixture.incidents()).toMatchObject([{ resolved_at: null }]);
+    await fixture.clock.advance(HOUR / 2);
+    await fixture.decide({ mode: 'observe' });
+    expect(await fixture.incidents()).toMatchObject([{ resolved_at: fixture.clock.now() }]);
+  });
+
   it('when the service took none of the last pushes', async () => {
     const fixture = await createPace({ refused_in_a_row: 2, pause: '1h' });
     for (const id of [1, 2]) await fixture.delivery({ id });

@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/lib/secret.ts';
+import type { Channel } from '../../../src/ops/notify/digest.ts';
+import { createNotifier } from '../../../src/ops/notify/notifier.ts';
 import { openStore } from '../../../src/store/store.ts';
 import { startHookListener } from '../../support/hook-listener.ts';
 import { startMailSink } from '../../support/mail-sink.ts';
@@ -28,6 +30,31 @@ const mailTo = (port: number, more: object = {}) => ({
       ...more,
     },
   },
+});
+
+describe('an event that a channel named once and names again', () => {
+  it('is told from then on, without what happened meanwhile', async () => {
+    const hook = await startHookListener(SECRET);
+    const told = await startTelling([webhookTo(hook.url)]);
+    const { deps, store, clock } = told;
+    const runWith = async (on: Channel['on']) => {
+      const stop = new AbortController();
+      const to = { webhook: { url: hook.url, secret: new Secret('hook', SECRET) } };
+      const channel = { name: 'office', on, to, digestMs: MINUTE, quiet: null };
+      const running = createNotifier(deps, [channel]).run(stop.signal);
+      await clock.advance(5 * MINUTE);
+      stop.abort();
+      await running;
+    };
+    await runWith(['disarmed']);
+    await holdDeliveries(told);
+    await clock.advance(30 * 24 * HOUR);
+    await runWith(['disarmed', 'held']);
+    expect(hook.calls).toEqual([]);
+    const marks = store.db.selectFrom('notification_told').select('until');
+    const [held] = await marks.where('event', '=', 'held').execute();
+    expect(held?.until).toBeGreaterThan(clock.now() - HOUR);
+  });
 });
 
 describe('a notification', () => {
