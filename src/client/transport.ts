@@ -199,6 +199,8 @@ export interface Sender {
 
 export interface Transport extends Sender, AsyncDisposable {
   stats(): TransportStats;
+  /** Makes new connections with these certificates. */
+  readonly renew: Pools['renew'];
   /** Gives the requests answered since the last call, with their times. */
   readonly takeAnswered: Observations<Answered>['take'];
   readonly limiter: Pick<Limiter, 'waiting' | 'active' | 'pace'>;
@@ -450,6 +452,7 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     note,
     limiter,
     takeAnswered: answered.take,
+    renew: pools.renew,
     scrub: deps.scrubber.scrub,
     async request(request) {
       const { value, ...answer } = await send(request, decodeJson);

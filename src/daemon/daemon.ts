@@ -41,6 +41,7 @@ import { createOrderLooks } from '../sync/order-looks.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
+import { createCertificates } from './certificates.ts';
 import { commandRoutes } from './commands/routes.ts';
 import { type Console, type ConsoleParts, createConsole, type Written } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
@@ -333,7 +334,11 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     groups: [...routes, ...erp.groups],
     onListening: listening.resolve,
   });
-  const care = [parts.clockGuard, renewer, space, keeper, causes, guard];
+  const { readConfig } = deps;
+  const { transport } = service;
+  const certificates = createCertificates(config, { clock, log, transport, readConfig });
+  rules.onReloaded(certificates.take);
+  const care = [parts.clockGuard, renewer, space, keeper, causes, guard, certificates];
   const { refetcher, listener } = inbox;
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {

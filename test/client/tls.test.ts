@@ -1,15 +1,28 @@
+import { writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { errorOfFailure } from '../../src/client/http/answer.ts';
 import { ExchangeFailure } from '../../src/client/http/exchange.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { DIRECT } from '../../src/client/http/tunnel.ts';
+import { createCertificates } from '../../src/daemon/certificates.ts';
 import { checkCertificate } from '../../src/daemon/doctor/network.ts';
+import { manualClock } from '../../src/lib/clock.ts';
+import { ConfigError } from '../../src/lib/errors.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { configOf } from '../config/config-of.ts';
 import { CERTIFICATE, KEY, OTHER_CERTIFICATE, OTHER_KEY } from '../fixtures/certificate.ts';
+import { temporaryFolder } from '../support/store.ts';
 import { impatient, rejection } from './support.ts';
+
+const ACCOUNT = [
+  { path: 'service.v1.baseUrl', value: 'https://service.example.test' },
+  { path: 'service.v1.apiKey', value: new Secret('key', 'canary-key-canary') },
+];
 
 describe('transport over TLS', () => {
   const server = createServer({ cert: CERTIFICATE, key: KEY }, (request, response) => {
@@ -74,6 +87,72 @@ describe('transport over TLS', () => {
     const get: HttpRequest = { ...post('localhost'), method: 'GET', json: undefined };
     await transport.request(get);
     expect(connections - before).toBe(ofWrites + 1);
+  });
+});
+
+describe('certificates whose files are renewed', () => {
+  async function startRenewing() {
+    const server = createServer({ cert: CERTIFICATE, key: KEY }, (_request, response) => {
+      response.end('{}');
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => {
+      server.closeAllConnections();
+      server.close();
+    });
+    const { port } = server.address() as AddressInfo;
+    const file = join(temporaryFolder(), 'ca.pem');
+    const get: HttpRequest = {
+      method: 'GET',
+      url: `https://localhost:${port}/x`,
+      priority: 'read',
+    };
+    return { file, get };
+  }
+  const configWith = (file: string) => {
+    writeFileSync(file, OTHER_CERTIFICATE);
+    return configOf([...ACCOUNT, { path: 'service.caFile', value: file }]);
+  };
+
+  it('are used for new connections within a minute, and at once by a reload', async () => {
+    const { file, get } = await startRenewing();
+    const config = configWith(file);
+    await using transport = impatient({ caText: OTHER_CERTIFICATE, retryWaitsMs: [] });
+    expect(await rejection(transport.request(get))).toMatchObject({ name: 'RetryLaterError' });
+    const clock = manualClock();
+    const deps = { clock, log: silentLogger(), transport, readConfig: () => config };
+    const certificates = createCertificates(config, deps);
+    const stop = new AbortController();
+    const running = certificates.run(stop.signal);
+    writeFileSync(file, CERTIFICATE);
+    await clock.advance(60_000);
+    expect((await transport.request(get)).status).toBe(200);
+    writeFileSync(file, OTHER_CERTIFICATE);
+    await certificates.take(config);
+    expect(await rejection(transport.request(get))).toMatchObject({ name: 'RetryLaterError' });
+    stop.abort();
+    await running;
+  });
+
+  it('stay the former ones while the configuration finds fault with the new ones', async () => {
+    const { file, get } = await startRenewing();
+    const config = configWith(file);
+    writeFileSync(file, CERTIFICATE);
+    await using transport = impatient({ caText: CERTIFICATE, retryWaitsMs: [] });
+    const clock = manualClock();
+    const readConfig = () => {
+      throw new ConfigError('config.invalid', 'the key is not that of the certificate');
+    };
+    const certificates = createCertificates(config, {
+      ...{ clock, log: silentLogger(), transport, readConfig },
+    });
+    const stop = new AbortController();
+    const running = certificates.run(stop.signal);
+    writeFileSync(file, 'half of a certificate');
+    await clock.advance(120_000);
+    expect((await transport.request(get)).status).toBe(200);
+    stop.abort();
+    await running;
   });
 });
 

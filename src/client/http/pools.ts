@@ -10,6 +10,8 @@ export interface PoolOptions extends Route {
 
 export interface Pools {
   of(origin: string, safe: boolean): Pool;
+  /** Makes new connections with these certificates; open ones end with their requests. */
+  renew(certificates: Pick<Route, 'caText' | 'client'>): void;
   destroy(): Promise<void>;
 }
 
@@ -39,6 +41,9 @@ export function proxyFor(origin: string, { proxy }: Route): OutgoingProxy | unde
 
 export function createPools(options: PoolOptions): Pools {
   const pools = new Map<string, Pool>();
+  /** Pools of former certificates whose requests are still on their way. */
+  const retired = new Set<Pool>();
+  let route = options;
   return {
     of(origin, safe) {
       const key = `${origin} ${safe}`;
@@ -54,14 +59,25 @@ export function createPools(options: PoolOptions): Pools {
         keepAliveTimeout: idleMs,
         keepAliveMaxTimeout: idleMs,
         connect: proxy
-          ? tunnelled(proxy, options, options.connectMs)
-          : { timeout: options.connectMs, ...tlsOf(options) },
+          ? tunnelled(proxy, route, options.connectMs)
+          : { timeout: options.connectMs, ...tlsOf(route) },
       });
       pools.set(key, pool);
       return pool;
     },
+    renew({ caText, client }) {
+      route = { ...options, caText, client };
+      for (const pool of pools.values()) {
+        retired.add(pool);
+        void pool.close().then(
+          () => retired.delete(pool),
+          () => retired.delete(pool),
+        );
+      }
+      pools.clear();
+    },
     async destroy() {
-      await Promise.all([...pools.values()].map((pool) => pool.destroy()));
+      await Promise.all([...pools.values(), ...retired].map((pool) => pool.destroy()));
     },
   };
 }

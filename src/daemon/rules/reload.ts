@@ -2,7 +2,8 @@
  * Reload, at SIGHUP and `selvedge rules reload`: reads the configuration and the rules again and
  * checks both as a whole. A mistake in either changes nothing and opens an incident, because nobody
  * reads an answer to a signal. Rules, their folder and their mode take effect at once, and so do
- * the people of the console; changes of other settings are reported as "needs a restart".
+ * the people of the console and the certificates for the service; changes of other settings are
+ * reported as "needs a restart".
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
@@ -70,7 +71,16 @@ export interface RulesInForce {
 const LISTS_EVERY_MS = 60_000;
 
 /** Settings that take effect at a reload, without a restart. */
-const AT_ONCE = ['rules.directory', 'rules.mode', 'console.operators', 'console.proxy.role'];
+const AT_ONCE = [
+  'rules.directory',
+  'rules.mode',
+  'console.operators',
+  'console.proxy.role',
+  'service.caFile',
+  'service.clientCertificate',
+  'service.clientCertificate.certificates',
+  'service.clientCertificate.key',
+];
 
 const INCIDENT = { kind: 'config_invalid', entity: 'configuration', key: 'file' } as const;
 
