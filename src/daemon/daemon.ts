@@ -269,6 +269,17 @@ function createFronts(config: Config, parts: FrontParts) {
   return { workers: [local, ...pages.workers], link: pages.link };
 }
 
+/** Creates the worker that reads renewed certificates; a reload has it read them, too. */
+function renewCertificates(
+  config: Config,
+  { clock, log, readConfig }: DaemonDeps,
+  { service: { transport }, rules }: WorkerParts,
+): Worker {
+  const certificates = createCertificates(config, { clock, log, transport, readConfig });
+  rules.onReloaded(certificates.take);
+  return certificates;
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, service, rules, space, pulse, socket, pauses, guard, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
@@ -334,10 +345,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     groups: [...routes, ...erp.groups],
     onListening: listening.resolve,
   });
-  const { readConfig } = deps;
-  const { transport } = service;
-  const certificates = createCertificates(config, { clock, log, transport, readConfig });
-  rules.onReloaded(certificates.take);
+  const certificates = renewCertificates(config, deps, parts);
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard, certificates];
   const { refetcher, listener } = inbox;
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
