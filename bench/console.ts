@@ -43,7 +43,8 @@ const app = createConsoleApp({
   log,
   settings: CONSOLE_SETTINGS,
   ask,
-  daemonSeenAt: clock.now,
+  daemonSeenAt: clock.monotonic,
+  rulesMode: () => 'live',
   beats: () => [],
 });
 const headers = { host: '127.0.0.1', cookie: `selvedge=${key}` };

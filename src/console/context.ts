@@ -29,8 +29,6 @@ export interface ConsoleSettings {
   readonly notAtLevel: Readonly<Record<string, string>>;
   readonly machine: Machine;
   readonly reports: ReportSettings;
-  /** Most that any rule may do, by the setting `rules.mode`. */
-  readonly rulesMode: Config['rules']['mode'];
 }
 
 /** Settings of reports without the targets of schedules, which may hold secrets. */
@@ -66,6 +64,8 @@ export interface ConsoleDeps {
   readonly settings: ConsoleSettings;
   /** Sends a request to the daemon and waits for its reply. */
   readonly ask: (question: Question) => Promise<Reply>;
+  /** Most that any rule may do, by the setting `rules.mode`, which a reload changes. */
+  readonly rulesMode: () => Config['rules']['mode'];
   /** When the daemon last answered, on the monotonic clock. */
   readonly daemonSeenAt: () => number;
   /** Milliseconds that the daemon's event loop took to answer recent beats, the latest last. */

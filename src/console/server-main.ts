@@ -16,7 +16,9 @@ const BEAT_MS = 5_000;
 
 const port = parentPort;
 if (!port) throw new TypeError('this file is the start of a thread');
-const { store: options, listen, settings }: ThreadSettings = workerData.data;
+const start: ThreadSettings = workerData.data;
+const { store: options, listen, settings } = start;
+let { rulesMode } = start;
 const clock = systemClock();
 const post = (message: FromThread): void => port.postMessage(message);
 
@@ -38,6 +40,10 @@ port.on('message', (message: ToThread) => {
     return;
   }
   daemonSeenAt = clock.monotonic();
+  if ('rulesMode' in message) {
+    rulesMode = message.rulesMode;
+    return;
+  }
   waiting.get(message.id)?.(message.reply);
   waiting.delete(message.id);
 });
@@ -74,6 +80,7 @@ const deps = {
   log,
   settings,
   ask,
+  rulesMode: () => rulesMode,
   daemonSeenAt: () => daemonSeenAt,
   beats: () => beats,
 };

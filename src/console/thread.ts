@@ -6,12 +6,15 @@ import { programUrl } from '../lib/process/program-url.ts';
 import { startThread } from '../lib/process/thread.ts';
 import type { StoreOptions } from '../store/store.ts';
 import type { Question, Reply } from './acts.ts';
-import type { ConsoleSettings } from './context.ts';
+import type { ConsoleDeps, ConsoleSettings } from './context.ts';
+
+type RulesMode = ReturnType<ConsoleDeps['rulesMode']>;
 
 export interface ThreadSettings {
   readonly store: StoreOptions;
   readonly listen: { readonly host: string; readonly port: number };
   readonly settings: ConsoleSettings;
+  readonly rulesMode: RulesMode;
 }
 
 export type FromThread =
@@ -19,7 +22,10 @@ export type FromThread =
   | { readonly listening: string }
   | { readonly line: string };
 
-export type ToThread = { readonly id: number; readonly reply: Reply } | { readonly stop: true };
+export type ToThread =
+  | { readonly id: number; readonly reply: Reply }
+  | { readonly rulesMode: RulesMode }
+  | { readonly stop: true };
 
 const HEAP_MIB_MAX = 256;
 const STOP_MS_MAX = 7_000;
@@ -29,6 +35,8 @@ export interface ConsoleThread {
   readonly url: () => string | undefined;
   /** Resolves with the address when pages are served for the first time. */
   readonly listening: Promise<string>;
+  /** Takes over `rules.mode` after a reload, also for a thread that is started again. */
+  takeMode(rulesMode: RulesMode): void;
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -38,17 +46,24 @@ export function createConsoleThread(
   { clock, log }: { readonly clock: Clock; readonly log: Logger },
 ): ConsoleThread {
   let url: string | undefined;
+  let { rulesMode } = data;
+  let sendMode: (mode: RulesMode) => void = () => undefined;
   const first = Promise.withResolvers<string>();
   return {
     url: () => url,
     listening: first.promise,
+    takeMode(mode) {
+      rulesMode = mode;
+      sendMode(mode);
+    },
     async run(signal) {
       const worker = startThread(programUrl(import.meta.url, 'server-main'), {
-        data,
+        data: { ...data, rulesMode },
         limits: { maxOldGenerationSizeMb: HEAP_MIB_MAX },
         stepsBack: false,
       });
       const send = (message: ToThread): void => worker.postMessage(message);
+      sendMode = (mode) => send({ rulesMode: mode });
       worker.on('message', (message: FromThread) => {
         if ('listening' in message) {
           url = message.listening;
@@ -80,6 +95,7 @@ export function createConsoleThread(
         });
       } finally {
         url = undefined;
+        sendMode = () => undefined;
         over.abort();
         signal.removeEventListener('abort', stop);
       }

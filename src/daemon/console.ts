@@ -64,7 +64,7 @@ export interface Console {
   readonly routes: readonly RouteGroup[];
   /** Makes a link that signs in once; resolves as soon as pages are served. */
   link(name: string, role: Role): Promise<string>;
-  /** Takes over the settings of a reload that act at once: who may sign in, with which role. */
+  /** Takes over the settings of a reload that act at once: who may sign in, and `rules.mode`. */
   takeConfig(fresh: Config): Promise<void>;
 }
 
@@ -157,10 +157,10 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     pulled: pulledStreams(config),
     notAtLevel: streamsNotAtLevel(config),
     reports: reportsOf(config),
-    rulesMode: config.rules.mode,
     machine: machineOf(config, parts.written),
   };
-  const data = { store: storeOptions(config), listen: { host, port }, settings };
+  const { mode: rulesMode } = config.rules;
+  const data = { store: storeOptions(config), listen: { host, port }, settings, rulesMode };
   const thread = createConsoleThread(data, answer, { clock, log });
   const url = () => (thread.url() === undefined ? undefined : (publicUrl ?? thread.url()));
   const worker: Worker = {
@@ -173,6 +173,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
   return {
     async takeConfig(fresh) {
       people = peopleOf(fresh);
+      thread.takeMode(fresh.rules.mode);
       if (enabled) await entrance.takePeople(people);
     },
     async link(name, role) {

@@ -45,7 +45,11 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   };
   const snapshot: Store['snapshot'] = (read) => store.snapshot(read);
   const deps = { db: store.db, snapshot, clock, log, settings, ask: answer, beats: () => [] };
-  const app = createConsoleApp({ ...deps, daemonSeenAt: () => clock.monotonic() });
+  const app = createConsoleApp({
+    ...deps,
+    rulesMode: () => 'live',
+    daemonSeenAt: () => clock.monotonic(),
+  });
   const call = (path: string, headers: Record<string, string>, payload?: string) =>
     app.inject({
       method: payload === undefined ? 'GET' : 'POST',

@@ -12,7 +12,6 @@ const SOME = configOf([
 export const CONSOLE_SETTINGS: ConsoleSettings = {
   ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
   ...{ sessionIdleMs: 7_200_000, freshnessMs: {}, pulled: {}, notAtLevel: {} },
-  rulesMode: 'live',
   reports: { directory: '', locale: null, schedules: [], store: { path: '', busyTimeoutMs: 1 } },
   machine: { dataDir: '', store: SOME.store, exchange: '', written: null, plane: null },
 };

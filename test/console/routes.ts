@@ -40,6 +40,7 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
     log: silentLogger(),
     settings: CONSOLE_SETTINGS,
     beats: () => [],
+    rulesMode: () => 'live',
     ask: () => Promise.reject(new Error('not asked')),
     daemonSeenAt: () => clock.monotonic(),
   });

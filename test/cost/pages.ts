@@ -20,7 +20,7 @@ function settingsOf({ config }: House): ConsoleSettings {
   const { dataDir, store, reports, instance } = config;
   return {
     ...{ instance, version: 'test', publicUrl: null, timeZone: null, proxy: null },
-    ...{ sessionIdleMs: HOUR_MS, notAtLevel: {}, rulesMode: config.rules.mode },
+    ...{ sessionIdleMs: HOUR_MS, notAtLevel: {} },
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),
     reports: { ...reports, schedules: [], store: storeOptions(config) },
@@ -82,7 +82,8 @@ export async function lookAtPages(house: House): Promise<readonly string[]> {
     ...{ db: store.db, clock, settings, log: testLogger() },
     snapshot: (read) => store.snapshot(read),
     ask: async () => ({ value: {} }),
-    daemonSeenAt: () => clock.now(),
+    daemonSeenAt: () => clock.monotonic(),
+    rulesMode: () => house.config.rules.mode,
     beats: () => [],
   });
   const entrance = createEntrance({

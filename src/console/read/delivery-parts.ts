@@ -164,12 +164,12 @@ async function replayOf(db: Db, [latest]: readonly DecisionRecord[]): Promise<No
 }
 
 export async function readNow(
-  deps: Pick<ConsoleDeps, 'db' | 'snapshot' | 'settings'>,
+  deps: Pick<ConsoleDeps, 'db' | 'snapshot' | 'rulesMode'>,
   named: string,
   { hash, now }: { readonly hash: string | undefined; readonly now: number },
 ): Promise<NowView> {
   const ruleSet = await rulesInForce(deps.db, hash);
-  const most = deps.settings.rulesMode === 'shadow' ? 'shadow' : 'live';
+  const most = deps.rulesMode() === 'shadow' ? 'shadow' : 'live';
   const found = await explainNow(deps, named, { ruleSet, most }, now);
   const { facts: _facts, delivery, ...rest } = found;
   const replay = await replayOf(deps.db, await decisionsOf(deps.db, delivery.id));
