@@ -4,7 +4,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { hashPassword } from '../../src/console/access/password.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { configOf } from '../config/config-of.ts';
-import { caller, cookieIn, startConsole } from './support.ts';
+import { caller, cookieIn, seenRows, signIn, startConsole } from './support.ts';
 
 const WHO = { actor: 'ada', reason: 'people have changed' };
 const PASSWORD = 'a long enough phrase';
@@ -54,6 +54,18 @@ it('a reload ends sessions of people whose password, role or view it changes', a
   expect((await signIn('ben', PASSWORD)).status).toBe(401);
   const again = caller(house.url, { cookie: cookieIn(await signIn('anna', OTHER)) });
   expect((await again.get('/review.json')).status).toBe(200);
+});
+
+it('a reload of rules.mode changes what the rules now say of a delivery', async () => {
+  let config: Config | undefined;
+  const house = await startConsole({ held: 1, readConfig: () => config ?? house.config });
+  const anna = await signIn(house, 'anna', 'operator');
+  const [row] = await seenRows(anna);
+  const now = async () => (await anna.get(`/deliveries/${row?.orderDeliveryId}/now.json`)).json;
+  expect(await now()).toMatchObject({ evaluation: { live: { kind: 'hold' } } });
+  config = { ...house.config, rules: { ...house.config.rules, mode: 'shadow' } };
+  await house.daemon.reload(WHO);
+  expect(await now()).toMatchObject({ evaluation: { live: { kind: 'no_rule' } } });
 });
 
 it('a proxy without its secret, and an operator without a way in, are mistakes', () => {

@@ -2,6 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../src/config/schema.ts';
+import { pulledStreams } from '../../src/config/streams.ts';
 import { checkDatabase } from '../../src/daemon/doctor/database.ts';
 import { tellCauses } from '../../src/daemon/watch/causes.ts';
 import { createStatusNote } from '../../src/daemon/watch/status-note.ts';
@@ -43,7 +44,11 @@ export async function makeWorld(base: Config) {
       await clock.advance(5 * MINUTE_MS);
       await decide(text, more);
     },
-    causes: () => tellCauses({ store, clock, log, timeZone: 'UTC' }),
+    causes: () => {
+      const pulled = Object.keys(pulledStreams(base));
+      const { level } = base.service.v1;
+      return tellCauses({ store, clock, log, timeZone: 'UTC', pulled, level });
+    },
     coverage: (secrets: readonly { readonly name: string; readonly notAfter?: number }[] = []) =>
       createCoverageWatch({ store, clock, log, meter, secrets }),
     async watchPushes() {
