@@ -164,9 +164,11 @@ function metricsMarkdown(): string {
 
 function incidentsMarkdown(): string {
   const rows = Object.entries(INCIDENTS).map(
-    ([kind, { when, todo }]) => `| \`${kind}\` | ${cell(when)} | ${cell(todo)} |`,
+    ([kind, { when, todo, ends }]) =>
+      `| \`${kind}\` | ${cell(when)} | ${cell(todo)} | ${cell(ends)} |`,
   );
-  return `${INCIDENTS_HEAD}\n| kind | when | what to do |\n|---|---|---|\n${rows.join('\n')}\n`;
+  const head = '| kind | when | what to do | it ends when |\n|---|---|---|---|';
+  return `${INCIDENTS_HEAD}\n${head}\n${rows.join('\n')}\n`;
 }
 
 /** File below docs/ → its text. */

@@ -77,10 +77,8 @@ export function createDoors(
       }),
     );
   }
-  if (hasCallback) {
-    const settings = { command: callback.command, ...CALLBACK_LIMITS };
-    doors.push(createCallback({ store, clock, log, settings }));
-  }
+  const settings = { command: callback.command, ...CALLBACK_LIMITS };
+  doors.push(createCallback({ store, clock, log, settings }));
   const preflight = createPreflight(store, clock, deps.outbox.kinds);
   const groups = [
     intakeRoutes({ ...common, clients }),

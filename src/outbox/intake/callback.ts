@@ -32,6 +32,7 @@ export interface CallbackDeps {
 }
 
 const POLL_MS = 1_000;
+const IDLE_MS = 60_000;
 const AT_ONCE_MAX = 4;
 const COMPLAINT_CHARS_MAX = 500;
 
@@ -188,14 +189,24 @@ async function runDue(
   if (!givenUp) log.warn({ ...fields, retryMs: delay }, 'callback command failed');
 }
 
-/** Creates the worker that runs the command until the signal aborts. */
+/**
+ * Creates the worker that runs the command until the signal aborts; without a command it only ends
+ * the incidents of a former one.
+ */
 export function createCallback(deps: CallbackDeps) {
   const { clock } = deps;
   const queues = [receiptQueue(deps), outcomeQueue(deps)];
+  const hasCommand = deps.settings.command.length > 0;
   return {
     name: 'callback',
     async run(signal: AbortSignal): Promise<void> {
+      const keys = queues.map(({ idName }) => idName);
+      if (!hasCommand) await endIncidents(deps.store.db, INCIDENT, keys, clock.now());
       while (!signal.aborted) {
+        if (!hasCommand) {
+          await clock.sleep(IDLE_MS, signal).catch(() => undefined);
+          continue;
+        }
         let more = false;
         for (const queue of queues) {
           const due = await queue.due(clock.now());

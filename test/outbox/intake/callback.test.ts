@@ -66,6 +66,10 @@ describe('the callback command', () => {
       says: `the callback command was given up for the receipt of document 1: ${why}`,
       advice: 'correct intake.callback; the receipt: selvedge outbox show 1',
     });
+    // A start without a command ends it, since no run can.
+    const parts = { store, clock: systemClock(), log: silentLogger() };
+    runWorker(createCallback({ ...parts, settings: { command: [], ...QUICK } }));
+    await until('its end', async () => (await openCauses(store.db)).length === 0 || undefined);
   });
 
   it('is told of an end that came while it was told of the one before', async () => {
