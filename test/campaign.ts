@@ -9,6 +9,7 @@
  *   npm run campaign -- spelling [options]    test/outbox/spelling/run.ts
  *   npm run campaign -- dialects [options]    test/dialects/run.ts
  *   npm run campaign -- plane [options]       test/plane/campaign/run.ts; needs PostgreSQL
+ *   npm run campaign -- soak [options]        test/soak/run.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
 
@@ -20,6 +21,7 @@ const CAMPAIGNS = new Map([
   ['spelling', () => import('./outbox/spelling/run.ts')],
   ['dialects', () => import('./dialects/run.ts')],
   ['plane', () => import('./plane/campaign/run.ts')],
+  ['soak', () => import('./soak/run.ts')],
 ]);
 const { argv } = process;
 const name = argv[2] ?? '';

@@ -12,6 +12,8 @@ export interface CalmClock extends Clock {
   runUntil(at: number): Promise<void>;
   /** Time goes on while somebody works on something that may need it. */
   during<T>(work: Promise<T>): Promise<T>;
+  /** Number of timers that wait. */
+  pending(): number;
 }
 
 /** Real time after which a request is taken for one that waits for the simulated time. */
@@ -63,12 +65,16 @@ async function calm(): Promise<void> {
 const IDLE_LOOKS_MS = new Set([400, 500]);
 const IDLE_LOOK_MS = 30_000;
 
-export function calmClock(startsAt: number): CalmClock {
+/**
+ * @param leastMs how long each pause lasts at least, so that the loops of a long time without work
+ *   take fewer turns.
+ */
+export function calmClock(startsAt: number, leastMs = () => 0): CalmClock {
   const base = manualClock(startsAt);
   let due: number[] = [];
   /** Notes when it will be; gives how long that is. */
   const wait = (ms: number): number => {
-    const slow = IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : Math.max(ms, 0);
+    const slow = IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : Math.max(ms, leastMs());
     due.push(base.monotonic() + slow);
     return slow;
   };
@@ -90,6 +96,7 @@ export function calmClock(startsAt: number): CalmClock {
   return {
     now: () => Math.floor(base.now()),
     monotonic: base.monotonic,
+    pending: base.pending,
     after: (ms, task) => base.after(wait(ms), task),
     sleep: (ms, signal) => base.sleep(wait(ms), signal),
     runUntil,
