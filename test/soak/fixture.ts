@@ -18,7 +18,6 @@ import type { CalmClock } from '../decisions/campaign/calm-clock.ts';
 
 export const MINUTE_MS = 60_000;
 export const HOUR_MS = 60 * MINUTE_MS;
-export const DAY_MS = 24 * HOUR_MS;
 /** A Monday. */
 export const STARTS_AT = Date.UTC(2026, 10, 23, 6);
 /** Time by which the reads of an order are usually behind its events. */
