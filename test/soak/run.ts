@@ -3,7 +3,7 @@
  *
  *   npm run campaign -- soak [--seeds 1] [--first 1] [--orders 2000] [--late 200]
  *
- * Seed by seed (soak.ts), an hour with every fault, and calm after it. One line a seed; exits 1 when
+ * Seed by seed (soak.ts), an hour with every fault, and calm after it. One line a seed; exits 1 if
  * an order or delivery is left behind, or something that was lent or learned is not given back.
  */
 import { parseArgs } from 'node:util';
