@@ -42,47 +42,108 @@ CREATE INDEX delivery_number ON delivery (delivery_no) WHERE delivery_no IS NOT 
 CREATE INDEX sales_order_first ON sales_order (account_no, coalesce(created_at, first_seen_at))
 WHERE deleted_at IS NULL AND status <> 'canceled';
 
--- Deliveries that may claim pieces or credit of others: those that are pending, and those that were
--- accepted lately. They are few among all that an article or a customer ever had.
+-- Deliveries that are open: those that are pending, and those that were accepted lately. They are few
+-- among all that an article or a customer ever had, whose pieces and credit they may claim.
 CREATE TABLE claim (
   order_delivery_id INTEGER PRIMARY KEY,
   order_id INTEGER NOT NULL,
   -- Of an accepted one, when it last changed: its claim is over weeks later. Null: it is pending.
-  changed_at INTEGER
+  changed_at INTEGER,
+  -- The others are of pending ones only. When it is decided again at the latest; 0: at once, for it
+  -- is new, or it, its order or its push has changed; null: it is left to people.
+  due_at INTEGER,
+  -- The outcome of its latest decision; 'undecided': there is none.
+  outcome TEXT,
+  first_seen_at INTEGER,
+  packed_at INTEGER
 ) STRICT;
-INSERT INTO claim (order_delivery_id, order_id, changed_at)
-SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) FROM delivery
-WHERE deleted_at IS NULL AND (status = 'pending'
-  OR status = 'accepted' AND changed_at >= (unixepoch() - 45 * 86400) * 1000) ORDER BY 1;
+-- The row of a delivery that is new here or has changed.
+CREATE VIEW claim_of AS
+SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) AS changed_at,
+  iif(status = 'pending', 0, NULL) AS due_at,
+  iif(status = 'pending', coalesce((
+    SELECT n.outcome FROM evaluation e JOIN decision n ON n.decision_id = e.decision_id
+    WHERE e.order_delivery_id = d.order_delivery_id), 'undecided'), NULL) AS outcome,
+  iif(status = 'pending', first_seen_at, NULL) AS first_seen_at,
+  iif(status = 'pending', coalesce(created_at, first_seen_at), NULL) AS packed_at
+FROM delivery d
+WHERE deleted_at IS NULL AND status IN ('pending', 'accepted');
+INSERT INTO claim SELECT * FROM claim_of
+WHERE changed_at IS NULL OR changed_at >= (unixepoch() - 45 * 86400) * 1000;
+UPDATE claim SET due_at = e.due_at
+FROM evaluation e JOIN delivery d ON d.order_delivery_id = e.order_delivery_id
+WHERE e.order_delivery_id = claim.order_delivery_id AND claim.changed_at IS NULL
+  AND e.rules_key <> '' AND e.delivery_hash = d.content_hash;
 -- What was accepted before stands in no row; whoever asks for that reads all there ever was.
 INSERT INTO daemon_state (key, value, updated_at)
 SELECT 'claims_since', (unixepoch() - 45 * 86400) * 1000, unixepoch() * 1000
 WHERE EXISTS (SELECT 1 FROM delivery);
 CREATE INDEX claim_order ON claim (order_id);
 CREATE INDEX claim_changed ON claim (changed_at) WHERE changed_at IS NOT NULL;
+CREATE INDEX claim_due ON claim (due_at, order_delivery_id) WHERE due_at IS NOT NULL;
+-- The oldest of each outcome: by when they came here, and by when they were packed.
+CREATE INDEX claim_seen ON claim (outcome, first_seen_at) WHERE outcome IS NOT NULL;
+CREATE INDEX claim_packed ON claim (outcome, packed_at, order_delivery_id) WHERE outcome IS NOT NULL;
 CREATE TRIGGER delivery_claims AFTER INSERT ON delivery
 WHEN NEW.status IN ('pending', 'accepted') AND NEW.deleted_at IS NULL
 BEGIN
-  INSERT INTO claim (order_delivery_id, order_id, changed_at) VALUES (
-    NEW.order_delivery_id, NEW.order_id, iif(NEW.status = 'pending', NULL, NEW.changed_at));
+  INSERT INTO claim SELECT * FROM claim_of WHERE order_delivery_id = NEW.order_delivery_id;
 END;
 CREATE TRIGGER delivery_claims_otherwise
-AFTER UPDATE OF order_id, status, changed_at, deleted_at ON delivery
+AFTER UPDATE OF order_id, status, created_at, content_hash, first_seen_at, changed_at, deleted_at
+ON delivery
 BEGIN
   DELETE FROM claim WHERE order_delivery_id = OLD.order_delivery_id;
-  INSERT INTO claim (order_delivery_id, order_id, changed_at)
-  SELECT NEW.order_delivery_id, NEW.order_id, iif(NEW.status = 'pending', NULL, NEW.changed_at)
-  WHERE NEW.status IN ('pending', 'accepted') AND NEW.deleted_at IS NULL;
+  INSERT INTO claim SELECT * FROM claim_of WHERE order_delivery_id = NEW.order_delivery_id;
 END;
 CREATE TRIGGER delivery_claims_no_more AFTER DELETE ON delivery
 BEGIN
   DELETE FROM claim WHERE order_delivery_id = OLD.order_delivery_id;
 END;
+-- A pending delivery is due at once when its order changes, and when its push comes to nothing.
+CREATE TRIGGER sales_order_makes_due AFTER UPDATE OF content_hash, deleted_at ON sales_order
+WHEN NEW.content_hash <> OLD.content_hash OR (NEW.deleted_at IS NULL) <> (OLD.deleted_at IS NULL)
+BEGIN
+  UPDATE claim SET due_at = 0 WHERE order_id = NEW.order_id AND outcome IS NOT NULL;
+END;
+CREATE TRIGGER outbox_makes_due AFTER UPDATE OF state, ended_at ON outbox
+WHEN NEW.order_delivery_id IS NOT NULL AND NEW.ended_at IS NOT NULL AND NEW.state <> 'confirmed'
+BEGIN
+  UPDATE claim SET due_at = 0
+  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
+END;
+-- An evaluation says when the next one is due; whoever only moves that time does not make one that
+-- is due at once wait.
+CREATE TRIGGER evaluation_makes_due AFTER INSERT ON evaluation
+BEGIN
+  UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at),
+    outcome = coalesce(
+      (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided')
+  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
+END;
+CREATE TRIGGER evaluation_makes_due_again AFTER UPDATE OF evaluated_at ON evaluation
+BEGIN
+  UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at)
+  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
+END;
+CREATE TRIGGER evaluation_makes_due_otherwise AFTER UPDATE OF due_at, rules_key ON evaluation
+BEGIN
+  UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at)
+  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL AND due_at IS NOT 0;
+END;
+CREATE TRIGGER evaluation_has_outcome AFTER UPDATE OF decision_id ON evaluation
+WHEN NEW.decision_id <> OLD.decision_id
+BEGIN
+  UPDATE claim SET outcome = coalesce(
+    (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided')
+  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
+END;
 
 -- How many rows of each kind there are, of tables that nobody counts any more: `entity` is the table,
--- `name` a status or a state.
+-- or pending deliveries; `name` a status or a state, the outcome of the latest decision, or a rule.
 CREATE TABLE tally (
-  entity TEXT NOT NULL CHECK (entity IN ('delivery', 'outbox', 'webhook_event')),
+  entity TEXT NOT NULL CHECK (entity IN (
+    'delivery', 'pending', 'hold', 'outbox', 'webhook_event')),
   name TEXT NOT NULL,
   rows INTEGER NOT NULL,
   PRIMARY KEY (entity, name)
@@ -90,7 +151,36 @@ CREATE TABLE tally (
 INSERT INTO tally (entity, name, rows)
 SELECT 'delivery', status, count(*) FROM delivery WHERE deleted_at IS NULL GROUP BY status
 UNION ALL SELECT 'outbox', state, count(*) FROM outbox GROUP BY state
+UNION ALL SELECT 'pending', outcome, count(*) FROM claim WHERE outcome IS NOT NULL GROUP BY outcome
+UNION ALL SELECT 'hold', rule_id, count(*) FROM hold GROUP BY rule_id
 UNION ALL SELECT 'webhook_event', '', count(*) FROM webhook_event;
+CREATE TRIGGER pending_tallied AFTER INSERT ON claim WHEN NEW.outcome IS NOT NULL
+BEGIN
+  INSERT INTO tally (entity, name, rows) VALUES ('pending', NEW.outcome, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER pending_tallied_otherwise AFTER UPDATE OF outcome ON claim
+WHEN NEW.outcome <> OLD.outcome
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'pending' AND name = OLD.outcome;
+  INSERT INTO tally (entity, name, rows) VALUES ('pending', NEW.outcome, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER pending_tallied_no_more AFTER DELETE ON claim WHEN OLD.outcome IS NOT NULL
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'pending' AND name = OLD.outcome;
+END;
+CREATE TRIGGER hold_tallied AFTER INSERT ON hold
+BEGIN
+  INSERT INTO tally (entity, name, rows) VALUES ('hold', NEW.rule_id, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER hold_tallied_no_more AFTER DELETE ON hold
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'hold' AND name = OLD.rule_id;
+END;
+-- The oldest hold of each rule.
+CREATE INDEX hold_since ON hold (rule_id, since);
 CREATE TRIGGER delivery_tallied AFTER INSERT ON delivery WHEN NEW.deleted_at IS NULL
 BEGIN
   INSERT INTO tally (entity, name, rows) VALUES ('delivery', NEW.status, 1)

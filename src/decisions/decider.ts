@@ -19,7 +19,7 @@ import type { Store, Tx } from '../store/store.ts';
 import { endPauseOver } from './accept/pace.ts';
 import { createWaitReport } from './accept/waits.ts';
 import { decide } from './decide.ts';
-import { type DueDelivery, dueDeliveries } from './due.ts';
+import { type DueDelivery, dueDeliveries, FIRST, sweepPending } from './due.ts';
 import { noteStatusChanges } from './external.ts';
 import {
   dropDecidedCustomers,
@@ -64,6 +64,9 @@ const BATCH = 50;
 const SLEEP_MS_MAX = 30_000;
 /** Milliseconds for which a delivery is skipped after an evaluation error. */
 const ASIDE_MS = 60_000;
+
+/** Milliseconds between two steps of the sweep of pending deliveries. */
+const SWEEP_MS = 5_000;
 
 /** Gives mode, rules, freshness limits and time as they are at this moment. */
 function contextOf({ rules, mode, freshness, clock }: DeciderDeps) {
@@ -176,6 +179,25 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
 }
 
 /**
+ * Makes a function that looks, from time to time, whether some of the pending deliveries are due
+ * without anybody having been told, and makes them so.
+ */
+function createSweep({ store, clock, log }: DeciderDeps): () => Promise<void> {
+  let after = FIRST;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  return async () => {
+    const begun = clock.monotonic();
+    if (begun < nextAt) return;
+    nextAt = begun + SWEEP_MS;
+    const { next, found } = await sweepPending(store, clock.now(), after);
+    after = next;
+    const deliveries = found.slice(0, 20);
+    const text = 'deliveries were due by their rows alone; they are decided now';
+    if (found.length > 0) log.warn({ count: found.length, deliveries }, text);
+  };
+}
+
+/**
  * Makes a function that says once for each rule set, after all open deliveries were evaluated, what
  * reject rules hold that may not reject: at the first start with this version nobody expects it.
  */
@@ -233,6 +255,7 @@ export function createDecider(deps: DeciderDeps): Decider {
     const tellWaits = createWaitReport(store, clock);
     const noteUnarmed = createUnarmedNote(deps);
     const endOver = createIncidentsEnd(deps);
+    const sweep = createSweep(deps);
     const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
     while (!signal.aborted) {
       wake = new AbortController();
@@ -243,6 +266,7 @@ export function createDecider(deps: DeciderDeps): Decider {
       const { rules, freshness, now } = contextNow();
       await tellWaits({ ruleSet: rules.ruleSet, freshness, now });
       await endOver(rules.ruleSet.settings, now);
+      await sweep();
       const query = { now: clock.now(), settleMs };
       const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
       for (const [index, due] of [...first, ...later].entries()) {

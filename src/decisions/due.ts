@@ -3,12 +3,16 @@
  * or their order changed; their push failed; a planned time has come; their evaluation failed.
  * Everything else that can change a decision is found by the passes (reevaluation.ts).
  *
- * The search reads the database alone, so it may be repeated at any moment.
+ * Triggers keep the time at which each is due (`claim.due_at`), in the transaction of what makes it
+ * so: the search looks at what is due alone, however many are held. It reads the database alone, so
+ * it may be repeated at any moment. A sweep compares the rows themselves, a slice at a time, so that
+ * no fault of a trigger leaves a delivery forgotten.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';
+import { makeDue } from '../mirror/upkeep.ts';
 import { inKeys } from '../store/bulk.ts';
-import type { Db } from '../store/store.ts';
+import type { Db, Store } from '../store/store.ts';
 import { orderHash } from './facts/order.ts';
 import { evaluationErrorIds } from './incidents.ts';
 import type { Trigger } from './judgement.ts';
@@ -39,39 +43,16 @@ export interface Due {
   readonly nextAt: number;
 }
 
-/** Number of pending deliveries that one query searches, before other work gets its turn. */
-const LOOK_ROWS = 2_000;
+/** Number of deliveries that one query searches, before other work gets its turn. */
+const LOOK_ROWS = 200;
+/** Where the sweep begins: below every id. */
+export const FIRST = Number.MIN_SAFE_INTEGER;
+/** Number of pending deliveries that one step of the sweep looks at. */
+const SWEEP_ROWS = 2_000;
 /**
  * Number of planned evaluations in one round with new deliveries, so that neither kind waits long.
  */
 const AGAIN_BESIDE_NEW = 10;
-
-/** Range of delivery ids: above `after`, up to and including `upTo`. */
-interface Span {
-  readonly after: number;
-  readonly upTo: number;
-}
-
-/**
- * Yields the ids of pending deliveries in ranges, the oldest first: tens of thousands may be held.
- */
-async function* pendingSpans(db: Db): AsyncGenerator<Span> {
-  for (let after = Number.MIN_SAFE_INTEGER; ; ) {
-    const end = await db
-      .selectFrom('delivery')
-      .select('order_delivery_id as upTo')
-      .where('status', '=', 'pending')
-      .where('order_delivery_id', '>', after)
-      .orderBy('order_delivery_id')
-      .limit(1)
-      .offset(LOOK_ROWS - 1)
-      .executeTakeFirst();
-    yield { after, upTo: end?.upTo ?? Number.MAX_SAFE_INTEGER };
-    if (!end) return;
-    after = end.upTo;
-    await nextTurn();
-  }
-}
 
 /**
  * SQL: the delivery or its order changed since it was evaluated. Future timestamps are ignored:
@@ -82,32 +63,58 @@ function hasChanged(now: number): RawBuilder<boolean> {
     or (d.changed_at > e.evaluated_at and d.changed_at <= ${now}))`;
 }
 
-async function dueIn(db: Db, { after, upTo }: Span, now: number, failed: readonly number[]) {
-  return (
-    db
-      .selectFrom('delivery as d')
-      .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
-      .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-      .select(['d.order_delivery_id as id', 'd.changed_at', 'e.evaluated_at', 'e.due_why'])
-      .select(sql<number>`coalesce(${hasChanged(now)}, 0)`.as('has_changed'))
-      .select(sql<number>`e.rules_key = '' or ${hasFailedPush(now)}`.as('has_failed'))
-      .where('d.status', '=', 'pending')
-      .where('d.order_delivery_id', '>', after)
-      .where('d.order_delivery_id', '<=', upTo)
-      .where('d.deleted_at', 'is', null)
-      // An evaluation with a future timestamp was made before the clock was set back.
-      .where(
-        sql<boolean>`(e.order_delivery_id is null or e.due_at <= ${now} or e.evaluated_at > ${now}
-        or ${hasChanged(now)} or e.rules_key = '' or ${hasFailedPush(now)}
-        or ${inKeys('d.order_delivery_id', failed)})`,
-      )
-      .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
-      .orderBy('d.order_delivery_id')
-      .execute()
-  );
+/** SQL: pending deliveries whose push is not on its way, with why they may be due. */
+function pendingWith(db: Db, now: number) {
+  return db
+    .selectFrom('claim as c')
+    .innerJoin('delivery as d', 'd.order_delivery_id', 'c.order_delivery_id')
+    .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+    .select(['d.order_delivery_id as id', 'd.changed_at', 'c.due_at'])
+    .select(['e.evaluated_at', 'e.due_why'])
+    .select(sql<number>`coalesce(${hasChanged(now)}, 0)`.as('has_changed'))
+    .select(sql<number>`e.rules_key = '' or ${hasFailedPush(now)}`.as('has_failed'))
+    .where('d.status', '=', 'pending')
+    .where('d.deleted_at', 'is', null)
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
 }
 
-type DueRow = Awaited<ReturnType<typeof dueIn>>[number];
+type DueRow = Awaited<ReturnType<ReturnType<typeof pendingWith>['execute']>>[number];
+
+/**
+ * Yields what is due from `from` to `upTo`, in the order of time. The join stays on `claim`: from
+ * the few that are due to their rows.
+ */
+async function* dueBetween(
+  db: Db,
+  now: number,
+  from: number,
+  upTo: number,
+): AsyncGenerator<DueRow> {
+  for (let after = { at: from, id: FIRST }; ; ) {
+    const slice = await db
+      .selectFrom('claim')
+      .select(['order_delivery_id as id', 'due_at as at'])
+      .where('due_at', 'is not', null)
+      .where('due_at', '<=', upTo)
+      .where(sql<boolean>`(due_at, order_delivery_id) > (${after.at}, ${after.id})`)
+      .orderBy('due_at')
+      .orderBy('order_delivery_id')
+      .limit(LOOK_ROWS)
+      .execute();
+    const ids = slice.map(({ id }) => id);
+    const rows = await pendingWith(db, now).where(inKeys('c.order_delivery_id', ids)).execute();
+    const found = new Map(rows.map((row) => [row.id, row]));
+    for (const id of ids) {
+      const row = found.get(id);
+      if (row) yield row;
+    }
+    const last = slice.at(-1);
+    if (!last || slice.length < LOOK_ROWS) return;
+    after = { at: last.at ?? upTo, id: last.id };
+    await nextTurn();
+  }
+}
 
 function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): Trigger {
   if (evaluated_at === null) return 'new';
@@ -118,7 +125,7 @@ function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): 
 /** Time of the next planned evaluation of a pending delivery; Infinity when none is planned. */
 async function nextDueAt(db: Db, now: number): Promise<number> {
   const row = await db
-    .selectFrom('evaluation')
+    .selectFrom('claim')
     .select((eb) => eb.fn.min('due_at').as('due_at'))
     .where('due_at', '>', now)
     .executeTakeFirst();
@@ -131,23 +138,76 @@ export async function dueDeliveries(
   aside: ReadonlySet<number>,
   limit: number,
 ): Promise<Due> {
-  const failed = await evaluationErrorIds(db);
   const first: DueDelivery[] = [];
   const later: DueDelivery[] = [];
   let nextAt = await nextDueAt(db, now);
-  for await (const span of pendingSpans(db)) {
-    for (const row of await dueIn(db, span, now, failed)) {
-      const settledAt = row.changed_at + settleMs;
-      // After the clock was set back no delivery waits longer than its own settling time.
-      const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
-      const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
-      if (aside.has(row.id)) continue;
-      if (!isSettled) nextAt = Math.min(nextAt, settledAt);
-      else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
-      else later.push(due);
-    }
+  const take = (row: DueRow): void => {
+    if (aside.has(row.id)) return;
+    const settledAt = row.changed_at + settleMs;
+    // After the clock was set back no delivery waits longer than its own settling time.
+    const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
+    const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
+    if (!isSettled) nextAt = Math.min(nextAt, settledAt);
+    else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
+    else later.push(due);
+  };
+  for await (const row of dueBetween(db, now, 0, 0)) {
+    take(row);
     if (first.length >= limit) break;
   }
   const places = first.length > 0 ? AGAIN_BESIDE_NEW : limit;
+  for await (const row of dueBetween(db, now, 1, now)) {
+    if (later.length >= places) break;
+    take(row);
+  }
+  const failed = (await evaluationErrorIds(db)).filter((id) => !aside.has(id));
+  if (failed.length > 0 && later.length < places) {
+    const known = new Set([...first, ...later].map((due) => due.orderDeliveryId));
+    const rows = await pendingWith(db, now).where(inKeys('c.order_delivery_id', failed)).execute();
+    for (const row of rows) if (!known.has(row.id)) take(row);
+  }
   return { first: first.slice(0, limit), later: later.slice(0, places), nextAt };
+}
+
+/**
+ * Looks whether some of the pending deliveries above `after` are due by their own rows and nobody
+ * was told: all have their turn, a slice each time. Gives where the next one begins, and the ids of
+ * what was found, which is due at once.
+ */
+export async function sweepPending(
+  store: Store,
+  now: number,
+  after: number,
+): Promise<{ readonly next: number; readonly found: readonly number[] }> {
+  const slice = await store.db
+    .selectFrom('delivery')
+    .select('order_delivery_id as id')
+    .where('status', '=', 'pending')
+    .where('order_delivery_id', '>', after)
+    .orderBy('order_delivery_id')
+    .limit(SWEEP_ROWS)
+    .execute();
+  const upTo = slice.at(-1)?.id;
+  if (upTo === undefined) return { next: FIRST, found: [] };
+  const rows = await store.db
+    .selectFrom('delivery as d')
+    .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('claim as c', 'c.order_delivery_id', 'd.order_delivery_id')
+    .select('d.order_delivery_id as id')
+    .where('d.status', '=', 'pending')
+    .where('d.order_delivery_id', '>', after)
+    .where('d.order_delivery_id', '<=', upTo)
+    .where('d.deleted_at', 'is', null)
+    // An evaluation with a future timestamp was made before the clock was set back.
+    .where(
+      sql<boolean>`(e.order_delivery_id is null or e.due_at <= ${now} or e.evaluated_at > ${now}
+        or ${hasChanged(now)} or e.rules_key = '' or ${hasFailedPush(now)})`,
+    )
+    .where(sql<boolean>`coalesce(c.due_at > ${now}, 1)`)
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
+    .execute();
+  const found = rows.map(({ id }) => id);
+  if (found.length > 0) await store.transaction((tx) => makeDue(tx, found));
+  return { next: slice.length < SWEEP_ROWS ? FIRST : upTo, found };
 }

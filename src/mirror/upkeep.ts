@@ -3,6 +3,7 @@
  * corrected when the clock was set back.
  */
 import { sql } from 'kysely';
+import { inKeys } from '../store/bulk.ts';
 import { readState, writeStateAt } from '../store/state.ts';
 import type { Tx } from '../store/store.ts';
 import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '../store/upkeep.ts';
@@ -62,6 +63,13 @@ export async function deleteOldClaims(tx: Tx, before: number): Promise<number> {
   const since = Math.max(before, await claimsSince(tx));
   if (gone > 0) await writeStateAt(tx, SINCE_KEY, String(since), before);
   return gone;
+}
+
+/** Has these pending deliveries decided again at once. */
+export async function makeDue(tx: Tx, ids: readonly number[]): Promise<void> {
+  await sql`delete from claim where ${inKeys('order_delivery_id', ids)}`.execute(tx);
+  await sql`insert into claim select * from claim_of
+    where ${inKeys('order_delivery_id', ids)}`.execute(tx);
 }
 
 export const mirrorClockStep: ClockStepHandler = {

@@ -186,29 +186,13 @@ async function streamStatuses(
 }
 
 /** Numbers of rows by status or state, which triggers keep: nobody counts what there ever was. */
-async function tallyOf(db: Db, entity: 'delivery' | 'outbox' | 'webhook_event') {
+async function tallyOf(db: Db, entity: 'delivery' | 'pending' | 'outbox' | 'webhook_event') {
   return db
     .selectFrom('tally')
     .select(['name', 'rows as count'])
     .where('entity', '=', entity)
     .where('rows', '>', 0)
     .execute();
-}
-
-async function countDeliveries(db: Db) {
-  const pending = await db
-    .selectFrom('delivery as d')
-    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-    .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-    .select((eb) => [
-      eb.fn.coalesce('n.outcome', eb.val('undecided')).as('name'),
-      eb.fn.countAll<number>().as('count'),
-    ])
-    .where('d.status', '=', 'pending')
-    .where('d.deleted_at', 'is', null)
-    .groupBy('name')
-    .execute();
-  return { deliveries: asRecord(await tallyOf(db, 'delivery')), pending: asRecord(pending) };
 }
 
 async function countOf(db: Db, table: 'refresh' | 'quarantine'): Promise<number> {
@@ -297,8 +281,9 @@ export async function readStatus(
     },
     schema: schema?.version ?? 0,
     streams: await streamStatuses(db, now, freshnessMs, notAtLevel, paused),
-    ...(await countDeliveries(db)),
     rules: (await readRulesActing(db)) ?? null,
+    deliveries: asRecord(await tallyOf(db, 'delivery')),
+    pending: asRecord(await tallyOf(db, 'pending')),
     outbox: asRecord(await tallyOf(db, 'outbox')),
     events: { count: events?.count ?? 0, lastAgeMs: lastAt === null ? null : now - lastAt },
     foreignEvents: await foreignEvents(db),

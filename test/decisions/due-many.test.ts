@@ -1,7 +1,7 @@
-/** Due deliveries are found in slices, however many are pending and held. */
+/** Due deliveries are found without the others, however many are pending and held. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { dueDeliveries } from '../../src/decisions/due.ts';
+import { dueDeliveries, FIRST, sweepPending } from '../../src/decisions/due.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
@@ -28,20 +28,15 @@ async function manyHeld() {
 
 const query = { now: 10, settleMs: 0 };
 
-it('gives others a turn between them', async () => {
+it('is found by what is due, and not among all that are pending', async () => {
   const { planned } = await manyHeld();
-  const { db } = planned.store;
-  let due: unknown;
-  const turns = await turnsDuring(async () => {
-    due = await dueDeliveries(db, query, new Set(), 50);
-  });
+  const due = await dueDeliveries(planned.store.db, query, new Set(), 50);
   const first = [{ orderDeliveryId: 8_000, trigger: 'new' }];
   expect(due).toEqual({ first, later: [], nextAt: 22 });
-  // Three slices.
-  expect(turns).toBeGreaterThanOrEqual(2);
-  const steps = await planned.steps(/left join "evaluation"/);
-  const range = 'order_delivery_id>? AND order_delivery_id<?';
-  expect(steps).toContain(`SEARCH d USING INDEX delivery_status (status=? AND ${range})`);
+  expect(planned.rows(/"claim"/)).toBe(1);
+  expect(await planned.steps(/"due_at" <= /)).toEqual([
+    'SEARCH claim USING COVERING INDEX claim_due (due_at>? AND due_at<?)',
+  ]);
 });
 
 it('takes new ones before all others, and each kind the oldest first', async () => {
@@ -51,9 +46,34 @@ it('takes new ones before all others, and each kind the oldest first', async () 
   expect(some.first.map(({ orderDeliveryId: id }) => id)).toEqual([8_000]);
   const ids = Array.from({ length: 10 }, (_, index) => 6 + 2 * index);
   expect(some.later.map(({ orderDeliveryId: id }) => id)).toEqual(ids);
-  await store.db.updateTable('evaluation').set({ delivery_hash: 'others' }).execute();
-  const { first, later } = await dueDeliveries(store.db, soon, new Set(), 3_000);
-  expect(later).toEqual([]);
-  expect(first).toHaveLength(3_000);
-  expect(first.at(-1)).toEqual({ orderDeliveryId: 6_000, trigger: 'changed' });
+  await store.db.updateTable('delivery').set({ content_hash: 'others' }).execute();
+  let due: Awaited<ReturnType<typeof dueDeliveries>> | undefined;
+  const turns = await turnsDuring(async () => {
+    due = await dueDeliveries(store.db, soon, new Set(), 3_000);
+  });
+  // Fifteen slices.
+  expect(turns).toBeGreaterThanOrEqual(14);
+  expect(due?.later).toEqual([]);
+  expect(due?.first).toHaveLength(3_000);
+  expect(due?.first.at(-1)).toEqual({ orderDeliveryId: 6_000, trigger: 'changed' });
+});
+
+it('is found by the sweep, slice by slice, when nobody was told', async () => {
+  const { store } = await manyHeld();
+  const { db } = store;
+  // As a fault of the triggers would leave them.
+  await sql`update claim set due_at = null where order_delivery_id = 8000`.execute(db);
+  await sql`update evaluation set delivery_hash = 'other' where order_delivery_id = 8004`.execute(db);
+  await sql`delete from claim where order_delivery_id in (20, 8004)`.execute(db);
+  await sql`update evaluation set order_hash = 'other' where order_delivery_id = 20`.execute(db);
+  expect(await dueDeliveries(db, query, new Set(), 50)).toMatchObject({ first: [], later: [] });
+  const begin = await sweepPending(store, query.now, FIRST);
+  expect(begin).toEqual({ next: 4_000, found: [20] });
+  const middle = await sweepPending(store, query.now, begin.next);
+  expect(middle).toEqual({ next: 8_000, found: [8_000] });
+  const end = await sweepPending(store, query.now, middle.next);
+  expect(end).toEqual({ next: FIRST, found: [8_004] });
+  const { first } = await dueDeliveries(db, query, new Set(), 50);
+  expect(first.map(({ orderDeliveryId: id }) => id)).toEqual([20, 8_000, 8_004]);
+  expect(await sweepPending(store, query.now, FIRST)).toMatchObject({ found: [] });
 });

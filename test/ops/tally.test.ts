@@ -28,7 +28,7 @@ async function confirm(db: Db, delivery: number, packedAt: number, endedAt: numb
   );
   await sql`insert into outbox (kind, ordering_key, reference, body, body_hash, state, due_at,
       created_at, ended_at, cause, order_delivery_id)
-    values ('delivery_status', '', ${String(delivery)}, '', '', 'confirmed', 1, 1, ${endedAt}, '',
+    values ('delivery_status', '', ${String(delivery)}, '{}', '', 'confirmed', 1, 1, ${endedAt}, '',
       ${delivery})`.execute(db);
 }
 

@@ -9,6 +9,11 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
     const { rows } = await sql`with counted(entity, name, rows) as (
         select 'delivery', status, count(*) from delivery where deleted_at is null group by status
         union all select 'outbox', state, count(*) from outbox group by state
+        union all select 'pending', coalesce(n.outcome, 'undecided'), count(*)
+        from delivery d left join evaluation e on e.order_delivery_id = d.order_delivery_id
+          left join decision n on n.decision_id = e.decision_id
+        where d.status = 'pending' and d.deleted_at is null group by 2
+        union all select 'hold', rule_id, count(*) from hold group by rule_id
         union all select 'webhook_event', '', count(*) from webhook_event)
       select * from (select * from counted except select * from tally)
       union all select * from (
@@ -26,6 +31,19 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
     select 'order', i, i, '{}', '', iif(i % 4, 'queued', 'sending'), 1, 1, '' from n`);
   await run(`${numbers} insert into webhook_event (event_id, received_at, sent_at, body,
       secret_name, outcome) select i, i, i, x'', '', 'stored' from n`);
+  await run(`${numbers} insert into decision (decision_id, order_delivery_id, order_id, at, trigger,
+      actor, rule_set_hash, facts_digest, mode, outcome, reason, rules, shadow, said, matched,
+      lapsed, evaluation, previous_hash, hash)
+    select i, i, i, 1, '', 'daemon', '', '', 'live', iif(i % 2, 'hold', 'no_rule'), '', '[]', '',
+      '', '[]', '[]', x'', '', i from n`);
+  await run(`${numbers} insert into evaluation (order_delivery_id, decision_id, delivery_hash,
+      order_hash, rules_key, evaluated_at, due_at)
+    select i, i, '', '', 'rules', 1, 2 from n where i % 4`);
+  await run(`${numbers} insert into hold (order_delivery_id, rule_id, rule_hash, since, expires_at,
+      afterwards) select i, 'rule ' || i % 3, '', 1, 1, 'release' from n`);
+  expect(await differing()).toEqual([]);
+  await run('update evaluation set decision_id = decision_id - 1 where order_delivery_id > 20');
+  await run('delete from hold where order_delivery_id % 3 = 0 or order_delivery_id > 30');
   expect(await differing()).toEqual([]);
   await run('update delivery set deleted_at = iif(order_delivery_id % 7, null, 1)');
   await run("update delivery set status = 'rejected', deleted_at = 1 where order_delivery_id < 9");

@@ -26,10 +26,7 @@ interface LiveRun {
   readonly of: number | null;
 }
 
-/**
- * Milliseconds for which the counts are kept: many pages ask, and counting ten thousand held
- * deliveries takes ten milliseconds.
- */
+/** Milliseconds for which the counts are kept: many pages ask. */
 const FRESH_MS = 1_000;
 
 /** Most runs whose progress is shown; more never run at once. */
@@ -46,10 +43,7 @@ async function runsOf(db: Db): Promise<readonly LiveRun[]> {
 
 async function count(db: Db): Promise<LiveCounts> {
   const { rows } = await sql<Omit<LiveCounts, 'runs'>>`select
-    (select count(*) from delivery d
-      join evaluation e on e.order_delivery_id = d.order_delivery_id
-      join decision n on n.decision_id = e.decision_id
-      where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold') held,
+    coalesce((select rows from tally where entity = 'pending' and name = 'hold'), 0) held,
     (select count(*) from outbox where blocked_reason is not null and ended_at is null) attention,
     (select coalesce(max(decision_id), 0) from decision) "decisionId",
     coalesce((select run_id from sync_run where outcome <> 'running'

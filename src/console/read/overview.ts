@@ -26,11 +26,9 @@ interface Counted {
 }
 
 async function heldOf(db: Db) {
-  const { rows } = await sql<Counted>`select count(*) count,
-      min(coalesce(d.created_at, d.first_seen_at)) oldest
-    from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
-    join decision n on n.decision_id = e.decision_id
-    where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold'`.execute(db);
+  const { rows } = await sql<Counted>`select rows count, (
+      select min(packed_at) from claim where outcome = 'hold') oldest
+    from tally where entity = 'pending' and name = 'hold'`.execute(db);
   return { count: Number(rows[0]?.count ?? 0), oldestAt: rows[0]?.oldest ?? null };
 }
 

@@ -123,10 +123,11 @@ const PIECES = sql<number | null>`(select sum(l.fulfilled_quantity) from deliver
 const CURRENCY = sql<string | null>`case when trim(o.currency) <> '' then o.currency else
   (select c.currency from order_currency c where c.order_id = d.order_id) end`;
 
-const FROM = sql`delivery d
-  left join sales_order o on o.order_id = d.order_id
+const JOINED = sql`left join sales_order o on o.order_id = d.order_id
   left join evaluation e on e.order_delivery_id = d.order_delivery_id
   left join decision n on n.decision_id = e.decision_id`;
+
+const FROM = sql`delivery d ${JOINED}`;
 
 /**
  * SQL values by which each sort orders the list; texts in the form in which people look them up.
@@ -237,6 +238,22 @@ interface Found {
   readonly place: string | number;
 }
 
+/**
+ * SQL: what is held, by an index in the order of waiting: it is read until the page is full, however
+ * many are held.
+ */
+function heldByWaiting(filter: ReviewFilter, page: Page, windowed: Windowed, row: Place['row']) {
+  const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+  const start = row
+    ? sql`(c.packed_at, c.order_delivery_id) ${beyond} (${row.value}, ${row.id})`
+    : sql`true`;
+  return sql<Found>`select c.order_delivery_id id, c.packed_at place
+    from claim c cross join delivery d on d.order_delivery_id = c.order_delivery_id
+    ${JOINED}
+    where c.outcome = 'hold' and ${start} and ${conditions(filter, windowed)}
+    order by c.packed_at ${order}, c.order_delivery_id ${order} limit ${page.limit + 1}`;
+}
+
 /** Ids of the deliveries of one page, and one more when the window has more. */
 async function idsOf(
   db: Db,
@@ -245,6 +262,9 @@ async function idsOf(
   windowed: Windowed,
   row: Place['row'],
 ): Promise<readonly Found[]> {
+  if (filter.shown === 'held' && page.sort === 'waiting') {
+    return (await heldByWaiting(filter, page, windowed, row).execute(db)).rows;
+  }
   const isByAccount = page.sort === 'customer' && filter.isMasked === true;
   const by = isByAccount ? BY_ACCOUNT : SORT_BY[page.sort];
   const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];

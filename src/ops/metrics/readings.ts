@@ -73,36 +73,20 @@ function aged(rows: readonly Aged[], now: number): CountedAge[] {
   }));
 }
 
+/** Pending deliveries by outcome: their number is kept, and the oldest is the first of an index. */
 async function pendingDeliveries(db: Db): Promise<Aged[]> {
-  return db
-    .selectFrom('delivery as d')
-    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
-    .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-    .select((eb) => [
-      eb.fn.coalesce('n.outcome', eb.val('undecided')).as('name'),
-      eb.fn.countAll<number>().as('count'),
-      eb.fn.min<number | null>('d.first_seen_at').as('oldest'),
-    ])
-    .where('d.status', '=', 'pending')
-    .where('d.deleted_at', 'is', null)
-    .groupBy('name')
-    .execute();
+  const { rows } = await sql<Aged>`select name, rows as count, (
+      select min(first_seen_at) from claim where outcome = name) as oldest
+    from tally where entity = 'pending' and rows > 0`.execute(db);
+  return rows;
 }
 
-/**
- * Counts held deliveries by rule. The table has current holds only, so it never grows beyond the
- * pending deliveries.
- */
+/** Held deliveries by rule. */
 async function holdsByRule(db: Db): Promise<Aged[]> {
-  return db
-    .selectFrom('hold')
-    .select((eb) => [
-      'rule_id as name',
-      eb.fn.countAll<number>().as('count'),
-      eb.fn.min<number | null>('since').as('oldest'),
-    ])
-    .groupBy('rule_id')
-    .execute();
+  const { rows } = await sql<Aged>`select name, rows as count, (
+      select min(since) from hold where rule_id = name) as oldest
+    from tally where entity = 'hold' and rows > 0`.execute(db);
+  return rows;
 }
 
 /**

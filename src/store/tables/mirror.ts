@@ -280,11 +280,16 @@ interface ClaimTable {
   order_delivery_id: number;
   order_id: number;
   changed_at: number | null;
+  due_at: number | null;
+  outcome: string | null;
+  first_seen_at: number | null;
+  packed_at: number | null;
 }
 
 export interface MirrorTables {
   brand: BrandTable;
   claim: ClaimTable;
+  claim_of: ClaimTable;
   color: ColorTable;
   country: CountryTable;
   delivery: DeliveryTable;
