@@ -52,7 +52,8 @@ CREATE TABLE claim (
   -- The others are of pending ones only. When it is decided again at the latest; 0: at once, for it
   -- is new, or it, its order or its push has changed; null: it is left to people.
   due_at INTEGER,
-  -- The outcome of its latest decision; 'undecided': there is none.
+  -- Its latest decision, and the outcome; 'undecided': there is none.
+  decision_id INTEGER,
   outcome TEXT,
   first_seen_at INTEGER,
   packed_at INTEGER
@@ -61,12 +62,13 @@ CREATE TABLE claim (
 CREATE VIEW claim_of AS
 SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) AS changed_at,
   iif(status = 'pending', 0, NULL) AS due_at,
-  iif(status = 'pending', coalesce((
-    SELECT n.outcome FROM evaluation e JOIN decision n ON n.decision_id = e.decision_id
-    WHERE e.order_delivery_id = d.order_delivery_id), 'undecided'), NULL) AS outcome,
+  iif(status = 'pending', e.decision_id, NULL) AS decision_id,
+  iif(status = 'pending', coalesce(
+    (SELECT outcome FROM decision n WHERE n.decision_id = e.decision_id), 'undecided'),
+    NULL) AS outcome,
   iif(status = 'pending', first_seen_at, NULL) AS first_seen_at,
   iif(status = 'pending', coalesce(created_at, first_seen_at), NULL) AS packed_at
-FROM delivery d
+FROM delivery d LEFT JOIN evaluation e USING (order_delivery_id)
 WHERE deleted_at IS NULL AND status IN ('pending', 'accepted');
 INSERT INTO claim SELECT * FROM claim_of
 WHERE changed_at IS NULL OR changed_at >= (unixepoch() - 45 * 86400) * 1000;
@@ -116,7 +118,7 @@ END;
 -- is due at once wait.
 CREATE TRIGGER evaluation_makes_due AFTER INSERT ON evaluation
 BEGIN
-  UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at),
+  UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at), decision_id = NEW.decision_id,
     outcome = coalesce(
       (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided')
   WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
@@ -134,18 +136,21 @@ END;
 CREATE TRIGGER evaluation_has_outcome AFTER UPDATE OF decision_id ON evaluation
 WHEN NEW.decision_id <> OLD.decision_id
 BEGIN
-  UPDATE claim SET outcome = coalesce(
+  UPDATE claim SET decision_id = NEW.decision_id, outcome = coalesce(
     (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided')
   WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
 END;
 
 -- How many rows of each kind there are, of tables that nobody counts any more: `entity` is the table,
--- or pending deliveries; `name` a status or a state, the outcome of the latest decision, or a rule.
+-- or pending deliveries; `name` a status or a state, the outcome of the latest decision, or a rule that
+-- decided it (`held`) or holds it (`hold`).
 CREATE TABLE tally (
   entity TEXT NOT NULL CHECK (entity IN (
-    'delivery', 'pending', 'hold', 'outbox', 'webhook_event')),
+    'delivery', 'pending', 'held', 'hold', 'outbox', 'webhook_event')),
   name TEXT NOT NULL,
   rows INTEGER NOT NULL,
+  -- Of what is held, when the rule last decided so.
+  latest_at INTEGER,
   PRIMARY KEY (entity, name)
 ) STRICT, WITHOUT ROWID;
 INSERT INTO tally (entity, name, rows)
@@ -154,6 +159,10 @@ UNION ALL SELECT 'outbox', state, count(*) FROM outbox GROUP BY state
 UNION ALL SELECT 'pending', outcome, count(*) FROM claim WHERE outcome IS NOT NULL GROUP BY outcome
 UNION ALL SELECT 'hold', rule_id, count(*) FROM hold GROUP BY rule_id
 UNION ALL SELECT 'webhook_event', '', count(*) FROM webhook_event;
+INSERT INTO tally (entity, name, rows, latest_at)
+SELECT 'held', r.value, count(*), max(n.at)
+FROM claim c JOIN decision n ON n.decision_id = c.decision_id, json_each(n.rules) r
+WHERE c.outcome = 'hold' GROUP BY r.value;
 CREATE TRIGGER pending_tallied AFTER INSERT ON claim WHEN NEW.outcome IS NOT NULL
 BEGIN
   INSERT INTO tally (entity, name, rows) VALUES ('pending', NEW.outcome, 1)
@@ -169,6 +178,30 @@ END;
 CREATE TRIGGER pending_tallied_no_more AFTER DELETE ON claim WHEN OLD.outcome IS NOT NULL
 BEGIN
   UPDATE tally SET rows = rows - 1 WHERE entity = 'pending' AND name = OLD.outcome;
+END;
+CREATE TRIGGER held_tallied AFTER INSERT ON claim WHEN NEW.outcome = 'hold'
+BEGIN
+  INSERT INTO tally (entity, name, rows, latest_at)
+  SELECT 'held', r.value, 1, n.at FROM decision n, json_each(n.rules) r
+  WHERE n.decision_id = NEW.decision_id
+  ON CONFLICT DO UPDATE SET rows = rows + 1,
+    latest_at = max(ifnull(latest_at, 0), excluded.latest_at);
+END;
+CREATE TRIGGER held_tallied_otherwise AFTER UPDATE OF outcome, decision_id ON claim
+WHEN NEW.decision_id IS NOT OLD.decision_id
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'held' AND OLD.outcome = 'hold' AND name IN (
+    SELECT r.value FROM decision n, json_each(n.rules) r WHERE n.decision_id = OLD.decision_id);
+  INSERT INTO tally (entity, name, rows, latest_at)
+  SELECT 'held', r.value, 1, n.at FROM decision n, json_each(n.rules) r
+  WHERE n.decision_id = NEW.decision_id AND NEW.outcome = 'hold'
+  ON CONFLICT DO UPDATE SET rows = rows + 1,
+    latest_at = max(ifnull(latest_at, 0), excluded.latest_at);
+END;
+CREATE TRIGGER held_tallied_no_more AFTER DELETE ON claim WHEN OLD.outcome = 'hold'
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'held' AND name IN (
+    SELECT r.value FROM decision n, json_each(n.rules) r WHERE n.decision_id = OLD.decision_id);
 END;
 CREATE TRIGGER hold_tallied AFTER INSERT ON hold
 BEGIN

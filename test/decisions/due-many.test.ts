@@ -63,7 +63,9 @@ it('is found by the sweep, slice by slice, when nobody was told', async () => {
   const { db } = store;
   // As a fault of the triggers would leave them.
   await sql`update claim set due_at = null where order_delivery_id = 8000`.execute(db);
-  await sql`update evaluation set delivery_hash = 'other' where order_delivery_id = 8004`.execute(db);
+  await sql`update evaluation set delivery_hash = 'other' where order_delivery_id = 8004`.execute(
+    db,
+  );
   await sql`delete from claim where order_delivery_id in (20, 8004)`.execute(db);
   await sql`update evaluation set order_hash = 'other' where order_delivery_id = 20`.execute(db);
   expect(await dueDeliveries(db, query, new Set(), 50)).toMatchObject({ first: [], later: [] });

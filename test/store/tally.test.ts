@@ -13,11 +13,17 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
         from delivery d left join evaluation e on e.order_delivery_id = d.order_delivery_id
           left join decision n on n.decision_id = e.decision_id
         where d.status = 'pending' and d.deleted_at is null group by 2
+        union all select 'held', r.value, count(*)
+        from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
+          join decision n on n.decision_id = e.decision_id, json_each(n.rules) r
+        where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold' group by 2
         union all select 'hold', rule_id, count(*) from hold group by rule_id
         union all select 'webhook_event', '', count(*) from webhook_event)
-      select * from (select * from counted except select * from tally)
+      select * from (select * from counted except select entity, name, rows from tally)
       union all select * from (
-        select * from tally where rows <> 0 or name = '' except select * from counted)`.execute(db);
+        select entity, name, rows from tally where rows <> 0 or name = '' except select * from counted)`.execute(
+      db,
+    );
     return rows;
   };
   const numbers = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 40)';
@@ -34,13 +40,14 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
   await run(`${numbers} insert into decision (decision_id, order_delivery_id, order_id, at, trigger,
       actor, rule_set_hash, facts_digest, mode, outcome, reason, rules, shadow, said, matched,
       lapsed, evaluation, previous_hash, hash)
-    select i, i, i, 1, '', 'daemon', '', '', 'live', iif(i % 2, 'hold', 'no_rule'), '', '[]', '',
+    select i, i, i, 1, '', 'daemon', '', '', 'live', iif(i % 3, 'hold', 'no_rule'), '',
+      json_array('a', 'rule ' || (i % 2)), '',
       '', '[]', '[]', x'', '', i from n`);
   await run(`${numbers} insert into evaluation (order_delivery_id, decision_id, delivery_hash,
       order_hash, rules_key, evaluated_at, due_at)
     select i, i, '', '', 'rules', 1, 2 from n where i % 4`);
   await run(`${numbers} insert into hold (order_delivery_id, rule_id, rule_hash, since, expires_at,
-      afterwards) select i, 'rule ' || i % 3, '', 1, 1, 'release' from n`);
+      afterwards) select i, 'rule ' || (i % 3), '', 1, 1, 'release' from n`);
   expect(await differing()).toEqual([]);
   await run('update evaluation set decision_id = decision_id - 1 where order_delivery_id > 20');
   await run('delete from hold where order_delivery_id % 3 = 0 or order_delivery_id > 30');

@@ -40,12 +40,9 @@ async function underWayOf(db: Db) {
 
 /** Held deliveries by the rules that hold them. */
 async function heldByRule(db: Db): Promise<Need[]> {
-  const { rows } = await sql<{ rule: string; count: number; newest: number }>`
-    select r.value rule, count(*) count, max(n.at) newest
-    from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
-    join decision n on n.decision_id = e.decision_id, json_each(n.rules) r
-    where d.status = 'pending' and d.deleted_at is null and n.outcome = 'hold'
-    group by 1 order by 3 desc`.execute(db);
+  const { rows } = await sql<{ rule: string; count: number; newest: number | null }>`
+    select name rule, rows count, latest_at newest
+    from tally where entity = 'held' and rows > 0 order by 3 desc`.execute(db);
   return rows.map(({ rule, count, newest }) => ({
     what: rule,
     count: Number(count),

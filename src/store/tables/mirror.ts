@@ -281,6 +281,7 @@ interface ClaimTable {
   order_id: number;
   changed_at: number | null;
   due_at: number | null;
+  decision_id: number | null;
   outcome: string | null;
   first_seen_at: number | null;
   packed_at: number | null;

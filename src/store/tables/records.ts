@@ -446,6 +446,7 @@ interface TallyTable {
   entity: string;
   name: string;
   rows: number;
+  latest_at: number | null;
 }
 
 export interface RecordTables {

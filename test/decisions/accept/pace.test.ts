@@ -65,6 +65,7 @@ describe('accepting pauses', () => {
     const latest = await fixture.store.db
       .selectFrom('decision')
       .select('reason')
+      .where('order_delivery_id', '=', 3)
       .orderBy('decision_id', 'desc')
       .executeTakeFirst();
     expect(latest?.reason).toMatch(

@@ -81,8 +81,9 @@ describe('what others claim', () => {
       const { rows } = await sql`
         select order_delivery_id, order_id, iif(status = 'pending', null, changed_at) from delivery
         where status in ('pending', 'accepted') and deleted_at is null
-        except select * from claim union all
-        select * from (select * from claim except select order_delivery_id, order_id,
+        except select order_delivery_id, order_id, changed_at from claim union all
+        select * from (select order_delivery_id, order_id, changed_at from claim except
+          select order_delivery_id, order_id,
           iif(status = 'pending', null, changed_at) from delivery
           where status in ('pending', 'accepted') and deleted_at is null)`.execute(store.db);
       return rows;

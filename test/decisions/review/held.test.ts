@@ -15,7 +15,9 @@ async function createHeld() {
     select 1 union all select i + 1 from n where i < ${DELIVERIES})`;
   await sql`${numbers} insert into sales_order (order_id, status, completed, shipping_address,
       country_code, extra, content_hash, first_seen_at, changed_at, read_seq, source)
-    select i, 'pending', 0, '{}', iif(i % 5, 'DK', 'SE'), '{}', 'h', 1, 1, 1, '' from n`.execute(db);
+    select i, 'pending', 0, '{}', iif(i % 5, 'DK', 'SE'), '{}', 'h', 1, 1, 1, '' from n`.execute(
+    db,
+  );
   await sql`${numbers} insert into delivery (order_delivery_id, order_id, status, created_at,
       tracking_numbers, tracking_links, extra, content_hash, first_seen_at, changed_at, read_seq,
       source)
