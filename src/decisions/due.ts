@@ -4,9 +4,9 @@
  * Everything else that can change a decision is found by the passes (reevaluation.ts).
  *
  * Triggers keep the time at which each is due (`claim.due_at`), in the transaction of what makes it
- * so: the search looks at what is due alone, however many are held. It reads the database alone, so
- * it may be repeated at any moment. A sweep compares the rows themselves, a slice at a time, so that
- * no fault of a trigger leaves a delivery forgotten.
+ * so: the search looks at what is due alone, however many are held. It reads the database alone,
+ * so it may be repeated at any moment. A sweep compares the rows themselves, a slice at a time, so
+ * that no fault of a trigger leaves a delivery forgotten.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type RawBuilder, sql } from 'kysely';

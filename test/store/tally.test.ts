@@ -21,7 +21,8 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
         union all select 'webhook_event', '', count(*) from webhook_event)
       select * from (select * from counted except select entity, name, rows from tally)
       union all select * from (
-        select entity, name, rows from tally where rows <> 0 or name = '' except select * from counted)`.execute(
+        select entity, name, rows from tally where rows <> 0 or name = ''
+        except select * from counted)`.execute(
       db,
     );
     return rows;

@@ -239,8 +239,8 @@ interface Found {
 }
 
 /**
- * SQL: what is held, by an index in the order of waiting: it is read until the page is full, however
- * many are held.
+ * SQL: what is held, by an index in the order of waiting: it is read until the page is full,
+ * however many are held.
  */
 function heldByWaiting(filter: ReviewFilter, page: Page, windowed: Windowed, row: Place['row']) {
   const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];

@@ -75,16 +75,16 @@ function aged(rows: readonly Aged[], now: number): CountedAge[] {
 
 /** Pending deliveries by outcome: their number is kept, and the oldest is the first of an index. */
 async function pendingDeliveries(db: Db): Promise<Aged[]> {
-  const { rows } = await sql<Aged>`select name, rows as count, (
-      select min(first_seen_at) from claim where outcome = name) as oldest
+  const { rows } = await sql<Aged>`select name, rows count, (
+      select min(first_seen_at) from claim where outcome = name) oldest
     from tally where entity = 'pending' and rows > 0`.execute(db);
   return rows;
 }
 
 /** Held deliveries by rule. */
 async function holdsByRule(db: Db): Promise<Aged[]> {
-  const { rows } = await sql<Aged>`select name, rows as count, (
-      select min(since) from hold where rule_id = name) as oldest
+  const { rows } = await sql<Aged>`select name, rows count, (
+      select min(since) from hold where rule_id = name) oldest
     from tally where entity = 'hold' and rows > 0`.execute(db);
   return rows;
 }
