@@ -22,9 +22,7 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
       select * from (select * from counted except select entity, name, rows from tally)
       union all select * from (
         select entity, name, rows from tally where rows <> 0 or name = ''
-        except select * from counted)`.execute(
-      db,
-    );
+        except select * from counted)`.execute(db);
     return rows;
   };
   const numbers = 'with recursive n(i) as (select 1 union all select i + 1 from n where i < 40)';

@@ -34,7 +34,7 @@ async function createHeld() {
   return planned;
 }
 
-it('is the whole list in its order, page by page, in both directions and with filters', async () => {
+it('is the whole list in order, page by page, in both directions and with filters', async () => {
   const { store } = await createHeld();
   const { rows } = await sql<{ readonly id: number; readonly country: string }>`
     select order_delivery_id id, o.country_code country
