@@ -3,6 +3,7 @@
  *
  *   npm run campaign                          all, at their full size, which takes hours
  *   npm run campaign -- pull [options]        test/sync/campaign/run.ts
+ *   npm run campaign -- sweep [options]       test/sync/sweep/run.ts
  *   npm run campaign -- rules [options]       test/rules/independent/run.ts
  *   npm run campaign -- decisions [options]   test/decisions/campaign/run.ts
  *   npm run campaign -- outbox [options]      test/outbox/campaign/run.ts
@@ -15,6 +16,7 @@ import { EXIT } from '../src/lib/errors.ts';
 
 const CAMPAIGNS = new Map([
   ['pull', () => import('./sync/campaign/run.ts')],
+  ['sweep', () => import('./sync/sweep/run.ts')],
   ['rules', () => import('./rules/independent/run.ts')],
   ['decisions', () => import('./decisions/campaign/run.ts')],
   ['outbox', () => import('./outbox/campaign/run.ts')],

@@ -3,6 +3,7 @@
  * says otherwise opens an incident and changes nothing.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { type RawBuilder, sql } from 'kysely';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
@@ -112,12 +113,20 @@ export function writeDeliveries(
   return upsertRows(tx, DELIVERY, records.map(toRow), provenance);
 }
 
-/** Statuses of deliveries of which nothing has left the warehouse. */
-const NOT_SHIPPED: readonly (string | null)[] = ['pending', 'rejected', 'canceled'];
+/**
+ * Milliseconds after which an accepted delivery may have shipped without a tracking number: not
+ * every account has these.
+ */
+const SHIPPED_AFTER_MS = 86_400_000;
 
-/** Tells whether a delivery of this status may have shipped; one that nobody knows may have. */
-export function mayHaveShipped(status: string | null): boolean {
-  return !NOT_SHIPPED.includes(status);
+/**
+ * SQL condition: the delivery `d` may have shipped by the time `now`; one of a status that nobody
+ * knows may have.
+ */
+export function mayHaveShipped(now: number): RawBuilder<boolean> {
+  return sql<boolean>`(d.status not in ('pending', 'rejected', 'canceled') and (
+    d.status <> 'accepted' or d.tracking_numbers <> '[]'
+    or d.changed_at < ${now - SHIPPED_AFTER_MS}))`;
 }
 
 /** Tells whether the mirror has exactly these deliveries of the order, with this content. */

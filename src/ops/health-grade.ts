@@ -9,6 +9,7 @@ import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
 import { describePause } from '../store/pauses.ts';
 import { restingWith } from '../store/space.ts';
 import type { Installation } from './installation.ts';
+import { overdueLooks } from './order-book.ts';
 import { describeCopy } from './plane-copy.ts';
 import { describeIdle } from './rules-acting.ts';
 import { freshnessOf, WORKER_FAILING } from './status.ts';
@@ -72,6 +73,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
   const hasEvents = hasAtLevel(config.service.v1.level, 'orderParts');
   const idle = describeIdle(found.rules, found.pending);
   const full = `full: ${resting}`;
+  const looks = overdueLooks(found.book, config);
   const findings: Finding[] = [
     ...critical(!found.daemon.running, 'the daemon does not run'),
     ...critical(found.silentMs !== null, `the daemon ${describeSilence(found)}`),
@@ -92,6 +94,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
     ...warning(found.dryRun, 'nothing is sent: outbox.dryRun'),
     ...found.causes.flatMap(({ kind, says }) => warning(!OWN_FINDING.has(kind), says)),
     ...streamFindings(found, config),
+    ...warning(looks !== undefined, looks ?? ''),
     ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
     ...warning(dead > 0, `${dead} pushes given up`),
     ...warning(found.quarantined > 0, `${found.quarantined} rows in quarantine`),

@@ -10,6 +10,7 @@ import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
 import type { Tables } from '../store/tables.ts';
 import { openCauses, type ToldCause } from './causes.ts';
+import { type BookStatus, readBookStatus } from './order-book.ts';
 import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 import { type RulesActing, readRulesActing } from './rules-acting.ts';
@@ -71,6 +72,8 @@ export interface Status {
   /** Pace of requests to the service; null: none has waited for the limit. */
   readonly pace: ServicePace | null;
   readonly refreshWaiting: number;
+  /** The book of open orders, and how old the looks of the sweeps are; null: none has ended yet. */
+  readonly book: BookStatus | null;
   readonly quarantined: number;
   readonly openIncidents: number;
   /** Open incidents by kind, such as `rules_invalid` or `reject_breaker`. */
@@ -290,6 +293,7 @@ export async function readStatus(
     relay: (await readRelayFigures(db)) ?? null,
     pace: await readPace(db),
     refreshWaiting: await countOf(db, 'refresh'),
+    book: await readBookStatus(db, now),
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),
     incidents,

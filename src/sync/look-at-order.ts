@@ -4,13 +4,14 @@
  * delivery that is new, changed or missing leads to a read of the whole order, so that no decision
  * sees a delivery beside an order from before it.
  */
+import { sql } from 'kysely';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { areMirrored, DELIVERY, mayHaveShipped, writeDeliveries } from '../mirror/delivery.ts';
 import { noteDeliveriesRead } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
-import type { Db, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { LevelWatch } from './account-traits.ts';
 import { HAS_DELIVERIES, isForeign, keepList, oldestOf } from './order-answers.ts';
 import type { OrderLooks } from './order-looks.ts';
@@ -46,25 +47,31 @@ async function statusOf({ store, looks }: LookDeps, orderId: number): Promise<st
   return isFromList && looks?.isListProved() !== true ? undefined : order?.status;
 }
 
-/** Tells whether refunds of the order are in the mirror, or something of it may have shipped. */
+/**
+ * Tells whether the order may have refunds: some are known, or something of it may have shipped, by
+ * these deliveries or by those of the mirror.
+ */
 export async function mayHaveRefunds(
-  db: Db,
+  { store, clock }: Pick<LookDeps, 'store' | 'clock'>,
   orderId: number,
-  deliveries: readonly Pick<SalesOrderDelivery, 'status'>[],
+  deliveries: readonly SalesOrderDelivery[],
 ): Promise<boolean> {
-  if (deliveries.some(({ status }) => mayHaveShipped(status))) return true;
-  const known = await db
-    .selectFrom('delivery')
-    .select('status')
-    .where('order_id', '=', orderId)
-    .where('deleted_at', 'is', null)
-    .execute();
-  if (known.some(({ status }) => mayHaveShipped(status))) return true;
-  for (const table of ['refund', 'pending_refund'] as const) {
-    const rows = db.selectFrom(table).select('order_id').where('order_id', '=', orderId).limit(1);
-    if ((await rows.execute()).length > 0) return true;
-  }
-  return false;
+  const { db } = store;
+  if (deliveries.some(isUnderWay)) return true;
+  const { rows } = await sql<{ readonly may: number }>`select
+    exists (select 1 from delivery d where d.order_id = ${orderId} and d.deleted_at is null
+      and ${mayHaveShipped(clock.now())})
+    or exists (select 1 from refund where order_id = ${orderId})
+    or exists (select 1 from pending_refund where order_id = ${orderId}) may`.execute(db);
+  return rows[0]?.may === 1;
+}
+
+/** Statuses of a delivery that does not ship, or waits for its parcels. */
+const NOT_UNDER_WAY: readonly (string | null)[] = ['pending', 'accepted', 'rejected', 'canceled'];
+
+function isUnderWay({ status, trackAndTrace }: SalesOrderDelivery): boolean {
+  if (!NOT_UNDER_WAY.includes(status)) return true;
+  return status === 'accepted' && (trackAndTrace?.trackingNumbers.length ?? 0) > 0;
 }
 
 /**

@@ -192,7 +192,7 @@ async function readBelow(
  * Whether refunds are read: if that was requested, and for a sweep also if the order may have any.
  */
 async function wantsRefunds(
-  { store }: OrderReaderDeps,
+  deps: OrderReaderDeps,
   orderId: number,
   { refunds = false, look }: OrderRequest,
   order: Promise<Read<SalesOrder>>,
@@ -200,8 +200,10 @@ async function wantsRefunds(
 ): Promise<boolean> {
   if (refunds || look === undefined) return refunds;
   const [{ value }, list] = await Promise.all([order, deliveries]);
-  if (HAS_DELIVERIES.test(value.status ?? '')) return true;
-  return mayHaveRefunds(store.db, orderId, list?.rows ?? []);
+  const rows = list?.rows ?? [];
+  // Its deliveries are not shown, but there are some.
+  if (rows.length === 0 && HAS_DELIVERIES.test(value.status ?? '')) return true;
+  return mayHaveRefunds(deps, orderId, rows);
 }
 
 /** Read number of the mirrored order; undefined: the mirror does not have it. */

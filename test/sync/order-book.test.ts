@@ -79,12 +79,23 @@ describe('an open order', () => {
 
   it('is active while its window, of which nobody knows the days, is being packed', async () => {
     const book = await createBookFixture();
+    await book.window('SS26', 'B', '2026-09-01', '2026-09-30');
     await book.order(1, { season: 'SS26', window: 'A' });
     await book.order(2, { season: 'SS26', window: 'B' });
-    await book.order(3, { season: 'SS26', window: 'A', fulfilled: 1 });
+    await book.order(3, { season: 'SS26', window: 'C' });
+    const pack = async (window: string, ...ids: readonly number[]): Promise<void> => {
+      for (const id of ids) {
+        await book.order(id, { season: 'SS26', window, fulfilled: 2 });
+        await book.delivery(id, 'rejected', NOW - 20 * DAY);
+      }
+    };
+    await pack('A', 11, 12);
+    // A window whose days are known is not near because some of it is packed early.
+    await pack('B', 21, 22, 23);
+    await pack('C', 31);
     expect(await book.active()).toEqual([]);
-    await book.delivery(3, 'rejected', NOW - 20 * DAY);
-    expect(await book.active()).toEqual([1, 3]);
+    await pack('A', 13);
+    expect(await book.active()).toEqual([1]);
   });
 
   it('is active while a delivery waits, may ship soon, or has changed lately', async () => {

@@ -8,6 +8,7 @@ import { visible } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
 import { type Installation, readInstallation } from '../../ops/installation.ts';
+import { describeBook, limitOf } from '../../ops/order-book.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import { describeCopy } from '../../ops/plane-copy.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
@@ -111,6 +112,11 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   output.line(`events      ${events.count}, the last ${ago(events.lastAgeMs)}${foreign.join('')}`);
   output.line(`relay       ${relayLine(status)}`);
   output.line(`to read     ${status.refreshWaiting} orders`);
+  // A console of an older release does not tell it.
+  if (status.book) {
+    const limit = here && limitOf(here.config, status.pace, systemClock().now());
+    output.line(`open orders ${describeBook(status.book, limit)}`);
+  }
   const bottleneck = daemon.running ? bottleneckOf(status, systemClock().now()) : undefined;
   if (bottleneck !== undefined) output.line(`requests    ${bottleneck}`);
   output.line(`quarantine  ${status.quarantined} rows`);

@@ -119,6 +119,18 @@ const statusSchema = z
       })
       .nullable(),
     refreshWaiting: z.int(),
+    book: z
+      .strictObject({
+        active: z.int(),
+        calm: z.int(),
+        activeAgeMs: numberOrNull,
+        calmAgeMs: numberOrNull,
+        requestsPerSecond: numberOrNull,
+        activeRequests: z.int(),
+        roundRequests: z.int(),
+      })
+      .nullable()
+      .meta({ description: 'Open orders, and how old the looks of the sweeps at them are' }),
     quarantined: z.int(),
     openIncidents: z.int(),
     incidents: counts.meta({ description: 'Open ones by kind' }),

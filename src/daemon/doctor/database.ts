@@ -18,6 +18,7 @@ import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/s
 import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, guarded, odd, skipped } from './finding.ts';
+import { checkOpenOrders } from './open-orders.ts';
 import { checkPlane } from './plane.ts';
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
@@ -143,10 +144,11 @@ function checkLastEvent({ events, relay, level }: Installation): Finding {
     : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`);
 }
 
-function checkFreshness(found: Installation): Finding[] {
+function checkFreshness(found: Installation, config: Config, now: number): Finding[] {
   const { streams } = found;
   return [
     checkStreams(streams),
+    ...checkOpenOrders(found, config, now),
     checkLastEvent(found),
     ...checkCauses(found),
     ...checkPaused(found),
@@ -163,7 +165,8 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
     const checked = [await checkIntegrity(store), checkTriggers(store)];
     const plane = await checkPlane(store.db, config, now);
     const rules = await guarded('in force', () => checkInForce(store, config, found));
-    return [daemon, ...checked, ...checkFreshness(found), ...rules, ...names, ...plane];
+    const fresh = checkFreshness(found, config, now);
+    return [daemon, ...checked, ...fresh, ...rules, ...names, ...plane];
   } finally {
     await store.close();
   }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { type Pausable, readPauses } from '../../store/pauses.ts';
 import type { Db } from '../../store/store.ts';
+import { type BookStatus, readBookStatus } from '../order-book.ts';
 import { type RelayFigures, readRelayFigures } from '../relay.ts';
 import { countRejects, type FreshnessMs, openIncidentsByKind } from '../status.ts';
 
@@ -37,6 +38,8 @@ export interface DatabaseReadings {
   /** Rejects of rules that wait out their grace. */
   readonly rejects: number;
   readonly paused: readonly Pausable[];
+  /** Book of open orders; null: no sweep has ended yet. */
+  readonly book: BookStatus | null;
   readonly toRead: CountedAge;
   /** Epoch ms when the latest event arrived; undefined: none has. */
   readonly lastEventAt: number | undefined;
@@ -183,6 +186,7 @@ export async function readDatabase(
     ...(await readOutbox(db, now)),
     rejects: await countRejects(db),
     paused: await readPauses(db, dataDir),
+    book: await readBookStatus(db, now),
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,
     quarantine: await quarantineByEntity(db),

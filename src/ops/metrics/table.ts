@@ -254,6 +254,28 @@ export const DATABASE_MEASURES: readonly Measure<Counted>[] = [
     read: ({ toRead }) => one(seconds(toRead.oldestMs)),
   },
   {
+    name: 'open_orders',
+    help: 'Open orders that may change soon (active), and the others (calm)',
+    labels: ['orders'],
+    read: ({ book }) => (book ? each({ active: book.active, calm: book.calm }, 'orders') : []),
+  },
+  {
+    name: 'open_orders_oldest_look_seconds',
+    help: 'Age of the oldest look of a sweep at an active order, and at any as a whole (calm)',
+    labels: ['orders'],
+    read: ({ book }) => {
+      const ages = { active: book?.activeAgeMs, calm: book?.calmAgeMs };
+      return Object.entries(ages).flatMap(([orders, ms]) =>
+        typeof ms === 'number' ? [{ labels: { orders }, value: seconds(ms) }] : [],
+      );
+    },
+  },
+  {
+    name: 'sweep_requests_per_second',
+    help: 'Requests of sweeps, in the last hours of a day',
+    read: ({ book }) => one(book?.requestsPerSecond ?? undefined),
+  },
+  {
     name: 'last_event_timestamp_seconds',
     help: 'When the last event was received',
     read: ({ lastEventAt }) => one(lastEventAt === undefined ? undefined : seconds(lastEventAt)),

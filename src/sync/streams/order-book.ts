@@ -9,6 +9,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { nameKey } from '../../lib/strings.ts';
+import { mayHaveShipped } from '../../mirror/delivery.ts';
 import { OPEN_ORDER } from '../../mirror/order-book.ts';
 import type { Db } from '../../store/store.ts';
 
@@ -26,6 +27,8 @@ const SHIPPING_MS = 14 * DAY_MS;
 const MOVING_MS = 2 * DAY_MS;
 /** Newest deliveries that show which windows are being packed. */
 const PACKED_ROWS = 1_000;
+/** Orders, and part of the orders packed lately, that make a window one that is being packed. */
+const PACKED_MIN = { orders: 3, share: 0.05 } as const;
 /** Number of orders that are handled in one turn of the event loop. */
 const SLICE_ROWS = 500;
 /** Part of the allowed age in which the rotation comes round, so that a late run does no harm. */
@@ -63,7 +66,7 @@ async function openRows(db: Db, after: number, now: number): Promise<readonly Op
         or d.status not in ('accepted', 'rejected', 'canceled')) packed,
       count(*) filter (where d.changed_at > ${now - MOVING_MS} or (d.status = 'accepted'
         and d.tracking_numbers = '[]' and d.changed_at > ${now - SHIPPING_MS})) moving,
-      count(*) filter (where d.status not in ('pending', 'rejected', 'canceled')) shipped,
+      count(*) filter (where ${mayHaveShipped(now)}) shipped,
       exists (select 1 from refund r where r.order_id = o.order_id)
         or exists (select 1 from pending_refund p where p.order_id = o.order_id) refunded
     from (
@@ -105,25 +108,32 @@ function keyOf(season: string, delivery: string): string {
   return JSON.stringify([nameKey(season), nameKey(delivery)]);
 }
 
-/** Keys of the windows of which something was packed lately. */
+/**
+ * Keys of the windows that are being packed, as the newest deliveries show. A few that are packed
+ * early make none of it.
+ */
 async function packedWindows(db: Db, now: number): Promise<ReadonlySet<string>> {
-  const { rows } = await sql<{ readonly season: string; readonly delivery: string }>`
-    select distinct coalesce(nullif(l.season_name, ''), o.season_name) season,
-      coalesce(l.delivery_name, '') delivery
+  const { rows } = await sql<Omit<WindowOrders, 'orderIds'> & { readonly orders: number }>`
+    select coalesce(nullif(l.season_name, ''), o.season_name) season,
+      coalesce(l.delivery_name, '') delivery, count(distinct d.order_id) orders
     from (select order_id, first_seen_at from delivery order by order_delivery_id desc
       limit ${PACKED_ROWS}) d
     cross join sales_order o on o.order_id = d.order_id
     cross join sales_order_line l on l.order_id = o.order_id
     where d.first_seen_at > ${now - WINDOW_LATE_MS} and l.fulfilled_quantity > 0
-      and coalesce(nullif(l.season_name, ''), o.season_name, '') <> ''`.execute(db);
-  return new Set(rows.map(({ season, delivery }) => keyOf(season, delivery)));
+      and coalesce(nullif(l.season_name, ''), o.season_name, '') <> ''
+    group by season, delivery`.execute(db);
+  const all = rows.reduce((sum, { orders }) => sum + orders, 0);
+  const min = Math.max(PACKED_MIN.orders, all * PACKED_MIN.share);
+  const packed = rows.filter(({ orders }) => orders >= min);
+  return new Set(packed.map(({ season, delivery }) => keyOf(season, delivery)));
 }
 
 const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 
 /**
  * Tells whether a window is near: by its days in the settings of the rules (an empty name stands
- * for the season's other windows), or because something of it was packed lately.
+ * for the season's other windows); where these do not have it, because it is being packed.
  */
 async function nearWindows(
   db: Db,
@@ -140,7 +150,7 @@ async function nearWindows(
   );
   return ({ season, delivery }) => {
     const key = keyOf(season, delivery);
-    return packed.has(key) || (near.get(key) ?? near.get(keyOf(season, '')) ?? false);
+    return near.get(key) ?? near.get(keyOf(season, '')) ?? packed.has(key);
   };
 }
 
