@@ -62,6 +62,12 @@ interface SweepWish {
 /** Number of reads that one transaction requests. */
 const REQUESTS_PER_PAGE = 500;
 
+/**
+ * The same for a full sweep, which waits for them before it requests more: `orders` comes in
+ * between, and would else wait for thousands of its reads.
+ */
+const REQUESTS_PER_PAGE_FULL = 200;
+
 /** Milliseconds between two looks of the sweep at the remaining reads. */
 const LOOK_MS = 100;
 
@@ -115,10 +121,11 @@ async function requestReads(
   checkpoint: JsonObject,
   orders: readonly ChosenLook[],
   at: number,
+  onPage: { readonly rows: number; readonly requested: () => Promise<unknown> },
 ): Promise<void> {
   const completeAt = await lastCompleteAt(deps.db());
-  for (let start = 0; start < orders.length; start += REQUESTS_PER_PAGE) {
-    const requests = orders.slice(start, start + REQUESTS_PER_PAGE).map((one) => {
+  for (let start = 0; start < orders.length; start += onPage.rows) {
+    const requests = orders.slice(start, start + onPage.rows).map((one) => {
       const { orderId, look, refunds } = one;
       return { orderId, look, refunds, cause: causeOf(run.runId, one, completeAt) };
     });
@@ -129,6 +136,7 @@ async function requestReads(
       return { rows: 0, changed: 0, unchanged: 0, quarantined: 0, bytes: 0 };
     });
     deps.onRefetchRequested();
+    await onPage.requested();
   }
 }
 
@@ -266,14 +274,18 @@ export async function sweep(
 ): Promise<SweepEnd> {
   const { db } = deps;
   const { run } = context;
+  const isFull = wish.closed === 'all';
+  const tried = (): Promise<RefetchBacklog> => readsTried(deps, context, run.startedAt + 2);
+  const onPage = isFull
+    ? { rows: REQUESTS_PER_PAGE_FULL, requested: tried }
+    : { rows: REQUESTS_PER_PAGE, requested: async () => undefined };
   const request = (orders: readonly ChosenLook[], at: number): Promise<void> =>
-    requestReads(deps, context, wish.checkpoint, orders, at);
+    requestReads(deps, context, wish.checkpoint, orders, at, onPage);
   // Open orders are requested as of an earlier time, so that they are read before everything else
   // that waits.
   const span = { since: run.startedAt, now: deps.clock.now() };
   const begunAt = deps.clock.monotonic();
   const read = await ordersRead(db(), run, span);
-  const isFull = wish.closed === 'all';
   const book = await readBook(db());
   const turn = turnOf(book, run, wish);
   const { bottom, parts } = wish;
@@ -287,7 +299,7 @@ export async function sweep(
     const others = missing.filter((orderId) => !asked.has(orderId)).slice(0, wish.missingMax);
     await request(others.map(wholeLook), run.startedAt + 2);
   }
-  const { failed, lastError } = await readsTried(deps, context, run.startedAt + 2);
+  const { failed, lastError } = await tried();
   // The begin is computed again by the current clock, in case it was set back meanwhile.
   const began = deps.clock.now() - Math.ceil(deps.clock.monotonic() - begunAt);
   const since = Math.min(run.startedAt, span.now, began);
