@@ -113,15 +113,21 @@ function keyOf(season: string, delivery: string): string {
  * early make none of it.
  */
 async function packedWindows(db: Db, now: number): Promise<ReadonlySet<string>> {
+  const newest = await db
+    .selectFrom('delivery')
+    .select(['order_id', 'first_seen_at'])
+    .orderBy('order_delivery_id', 'desc')
+    .limit(PACKED_ROWS)
+    .execute();
+  const lately = newest.filter((row) => row.first_seen_at > now - WINDOW_LATE_MS);
+  const ids = JSON.stringify([...new Set(lately.map((row) => row.order_id))]);
   const { rows } = await sql<Omit<WindowOrders, 'orderIds'> & { readonly orders: number }>`
     select coalesce(nullif(l.season_name, ''), o.season_name) season,
-      coalesce(l.delivery_name, '') delivery, count(distinct d.order_id) orders
-    from (select order_id, first_seen_at from delivery order by order_delivery_id desc
-      limit ${PACKED_ROWS}) d
-    cross join sales_order o on o.order_id = d.order_id
+      coalesce(l.delivery_name, '') delivery, count(distinct o.order_id) orders
+    from json_each(${ids}) d
+    cross join sales_order o on o.order_id = d.value
     cross join sales_order_line l on l.order_id = o.order_id
-    where d.first_seen_at > ${now - WINDOW_LATE_MS} and l.fulfilled_quantity > 0
-      and coalesce(nullif(l.season_name, ''), o.season_name, '') <> ''
+    where l.fulfilled_quantity > 0 and coalesce(nullif(l.season_name, ''), o.season_name, '') <> ''
     group by season, delivery`.execute(db);
   const all = rows.reduce((sum, { orders }) => sum + orders, 0);
   const min = Math.max(PACKED_MIN.orders, all * PACKED_MIN.share);
