@@ -44,7 +44,8 @@ const lines = [
   `sweeps: ${requests.pages} pages and ${requests.looks} requests of looks, ${percent(share)}`,
   `events: ${found.events}, ${requests.reads} requests; ${found.packings} deliveries packed`,
   `at the end ${book?.active} active and ${book?.calm} calm orders`,
-  `orders at most ${formatDuration(found.oldestMs)} old, a look at most ${formatDuration(found.calmMs)}`,
+  `orders at most ${formatDuration(found.oldestMs)} old,` +
+    ` a look at most ${formatDuration(found.calmMs)}`,
   `found without an event: ${foundWords('soon')}; ${foundWords('later')}`,
   `${found.waiting} changes not found yet; ${found.wrong} orders wrong`,
   `${((cpu.user + cpu.system) / 1_000_000).toFixed(0)} s of CPU`,
