@@ -201,7 +201,7 @@ describe('a look that waits in the queue', () => {
   });
 });
 
-it('a full sweep asks for two hundred orders at a time, for the other to come between', async () => {
+it('a full sweep asks for two hundred orders at a time, and lets others between', async () => {
   const clock = leapingClock(0);
   const store = await temporaryStore(clock);
   await sql`with recursive n(i) as (select 1 union all select i + 1 from n where i < 300)

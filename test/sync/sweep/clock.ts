@@ -12,8 +12,11 @@ export interface LeapingClock extends Clock {
   drive<T>(work: Promise<T>): Promise<T>;
 }
 
-/** Turns of the event loop without a request after which nothing is under way. */
-const IDLE_TURNS = 6;
+/**
+ * Turns of the event loop without a request after which nothing is under way: more than a sweep
+ * takes, slice by slice, to choose its looks.
+ */
+const IDLE_TURNS = 500;
 
 export function leapingClock(startAt: number): LeapingClock {
   let passed = 0;
