@@ -79,7 +79,8 @@ export async function openCauses(db: Db): Promise<readonly ToldCause[]> {
   return rows.map(({ kind, says, advice, count }) => {
     const { when = kind, todo = '' } = INCIDENTS[kind] ?? {};
     const known = count > 1 ? `${count} times: ${when}` : when;
-    return { kind, says: says ?? known, advice: advice ?? todo.replaceAll('`', '') };
+    const look = `${todo.replaceAll('`', '')}; details: "selvedge report run incidents"`;
+    return { kind, says: says ?? known, advice: advice ?? look };
   });
 }
 
@@ -447,8 +448,8 @@ async function neverComplete(db: Db, pulled: readonly string[]): Promise<readonl
     const which = reasons === 1 ? why : `for ${reasons} reasons, the last: ${why}`;
     const says = `${stream} was not complete ${RUNS} times in a row: ${which}`;
     const isSuspicious = last.outcome === 'suspicious';
-    const release = isSuspicious ? '; if its data is right: selvedge sync release <run>' : '';
-    const advice = `selvedge sync show ${stream}${release}`;
+    const release = isSuspicious ? ['if its data is right: selvedge sync release <run>'] : [];
+    const advice = [`selvedge sync show ${stream}`, ...release].join('; ');
     const detail = { says, advice, rows: RUNS };
     causes.push({ kind: 'never_complete', entity: 'stream', key: stream, detail });
   }

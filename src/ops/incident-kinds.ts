@@ -153,7 +153,7 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   push_late: {
     when: 'a row has waited for an hour',
-    todo: '`selvedge outbox show` says for what',
+    todo: '`selvedge outbox show <id>` says for what',
     ends: 'it is sent, or ends',
   },
   quarantined: {

@@ -290,7 +290,7 @@ describe('the pages of the system', () => {
     expect(json).toMatchObject({
       daemon: { running: true },
       loop: { medianMs: expect.any(Number) },
-      storage: { mirrorBytes: expect.any(Number), schema: 1, resting: null },
+      storage: { mirrorBytes: expect.any(Number), schema: 2, resting: null },
     });
     expect((await vera.get('/system.csv')).text).toContain('mirrorBytes,');
   });

@@ -127,7 +127,7 @@ describe('the settings', () => {
         ...{ write_failures: 3, business_hours_only: true, matches_seen: 5 },
       },
       accept: {
-        freshness: { credit: '26h' },
+        freshness: { credit: '26h', customers: '7d' },
         max_per_hour: 5000,
         share_floor: 20,
         refused_in_a_row: 20,

@@ -48,10 +48,10 @@ function shownIn(text: string): Shown[] {
   return [...typed(lines, true), ...typed(spans, false)];
 }
 
-/** In prose, where a call ends with its quotes; else with a word that is neither name nor place. */
+/** In prose, where a call ends with its marks; else with a word that is neither name nor place. */
 function shownInProse(program: Command, text: string): Shown[] {
   const prose = text.replaceAll(/\{\{.*?\}\}|"…"/g, '<>').replaceAll('</code>', '`');
-  const calls = prose.matchAll(/("?)(?<!-)\bselvedge ([a-z][^;,.\n'`")]*)/g);
+  const calls = prose.matchAll(/(["`]?)(?<!-)\bselvedge ([a-z][^;,.\n'`")]*)/g);
   return [...calls].map(([, quote, sentence = '']) => {
     const line: string[] = [];
     let command = program;
