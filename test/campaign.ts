@@ -11,6 +11,7 @@
  *   npm run campaign -- dialects [options]    test/dialects/run.ts
  *   npm run campaign -- plane [options]       test/plane/campaign/run.ts; needs PostgreSQL
  *   npm run campaign -- soak [options]        test/soak/run.ts
+ *   npm run campaign -- year [options]        test/soak/run-year.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
 
@@ -24,6 +25,7 @@ const CAMPAIGNS = new Map([
   ['dialects', () => import('./dialects/run.ts')],
   ['plane', () => import('./plane/campaign/run.ts')],
   ['soak', () => import('./soak/run.ts')],
+  ['year', () => import('./soak/run-year.ts')],
 ]);
 const { argv } = process;
 const name = argv[2] ?? '';

@@ -91,7 +91,7 @@ async function troubledHour(soaked: Soaked, { orders, late }: SoakSize): Promise
 }
 
 /** Orders that the mirror does not have, and deliveries that are not accepted. */
-async function missing({ reference, daemon }: Soaked): Promise<readonly string[]> {
+export async function missing({ reference, daemon }: Soaked): Promise<readonly string[]> {
   const { db } = daemon().store;
   const { orders, deliveries } = reference.world.book;
   const rows = await db.selectFrom('sales_order').select('order_id').execute();

@@ -64,17 +64,20 @@ async function calm(): Promise<void> {
 /** Loops that only ask whether somebody has submitted something, which takes most of a day. */
 const IDLE_LOOKS_MS = new Set([400, 500]);
 const IDLE_LOOK_MS = 30_000;
+/** Shorter pauses are of work that is under way, such as a request that waits for its slot. */
+const LOOP_MS_MIN = 5_000;
 
 /**
- * @param leastMs how long each pause lasts at least, so that the loops of a long time without work
- *   take fewer turns.
+ * @param leastMs how long each pause of a loop lasts at least, so that a long time without work
+ *   takes fewer turns.
  */
 export function calmClock(startsAt: number, leastMs = () => 0): CalmClock {
   const base = manualClock(startsAt);
   let due: number[] = [];
   /** Notes when it will be; gives how long that is. */
   const wait = (ms: number): number => {
-    const slow = IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : Math.max(ms, leastMs());
+    const look = IDLE_LOOKS_MS.has(ms) ? IDLE_LOOK_MS : Math.max(ms, 0);
+    const slow = look < LOOP_MS_MIN ? look : Math.max(look, leastMs());
     due.push(base.monotonic() + slow);
     return slow;
   };
