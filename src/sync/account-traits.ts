@@ -42,6 +42,11 @@ export interface LevelWatch {
    * recently found missing.
    */
   isThere(capability: Capability): boolean;
+  /**
+   * Tells whether it is settled since the start if the account has the capability; while it is not,
+   * even a look that could do without asks for it.
+   */
+  isSettled(capability: Capability): boolean;
   /** Explains why a capability is unavailable; undefined: it is available. */
   whyNot(capability: Capability): string | undefined;
   /** Notes that the service answered a request that needs the capability. */
@@ -84,6 +89,7 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
   const suspected = new Set(await readSuspected(deps));
   const seen = new Map<Capability, Set<string>>();
   const restsUntil = new Map<Capability, number>();
+  const had = new Set<Capability>();
 
   const write = async (said?: string): Promise<void> => {
     const oldest = oldestOf([...suspected]);
@@ -106,11 +112,13 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
     isThere: (capability) =>
       hasAtLevel(level, capability) &&
       clock.monotonic() >= (restsUntil.get(capability) ?? Number.NEGATIVE_INFINITY),
+    isSettled: (capability) => had.has(capability) || suspected.has(capability),
     whyNot(capability) {
       if (!hasAtLevel(level, capability)) return refusalAtLevel(level, capability);
       return suspected.has(capability) ? doubtOfLevel(level, capability).hint : undefined;
     },
     async answered(capability) {
+      had.add(capability);
       seen.delete(capability);
       restsUntil.delete(capability);
       if (!suspected.delete(capability)) return;
@@ -124,6 +132,7 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
       const isSure = about === undefined || things.size >= SEEN_MIN;
       if (!isSure && !suspected.has(capability)) return;
       restsUntil.set(capability, clock.monotonic() + REST_MS);
+      had.delete(capability);
       if (suspected.has(capability)) return;
       suspected.add(capability);
       const { hint, looksLike } = doubtOfLevel(level, capability);

@@ -199,6 +199,8 @@ async function wantsRefunds(
   deliveries: Promise<Listing<SalesOrderDelivery> | undefined>,
 ): Promise<boolean> {
   if (refunds || look === undefined) return refunds;
+  // Without a first answer nobody would learn that the level is set too high.
+  if (deps.also.pendingRefunds && !deps.levels.isSettled('pendingRefunds')) return true;
   const [{ value }, list] = await Promise.all([order, deliveries]);
   const rows = list?.rows ?? [];
   // Its deliveries are not shown, but there are some.

@@ -48,7 +48,9 @@ describe('a sweep of open orders', () => {
     const { runOrders, looked, read } = await start(60);
     expect(await runOrders()).toMatchObject({ outcome: 'complete', rows: 60 });
     expect(new Set(read.map(({ orderId }) => orderId)).size).toBe(60);
-    expect(looked()).toEqual({ order: 20, deliveries: 60 });
+    // Refunds of one order tell that the account has such lists at all.
+    const once = { refunds: 1, 'pending-refunds': 1 };
+    expect(looked()).toEqual({ order: 20, deliveries: 60, ...once });
     // Whatever the list is worth, those whose turn it is are read by themselves.
     expect(await runOrders()).toMatchObject({ outcome: 'complete' });
     expect(looked()).toEqual({ order: inTurn(60), deliveries: 60 });
@@ -103,6 +105,8 @@ describe('a sweep of open orders', () => {
       const found = looked();
       return [found.refunds, found['pending-refunds']];
     };
+    // Those of one order tell that the account has such lists at all.
+    expect(await refunds()).toEqual([1, 1]);
     expect(await refunds()).toEqual([undefined, undefined]);
     // Not every account has tracking numbers.
     await sql`update delivery set changed_at = changed_at - ${DAY}`.execute(store.db);
