@@ -49,8 +49,8 @@ CREATE TABLE claim (
   order_id INTEGER NOT NULL,
   -- Of an accepted one, when it last changed: its claim is over weeks later. Null: it is pending.
   changed_at INTEGER,
-  -- The others are of pending ones only. When it is decided again at the latest; 0: at once, for it
-  -- is new, or it, its order or its push has changed; null: it is left to people.
+  -- The others are of pending ones only. When it is decided again at the latest; -1: at once, for it
+  -- is new; 0: at once, for it, its order or its push has changed; null: it is left to people.
   due_at INTEGER,
   -- Its latest decision, and the outcome; 'undecided': there is none.
   decision_id INTEGER,
@@ -61,7 +61,7 @@ CREATE TABLE claim (
 -- The row of a delivery that is new here or has changed.
 CREATE VIEW claim_of AS
 SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) AS changed_at,
-  iif(status = 'pending', 0, NULL) AS due_at,
+  iif(status = 'pending', iif(e.order_delivery_id IS NULL, -1, 0), NULL) AS due_at,
   iif(status = 'pending', e.decision_id, NULL) AS decision_id,
   iif(status = 'pending', coalesce(
     (SELECT outcome FROM decision n WHERE n.decision_id = e.decision_id), 'undecided'),
@@ -106,12 +106,12 @@ END;
 CREATE TRIGGER sales_order_makes_due AFTER UPDATE OF content_hash, deleted_at ON sales_order
 WHEN NEW.content_hash <> OLD.content_hash OR (NEW.deleted_at IS NULL) <> (OLD.deleted_at IS NULL)
 BEGIN
-  UPDATE claim SET due_at = 0 WHERE order_id = NEW.order_id AND outcome IS NOT NULL;
+  UPDATE claim SET due_at = min(ifnull(due_at, 0), 0) WHERE order_id = NEW.order_id AND outcome IS NOT NULL;
 END;
 CREATE TRIGGER outbox_makes_due AFTER UPDATE OF state, ended_at ON outbox
 WHEN NEW.order_delivery_id IS NOT NULL AND NEW.ended_at IS NOT NULL AND NEW.state <> 'confirmed'
 BEGIN
-  UPDATE claim SET due_at = 0
+  UPDATE claim SET due_at = min(ifnull(due_at, 0), 0)
   WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
 END;
 -- An evaluation says when the next one is due; whoever only moves that time does not make one that
@@ -131,7 +131,8 @@ END;
 CREATE TRIGGER evaluation_makes_due_otherwise AFTER UPDATE OF due_at, rules_key ON evaluation
 BEGIN
   UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at)
-  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL AND due_at IS NOT 0;
+  WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL
+    AND ifnull(due_at, 1) > 0;
 END;
 CREATE TRIGGER evaluation_has_outcome AFTER UPDATE OF decision_id ON evaluation
 WHEN NEW.decision_id <> OLD.decision_id

@@ -151,9 +151,10 @@ export async function dueDeliveries(
     else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
     else later.push(due);
   };
-  for await (const row of dueBetween(db, now, 0, 0)) {
+  // What is due at once, before all that was planned: new ones, then changed ones.
+  for await (const row of dueBetween(db, now, -1, 0)) {
     take(row);
-    if (first.length >= limit) break;
+    if (first.length >= limit || later.length >= limit) break;
   }
   const places = first.length > 0 ? AGAIN_BESIDE_NEW : limit;
   for await (const row of dueBetween(db, now, 1, now)) {

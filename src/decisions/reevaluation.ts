@@ -11,6 +11,9 @@
  * its holds would change is it decided, in a transaction of its own. New deliveries and others that
  * are due by their own rows (due.ts) come first: a pass stops for them between two deliveries.
  *
+ * Accepted deliveries have their turn behind the held ones, a slice of them in each pass; while the
+ * facts stay as they are, passes of the others follow until all were looked at.
+ *
  * The state of a pass is in memory only. After a start the first pass begins at once, so a kill
  * loses nothing.
  */
@@ -31,6 +34,8 @@ const PAUSE = 3;
  * accepts in a row make one pass.
  */
 const PAUSE_MS_MIN = 2_000;
+/** Most accepted deliveries of one pass: those of two weeks must not keep what is held waiting. */
+export const ACCEPTED_MAX = 1_000;
 
 export interface ReevaluationDeps {
   readonly store: Store;
@@ -71,15 +76,20 @@ async function factsVersion(db: Db): Promise<string> {
   return `${rows[0]?.version} ${runs.join()}`;
 }
 
+interface Open {
+  readonly pending: readonly number[];
+  readonly accepted: readonly number[];
+}
+
 /**
  * Ids of deliveries that wait for something: their evaluation has a time at which it is due. An
  * accepted one is looked at while rules ask about such; else only once, when its accept can no
  * longer be revoked, to plan no further evaluation of it.
  */
-async function openDeliveries(db: Db, { rules, now }: RulesContext): Promise<readonly number[]> {
+async function openDeliveries(db: Db, { rules, now }: RulesContext): Promise<Open> {
   const isOver = sql<boolean>`(d.tracking_numbers <> '[]' or n.at <= ${now - REVOKED_WITHIN_MS})`;
-  const { rows } = await sql<{ readonly id: number }>`
-    select e.order_delivery_id id from evaluation e
+  const { rows } = await sql<{ readonly id: number; readonly accepted: number }>`
+    select e.order_delivery_id id, d.status is 'accepted' accepted from evaluation e
     left join delivery d on d.order_delivery_id = e.order_delivery_id
     left join decision n on n.decision_id = e.decision_id
     where e.due_at is not null and (d.status is not 'accepted' or ${
@@ -87,7 +97,8 @@ async function openDeliveries(db: Db, { rules, now }: RulesContext): Promise<rea
     })
     -- By the number itself SQLite would read the evaluation of every delivery there ever was.
     order by +e.order_delivery_id`.execute(db);
-  return rows.map(({ id }) => id);
+  const idsWith = (of: number) => rows.flatMap(({ id, accepted }) => (accepted === of ? [id] : []));
+  return { pending: idsWith(0), accepted: idsWith(1) };
 }
 
 /** Time, in epoch milliseconds, at which the next pass begins even if nothing changes. */
@@ -115,13 +126,39 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   let pass: Pass | undefined;
   let looked = 0;
   let pausedUntil = 0;
+  let lastAccepted = Number.MIN_SAFE_INTEGER;
+  /** Accepted deliveries that nobody has looked at yet by these facts. */
+  let owed = 0;
+
+  const turnOf = (accepted: readonly number[]): readonly number[] => {
+    const behind = accepted.filter((id) => id > lastAccepted);
+    const turn = [...behind, ...accepted.filter((id) => id <= lastAccepted)].slice(
+      0,
+      Math.min(owed, ACCEPTED_MAX),
+    );
+    owed -= turn.length;
+    lastAccepted = turn.at(-1) ?? lastAccepted;
+    return turn;
+  };
 
   const begin = async (rules: string, facts: string, trigger: Trigger): Promise<void> => {
     const context = contextNow();
-    const deliveries = await openDeliveries(store.db, context);
+    const { pending, accepted } = await openDeliveries(store.db, context);
+    owed = accepted.length;
+    const deliveries = [...pending, ...turnOf(accepted)];
     const nextAt = nextByTime(context, reconsiderMs);
     const begun = clock.monotonic();
     pass = { trigger, rules, facts, deliveries, begunAt: context.now, begun, nextAt };
+    looked = 0;
+    pausedUntil = begun + PAUSE_MS_MIN;
+  };
+
+  /** Goes on with the accepted deliveries that the pass before left out. */
+  const goOn = async (before: Pass): Promise<void> => {
+    const { accepted } = await openDeliveries(store.db, contextNow());
+    owed = Math.min(owed, accepted.length);
+    const begun = clock.monotonic();
+    pass = { ...before, deliveries: turnOf(accepted), begun };
     looked = 0;
     pausedUntil = begun + PAUSE_MS_MIN;
   };
@@ -138,10 +175,10 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
       if (looked < pass.deliveries.length) return 0;
       const { now } = context;
       const isDue = facts !== pass.facts || now >= pass.nextAt || now < pass.begunAt;
-      if (!isDue) return pass.nextAt - now;
+      if (!isDue && owed === 0) return pass.nextAt - now;
       const pauseMs = pausedUntil - clock.monotonic();
       if (pauseMs > 0) return pauseMs;
-      await begin(rules, facts, 'facts');
+      await (isDue ? begin(rules, facts, 'facts') : goOn(pass));
       return 0;
     },
     next() {

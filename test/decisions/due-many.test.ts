@@ -55,7 +55,8 @@ it('takes new ones before all others, and each kind the oldest first', async () 
   expect(turns).toBeGreaterThanOrEqual(14);
   expect(due?.later).toEqual([]);
   expect(due?.first).toHaveLength(3_000);
-  expect(due?.first.at(-1)).toEqual({ orderDeliveryId: 6_000, trigger: 'changed' });
+  expect(due?.first[0]).toEqual({ orderDeliveryId: 8_000, trigger: 'new' });
+  expect(due?.first.at(-1)).toEqual({ orderDeliveryId: 5_998, trigger: 'changed' });
 });
 
 it('is found by the sweep, slice by slice, when nobody was told', async () => {
@@ -76,6 +77,6 @@ it('is found by the sweep, slice by slice, when nobody was told', async () => {
   const end = await sweepPending(store, query.now, middle.next);
   expect(end).toEqual({ next: FIRST, found: [8_004] });
   const { first } = await dueDeliveries(db, query, new Set(), 50);
-  expect(first.map(({ orderDeliveryId: id }) => id)).toEqual([20, 8_000, 8_004]);
+  expect(first.map(({ orderDeliveryId: id }) => id)).toEqual([8_000, 20, 8_004]);
   expect(await sweepPending(store, query.now, FIRST)).toMatchObject({ found: [] });
 });

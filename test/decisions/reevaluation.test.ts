@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DeciderDeps } from '../../src/decisions/decider.ts';
+import { ACCEPTED_MAX, createReevaluation } from '../../src/decisions/reevaluation.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
@@ -355,4 +356,40 @@ it('holds no delivery that is gone, and tells of none', async () => {
   expect(held).toEqual([{ id: 2 }, { id: 3 }]);
   const open = store.db.selectFrom('incident').select('kind').where('resolved_at', 'is', null);
   expect(await open.execute()).toEqual([]);
+});
+
+it('looks at a slice of the accepted ones in each pass, and at all of them by and by', async () => {
+  const fixture = await waiting(1);
+  const { store, clock } = fixture;
+  const accepted = ACCEPTED_MAX + 500;
+  await sql`with recursive n(i) as (select 2 union all select i + 1 from n where i <= ${accepted})
+    insert into delivery (order_delivery_id, order_id, status, tracking_numbers, tracking_links,
+      extra, content_hash, first_seen_at, changed_at, read_seq, source)
+    select i, 1, 'accepted', '[]', '[]', '{}', 'd', 1, 1, 1, '' from n`.execute(store.db);
+  await sql`insert into evaluation (order_delivery_id, decision_id, delivery_hash, order_hash,
+      rules_key, evaluated_at, due_at)
+    select order_delivery_id, 1, 'd', 'o', 'r', 1, 1 from delivery
+    where status = 'accepted'`.execute(store.db);
+  const rules = loadedRules(
+    'rules: [{ id: late, title: Late, action: hold, mode: live, applies_to: [pending, accepted], ' +
+      `when: ['order.age > duration("12h")'] }]`,
+  );
+  const contextNow = () => ({ rules, mode: 'live', freshness: {}, now: clock.now() }) as const;
+  const passes = createReevaluation({ store, clock, contextNow, reconsiderMs: 3_600_000 });
+  const pass = async () => {
+    expect(await passes.prepare()).toBe(0);
+    const ids: number[] = [];
+    for (let id = passes.next(); id !== undefined; id = passes.next()) ids.push(id);
+    await clock.advance(10_000);
+    return { ids, first: ids[0], last: ids.at(-1), count: ids.length };
+  };
+  expect(await pass()).toMatchObject({ first: 1, last: 1_001, count: 1 + ACCEPTED_MAX });
+  // The facts have changed: the one that is held comes first again, and the rotation goes on.
+  await pullStock(fixture, 1);
+  const second = await pass();
+  expect(second).toMatchObject({ first: 1, last: 501, count: 1 + ACCEPTED_MAX });
+  expect(second.ids[1]).toBe(1_002);
+  // They have not: the others follow alone.
+  expect(await pass()).toMatchObject({ first: 502, last: 1_001, count: 500 });
+  expect(await passes.prepare()).toBeGreaterThan(60_000);
 });
