@@ -294,6 +294,16 @@ FROM (
 ) found
 WHERE by_event OR (since IS NOT NULL AND (order_seen_at IS NULL OR order_seen_at > swept_at));
 
+-- Pending refunds that the service has not been seen to make or to call off: few of all there were.
+CREATE TABLE refund_awaited (
+  outbox_id INTEGER PRIMARY KEY
+) STRICT;
+INSERT INTO refund_awaited SELECT outbox_id FROM outbox WHERE kind = 'pending_refund';
+CREATE TRIGGER outbox_awaits_refund AFTER INSERT ON outbox WHEN NEW.kind = 'pending_refund'
+BEGIN
+  INSERT OR IGNORE INTO refund_awaited (outbox_id) VALUES (NEW.outbox_id);
+END;
+
 -- ---- Rules (decisions/) ------------------------------------------------------------------------
 
 -- Long texts of rule files, each once; rule_set.files names them by their hash.

@@ -191,6 +191,9 @@ it('tells of no refund that was called off or asked for half a year ago', async 
   watchOver(store, clock);
   await clock.advance(10);
   expect(await told(store)).toEqual(['refund_unconfirmed R-8']);
+  // The others are not looked at again.
+  const watched = await store.db.selectFrom('refund_awaited').selectAll().execute();
+  expect(watched).toHaveLength(1);
 });
 
 it('takes nothing for put right that has the lines but not the reference', async () => {

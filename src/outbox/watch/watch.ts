@@ -91,20 +91,24 @@ async function openPushes(tx: Tx, limits: WatchDeps['limits'], now: number): Pro
   ];
 }
 
+/** Refunds that are confirmed or called off, and those of half a year ago, are watched no more. */
 async function unconfirmedRefunds(tx: Tx, afterMs: number, now: number): Promise<Incident[]> {
   const id = sql<number>`o.result->>'$.pendingRefundId'`;
+  await sql`delete from refund_awaited where outbox_id in (
+    select a.outbox_id from refund_awaited a left join outbox o on o.outbox_id = a.outbox_id
+    where o.outbox_id is null or o.ended_at <= ${now - afterMs - REFUND_WATCH_MS}
+      or o.state = 'confirmed' and (
+        exists (select 1 from refund r where r.pending_refund_id = ${id})
+        or exists (select 1 from pending_refund p
+          where p.pending_refund_id = ${id} and p.status = 'canceled')))`.execute(tx);
   const rows = await tx
-    .selectFrom('outbox as o')
+    .selectFrom('refund_awaited as a')
+    // From the few that are awaited: an inner join would begin with all pushes.
+    .crossJoin('outbox as o')
+    .whereRef('o.outbox_id', '=', 'a.outbox_id')
     .select(['o.outbox_id', 'o.reference', 'o.order_id as orderId', id.as('pendingRefundId')])
-    .where('o.kind', '=', 'pending_refund')
     .where('o.state', '=', 'confirmed')
     .where('o.ended_at', '<=', now - afterMs)
-    .where('o.ended_at', '>', now - afterMs - REFUND_WATCH_MS)
-    .where(sql<boolean>`not exists (select 1 from refund r where r.pending_refund_id = ${id})`)
-    .where(
-      sql<boolean>`not exists (select 1 from pending_refund p
-        where p.pending_refund_id = ${id} and p.status = 'canceled')`,
-    )
     .limit(ROWS_MAX)
     .execute();
   return rows.map(({ outbox_id, ...detail }) => {

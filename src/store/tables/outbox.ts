@@ -81,11 +81,16 @@ interface OutboxEvidenceTable {
   complete: Generated<number>;
 }
 
+interface RefundAwaitedTable {
+  outbox_id: number;
+}
+
 export interface OutboxTables {
   outbox: OutboxTable;
   outbox_attempt: OutboxAttemptTable;
   outbox_candidate: OutboxCandidateTable;
   outbox_evidence: OutboxEvidenceTable;
   outbox_transition: OutboxTransitionTable;
+  refund_awaited: RefundAwaitedTable;
   reference_spelling: ReferenceSpellingTable;
 }
