@@ -210,7 +210,7 @@ it('orders that always fail do not hide the lost ones behind them', async () => 
   const own = Object.fromEntries(
     Array.from({ length: 8 }, (_, at) => [500 + at, { reference: `R-${at}`, barcode: `b-${at}` }]),
   );
-  const { service, broken, walk, settle, incidents, asked } = await startWatch(own);
+  const { clock, service, broken, walk, settle, incidents, asked } = await startWatch(own);
   service.clear();
   for (let orderId = 500; orderId < 506; orderId += 1) broken.add(orderId);
   await walk();
@@ -223,6 +223,11 @@ it('orders that always fail do not hide the lost ones behind them', async () => 
   await settle();
   expect(new Set(asked)).toEqual(new Set([500, 501, 502, 503, 504, 505]));
   expect(asked.length).toBeLessThanOrEqual(3 * 5);
+  for (const orderId of [501, 502, 503, 504, 505]) broken.delete(orderId);
+  await clock.advance(15 * MINUTE);
+  asked.length = 0;
+  await clock.advance(180 * MINUTE);
+  expect(asked).toEqual([500, 500, 500, 500, 500, 500]);
 });
 
 it.each([

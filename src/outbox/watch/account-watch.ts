@@ -37,7 +37,10 @@ const NAMED_IN_LOG = 5;
 const AGAIN_MS = 60_000;
 /** Milliseconds before the daemon's start that the first round covers. */
 const BEFORE_START_MS = 600_000;
-/** Number of walks that are remembered as followed; two kinds of walks exist. */
+/** Looks at orders that always fail, one in each round; later ones are rare. */
+const OFTEN_MAX = 10;
+const RARELY_MS = 1_800_000;
+/** Number of walks whose looks are remembered; two kinds of walks exist. */
 const WALKS_MAX = 4;
 
 /**
@@ -113,7 +116,8 @@ async function announceLost(
 export function createAccountWatch(deps: AccountWatchDeps) {
   const { clock, store } = deps;
   let wake = new AbortController();
-  const walked = new Set<number>();
+  /** Looks after each walk, by its number; the next is made at `nextAt` (monotonic). */
+  const looks = new Map<number, { readonly failed: number; readonly nextAt: number }>();
   /** Last order that could not be asked for; the next look begins after it. */
   let failedAt = 0;
   let lookedAt = clock.now() - BEFORE_START_MS;
@@ -125,15 +129,17 @@ export function createAccountWatch(deps: AccountWatchDeps) {
   const followWalks = async (signal: AbortSignal): Promise<number> => {
     let found = 0;
     for (const walk of await readWalks(store.db)) {
-      if (walked.has(walk.readSeq)) continue;
+      const { failed = 0, nextAt = 0 } = looks.get(walk.readSeq) ?? {};
+      if (clock.monotonic() < nextAt) continue;
       const missed = await missedBy(store.db, walk);
       const asked = await askForMissed(deps, startingAfter(missed, failedAt), signal);
       found += asked.gone;
       failedAt = asked.failedAt ?? 0;
-      // Orders that could not be asked for are asked for in the next round.
-      if (asked.failedAt !== undefined) continue;
-      walked.add(walk.readSeq);
-      for (const old of [...walked].slice(0, -WALKS_MAX)) walked.delete(old);
+      const pauseMs = failed < OFTEN_MAX ? 0 : RARELY_MS;
+      const again = { failed: failed + 1, nextAt: clock.monotonic() + pauseMs };
+      const over = { failed: 0, nextAt: Number.POSITIVE_INFINITY };
+      looks.set(walk.readSeq, asked.failedAt === undefined ? over : again);
+      for (const old of [...looks.keys()].slice(0, -WALKS_MAX)) looks.delete(old);
     }
     return found;
   };
