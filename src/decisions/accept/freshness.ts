@@ -79,6 +79,9 @@ export function isOld(at: number | null, limitMs: number, now: number): boolean 
   return at === null || at > now || now - at > limitMs;
 }
 
+/** Milliseconds for which data of a stream that was switched off still counts as fresh. */
+const OFF_MS_MAX = 3_600_000;
+
 interface Limits {
   readonly ruleSet: Pick<RuleSet, 'settings'>;
   readonly freshness: FreshnessMs;
@@ -157,7 +160,10 @@ async function oldStream(
     const at = await completeAt(tx, stream);
     // What an account without the stream never had is unknown to the rules, which say so.
     if (isOff && at === null && !isAccepting) continue;
-    if (limitMs === undefined) return { for: stream, why: 'off' };
+    if (limitMs === undefined) {
+      if (isOld(at, OFF_MS_MAX, candidate.now)) return { for: stream, why: 'off' };
+      continue;
+    }
     const isAged = stream === 'stock' || stream === 'season' ? moved : first;
     if ((!isAged.includes(stream) && !isOff) || limitMs === Infinity) continue;
     if (isOld(at, limitMs, candidate.now)) return { for: stream, why: 'old' };
