@@ -1,12 +1,12 @@
 /**
  * Sweeping open orders under the limit of requests: the sweep (one run of the stream `orders`: the
- * walk, then each order with its deliveries, refunds and pending refunds) should take the time
- * that the limit dictates, and what an event tells meanwhile should not wait for it. The daemon is
+ * walk, then a first look at each order) should make little more than one request for each order
+ * and take the time that the limit dictates, and what an event tells meanwhile should not wait. The daemon is
  * a process of its own; the reference service runs in this one, keeps to the same limit, and its
  * journal and its world have the times. Figures go to results.md.
  *
  * `node bench/sweep.ts [orders] [requests per second]` (200 and 20; the goal is for 2000 and 20,
- * which take seven minutes). Exits 1 when a goal is missed.
+ * which take two minutes). Exits 1 when a goal is missed.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ import { report } from './support/results.ts';
 
 const ORDERS = Number(process.argv[2] ?? 200);
 const PER_SECOND = Number(process.argv[3] ?? 20);
-const GOAL = { share: 0.05, decidedMs: 2_000 };
+const GOAL = { perOrder: 1.2, share: 0.05, decidedMs: 2_000 };
 /** Deliveries that are packed while the sweep goes on. */
 const EVENTS = 12;
 const REQUESTS_PER_ORDER = 1;
@@ -104,6 +104,8 @@ tell(
   lower('slowest accept meanwhile, ms', slowest),
 );
 const isMet =
+  // A first page, and the orders that prove the list, weigh more where there are few.
+  (requests <= GOAL.perOrder * ORDERS || ORDERS < 1_000) &&
   Math.abs(ratio - 1) <= GOAL.share &&
   decided.length >= EVENTS &&
   slowest <= GOAL.decidedMs &&
@@ -116,7 +118,8 @@ report(
     `in ${seconds.toFixed(1)} s, ${ratio.toFixed(3)} × what the limit dictates (${refused} refused`,
     `as too fast); ${decided.length} deliveries packed meanwhile, accepted after`,
     `${decided.toSorted((a, b) => a - b).join(', ')} ms.`,
-    `Goal: within ${GOAL.share * 100} %, and ${GOAL.decidedMs} ms: ${met}.`,
+    `Goal: ${GOAL.perOrder} requests an order, within ${GOAL.share * 100} %, and ` +
+      `${GOAL.decidedMs} ms: ${met}.`,
   ].join('\n'),
 );
 await reference.close();
