@@ -1,9 +1,9 @@
 /**
  * Sweeping open orders under the limit of requests: the sweep (one run of the stream `orders`: the
  * walk, then a first look at each order) should make little more than one request for each order
- * and take the time that the limit dictates, and what an event tells meanwhile should not wait. The daemon is
- * a process of its own; the reference service runs in this one, keeps to the same limit, and its
- * journal and its world have the times. Figures go to results.md.
+ * and take the time that the limit dictates, and what an event tells meanwhile should not wait.
+ * The daemon is a process of its own; the reference service runs in this one, keeps to the same
+ * limit, and its journal and its world have the times. Figures go to results.md.
  *
  * `node bench/sweep.ts [orders] [requests per second]` (200 and 20; the goal is for 2000 and 20,
  * which take two minutes). Exits 1 when a goal is missed.
