@@ -1,6 +1,8 @@
 /** Runs a benchmark in a process of its own and collects what it tells (figures.ts). */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { errorCode } from '../../src/lib/errors.ts';
 import type { Figure, Section, Told } from './figures.ts';
@@ -43,10 +45,12 @@ function endAll({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Ends with it at a signal, and leaves nothing running that it has started. */
+/** Ends with it at a signal, and leaves nothing of it: no process and no file. */
 export async function runBench({ root, name, options, shared }: Bench): Promise<Ended> {
   const file = join(root, 'bench', `${name}.ts`);
-  const env = shared === undefined ? process.env : { ...process.env, BENCH_SHARED: shared };
+  // One that fails leaves its files, and a large mirror is one of them.
+  const temporary = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+  const env = { ...process.env, TMPDIR: temporary, BENCH_SHARED: shared };
   const child = fork(file, options, {
     cwd: root,
     env,
@@ -75,6 +79,7 @@ export async function runBench({ root, name, options, shared }: Bench): Promise<
   // Daemons of one that failed would slow the next, and hold its output open.
   endAll(child, 'SIGKILL');
   await closed;
+  rmSync(temporary, { recursive: true, force: true });
   for (const signal of SIGNALS) process.off(signal, stop);
   if (stoppedBy !== undefined) throw new Error(`stopped by ${stoppedBy}`);
   return { code: code ?? 1, figures, sections, reason: reasonIn(said, code ?? 1) };

@@ -38,11 +38,20 @@ const RULES = `rules:
 
 export type AskedOfMeter = 'cpu' | 'watch' | 'read';
 
+export interface LoopFigures extends Figures {
+  /**
+   * CPU of a turn of the loop: how late others come by it where the machine has nothing else to do,
+   * however busy it is now.
+   */
+  readonly turnP99Ms: number;
+  readonly turnMaxMs: number;
+}
+
 export interface YearDaemon {
   /** CPU milliseconds so far. */
   cpuMs(): Promise<number>;
   /** Looks at its loop while something is done. */
-  watched(work: () => Promise<void>): Promise<Figures>;
+  watched(work: () => Promise<void>): Promise<LoopFigures>;
   /** Asks a page of its console; gives the length of the body. */
   page(path: string): Promise<number>;
   /** Asks its local API. */

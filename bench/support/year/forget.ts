@@ -1,14 +1,14 @@
 /** How long the loop of a daemon stands still while an order is forgotten, and a while after. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Figures } from '../meters.ts';
 import { type CostsDeps, openLook, until } from './costs.ts';
+import type { LoopFigures } from './daemon.ts';
 
 const AFTER_MS = 5_000;
 
 export async function measureForgetting(
   { daemon, shop, clock, dataDir }: Omit<CostsDeps, 'idleSeconds'>,
   orderId: number,
-): Promise<Figures> {
+): Promise<LoopFigures> {
   await shop.ask({ ship: [orderId] });
   const look = openLook(dataDir);
   await until(

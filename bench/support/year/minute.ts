@@ -1,24 +1,24 @@
 /**
  * Decisions of a minute in which everything that waits is left to changed rules, and packings
- * arrive as fast as they are decided.
+ * arrive as they do on the busiest day.
  */
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../../src/lib/clock.ts';
 import { openReader } from '../../../src/store/connection.ts';
-import type { YearDaemon } from './daemon.ts';
+import type { LoopFigures, YearDaemon } from './daemon.ts';
 import { FIRST_NEW_DELIVERY, type Shop } from './shop.ts';
 
-/** Packed deliveries that are undecided at any moment. */
-const QUEUE = 50;
+/** Deliveries that are packed, unless so many of them are undecided: none waits for long then. */
+const PACKED_PER_SECOND = 5;
+const QUEUE_MAX = 50;
 const LOOK_MS = 100;
 
 export interface Minute {
   readonly decisions: number;
   /** Decisions among them of deliveries that were packed meanwhile. */
   readonly packed: number;
-  readonly delayP99Ms: number;
-  readonly delayMaxMs: number;
+  readonly loop: LoopFigures;
 }
 
 export async function measureMinute(
@@ -40,10 +40,11 @@ export async function measureMinute(
   const before = ofPacked.get() ?? 0;
   const packedSoFar = () => (ofPacked.get() ?? 0) - before;
   let placed = 0;
-  const { delayP99Ms, delayMaxMs } = await daemon.watched(async () => {
-    const deadline = clock.monotonic() + seconds * 1_000;
-    while (clock.monotonic() < deadline) {
-      const count = QUEUE - (placed - packedSoFar());
+  const loop = await daemon.watched(async () => {
+    const from = clock.monotonic();
+    for (let at = from; at < from + seconds * 1_000; at = clock.monotonic()) {
+      const wanted = Math.floor(((at - from) * PACKED_PER_SECOND) / 1_000);
+      const count = Math.min(wanted - placed, QUEUE_MAX - (placed - packedSoFar()));
       if (count > 0) {
         await shop.ask({ pack: await shop.ask({ place: count }) });
         placed += count;
@@ -53,5 +54,5 @@ export async function measureMinute(
   });
   const [decisions, packed] = [decided.get(last) ?? 0, packedSoFar()];
   reader.close();
-  return { decisions, packed, delayP99Ms, delayMaxMs };
+  return { decisions, packed, loop };
 }

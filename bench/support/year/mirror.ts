@@ -17,9 +17,9 @@ export interface YearSize extends MirrorSize {
 }
 
 /** Proportions of a wholesaler: of 1,000,000 variants, 330,000 deliveries; 20,000 of them wait. */
-export function yearSize(thousands: number): YearSize {
+export function yearSize(thousands: number, waiting = thousands * 20): YearSize {
   const variants = thousands * 1_000;
-  const [changes, orders, waiting] = [variants * 3, variants * 0.33, variants / 50];
+  const [changes, orders] = [variants * 3, variants * 0.33];
   return { variants, changes, orders, waiting, days: 30 };
 }
 
@@ -28,6 +28,8 @@ function makeBase(path: string, size: YearSize, clock: Clock): void {
   const database = openWriter(`${path}.partial`, BUSY);
   migrate(database, clock, readMigrations().slice(0, 1));
   fillMirror(database, size);
+  // All of it was told long ago; a new exchange.db would be told it once more.
+  database.exec('delete from outcome');
   database.pragma('wal_checkpoint(truncate)');
   database.close();
   renameSync(`${path}.partial`, path);
@@ -52,7 +54,7 @@ export async function placeMirror(
   dataDir: string,
   { size, shared, clock }: { size: YearSize; shared: string; clock: Clock },
 ): Promise<void> {
-  const base = join(shared, `mirror-${size.variants}.db`);
+  const base = join(shared, `mirror-${size.variants}-${size.waiting}.db`);
   if (!existsSync(base)) makeBase(base, size, clock);
   mkdirSync(dataDir, { recursive: true });
   const path = join(dataDir, 'mirror.db');
