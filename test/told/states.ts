@@ -106,6 +106,7 @@ export const STATES: Readonly<Record<string, (world: World) => Promise<unknown>>
   },
   async 'stream off'(world) {
     await world.stock({ a: 100 });
+    await world.clock.advance(2 * HOUR_MS);
     await world.delivery({ id: 7 });
     await world.decideTwice(ACCEPT_COVERED, { freshness: {} });
   },
