@@ -24,9 +24,9 @@ const ROWS: Readonly<Record<string, string>> = {
   'deliveries that are not decided': `select order_delivery_id name from delivery d
     where status = 'pending' and not exists (
       select 1 from evaluation e where e.order_delivery_id = d.order_delivery_id)`,
-  // A date, and a lateness that is forgotten by its own rule.
+  // Besides dates, and a lateness that is forgotten by its own rule.
   'things remembered': `select key name from daemon_state
-    where key not in ('second_writer_at', 'outbox.latest_effect_ms')`,
+    where key not in ('second_writer_at', 'claims_since', 'outbox.latest_effect_ms')`,
 };
 
 /** Metrics that are the same at each calm. */
