@@ -40,7 +40,8 @@ const TABLE_OF: Readonly<Record<string, string>> = {
 const OF_ORDERS = ['sales_order', 'delivery', 'refund', 'pending_refund'];
 
 /** How a row came, not what it says. */
-const PROVENANCE = ['first_seen_at', 'changed_at', 'read_seq', 'source', 'details_read_at'];
+const READS = ['details_read_at', 'whole_read_at'];
+const PROVENANCE = ['first_seen_at', 'changed_at', 'read_seq', 'source', ...READS];
 
 type Row = Record<string, unknown>;
 
