@@ -88,6 +88,12 @@ function asksForOpen({ sql, parameters }: Asked): boolean {
   return OPEN_WORDS.some(said) && !ENDED_WORDS.some(said);
 }
 
+/** Whether min() or max() of this table is asked for among some of its rows. */
+function isEndAmong(sql: string, alias: string): boolean {
+  const from = `from\\s+(?:"?\\w+"?\\s+(?:as\\s+)?)?"?${alias}"?`;
+  return new RegExp(`\\b(?:min|max)\\([^()]*\\)[^()]*\\b${from}[^()]*\\bwhere\\b`, 'i').test(sql);
+}
+
 function isShort(step: Step, asked: Asked): boolean {
   const { index, isScan, terms } = step;
   if (index !== undefined && openIndexes.has(index)) return true;
@@ -98,8 +104,9 @@ function isShort(step: Step, asked: Asked): boolean {
   const names = columns('=?');
   if (names.some((column) => naming.has(column) || column === 'ended_at')) return true;
   if (columns('>?').some((column) => rising.has(column))) return true;
-  // A step without terms takes the first or the last entry of an index: min() or max().
-  if (terms.length === 0) return true;
+  // A step without terms takes the first or the last entry of an index: min() or max(). With a
+  // condition it goes from there to the first row that meets it, past all others.
+  if (terms.length === 0) return !isEndAmong(asked.sql, step.alias);
   return names.some((column) => ['status', 'state'].includes(column)) && asksForOpen(asked);
 }
 

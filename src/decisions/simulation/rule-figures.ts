@@ -50,11 +50,12 @@ function addTo(tallies: Map<string, Tally>, rule: RuleResult, delivery: number, 
 async function* decisionsSince(db: Db, since: number) {
   const { first } = await db
     .selectFrom('decision')
-    .select((eb) => eb.fn.min('decision_id').as('first'))
+    // By the number itself SQLite would go through all decisions before that time.
+    .select(sql<number | null>`min(+decision_id)`.as('first'))
     .where('at', '>=', since)
     .executeTakeFirstOrThrow();
   if (first === null) return;
-  let last = Number(first) - 1;
+  let last = first - 1;
   for (;;) {
     const rows = await db
       .selectFrom('decision as d')

@@ -68,7 +68,8 @@ async function decidedAfter(db: Db, id: number): Promise<readonly Decided[]> {
 async function lastBefore(db: Db, at: number): Promise<number> {
   const first = await db
     .selectFrom('decision')
-    .select((eb) => eb.fn.min<number | null>('decision_id').as('id'))
+    // By the number itself SQLite would go through all decisions before that time.
+    .select(sql<number | null>`min(+decision_id)`.as('id'))
     .where('at', '>=', at)
     .executeTakeFirst();
   if (first?.id) return first.id - 1;
