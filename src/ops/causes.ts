@@ -48,7 +48,7 @@ export interface Cause extends Incident {
   };
 }
 
-/** What is wrong as the status shows it to people: a sentence, and what to do. */
+/** A fault as the status shows it to people: a sentence, and what to do. */
 export interface ToldCause {
   /** Kind of the incident. */
   readonly kind: string;

@@ -6,7 +6,7 @@ interface IncidentKind {
   readonly when: string;
   /** Advice; commands are in backticks. */
   readonly todo: string;
-  /** What ends it. */
+  /** Event that ends the incident. */
   readonly ends: string;
 }
 

@@ -1,4 +1,4 @@
-/** What reads of an order have in common: faults of intermediaries, the age of answers, writing. */
+/** Shares between reads of an order: faults of intermediaries, the age of answers, writing. */
 import type { Read } from '../client/calls.ts';
 import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';

@@ -31,7 +31,7 @@ export interface RuleRow {
   readonly line: number;
   /** Arming of the rule; null: it is no reject rule, or not armed. */
   readonly armed: Armed | null;
-  /** What a live reject rule does while it is not armed; null for other rules. */
+  /** Effect of a live reject rule while it is not armed; null for other rules. */
   readonly otherwise: 'hold' | 'nothing' | null;
   /** Number of the rule's rejects that wait out their grace. */
   readonly waiting: number;

@@ -11,7 +11,7 @@ type Next = (from: RawBuilder<unknown>) => RawBuilder<unknown>;
 interface Leap {
   /** SQL: a query of the parts of the first index, in a column `part`. */
   readonly parts: RawBuilder<unknown>;
-  /** Of the part that the column `part` names. */
+  /** Next number of the part that the column `part` names. */
   readonly own: Next;
   readonly other: Next;
 }

@@ -62,7 +62,7 @@ export function isOpenState(state: OutboxState | undefined): boolean {
   return state !== undefined && !ENDED.includes(state);
 }
 
-/** What follows from the state, as the text of the index of the few that are like it. */
+/** Condition that the state implies, as the text of the index of the few that are like it. */
 function groupOf(state: OutboxState): RawBuilder<SqlBool>[] {
   if (state === 'confirmed') return [];
   if (isOpenState(state)) return [sql<SqlBool>`ended_at is null`];

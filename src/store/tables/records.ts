@@ -162,7 +162,7 @@ interface RefreshTable {
   cause: string;
   last_error: string | null;
   refunds: Generated<number>;
-  /** What a sweep waits for: 0 nothing, 1 a look at the deliveries, 2 one at the whole order. */
+  /** Look that a sweep waits for: 0 none, 1 at the deliveries, 2 at the whole order. */
   look: Generated<number>;
 }
 

@@ -44,7 +44,7 @@ export interface Order {
   readonly orderNo: string;
   status: OrderStatus;
   completed: boolean;
-  /** What changed of the order, as it was before, each with the time until which it was so. */
+  /** Earlier values of the order, each with the time until which it was so. */
   readonly earlier: {
     readonly status: OrderStatus;
     readonly completed: boolean;
