@@ -119,18 +119,6 @@ describe('the read API', () => {
     }
   });
 
-  it('tells what a bulk act must expect, and takes it', async () => {
-    const house = await startConsole({ held: 2 });
-    const anna = await signIn(house, 'anna', 'operator');
-    const { json } = await anna.get('/review/selection.json?rule=hold-all');
-    const { count, digest } = json as { count: number; digest: string };
-    const select = { filter: { rule: 'hold-all' }, expect: { count, digest } };
-    const wish = { action: 'hold', reason: 'stock-taking', select };
-    const answer = await anna.json('/review/bulk', wish);
-    expect(answer.json).toMatchObject({ answers: [{ ok: true }, { ok: true }] });
-    expect(await anna.json('/review/bulk', wish)).toMatchObject({ status: 409 });
-  });
-
   it('writes points in time as ISO 8601, also deep inside', async () => {
     const [row] = await seenRows(vera);
     const { json } = await vera.get(`/deliveries/${row?.orderDeliveryId}.json`);
@@ -220,33 +208,32 @@ describe('behind a reverse proxy with TLS', () => {
   });
 });
 
-describe('a restart', () => {
-  it('leaves people signed in, and ends links that nobody has opened', async () => {
-    const house = await startConsole({ held: 0 });
-    const anna = await signIn(house, 'anna', 'viewer');
-    const link = new URL(await house.daemon.consoleLink('ben', 'viewer'));
-    await house.daemon.stop();
-    const daemon = await startTestDaemon(house.reference, house.config);
-    const { origin } = new URL(await daemon.consoleLink('nobody', 'viewer'));
-    const again = caller(origin, { cookie: anna.cookie });
-    expect((await again.get('/')).text).toContain('anna · viewer by link');
-    const key = link.searchParams.get('key') ?? '';
-    expect(await caller(origin).form('/sign-in/link', { key })).toMatchObject({ status: 410 });
-  });
-
-  it('ends the sessions of operators who are no longer in the configuration', async () => {
-    const password = await hashPassword('a long enough phrase', seededRandom(3));
-    const operators = [{ name: 'anna', role: 'operator', password, sees: [] }];
-    const settings = [{ path: 'console.operators', value: operators }];
-    const house = await startConsole({ held: 0, settings });
-    const form = { name: 'anna', password: 'a long enough phrase' };
+it('a restart ends links that nobody has opened, and sessions of operators who left', async () => {
+  const password = await hashPassword('a long enough phrase', seededRandom(3));
+  const anyone = { role: 'operator' as const, password, sees: [] };
+  const operators = [
+    { ...anyone, name: 'anna' },
+    { ...anyone, name: 'carl' },
+  ];
+  const settings = [{ path: 'console.operators', value: operators }];
+  const house = await startConsole({ held: 0, settings });
+  const signedIn: Caller['own'][] = [];
+  for (const { name } of operators) {
+    const form = { name, password: 'a long enough phrase' };
     const answer = await caller(house.url).form('/sign-in/password', form);
-    await house.daemon.stop();
-    const { console: section } = house.config;
-    const config = { ...house.config, console: { ...section, operators: [] } };
-    const daemon = await startTestDaemon(house.reference, config);
-    const { origin } = new URL(await daemon.consoleLink('nobody', 'viewer'));
-    const anna = caller(origin, { cookie: cookieIn(answer) });
-    expect(await anna.get('/')).toMatchObject({ status: 303 });
-  });
+    signedIn.push({ cookie: cookieIn(answer) });
+  }
+  const { own } = await signIn(house, 'dora', 'viewer');
+  const link = new URL(await house.daemon.consoleLink('ben', 'viewer'));
+  await house.daemon.stop();
+  const { console: section } = house.config;
+  const console = { ...section, operators: operators.slice(1) };
+  const daemon = await startTestDaemon(house.reference, { ...house.config, console });
+  const { origin } = new URL(await daemon.consoleLink('nobody', 'viewer'));
+  const [anna, carl, dora] = [...signedIn, own].map((cookie) => caller(origin, cookie));
+  expect(await anna?.get('/')).toMatchObject({ status: 303 });
+  expect((await carl?.get('/'))?.text).toContain('carl · operator');
+  expect((await dora?.get('/'))?.text).toContain('dora · viewer by link');
+  const key = link.searchParams.get('key') ?? '';
+  expect(await caller(origin).form('/sign-in/link', { key })).toMatchObject({ status: 410 });
 });

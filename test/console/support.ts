@@ -66,7 +66,9 @@ export async function startConsole({
   readConfig,
   written,
 }: ConsoleParts = {}): Promise<ConsoleHouse> {
-  const knobs = { auth: { loginSpacing: 0 }, life: { ordersPerMinute: 0, packAfter: '0s' } };
+  // An order is one delivery, so that tests count what they place.
+  const life = { ordersPerMinute: 0, packAfter: '0s', splitShare: 0, cancelShare: 0 };
+  const knobs = { auth: { loginSpacing: 0 }, life };
   const reference = await startTestReference(knobs, undefined, atEnd);
   const set = (path: string, value: unknown) => ({ path, value });
   const config = testConfig(reference, {
