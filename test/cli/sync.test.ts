@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { localFile } from '../../src/local-api/ask.ts';
-import { startTestReference, until, WITH_STOCK } from '../support/house.ts';
+import { startTestReference, until, withStreams } from '../support/house.ts';
 import { startCliHouse } from './house.ts';
 
 /** Nothing comes into stock meanwhile: a run that compares everything finds no change. */
 const startHouse = async () => {
   const life = { ordersPerMinute: 0, restocksPerMinute: 0 };
   const reference = await startTestReference({ world: { styles: 6, orders: 0 }, life });
-  return startCliHouse(reference, { overrides: WITH_STOCK });
+  return startCliHouse(reference, { overrides: withStreams('stock', 'brands') });
 };
 
 describe('selvedge sync', () => {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { writePlaneStatus } from '../../src/plane/status-file.ts';
-import { until, WITH_STOCK } from '../support/house.ts';
+import { until, withStreams } from '../support/house.ts';
 import {
   auditOf,
   type Caller,
@@ -36,7 +36,7 @@ beforeAll(async () => {
   house = await startConsole({
     held: 1,
     settings: [
-      ...WITH_STOCK,
+      ...withStreams('stock', 'brands'),
       { path: 'plane.url', value: new Secret('plane.url', 'postgresql://127.0.0.1:9/plane') },
     ],
     atEnd,

@@ -1,7 +1,7 @@
 /** A house whose strings, from the service and from people, are all chosen by a test. */
 
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
-import { until } from '../support/house.ts';
+import { until, withStreams } from '../support/house.ts';
 import type { AtEnd } from '../support/store.ts';
 import { STREAM } from './routes.ts';
 import { type ConsoleHouse, heldIds, startConsole } from './support.ts';
@@ -224,7 +224,8 @@ async function plantArticles({ daemon }: ConsoleHouse, delivery: number): Promis
 }
 
 export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
-  const settings = [{ path: 'outbox.quietTime', value: '0s' }];
+  const quiet = { path: 'outbox.quietTime', value: '0s' };
+  const settings = [quiet, ...withStreams('brands', 'seasons')];
   const house = await startConsole({ held: 0, rules: RULES, settings, ...(atEnd && { atEnd }) });
   const { world } = house.reference;
   const orderId = world.book.orders.nextId();

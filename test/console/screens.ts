@@ -24,7 +24,7 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
     ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
     `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
     ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
-    ...['/pulls', '/pulls/brands', `/pulls/runs/${run.id}`],
+    ...['/pulls', '/pulls/orders', `/pulls/runs/${run.id}`],
     ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
     ...['/system/audit', '/system/people'],

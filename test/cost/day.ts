@@ -74,9 +74,6 @@ safeguards:
   accept: { max_per_day: 100000, max_share_of_day: 100, share_floor: 1 }
 `;
 
-/** Streams whose lists are about goods alone: nothing of the past is in them. */
-const IDLE = ['brands', 'freight', 'seasons', 'season'];
-
 /** The ERP says of each customer that all is well. */
 function tellCustomers(path: string): void {
   const erp = new Database(path);
@@ -110,7 +107,6 @@ export async function liveDay(): Promise<House> {
     rules: RULES,
     overrides: [
       ...WITH_STOCK,
-      ...IDLE.map((name) => set(`streams.${name}.enabled`, false)),
       set('intake.clients', [{ name: 'erp', token: new Secret('token', TOKEN) }]),
     ],
   });

@@ -1,7 +1,13 @@
 /** The clock on the wall is moved by an hour, forth and back, under a daemon that works. */
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
-import { startTestDaemon, startTestReference, testConfig, until } from '../support/house.ts';
+import {
+  startTestDaemon,
+  startTestReference,
+  testConfig,
+  until,
+  withStreams,
+} from '../support/house.ts';
 
 const HOUR = 3_600_000;
 
@@ -26,10 +32,9 @@ it('catches up once, logs in no more, keeps its lease, and comes back to its tim
   const reference = await startTestReference({ auth: { loginSpacing: 0 } });
   const overrides = [
     { path: 'service.limits.loginSpacing', value: '0s' },
-    ...['stock', 'season', 'orders', 'ordersFull', 'freight', 'seasons'].map((name) => ({
-      path: `streams.${name}.enabled`,
-      value: false,
-    })),
+    ...withStreams('brands'),
+    { path: 'streams.orders.enabled', value: false },
+    { path: 'streams.ordersFull.enabled', value: false },
     { path: 'streams.brands.schedule', value: '*/30 * * * *' },
     { path: 'streams.brands.jitter', value: '0s' },
   ];

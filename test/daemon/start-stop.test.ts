@@ -18,7 +18,7 @@ import {
   testConfig,
   until,
   WEBHOOK_SECRET,
-  WITH_STOCK,
+  withStreams,
 } from '../support/house.ts';
 import { damage, placeDatabase, temporaryFolder } from '../support/store.ts';
 
@@ -94,7 +94,9 @@ it.each(DAMAGED)('a daemon that finds the table %s damaged ends for good', async
   const path = join(folder, 'data', 'mirror.db');
   mkdirSync(join(folder, 'data'));
   await damage(path, table);
-  const daemon = await reopen(testConfig(reference, { folder, overrides: WITH_STOCK }));
+  const daemon = await reopen(
+    testConfig(reference, { folder, overrides: withStreams('stock', 'freight') }),
+  );
   const error = await daemon.run(AbortSignal.timeout(10_000)).catch((thrown) => thrown);
   expect(error).toMatchObject({ code: 'store.damaged' });
   expect(error.message).toContain(`${path} is damaged: `);
@@ -200,7 +202,8 @@ describe('a daemon that stops', () => {
   it('leaves nothing waiting, though a log-in has a minute to go', async () => {
     const folder = temporaryFolder();
     const reference = await startTestReference();
-    const overrides = [{ path: 'service.limits.loginSpacing', value: '10m' }];
+    const spacing = { path: 'service.limits.loginSpacing', value: '10m' };
+    const overrides = [spacing, ...withStreams('brands')];
     for (const round of ['logs in', 'has to wait']) {
       const clock = watchedClock();
       const stop = new AbortController();

@@ -173,7 +173,7 @@ describe('health', () => {
     ]);
     const found = await until('the streams', async () => {
       const now = await samples();
-      return now.has('selvedge_stream_age_seconds{stream="brands"}') ? now : undefined;
+      return now.has('selvedge_stream_age_seconds{stream="orders"}') ? now : undefined;
     });
     expect([...found.keys()].filter((name) => name.startsWith('selvedge_stream_rows'))).toEqual([]);
   });

@@ -17,13 +17,13 @@ import {
   startTestReference,
   testConfig,
   until,
-  WITH_STOCK,
+  withStreams,
 } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { everydayQuestions, pick, type Row, sorted, sums } from './rows.ts';
 
 const DAY = 86_400_000;
-const SEASON = { path: 'streams.season.enabled', value: true };
+const LISTS = withStreams('brands', 'seasons', 'stock', 'season');
 
 interface Answer {
   readonly report: readonly [name: string, given?: Readonly<Record<string, string>>];
@@ -143,7 +143,7 @@ it('asked by the SQL of the page has the answer of its report, on a pulled mirro
     life: { ordersPerMinute: 60, packAfter: '1s', preOrderShare: 0.3, refundShare: 0 },
   });
   const folder = temporaryFolder();
-  const config = testConfig(reference, { folder, overrides: [...WITH_STOCK, SEASON] });
+  const config = testConfig(reference, { folder, overrides: LISTS });
   const path = join(config.dataDir, 'mirror.db');
   const ask = (sql: string): Row[] => {
     const database = new Database(path, { readonly: true });

@@ -16,7 +16,7 @@ import {
   startTestReference,
   testConfig,
   until,
-  WITH_STOCK,
+  withStreams,
 } from '../support/house.ts';
 import { placeDatabase, temporaryStore } from '../support/store.ts';
 import { everydayQuestions, pick, type Row, sorted, sums } from './rows.ts';
@@ -511,17 +511,28 @@ describe('the reports that come along', () => {
   it('answer on the mirror of a running daemon, those of orders and stock with rows', async () => {
     const reference = await startTestReference({
       world: { styles: 4, orders: 12 },
-      life: { ordersPerMinute: 60, packAfter: '1s' },
+      life: { ordersPerMinute: 60, packAfter: '1s', shipAfter: '1s' },
     });
-    const season = { path: 'streams.season.enabled', value: true };
-    const config = testConfig(reference, { overrides: [...WITH_STOCK, season] });
+    const config = testConfig(reference, { overrides: withStreams('stock', 'season') });
     const { store } = await startTestDaemon(reference, config);
     await until('stock, orders, an accepted delivery and its tracking number', async () => {
       const { rows } = await sql<{ n: number }>`select count(*) as n from stream_state
         where stream in ('stock', 'season') and complete_at is not null`.execute(store.db);
       const accepted = await sql`select 1 from outbox
         where kind = 'delivery_status' and state = 'confirmed'`.execute(store.db);
-      return (rows[0]?.n === 2 && accepted.rows.length > 0) || undefined;
+      const shipped = await sql`select 1 from delivery
+        where status = 'accepted' and tracking_numbers <> '[]'`.execute(store.db);
+      const has = accepted.rows.length > 0 && shipped.rows.length > 0;
+      return (rows[0]?.n === 2 && has) || undefined;
+    });
+    // What comes from here on stays open.
+    reference.knobs.patch({ life: { packAfter: '30d' } });
+    const { orders } = reference.world.book;
+    const before = orders.all.at(-1)?.orderId ?? 0;
+    await until('an order that is not packed', async () => {
+      const { rows } = await sql`select 1 from sales_order
+        where order_id > ${before} and completed = 0`.execute(store.db);
+      return rows.length > 0 || undefined;
     });
     const counter = createStockCounter({ store, clock: systemClock(), sizeOrder: [] });
     await counter(new AbortController().signal);

@@ -74,11 +74,17 @@ const PATIENT = ['connect', 'firstByte', 'idle', 'total'].map((name) => ({
   value: '5m',
 }));
 
-/** Lists of variants cost a thread and most of a start: tests that look at them switch them on. */
-export const WITH_STOCK = [{ path: 'streams.stock.enabled', value: true }];
+/** A list costs a thread and most of a start: tests that look at one switch it on. */
+const LISTS = ['brands', 'freight', 'seasons', 'stock', 'season'];
+
+export function withStreams(...names: readonly string[]): readonly Setting[] {
+  return names.map((name) => ({ path: `streams.${name}.enabled`, value: true }));
+}
+
+export const WITH_STOCK = withStreams('stock');
 
 /**
- * The configuration of a daemon for this reference, in a folder of its own. It pulls no variants,
+ * The configuration of a daemon for this reference, in a folder of its own. It pulls orders alone,
  * unless the overrides say otherwise.
  */
 export function testConfig(reference: Reference, parts: ConfigParts = {}): Config {
@@ -104,8 +110,7 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
     set('local.port', 0),
     set('decisions.settle', '0s'),
     ...PATIENT,
-    set('streams.stock.enabled', false),
-    set('streams.season.enabled', false),
+    ...LISTS.map((name) => set(`streams.${name}.enabled`, false)),
     ...(parts.overrides ?? []),
   ]);
 }

@@ -20,7 +20,7 @@ import {
   startTestReference,
   testConfig,
   until,
-  WITH_STOCK,
+  withStreams,
 } from '../support/house.ts';
 import { startPostgres } from '../support/postgres.ts';
 
@@ -36,9 +36,8 @@ async function pulledMirror(): Promise<string> {
     world: { styles: 6, orders: 30 },
     life: { ordersPerMinute: 60, packAfter: '1s' },
   });
-  const set = (path: string, value: unknown) => ({ path, value });
   const config = testConfig(reference, {
-    overrides: [...WITH_STOCK, set('streams.season.enabled', true)],
+    overrides: withStreams('brands', 'freight', 'seasons', 'stock', 'season'),
   });
   const { store, stop } = await startTestDaemon(reference, config);
   await until('variants, shipped deliveries, held ones and the order of sizes', async () => {

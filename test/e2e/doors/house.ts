@@ -49,7 +49,7 @@ export interface DoorHouse extends CliHouse {
 }
 
 /** Nothing is pulled unless a test wants it: what is wrong is left to the service to say. */
-const STREAMS = ['brands', 'freight', 'seasons', 'orders', 'ordersFull'];
+const STREAMS = ['orders', 'ordersFull'];
 
 const fileSchema = z.object({ final: z.boolean(), documents: z.array(receiptSchema) });
 
