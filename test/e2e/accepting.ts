@@ -1,4 +1,5 @@
 /** A daemon that accepts whatever is packed, and an order for it to be packed. */
+import { expect } from 'vitest';
 import type { Clock } from '../../src/lib/clock.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import type { Delivery, Order } from '../../src/reference/world/trade/orders.ts';
@@ -126,3 +127,59 @@ export async function startAccepting(
       ).then(() => undefined),
   };
 }
+
+/** Whether the body of an event shows the delivery in this status. */
+export function isDelivery(what: string, status: string) {
+  return (body: unknown): boolean => {
+    const text = JSON.stringify(body);
+    return text.includes(`sales_order.delivery_${what}`) && text.includes(`"status":"${status}"`);
+  };
+}
+
+export interface Accepted {
+  readonly accepting: Accepting;
+  readonly order: Order;
+  readonly delivery: Delivery;
+}
+
+/** The daemon has accepted, and its event is yet to come. */
+export async function startAccepted(
+  dialect?: Readonly<Record<string, unknown>>,
+): Promise<Accepted> {
+  const accepting = await startAccepting(dialect);
+  const order = await accepting.place();
+  accepting.holdEvents();
+  const delivery = accepting.pack(order);
+  await accepting.hand(isDelivery('created', 'pending'));
+  await until('our accept', () => (delivery.status === 'accepted' ? true : undefined));
+  return { accepting, order, delivery };
+}
+
+/** Puts the delivery back half a second after our accept, and gives these events after it. */
+export async function expectLeftToPeople(
+  { accepting, delivery }: Accepted,
+  events: readonly ((body: unknown) => boolean)[],
+): Promise<void> {
+  const { clock, reference } = accepting;
+  await clock.sleep(500);
+  reference.world.trade.moveDelivery(delivery, 'pending');
+  for (const is of events) {
+    await accepting.hand(is);
+    await clock.sleep(200);
+  }
+  await until('the end of the push', async () =>
+    ['confirmed', 'refused'].includes((await accepting.pushes()).at(-1)?.state ?? '')
+      ? true
+      : undefined,
+  );
+  await until('the word about it', async () =>
+    (await accepting.decisions()).length > 1 ? true : undefined,
+  );
+  expect(await accepting.decisions()).toEqual(['daemon accept', 'external hold']);
+  // Nothing has shown the accept: what the answer told is no proof of it.
+  expect(await accepting.pushes()).toMatchObject([{ state: 'refused' }]);
+  expect(delivery.status).toBe('pending');
+}
+
+export const HEARD = isDelivery('updated', 'accepted');
+export const PUT_BACK = isDelivery('updated', 'pending');

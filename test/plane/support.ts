@@ -10,11 +10,11 @@ import { ensureSchema } from '../../src/plane/schema.ts';
 import { createSink, type Sink } from '../../src/plane/sink.ts';
 import { createSource, type Source } from '../../src/plane/source.ts';
 import type { PlaneContent } from '../../src/plane/tables.ts';
-import { type Verdict, verify } from '../../src/plane/verify.ts';
+import { type TableVerdict, type Verdict, verify } from '../../src/plane/verify.ts';
 import { addLedgerFeed } from '../../src/store/ledger-feed.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import type { Churn } from './churn.ts';
+import { type Churn, churnOnce } from './churn.ts';
 import { ALL_CONTENT, SCHEMA } from './world.ts';
 
 /** One PGlite for the tests of a file, since each start takes a second and more. */
@@ -112,4 +112,16 @@ export async function planeHouse(options: HouseOptions): Promise<PlaneHouse> {
       }
     },
   };
+}
+
+export async function changeALot(house: PlaneHouse, count = 40): Promise<void> {
+  for (let left = count; left > 0; left -= 1) await churnOnce(house.churn);
+}
+
+export const isWrong = ({ missing, different, surplus }: TableVerdict): boolean =>
+  missing + different + surplus > 0;
+
+/** Tables that are not equal, by value. */
+export async function wrongTables(house: PlaneHouse): Promise<readonly TableVerdict[]> {
+  return (await house.verify()).tables.filter(isWrong);
 }
