@@ -9,6 +9,7 @@
  * references` writes the page of commands again.
  */
 import { Command } from 'commander';
+import type { ActHead } from '../surface/acts.ts';
 import type { CliContext, CommandFactory } from './command.ts';
 
 type Load = () => Promise<CommandFactory>;
@@ -28,6 +29,8 @@ interface CommandGroup {
   readonly name: string;
   readonly description: string;
   readonly commands: Readonly<Record<string, Load>>;
+  /** Declared acts of the noun; one that has a command by hand above is left to it. */
+  readonly acts?: () => Promise<readonly ActHead[]>;
 }
 
 const COMMANDS: readonly LoneCommand[] = [
@@ -238,9 +241,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       list: async () => (await import('./sync/show.ts')).syncList,
       show: async () => (await import('./sync/show.ts')).syncShow,
       run: async () => (await import('./sync/act.ts')).syncRun,
-      release: async () => (await import('./sync/act.ts')).syncRelease,
-      'retry-quarantine': async () => (await import('./sync/act.ts')).syncRetryQuarantine,
     },
+    acts: async () => (await import('../sync/surface.ts')).syncActs,
   },
   {
     name: 'report',
@@ -283,6 +285,17 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
 ];
 
+/** Commands made from the declared acts of a group. */
+async function madeCommands(acts: CommandGroup['acts']): Promise<Readonly<Record<string, Load>>> {
+  if (!acts) return {};
+  const { actCommand, wordOf } = await import('./surface-commands.ts');
+  const made = (await acts()).map((of) => {
+    const load: Load = async () => (context) => actCommand(of, context);
+    return [wordOf(of), load] as const;
+  });
+  return Object.fromEntries(made);
+}
+
 function nameOf({ usage }: LoneCommand): string {
   return usage.replace(/ .*/, '');
 }
@@ -312,12 +325,13 @@ export async function commandsFor(
   const commands = COMMANDS.map((entry) =>
     isAll || nameOf(entry) === first ? create(entry.load) : outlineOf(entry),
   );
-  const groups = COMMAND_GROUPS.map(async ({ name, description, commands: below }) => {
+  const groups = COMMAND_GROUPS.map(async ({ name, description, commands: below, acts }) => {
     const group = new Command(name).description(description);
     if (!isAll && name !== first) return group;
-    const named = Object.entries(below).filter(([one]) => name === first && one === second);
+    const known = Object.entries({ ...(await madeCommands(acts)), ...below });
+    const named = known.filter(([one]) => name === first && one === second);
     // Without a known name, all commands of the group are loaded and shown.
-    const loads = named.length > 0 ? named : Object.entries(below);
+    const loads = named.length > 0 ? named : known;
     for (const command of await Promise.all(loads.map(([, load]) => create(load)))) {
       group.addCommand(command);
     }

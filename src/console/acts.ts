@@ -9,6 +9,8 @@ import { expectedSet } from '../decisions/review/bulk.ts';
 import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
 import { RELEASE_REASONS } from '../decisions/review/review.ts';
 import { PAUSE_TARGETS } from '../store/pauses.ts';
+import type { Request } from '../surface/perform.ts';
+import type { Refusal } from '../surface/problem.ts';
 import type { Lookup, OperationWish } from './operations/wishes.ts';
 import { optionalOr, optionalText } from './query.ts';
 
@@ -170,14 +172,7 @@ export type Question =
   | { readonly ask: 'touch'; readonly sessionId: number }
   | { readonly ask: 'signOut'; readonly by: Asker; readonly everywhere: boolean }
   | { readonly ask: 'act'; readonly by: Asker; readonly wish: Wish }
+  | { readonly ask: 'perform'; readonly by: Asker; readonly request: Request }
   | Lookup;
-
-/** A refusal in words, with the HTTP status that a program gets. */
-export interface Refusal {
-  readonly status: number;
-  readonly code: string;
-  readonly message: string;
-  readonly hint?: string | undefined;
-}
 
 export type Reply = { readonly value: unknown } | { readonly refused: Refusal };

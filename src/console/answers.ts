@@ -8,12 +8,14 @@ import { deliveryIdOf } from '../decisions/review/deliveries.ts';
 import { writeNote } from '../decisions/review/note.ts';
 import type { Review, ReviewAnswer, ReviewRequest, Seen } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
 import type { Actor } from '../store/audit.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
+import { type BoundAct, perform } from '../surface/perform.ts';
+import { refusalOf } from '../surface/problem.ts';
 import type { Entrance } from './access/entrance.ts';
 import { type Act, requireRole } from './access/roles.ts';
 import {
@@ -25,11 +27,12 @@ import {
   touchSession,
   viaOf,
 } from './access/sessions.ts';
-import type { Asker, BulkAct, Question, Refusal, Reply, Wish } from './acts.ts';
+import type { Asker, BulkAct, Question, Reply, Wish } from './acts.ts';
 import { lookUp, type OperationDeps, operate } from './operations/operate.ts';
 import { undoLatest } from './undo.ts';
 
 export interface AnswerDeps {
+  readonly acts: readonly BoundAct[];
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
@@ -184,28 +187,6 @@ async function signOut(deps: AnswerDeps, session: Session, by: Asker, everywhere
   });
 }
 
-const STATUSES: Readonly<Record<string, number>> = {
-  'console.role': 403,
-  'console.no_session': 401,
-  'console.password': 401,
-  'console.proxy': 403,
-  'console.link': 410,
-  'console.tries': 429,
-  'console.busy': 429,
-  'console.rate': 429,
-  'deliveries.unknown': 404,
-  'outbox.unknown': 404,
-  'events.unknown': 404,
-  'sync.unknown_stream': 404,
-  'sync.unknown_run': 404,
-  'rules.no_reject_rule': 404,
-};
-
-function refusalOf(error: SelvedgeError): Refusal {
-  const { code, message, hint } = error;
-  return { status: STATUSES[code] ?? 409, code, message, hint };
-}
-
 export function createAnswers(deps: AnswerDeps): (question: Question) => Promise<Reply> {
   const { store, clock, entrance, log } = deps;
   const countWrite = createWriteLimit(clock);
@@ -234,6 +215,13 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         countWrite(session.sessionId);
         return act(deps, session, question.by, question.wish);
       }
+      case 'perform': {
+        const { by, request } = question;
+        const session = await sessionOf(deps, by);
+        if (!request.dryRun) countWrite(session.sessionId);
+        const actor = (reason: string) => actorOf(session, by, reason);
+        return perform(deps.acts, request, { role: session.role, actor }, clock.now());
+      }
       default:
         return lookUp(deps.operations, question);
     }
@@ -242,7 +230,8 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
     try {
       return { value: await answer(question) };
     } catch (error) {
-      if (error instanceof SelvedgeError) return { refused: refusalOf(error) };
+      const refused = refusalOf(error);
+      if (refused) return { refused };
       log.error({ err: error, ask: question.ask }, 'console');
       const message = 'see the log of the daemon';
       return { refused: { status: 500, code: 'console.failed', message } };

@@ -6,9 +6,11 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { PlaneSettings } from '../ops/plane-copy.ts';
 import type { Db, Store, StoreOptions } from '../store/store.ts';
+import type { Refusal } from '../surface/problem.ts';
 import type { ProxySettings } from './access/proxy.ts';
 import type { Session } from './access/sessions.ts';
-import type { Question, Refusal, Reply } from './acts.ts';
+import type { Question, Reply } from './acts.ts';
+import type { Notices } from './done.ts';
 
 /** Settings that the console's pages need. */
 export interface ConsoleSettings {
@@ -56,7 +58,7 @@ export interface WrittenSettings {
   readonly rows: readonly SettingRow[];
 }
 
-export interface ConsoleDeps {
+export interface ConsoleGiven {
   readonly db: Db;
   readonly snapshot: Store['snapshot'];
   readonly clock: Clock;
@@ -70,6 +72,12 @@ export interface ConsoleDeps {
   readonly daemonSeenAt: () => number;
   /** Milliseconds that the daemon's event loop took to answer recent beats, the latest last. */
   readonly beats: () => readonly number[];
+}
+
+/** Dependencies with what the console keeps by itself. */
+export interface ConsoleDeps extends ConsoleGiven {
+  /** Confirmations of acts that wait for the next page of their session. */
+  readonly notices: Notices;
 }
 
 /** A refusal as an error, so that the error handler answers it. */

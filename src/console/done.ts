@@ -1,38 +1,60 @@
-/** Confirmation of the act that was just done, on the page to which the browser returns. */
-import type { FastifyRequest } from 'fastify';
-import { z } from 'zod';
-import { type Html, html } from '../lib/html.ts';
-
-/** Query parameters that carry the confirmation from the act to the next page. */
-const doneQuery = z.object({
-  done: z.string().max(300).optional(),
-  undo: z
-    .string()
-    .regex(/^\d{1,15}:\d{1,15}$/)
-    .optional(),
-});
-
 /**
- * Address to return to, with the confirmation; `undo` names the delivery and the decision that an
- * undo button would undo.
+ * Confirmations of acts, each shown once: on the next page of the session that acted. They are kept
+ * in memory and never in an address, which anybody could write.
  */
-export function backTo(back: string, text: string, undo?: readonly [number, number]): string {
+import { type Html, html } from '../lib/html.ts';
+import type { Given } from '../surface/given.ts';
+
+export interface Notice {
+  readonly text: string;
+  /** Form that takes the act back. */
+  readonly undo?: UndoForm | undefined;
+}
+
+export interface UndoForm {
+  readonly path: string;
+  readonly button: string;
+  readonly fields: Given;
+}
+
+export interface Notices {
+  put(sessionId: number, notice: Notice): void;
+  /** Gives the latest notice of the session, which is then forgotten. */
+  take(sessionId: number): Html | undefined;
+}
+
+/** Sessions whose notices are kept; those that never look again are forgotten first. */
+const SESSIONS_MAX = 1_000;
+
+function undoForm({ path, button, fields }: UndoForm): Html {
+  const hidden = Object.entries(fields).map(
+    ([name, value]) => html`<input type="hidden" name="${name}" value="${String(value)}">`,
+  );
+  return html`<form method="post" action="${path}">${hidden}
+<button class="small">${button} <kbd>z</kbd></button></form>`;
+}
+
+/** Address of this console to return to; an address that leads elsewhere becomes the start. */
+export function backTo(back: string): string {
   const url = new URL(back.startsWith('/') && !back.startsWith('//') ? back : '/', 'http://here');
-  url.searchParams.set('done', text);
-  if (undo) url.searchParams.set('undo', undo.join(':'));
-  else url.searchParams.delete('undo');
   // Two slashes at the beginning would lead to another host.
   return `${url.pathname.replace(/^\/+/, '/')}${url.search}`;
 }
 
-export function doneText(request: FastifyRequest): Html | undefined {
-  const { done, undo } = doneQuery.safeParse(request.query).data ?? {};
-  if (done === undefined) return undefined;
-  const [delivery, decision] = undo?.split(':') ?? [];
-  return html`<p>${done}</p>${
-    delivery !== undefined &&
-    html`<form method="post" action="/deliveries/${delivery}/undo">
-<input type="hidden" name="decisionId" value="${decision}">
-<button class="small">Undo <kbd>z</kbd></button></form>`
-  }`;
+export function createNotices(): Notices {
+  const notices = new Map<number, Notice>();
+  return {
+    put(sessionId, notice) {
+      notices.delete(sessionId);
+      notices.set(sessionId, notice);
+      const [oldest] = notices.keys();
+      if (notices.size > SESSIONS_MAX && oldest !== undefined) notices.delete(oldest);
+    },
+    take(sessionId) {
+      const notice = notices.get(sessionId);
+      if (!notice) return undefined;
+      notices.delete(sessionId);
+      return html`<p>${notice.text}</p>${notice.undo && undoForm(notice.undo)}`;
+    },
+  };
 }

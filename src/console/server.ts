@@ -5,21 +5,22 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer } from '../lib/http-server.ts';
+import { type Refusal, refusalOf, sendProblem } from '../surface/problem.ts';
+import { ROLES } from '../surface/roles.ts';
 import { proxiedBy } from './access/proxy.ts';
-import { ROLES } from './access/roles.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
-import type { Refusal } from './acts.ts';
 import { installAssets } from './assets.ts';
 import {
   askFor,
   type ConsoleDeps,
+  type ConsoleGiven,
   type ConsoleSettings,
   LIVE_PATH,
   RefusedHere,
 } from './context.ts';
+import { createNotices } from './done.ts';
 import { noticePage } from './pages/frame.ts';
 import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
@@ -98,10 +99,9 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
       return undefined;
     }
     if (!isForPeople(request)) {
-      return reply
-        .code(401)
-        .header('www-authenticate', 'Bearer')
-        .send({ code: 'console.no_session', message: 'the token is missing, over or revoked' });
+      const message = 'the token is missing, over or revoked';
+      const refusal = { status: 401, code: 'console.no_session', message };
+      return sendProblem(reply.header('www-authenticate', 'Bearer'), refusal);
     }
     if (request.method !== 'GET') {
       const text = 'Your session has ended: nothing was done. Sign in and do it again.';
@@ -111,22 +111,20 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
   });
 }
 
-function refusalOf(error: unknown): Refusal {
+function answerTo(error: unknown): Refusal {
   if (error instanceof RefusedHere) return error.refusal;
   if (error instanceof z.ZodError) {
     const message = error.issues
       .map((issue) => `${issue.path.join('.') || 'the request'}: ${issue.message}`)
       .join('; ');
-    return { status: 400, code: 'console.bad_request', message };
+    return { status: 400, code: 'request.invalid', message };
   }
-  if (error instanceof SelvedgeError) {
-    const { code, message, hint } = error;
-    return { status: /\.unknown(?:_run|_stream)?$/.test(code) ? 404 : 409, code, message, hint };
-  }
+  const ours = refusalOf(error);
+  if (ours) return ours;
   const isStated = error instanceof Error && 'statusCode' in error;
   const status = isStated ? Number(error.statusCode) : 500;
   const message = status < 500 && isStated ? error.message : 'see the log of the daemon';
-  return { status, code: status < 500 ? 'console.bad_request' : 'console.failed', message };
+  return { status, code: status < 500 ? 'request.invalid' : 'console.failed', message };
 }
 
 const TITLES: Readonly<Record<number, string>> = {
@@ -143,7 +141,8 @@ function hostsOf({ publicUrl }: ConsoleSettings): readonly string[] {
   return publicUrl === null ? [] : [new URL(publicUrl).host];
 }
 
-export function createConsoleApp(deps: ConsoleDeps): FastifyInstance {
+export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
+  const deps: ConsoleDeps = { ...given, notices: createNotices() };
   const app = createHttpServer(deps.log);
   guardBrowser(app, { hosts: hostsOf(deps.settings) });
   app.decorateRequest('console', undefined);
@@ -154,12 +153,15 @@ export function createConsoleApp(deps: ConsoleDeps): FastifyInstance {
   );
   app.setNotFoundHandler((request, reply) => {
     const message = 'there is no such page';
-    if (!isForPeople(request)) return reply.code(404).send({ code: 'console.not_found', message });
+    if (!isForPeople(request)) {
+      return sendProblem(reply, { status: 404, code: 'console.not_found', message });
+    }
     return sendPage(reply.code(404), noticePage('There is no such page', 'Go back to the start.'));
   });
   app.setErrorHandler((error, request, reply) => {
-    const { status, ...refusal } = refusalOf(error);
-    if (!isForPeople(request)) return reply.code(status).send(refusal);
+    const refusal = answerTo(error);
+    const { status } = refusal;
+    if (!isForPeople(request)) return sendProblem(reply, refusal);
     const text = [refusal.message, refusal.hint].filter(Boolean).join(' · ');
     const title = TITLES[status] ?? 'This did not work';
     return sendPage(reply.code(status), noticePage(title, text));

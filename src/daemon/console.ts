@@ -11,7 +11,6 @@ import {
   signInUrl,
 } from '../console/access/entrance.ts';
 import { type ProxySettings, secretDigestOf } from '../console/access/proxy.ts';
-import type { Role } from '../console/access/roles.ts';
 import { createAnswers } from '../console/answers.ts';
 import type { ReportSettings } from '../console/context.ts';
 import type { OperationDeps } from '../console/operations/operate.ts';
@@ -31,12 +30,15 @@ import type { OutboxReview } from '../outbox/review/operations.ts';
 import { exchangeFile } from '../store/exchange/exchange.ts';
 import type { Pauses } from '../store/pauses.ts';
 import { type Store, storeOptions } from '../store/store.ts';
+import type { BoundAct } from '../surface/perform.ts';
+import type { Role } from '../surface/roles.ts';
 import { createDoctor } from './doctor/beside.ts';
 import type { Inbox } from './inbox.ts';
 import type { Worker } from './supervisor.ts';
 import type { Sync } from './sync.ts';
 
 export interface ConsoleParts {
+  readonly acts: readonly BoundAct[];
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
@@ -136,6 +138,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
   });
   const { review, outbox, pauses } = parts;
   const answer = createAnswers({
+    acts: parts.acts,
     store,
     clock,
     log,

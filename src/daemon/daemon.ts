@@ -18,6 +18,7 @@ import { holdAddress } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import { actRoutes } from '../local-api/act-routes.ts';
 import { createLocalApi, type RouteGroup } from '../local-api/api.ts';
 import { healthRoutes } from '../local-api/health-routes.ts';
 import { createRecentReads } from '../mirror/refetch-queue.ts';
@@ -41,6 +42,7 @@ import { createOrderLooks } from '../sync/order-looks.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
+import { createActs } from './acts.ts';
 import { createCertificates } from './certificates.ts';
 import { commandRoutes } from './commands/routes.ts';
 import { type Console, type ConsoleParts, createConsole, type Written } from './console.ts';
@@ -235,7 +237,7 @@ function all(...steps: readonly (() => void)[]): () => void {
 }
 
 /** Members of ConsoleParts that FrontParts has in another form, or inside of another part. */
-type Inner = 'review' | 'outbox' | 'store' | 'sync' | 'inbox' | 'ruleOperations';
+type Inner = 'acts' | 'review' | 'outbox' | 'store' | 'sync' | 'inbox' | 'ruleOperations';
 
 interface FrontParts extends Omit<ConsoleParts, Inner> {
   readonly store: SqliteStore;
@@ -252,15 +254,17 @@ interface FrontParts extends Omit<ConsoleParts, Inner> {
 /** Creates the fronts to people and programs: the local API and the console. */
 function createFronts(config: Config, parts: FrontParts) {
   const { log, random, decisions, outbox, groups, onListening } = parts;
+  const acts = createActs(parts);
   const pages = createConsole(config, {
     ...parts,
+    acts,
     review: decisions.review,
     outbox: outbox.review,
     ruleOperations: decisions.ruleOperations,
   });
   parts.rules.onReloaded(pages.takeConfig);
-  const pulls = [parts.sync.routes, parts.inbox.routes];
-  const ofRooms = [...pulls, ...decisions.routes, ...outbox.routes, ...pages.routes];
+  const ofActs = [actRoutes(acts, parts.clock), parts.inbox.routes];
+  const ofRooms = [...ofActs, ...decisions.routes, ...outbox.routes, ...pages.routes];
   const all = [...commandRoutes(config, parts), ...groups, ...ofRooms];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups: all, onListening },

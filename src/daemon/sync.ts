@@ -5,8 +5,6 @@ import { pulledStreams } from '../config/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import type { RouteGroup } from '../local-api/api.ts';
-import { syncRoutes } from '../local-api/sync-routes.ts';
 import type { ReadSequence } from '../store/state.ts';
 import { type SqliteStore, storeOptions } from '../store/store.ts';
 import type { Traits } from '../sync/account-traits.ts';
@@ -48,8 +46,6 @@ export interface Sync {
   readonly planner: Worker;
   /** Makes the planner look at once, because something may be pulled again. */
   wakeUp(): void;
-  /** Routes of the local API for pulls. */
-  readonly routes: RouteGroup;
   /** Operations of people on pulls. */
   readonly operations: SyncOperations;
   /** Has a stream pulled soon, because something waits for its data. */
@@ -102,7 +98,6 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   return {
     planner: withThreads(planner, threads),
     wakeUp,
-    routes: syncRoutes(operations),
     operations,
     requestRun: (stream) => requestRun({ store, clock, wakeUp }, stream),
   };
@@ -114,13 +109,11 @@ export function offlineOperations({ config, clock, store, service }: OfflinePart
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const names = config.service.v1.members;
   const variants = createVariantPages({ store, clock, names });
-  const wakeUp = (): void => undefined;
   const notAtLevel = streamsNotAtLevel(config);
   const common = { store, clock, names, variants, streams, notAtLevel };
   return createSyncOperations({
     ...common,
     switchedOff: switchedOff(config),
-    wakeUp,
-    onAccepted: wakeUp,
+    onAccepted: () => undefined,
   });
 }

@@ -127,3 +127,10 @@ export function decodedPart(part: string): string | undefined {
     return undefined;
   }
 }
+
+const WHOLE = new Intl.NumberFormat('en-GB');
+
+/** Number with its noun, as in `1,204 rows`. */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${WHOLE.format(count)} ${count === 1 ? one : many}`;
+}

@@ -11,12 +11,12 @@ import { rmSync, writeFileSync } from 'node:fs';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { untilAborted } from '../lib/clock.ts';
-import { SelvedgeError } from '../lib/errors.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
+import { refusalOf, sendProblem } from '../surface/problem.ts';
 import { localFile } from './ask.ts';
 
 /** Routes that belong together, with the access that they need. */
@@ -58,7 +58,8 @@ function installGroup(app: FastifyInstance, group: RouteGroup, token: string): v
     if (group.access === 'operator') {
       scope.addHook('onRequest', async (request, reply) => {
         if (isToken(request.headers.authorization, token)) return undefined;
-        return reply.code(401).send({ code: 'local.no_token', message: 'the token is missing' });
+        const message = 'the token is missing';
+        return sendProblem(reply, { status: 401, code: 'local.no_token', message });
       });
     }
     group.install(scope);
@@ -89,23 +90,19 @@ function createApp(
   guardBrowser(app, { hasCookies: false, others: { names, routes } });
   // Fastify's own answer would repeat the path that was asked for.
   app.setNotFoundHandler((_request, reply) =>
-    reply.code(404).send({ code: 'local.not_found', message: 'there is no such path' }),
+    sendProblem(reply, { status: 404, code: 'local.not_found', message: 'there is no such path' }),
   );
   app.setErrorHandler((error, request, reply) => {
-    if (error instanceof SelvedgeError) {
-      const { code, message, hint } = error;
-      return reply.code(409).send({ code, message, ...(hint === undefined ? {} : { hint }) });
-    }
+    const ours = refusalOf(error);
+    if (ours) return sendProblem(reply, ours);
     if (error instanceof z.ZodError) {
       const message = z.prettifyError(error);
-      return reply.code(400).send({ code: 'local.bad_request', message });
+      return sendProblem(reply, { status: 400, code: 'request.invalid', message });
     }
     const refusal = bodyRefusal(error, request);
-    if (refusal) {
-      const { status, message } = refusal;
-      return reply.code(status).send({ code: 'local.bad_request', message });
-    }
-    return reply.code(500).send({ code: 'local.failed', message: 'see the log of the daemon' });
+    if (refusal) return sendProblem(reply, { ...refusal, code: 'request.invalid' });
+    const message = 'see the log of the daemon';
+    return sendProblem(reply, { status: 500, code: 'local.failed', message });
   });
   for (const group of groups) installGroup(app, group, token);
   return app;

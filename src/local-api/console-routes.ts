@@ -1,11 +1,11 @@
 /** Routes behind `selvedge console`, below `/api/console/`: links and tokens. */
 import { z } from 'zod';
 import { type Entrance, signInUrl } from '../console/access/entrance.ts';
-import { ROLES } from '../console/access/roles.ts';
 import { listSessions } from '../console/access/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Store } from '../store/store.ts';
+import { ROLES } from '../surface/roles.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 

@@ -31,8 +31,8 @@ export interface OperationsDeps extends AssessDeps {
   readonly streams: readonly Stream[];
   /** Member names of the account. */
   readonly names?: readonly MemberName[];
-  /** Wakes the planner, because a stream is due. */
-  readonly wakeUp: () => void;
+  /** Wakes the planner, because a stream is due; undefined: none runs. */
+  readonly wakeUp?: (() => void) | undefined;
   /** Called when decisions no longer wait for a mass change, because a person accepted it. */
   readonly onAccepted: () => void;
   /** Called when orders are to be read again. */
@@ -55,6 +55,10 @@ interface Released extends Deleted {
 }
 
 export interface SyncOperations {
+  /** Whether a daemon does at once what it is asked for; else it does so when it starts. */
+  readonly isAwake: boolean;
+  /** Throws what {@link runNow} of the stream would throw. */
+  requirePullable(stream: string): Promise<void>;
   runNow(stream: string, full: boolean, asker: Actor): Promise<void>;
   /**
    * Releases a run, named by its number or by its stream (then its latest run): deletes the rows
@@ -66,6 +70,8 @@ export interface SyncOperations {
   previewRelease(which: string | number): Promise<ReleasePreview>;
   /** Reads the sources of those quarantined rows again that can be read by now. */
   retryQuarantine(asker: Actor): Promise<Retried>;
+  /** Counts the rows that {@link retryQuarantine} would read again, and those that it would not. */
+  previewQuarantine(): Promise<Retried>;
 }
 
 /**
@@ -329,7 +335,7 @@ async function releaseKind(
   const released = isOff
     ? await releaseCounted(deps, runId, asker, expected)
     : { ...(await releaseHeld(deps, runId, asker, expected)), released: true };
-  deps.wakeUp();
+  deps.wakeUp?.();
   return released;
 }
 
@@ -399,17 +405,25 @@ async function retryNow(deps: OperationsDeps, asker: Actor): Promise<Retried> {
   const retried = await retryQuarantine(deps);
   const act = { action: 'sync.retry_quarantine', subject: 'quarantine', detail: retried };
   await writeAudit(store.db, { ...asker, ...act }, clock.now());
-  deps.wakeUp();
+  deps.wakeUp?.();
   deps.onRefetchRequested?.();
   return retried;
 }
 
 export function createSyncOperations(deps: OperationsDeps): SyncOperations {
   const { store, clock } = deps;
+  const pullable = async (name: string): Promise<Stream> => {
+    const stream = known(deps, name);
+    await requireNotPaused(deps, name);
+    return stream;
+  };
   return {
+    isAwake: deps.wakeUp !== undefined,
+    async requirePullable(name) {
+      await pullable(name);
+    },
     async runNow(name, full, asker) {
-      const stream = known(deps, name);
-      await requireNotPaused(deps, name);
+      const stream = await pullable(name);
       await ensureState(store.db, name, clock.now());
       await store.transaction(async (tx) => {
         await tx
@@ -420,10 +434,11 @@ export function createSyncOperations(deps: OperationsDeps): SyncOperations {
         const action = full ? 'sync.run_full' : 'sync.run';
         await writeAudit(tx, { ...asker, action, subject: name }, clock.now());
       });
-      deps.wakeUp();
+      deps.wakeUp?.();
     },
     release: (which, asker, expected) => release(deps, which, asker, expected),
     previewRelease: (which) => previewRelease(deps, which),
     retryQuarantine: (asker) => retryNow(deps, asker),
+    previewQuarantine: () => retryQuarantine(deps, false),
   };
 }

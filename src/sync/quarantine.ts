@@ -109,8 +109,10 @@ export interface RetryDeps {
   readonly names?: readonly MemberName[] | undefined;
 }
 
+/** Reads the sources of quarantined rows again; without `writes` it only counts them. */
 export async function retryQuarantine(
   deps: RetryDeps,
+  writes = true,
 ): Promise<{ readonly understood: number; readonly left: number }> {
   const { store, clock, names = [] } = deps;
   const readerOf = createReaders(names);
@@ -130,7 +132,8 @@ export async function retryQuarantine(
       if (isTooDeep(raw) || !source || 'problem' in readerOf(source)(raw)) return [];
       return [{ id, raw, source }];
     });
-    if (good.length > 0) await store.transaction((tx) => readAgain(tx, good, clock.now()));
+    if (writes && good.length > 0)
+      await store.transaction((tx) => readAgain(tx, good, clock.now()));
     understood += good.length;
     left += rows.length - good.length;
     const last = rows.at(-1);

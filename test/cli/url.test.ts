@@ -14,8 +14,8 @@ import {
   onTestFinished,
   type TestContext,
 } from 'vitest';
-import type { Role } from '../../src/console/access/roles.ts';
 import type { Reference } from '../../src/reference/reference.ts';
+import type { Role } from '../../src/surface/roles.ts';
 import { HOLD_ALL, heldIds, holdMore } from '../console/support.ts';
 import { CERTIFICATE, KEY } from '../fixtures/certificate.ts';
 import { startTestReference, until } from '../support/house.ts';

@@ -38,7 +38,7 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   const pauses = { list: () => [], pause: nobody, resume: nobody };
   const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
   const operations = NO_OPERATIONS;
-  const answer = createAnswers({ ...parts, review, outbox, pauses, operations });
+  const answer = createAnswers({ ...parts, acts: [], review, outbox, pauses, operations });
   const settings = {
     ...CONSOLE_SETTINGS,
     ...{ publicUrl: 'https://selvedge.example.com', sessionIdleMs: IDLE_MS, proxy },

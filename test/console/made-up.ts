@@ -22,6 +22,9 @@ function notAsked(): Promise<never> {
 
 export const NO_OPERATIONS: OperationDeps = {
   sync: {
+    isAwake: true,
+    requirePullable: notAsked,
+    previewQuarantine: notAsked,
     runNow: notAsked,
     release: notAsked,
     previewRelease: notAsked,

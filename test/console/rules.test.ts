@@ -262,7 +262,7 @@ describe('an approver', () => {
 it('an operator pauses decisions on the page of rules, an approver resumes them', async () => {
   const fields = { target: 'decisions', name: '', back: '/rules' };
   const paused = await olaf.form('/pause', { ...fields, reason: 'stock is counted' });
-  expect(paused.headers.get('location')).toMatch(/^\/rules\?done=/);
+  expect(paused.headers.get('location')).toBe('/rules');
   expect((await olaf.get('/rules')).text).toMatch(
     /Paused<\/b>: decisions are[^<]*stock is counted/,
   );

@@ -2,13 +2,13 @@
 import { expect } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { createEntrance } from '../../src/console/access/entrance.ts';
-import type { Role } from '../../src/console/access/roles.ts';
 import type { DaemonDeps } from '../../src/daemon/daemon.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../../src/lib/json.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../src/reference/reference.ts';
+import type { Role } from '../../src/surface/roles.ts';
 import {
   type RunningDaemon,
   startTestDaemon,

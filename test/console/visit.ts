@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
-import type { Role } from '../../src/console/access/roles.ts';
+import type { Role } from '../../src/surface/roles.ts';
 import { watchPage } from '../support/chromium.ts';
 import type { ConsoleHouse } from './support.ts';
 

@@ -2,9 +2,9 @@
 import { Command, Option } from 'commander';
 import { z } from 'zod';
 import { hashPassword } from '../../console/access/password.ts';
-import { ROLES, type Role } from '../../console/access/roles.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { systemRandom } from '../../lib/random.ts';
+import { ROLES, type Role } from '../../surface/roles.ts';
 import { durationWithin } from '../arguments.ts';
 import { type CliContext, examples, userName } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';

@@ -10,8 +10,8 @@ import { keepNewest } from '../../lib/keep-newest.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Actor } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import type { Role } from '../../surface/roles.ts';
 import { isPassword } from './password.ts';
-import type { Role } from './roles.ts';
 import {
   auditSession,
   dropOldSessions,

@@ -1,9 +1,6 @@
 /** Roles at the console, and the acts that each may do; every role includes those before it. */
 import { RefusedError } from '../../lib/errors.ts';
-import type { ConsoleRole } from '../../store/tables/records.ts';
-
-export const ROLES = ['viewer', 'operator', 'approver'] as const satisfies readonly ConsoleRole[];
-export type Role = (typeof ROLES)[number];
+import { ROLES, type Role } from '../../surface/roles.ts';
 
 /** Lowest role that each act needs; an act that is not listed is not offered at the console. */
 const NEEDED = {
@@ -16,9 +13,6 @@ const NEEDED = {
   'outbox.cancel': 'operator',
   'outbox.absent': 'approver',
   'outbox.noted': 'operator',
-  'pull.run': 'operator',
-  'pull.retry': 'operator',
-  'pull.release': 'approver',
   'events.replay': 'operator',
   'portal.open': 'approver',
   'session.end': 'approver',

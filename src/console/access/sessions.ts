@@ -6,7 +6,7 @@ import { sha256 } from '../../lib/json.ts';
 import type { Random } from '../../lib/random.ts';
 import { type Actor, type Via, writeAudit } from '../../store/audit.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import type { Role } from './roles.ts';
+import type { Role } from '../../surface/roles.ts';
 
 export type Way = 'link' | 'password' | 'proxy' | 'token';
 

@@ -14,14 +14,6 @@ export const numberOrNull = z.number().nullable();
 export const anyObject = z.record(z.string(), z.unknown());
 export const counts = z.record(z.string(), z.int());
 
-export const problemSchema = z
-  .strictObject({
-    code: z.string().meta({ description: 'Stable; for programs', example: 'review.changed' }),
-    message: z.string().meta({ description: 'For people' }),
-    hint: z.string().optional().meta({ description: 'A next step, for people' }),
-  })
-  .meta({ id: 'Problem', description: 'A refusal: nothing was changed.' });
-
 export const nothingSchema = z.strictObject({});
 
 export const liveSchema = z

@@ -17,6 +17,8 @@ import {
 } from '../acts.ts';
 import { OUTBOX_ACTIONS, REVIEW_ACTIONS } from '../routes/acts.ts';
 import { outboxQuery } from '../routes/outbox.ts';
+import { actPaths } from '../surface-openapi.ts';
+import { ACTS } from '../surfaces.ts';
 import {
   bulkSchema,
   decidedSchema,
@@ -242,6 +244,7 @@ export function consoleDocument() {
     paths: {
       ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
       ...{ ...RULE_PATHS, ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
+      ...actPaths(ACTS),
     },
     components: {
       securitySchemes: {

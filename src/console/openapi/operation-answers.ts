@@ -116,19 +116,6 @@ export const runViewSchema = z
   })
   .meta({ id: 'RunView' });
 
-export const requestedSchema = z.strictObject({ stream: z.string() });
-
-export const releasedSchema = z.strictObject({
-  stream: z.string(),
-  runId: z.int(),
-  rowsDeleted: z.int(),
-  acceptedCount: textOrNull,
-  released: z.boolean().meta({ description: 'False: the next run is due' }),
-  changedRuns: z.array(z.int()),
-});
-
-export const retriedSchema = z.strictObject({ understood: z.int(), left: z.int() });
-
 const eventMembers = {
   eventId: z.string(),
   receivedAt: time,

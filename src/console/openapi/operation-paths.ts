@@ -1,6 +1,6 @@
 /** OpenAPI paths about pulls, events and the system. */
 import { z } from 'zod';
-import { reasonAct, releaseAct, replayAct, replayQuery, runAct } from '../operations/wishes.ts';
+import { reasonAct, replayAct, replayQuery } from '../operations/wishes.ts';
 import { eventsQuery } from '../routes/events.ts';
 import { runsQuery } from '../routes/pulls.ts';
 import { auditQuery, settingsQuery } from '../routes/system.ts';
@@ -14,10 +14,7 @@ import {
   peopleSchema,
   portalSchema,
   pullsSchema,
-  releasedSchema,
   replaySchema,
-  requestedSchema,
-  retriedSchema,
   runViewSchema,
   settingsSchema,
   streamRunsSchema,
@@ -56,19 +53,6 @@ const PULLS = {
     },
     runViewSchema,
   ),
-  '/pulls/{id}/run': writing({
-    ...{ id: 'runPull', tag: 'pulls', summary: 'Pull a stream now', role: 'operator' },
-    ...{ path: stream, body: runAct, done: requestedSchema },
-  }),
-  '/pulls/runs/{id}/release': writing({
-    ...{ id: 'releaseRun', tag: 'pulls', role: 'approver', path: number },
-    ...{ body: releaseAct, done: releasedSchema },
-    summary: 'Release a run, if it deletes as many rows as was seen',
-  }),
-  '/pulls/quarantine/retry': writing({
-    ...{ id: 'retryQuarantine', tag: 'pulls', role: 'operator', body: reasonAct },
-    ...{ summary: 'Read rows again that can be understood by now', done: retriedSchema },
-  }),
 };
 
 const EVENTS = {

@@ -1,17 +1,18 @@
 /** Builds OpenAPI operations: a read with its JSON and CSV twins, and a change. */
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject } from 'zod-openapi';
+import { problemSchema } from '../../surface/problem.ts';
 import { csvQuery } from '../show.ts';
-import { problemSchema } from './answers.ts';
 
 const JSON_TYPE = 'application/json';
+const PROBLEM = 'application/problem+json';
 
 export function answer(description: string, schema: z.ZodType) {
   return { description, content: { [JSON_TYPE]: { schema } } };
 }
 
 export function problem(description: string) {
-  return answer(description, problemSchema);
+  return { description, content: { [PROBLEM]: { schema: problemSchema } } };
 }
 
 export const READ_PROBLEMS = {
@@ -29,7 +30,7 @@ export const WRITE_PROBLEMS = {
   403: {
     description: 'The role may not do this; or a line of text, to a page of another site',
     content: {
-      [JSON_TYPE]: { schema: problemSchema },
+      [PROBLEM]: { schema: problemSchema },
       'text/plain': { schema: z.string() },
     },
   },

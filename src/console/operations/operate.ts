@@ -31,18 +31,11 @@ export interface OperationDeps {
 }
 
 export async function operate(
-  { sync, events, rules, openPortal, endSession }: OperationDeps,
+  { events, rules, openPortal, endSession }: OperationDeps,
   wish: OperationWish,
   actor: Actor,
 ): Promise<unknown> {
   switch (wish.do) {
-    case 'pull.run':
-      await sync.runNow(wish.stream, wish.full, actor);
-      return { stream: wish.stream };
-    case 'pull.release':
-      return sync.release(wish.runId, actor, { deletes: wish.deletes });
-    case 'pull.retry':
-      return sync.retryQuarantine(actor);
     case 'events.replay':
       return events.replay(wish.selection, actor);
     case 'portal.open': {

@@ -9,21 +9,6 @@ const reason = z.string().trim().min(1, 'say why').max(1_000);
 
 export const reasonAct = z.object({ reason });
 
-export const runAct = z.object({
-  reason,
-  /** Whether every row is compared, even where digests say that nothing changed. */
-  full: z
-    .union([z.boolean(), z.enum(['', '0', '1'])])
-    .default(false)
-    .transform((full) => full === true || full === '1'),
-});
-
-export const releaseAct = z.object({
-  reason,
-  /** Rows that the release would delete, as the person saw it; else it is refused. */
-  deletes: z.coerce.number().int().min(0),
-});
-
 /** Most event ids of one replay at the console; more events are replayed by time. */
 const IDS_MAX = 100;
 
@@ -60,19 +45,6 @@ export const doctorFindings = z.array(
 
 /** Changes that a page asks of the daemon, which alone can make them. */
 export type OperationWish =
-  | {
-      readonly do: 'pull.run';
-      readonly stream: string;
-      readonly full: boolean;
-      readonly reason: string;
-    }
-  | {
-      readonly do: 'pull.release';
-      readonly runId: number;
-      readonly deletes: number;
-      readonly reason: string;
-    }
-  | { readonly do: 'pull.retry'; readonly reason: string }
   | { readonly do: 'events.replay'; readonly selection: Replayed; readonly reason: string }
   | { readonly do: 'portal.open'; readonly reason: string }
   | { readonly do: 'session.end'; readonly sessionId: number; readonly reason: string }

@@ -4,10 +4,12 @@
  */
 import { type Html, html } from '../../lib/html.ts';
 import { compareSizes } from '../../lib/sizes.ts';
-import { mayDo, type Role } from '../access/roles.ts';
+import { plural } from '../../lib/strings.ts';
+import type { Role } from '../../surface/roles.ts';
+import { mayDo } from '../access/roles.ts';
 import type { DeliveryView, GridLine } from '../read/delivery.ts';
 import { evidence } from './evidence.ts';
-import { money, plural, span, time, whole } from './format.ts';
+import { money, span, time, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface CardContext {

@@ -2,8 +2,9 @@
 import { chartFigure } from '../../lib/chart/chart.ts';
 import type { ChartData } from '../../lib/chart/data.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import type { OverviewCharts } from '../read/charts.ts';
-import { plural, span, whole } from './format.ts';
+import { span, whole } from './format.ts';
 
 const HOUR_MS = 3_600_000;
 const DAYS = 7;

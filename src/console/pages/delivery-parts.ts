@@ -1,6 +1,7 @@
 /** Pages with the details of a delivery: mirrored rows, changes, facts, and the rules now. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { isJsonObject } from '../../lib/json.ts';
+import { plural } from '../../lib/strings.ts';
 import { counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import type {
   DeliveryChange,
@@ -10,7 +11,7 @@ import type {
   RawDelivery,
 } from '../read/delivery-parts.ts';
 import { evidenceOf } from './evidence.ts';
-import { byWhom, plural, time } from './format.ts';
+import { byWhom, time } from './format.ts';
 import { tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 

@@ -3,9 +3,10 @@ import type { MissedDelivery } from '../../inbox/event-coverage.ts';
 import type { ReplayResult } from '../../inbox/operations.ts';
 import type { EventRow, EventTrace } from '../../inbox/overview.ts';
 import { type Html, html } from '../../lib/html.ts';
-import type { Role } from '../access/roles.ts';
+import { plural } from '../../lib/strings.ts';
+import type { Role } from '../../surface/roles.ts';
 import type { EventFigures, EventPage } from '../read/events.ts';
-import { plural, span, time, whole } from './format.ts';
+import { span, time, whole } from './format.ts';
 import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 

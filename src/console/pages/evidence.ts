@@ -2,10 +2,11 @@
 
 import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
-import { byWhom, plural, time } from './format.ts';
+import { byWhom, time } from './format.ts';
 
 /** Result of a clause as a sign and a word, because colour alone must not carry the meaning. */
 function verdict({ value, negated }: ClauseResult): readonly [sign: string, word: string] {

@@ -54,10 +54,6 @@ export function span(ms: number): string {
   return formatDuration(Math.max(second, Math.round(ms / step) * step));
 }
 
-export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${WHOLE.format(count)} ${count === 1 ? one : many}`;
-}
-
 /** Words for who made a decision: the rules, somebody at the service, or a person's name. */
 export function byWhom(actor: string | null): string {
   if (actor === null) return '';

@@ -1,9 +1,11 @@
 /** Pages about pushes: the list, and one push beside what the service has. */
 import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';
-import { type Act, mayDo, type Role } from '../access/roles.ts';
-import { plural, span, time } from './format.ts';
+import type { Role } from '../../surface/roles.ts';
+import { type Act, mayDo } from '../access/roles.ts';
+import { span, time } from './format.ts';
 import { withQuery } from './review.ts';
 
 /** Word for a push's state: an unknown outcome is no failure, and is called by its name. */

@@ -1,5 +1,6 @@
 /** The first screen: health, freshness, and what needs the person, in this order. */
 import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { StreamStatus } from '../../ops/status.ts';
 import { labelOf } from '../../store/pauses.ts';
@@ -7,7 +8,7 @@ import type { OverviewCharts } from '../read/charts.ts';
 import type { OverviewData } from '../read/overview.ts';
 import type { RulesShown } from '../rules.ts';
 import { chartsPart } from './chart.ts';
-import { plural, span, time, whole } from './format.ts';
+import { span, time, whole } from './format.ts';
 
 export interface OverviewView {
   readonly data: OverviewData;

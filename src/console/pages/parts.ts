@@ -1,7 +1,8 @@
 /** Parts that several pages share: tables, figures, forms with a reason, progress bars. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Pause } from '../../store/pauses.ts';
-import { type Act, mayDo, neededFor, type Role } from '../access/roles.ts';
+import type { Role } from '../../surface/roles.ts';
+import { type Act, mayDo, neededFor } from '../access/roles.ts';
 import { whole } from './format.ts';
 
 /** Person who reads a page, with the time of reading. */

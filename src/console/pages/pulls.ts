@@ -1,11 +1,14 @@
 /** Pages about pulls: all streams, one stream with its runs, and one run with what it held back. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
 import { RUN_OUTCOMES } from '../../store/tables.ts';
 import type { RunOverview } from '../../sync/overview.ts';
+import { releaseRun, retryQuarantine, runPull } from '../../sync/surface.ts';
 import type { PullRow, Quarantined, RunPage, RunView } from '../read/pulls.ts';
-import { plural, span, time, whole } from './format.ts';
+import { actForm } from '../surface-html.ts';
+import { span, time, whole } from './format.ts';
 import { figures, type PauseReader, progressPart, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 
@@ -116,11 +119,8 @@ function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PauseR
     ],
     '',
   );
-  const form = reasonForm(role, {
-    ...{ act: 'pull.retry', path: '/pulls/quarantine/retry', id: 'retry-reason' },
-    button: 'Try again',
-    what: 'Reads again where they came from, as far as this version can understand them.',
-  });
+  const what = 'Reads again where they came from, as far as this version can understand them.';
+  const form = actForm(retryQuarantine, { role, given: {}, what, back: '/pulls' });
   return html`${table}${form}`;
 }
 
@@ -159,18 +159,21 @@ function pausePart(stream: string, { role, pauses }: PauseReader): Html {
 
 function runForms(row: PullRow, context: PauseReader): Html {
   const { role, pauses } = context;
-  const path = `/pulls/${row.stream}/run`;
+  const { stream } = row;
   if (row.notAtLevel !== null || row.schedule === null) {
     return html`<p class="empty">It is not pulled, so that there is nothing to do here.</p>`;
   }
   if (pauseOf(pauses, 'stream', row.stream)) return pausePart(row.stream, context);
-  return html`${reasonForm(role, {
-    ...{ act: 'pull.run', path, id: 'run-reason', button: 'Pull now' },
+  return html`${actForm(runPull, {
+    role,
+    given: { stream, full: '0' },
     what: 'Pulls it now. Rows that the service gives as before are not looked at again.',
   })}
-${reasonForm(role, {
-  ...{ act: 'pull.run', path, id: 'full-reason', button: 'Pull everything' },
-  ...{ fields: { full: '1' } },
+${actForm(runPull, {
+  role,
+  given: { stream, full: '1' },
+  id: 'full',
+  button: 'Pull everything',
   what: 'Pulls it now and compares every row.',
 })}
 ${pausePart(row.stream, context)}`;
@@ -255,9 +258,9 @@ function releasePart(
   return html`<p>Look at the service first. A release</p>
 <ul>${what.length > 0 ? what : html`<li>deletes nothing: the run counts as complete</li>`}</ul>
 ${keys}
-${reasonForm(role, {
-  ...{ act: 'pull.release', path: `/pulls/runs/${run.runId}/release`, id: 'release-reason' },
-  ...{ isDanger: true, fields: { deletes } },
+${actForm(releaseRun, {
+  role,
+  given: { run: run.runId, deletes },
   button: deletes > 0 ? `Release, and delete ${whole(deletes)}` : 'Release',
   what: 'What is deleted comes back as soon as the service lists it again.',
 })}`;

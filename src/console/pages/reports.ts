@@ -1,10 +1,11 @@
 /** Pages about reports: the list, and one report with its form, chart, table and files. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import type { ReportDocument } from '../../report/document.ts';
 import { chartPart, tablePart } from '../../report/page.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { ReportList, ReportRow, ScheduleRow } from '../read/reports.ts';
-import { plural, time } from './format.ts';
+import { time } from './format.ts';
 import { tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 

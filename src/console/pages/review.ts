@@ -11,9 +11,11 @@ import {
 } from '../../decisions/review/listing.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { mayDo, type Role } from '../access/roles.ts';
+import { plural } from '../../lib/strings.ts';
+import type { Role } from '../../surface/roles.ts';
+import { mayDo } from '../access/roles.ts';
 import type { RulesShown } from '../rules.ts';
-import { money, plural, span, whole } from './format.ts';
+import { money, span, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface ReviewView {

@@ -1,9 +1,10 @@
 /** Pages for acts on rules that need more than a button: arming, match by match, and a reload. */
 import type { Match } from '../../decisions/reject/matches.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import type { MatchesView } from '../read/rules.ts';
 import { ruleBlock } from './evidence.ts';
-import { plural, time } from './format.ts';
+import { time } from './format.ts';
 import { type PauseReader, reasonForm } from './parts.ts';
 import { differenceItems, rulePath } from './rules.ts';
 

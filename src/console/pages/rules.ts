@@ -1,6 +1,7 @@
 /** Pages about rules: the list with figures, and one with text, tests, matches and versions. */
 import type { RejectOverview } from '../../decisions/review/overview.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { TestReport } from '../../rules/testing.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
@@ -14,7 +15,7 @@ import {
   type RuleView,
 } from '../read/rules.ts';
 import { ruleBlock } from './evidence.ts';
-import { byWhom, plural, span, time, whole } from './format.ts';
+import { byWhom, span, time, whole } from './format.ts';
 import { figures, type PauseReader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 

@@ -4,6 +4,7 @@ import type { ChartData, ChartSeries } from '../../lib/chart/data.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { localClockOf } from '../../lib/local-time.ts';
 import { sortSizes } from '../../lib/sizes.ts';
+import { plural } from '../../lib/strings.ts';
 import { heatLevel } from '../../report/heat.ts';
 import {
   NO_SIZE,
@@ -15,7 +16,7 @@ import {
   sizeOf,
   type WantedLine,
 } from '../read/stock.ts';
-import { plural, time, whole } from './format.ts';
+import { time, whole } from './format.ts';
 import { tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 

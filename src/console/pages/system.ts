@@ -1,15 +1,17 @@
 /** Pages about the system: daemon and host, doctor, settings, audit, and sessions. */
 import type { SettingRow } from '../../config/describe.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
 import { formatSize } from '../../lib/units.ts';
 import { describeCopy, type PlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
 import type { AuditRow } from '../../store/audit.ts';
 import { describePause, labelOf, type Pause, resumeStep } from '../../store/pauses.ts';
-import { mayDo, type Role } from '../access/roles.ts';
+import type { Role } from '../../surface/roles.ts';
+import { mayDo } from '../access/roles.ts';
 import type { SessionRow, Way } from '../access/sessions.ts';
 import type { WrittenSettings } from '../context.ts';
 import type { BackupList, LoopDelay, readDaemon, Storage } from '../read/system.ts';
-import { plural, span, time, whole } from './format.ts';
+import { span, time, whole } from './format.ts';
 import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 

@@ -2,10 +2,11 @@
 import type { Trial } from '../../decisions/simulation/trial.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { amountUnits, decimalOf, sumOfUnits } from '../../lib/money.ts';
+import { plural } from '../../lib/strings.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { TrialRun } from '../trials.ts';
 import { ruleBlock } from './evidence.ts';
-import { money, plural, time, whole } from './format.ts';
+import { money, time, whole } from './format.ts';
 import { type PauseReader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 import { differencesPart } from './rule-acts.ts';

@@ -17,7 +17,7 @@ import {
   type Wish,
 } from '../acts.ts';
 import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
-import { backTo } from '../done.ts';
+import { backTo, type Notice } from '../done.ts';
 import { filterOf } from '../filter.ts';
 import type { ReadRules } from '../rules.ts';
 import { isForPeople, isoTimes } from '../show.ts';
@@ -64,32 +64,39 @@ export interface Acting {
   act(request: FastifyRequest, wish: Wish): Promise<unknown>;
 }
 
-/** Answers an act: a form is redirected to `back`, a program gets the result as JSON. */
+/**
+ * Answers an act: a form is redirected to the page it came from, where the notice is shown; a
+ * program gets the result as JSON.
+ */
 export function answer(
+  { notices }: Pick<ConsoleDeps, 'notices'>,
   request: FastifyRequest,
   reply: FastifyReply,
   value: unknown,
-  back: string,
+  { back, ...notice }: Notice & { readonly back: string },
 ): FastifyReply {
   if (!isForPeople(request)) return reply.send(isoTimes(value));
-  return reply.code(303).header('location', back).send();
+  notices.put(signedIn(request).sessionId, notice);
+  return reply.code(303).header('location', backTo(back)).send();
 }
 
 function backOf({ body }: FastifyRequest, otherwise: string): string {
   return formBack.safeParse(body).data?.back ?? otherwise;
 }
 
-function installDeliveryActs(app: FastifyInstance, { act }: Acting): void {
+function installDeliveryActs(app: FastifyInstance, deps: ConsoleDeps, { act }: Acting): void {
   for (const action of REVIEW_ACTIONS) {
     app.post(`/deliveries/:id/${action}`, async (request, reply) => {
       const { id } = deliveryParams.parse(request.params);
       const wanted = reviewAct.parse(request.body);
       const value = await act(request, { do: 'review', action, delivery: id, act: wanted });
       const { deliveryNo, decisionId } = decided.parse(value);
-      const undo = action === 'reject' ? undefined : ([id, decisionId] as const);
+      const path = `/deliveries/${id}/undo`;
+      const form = { path, button: 'Undo', fields: { decisionId } };
+      const undo = action === 'reject' ? undefined : form;
       const back = backOf(request, `/deliveries/${id}`);
       const text = `${deliveryNo} is ${DONE[action]}.`;
-      return answer(request, reply, value, backTo(back, text, undo));
+      return answer(deps, request, reply, value, { back, text, undo });
     });
   }
   app.post('/deliveries/:id/note', async (request, reply) => {
@@ -97,7 +104,7 @@ function installDeliveryActs(app: FastifyInstance, { act }: Acting): void {
     const { text } = noteAct.parse(request.body);
     const value = await act(request, { do: 'note', delivery: id, text });
     const back = backOf(request, `/deliveries/${id}`);
-    return answer(request, reply, value, backTo(back, 'The note is kept.'));
+    return answer(deps, request, reply, value, { back, text: 'The note is kept.' });
   });
   app.post('/deliveries/:id/undo', async (request, reply) => {
     const { id } = deliveryParams.parse(request.params);
@@ -105,7 +112,7 @@ function installDeliveryActs(app: FastifyInstance, { act }: Acting): void {
     const value = await act(request, { do: 'undo', delivery: id, decisionId });
     const back = backOf(request, `/deliveries/${id}`);
     const text = `Undone: ${decided.parse(value).deliveryNo} waits again.`;
-    return answer(request, reply, value, backTo(back, text));
+    return answer(deps, request, reply, value, { back, text });
   });
 }
 
@@ -121,10 +128,11 @@ function bulkText(value: unknown, action: keyof typeof DONE): string {
 
 function installBulkAct(
   app: FastifyInstance,
-  { db, clock }: ConsoleDeps,
+  deps: ConsoleDeps,
   rulesShown: ReadRules,
   { act }: Acting,
 ): void {
+  const { db, clock } = deps;
   app.post('/review/bulk', async (request, reply) => {
     const { select, ...rest } = bulkRequest.parse(bulkBody(request.body));
     const { expect } = select;
@@ -134,7 +142,8 @@ function installBulkAct(
     const found = await selectExpected(db, filter, expect, now);
     const wish = { do: 'bulk', act: { ...rest, expect }, deliveries: found.deliveries } as const;
     const value = await act(request, wish);
-    return answer(request, reply, value, backTo('/review', bulkText(value, rest.action)));
+    const text = bulkText(value, rest.action);
+    return answer(deps, request, reply, value, { back: '/review', text });
   });
 }
 
@@ -153,14 +162,14 @@ export function createActing(deps: ConsoleDeps): Acting {
 export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const { publicUrl } = deps.settings;
   const { askerOf, act } = createActing(deps);
-  installDeliveryActs(app, { askerOf, act });
+  installDeliveryActs(app, deps, { askerOf, act });
   installBulkAct(app, deps, rulesShown, { askerOf, act });
   for (const action of OUTBOX_ACTIONS) {
     app.post(`/outbox/:id/${action}`, async (request, reply) => {
       const { id } = deliveryParams.parse(request.params);
       const { reason } = outboxAct.parse(request.body);
       const value = await act(request, { do: 'outbox', action, outboxId: id, reason });
-      return answer(request, reply, value, backTo(`/outbox/${id}`, 'Done.'));
+      return answer(deps, request, reply, value, { back: `/outbox/${id}`, text: 'Done.' });
     });
   }
   app.post('/outbox/:id/confirmed', async (request, reply) => {
@@ -170,19 +179,20 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown:
       outboxId,
       ...confirmAct.parse(request.body),
     });
-    return answer(request, reply, value, backTo(`/outbox/${outboxId}`, 'Done.'));
+    return answer(deps, request, reply, value, { back: `/outbox/${outboxId}`, text: 'Done.' });
   });
   for (const wanted of ['pause', 'resume'] as const) {
     app.post(`/${wanted}`, async (request, reply) => {
       const value = await act(request, { do: wanted, ...pauseAct.parse(request.body) });
       const text = wanted === 'pause' ? 'Paused.' : 'Resumed.';
-      return answer(request, reply, value, backTo(backOf(request, '/'), text));
+      return answer(deps, request, reply, value, { back: backOf(request, '/'), text });
     });
   }
   for (const everywhere of [false, true]) {
     app.post(everywhere ? '/sign-out/everywhere' : '/sign-out', async (request, reply) => {
       await askFor(deps, { ask: 'signOut', by: askerOf(request), everywhere });
-      return answer(request, forgetCookie(reply, publicUrl), {}, '/signed-out');
+      if (!isForPeople(request)) return forgetCookie(reply, publicUrl).send({});
+      return forgetCookie(reply, publicUrl).code(303).header('location', '/signed-out').send();
     });
   }
 }

@@ -7,7 +7,6 @@ import { type EventRow, traceEvent } from '../../inbox/overview.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { html } from '../../lib/html.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
-import { backTo } from '../done.ts';
 import { type Replayed, reasonAct, replayAct, replayQuery } from '../operations/wishes.ts';
 import {
   eventPage,
@@ -147,7 +146,7 @@ function installReplay(app: FastifyInstance, context: PageContext): void {
     const value = await act(request, { do: 'events.replay', selection, reason });
     const { orders } = z.looseObject({ orders: z.int() }).parse(value);
     const text = `${orders} orders are read again.`;
-    return answer(request, reply, value, backTo('/events', text));
+    return answer(deps, request, reply, value, { back: '/events', text });
   });
 }
 

@@ -5,7 +5,6 @@ import type { Html } from '../../lib/html.ts';
 import { readPauses } from '../../store/pauses.ts';
 import type { Db } from '../../store/store.ts';
 import { type ConsoleDeps, signedIn } from '../context.ts';
-import { doneText } from '../done.ts';
 import { maskPrivate } from '../mask.ts';
 import type { CardContext } from '../pages/card.ts';
 import { framed, type Tab } from '../pages/frame.ts';
@@ -20,11 +19,11 @@ const SILENT_MS = 30_000;
 
 export const idParams = z.object({ id: z.string().min(1).max(100) });
 
-/** Query parameters of a page without empty ones, and without the confirmation of the last act. */
+/** Query parameters of a page without empty ones. */
 export function parametersOf(request: FastifyRequest): URLSearchParams {
   const at = request.url.indexOf('?');
   const query = new URLSearchParams(at < 0 ? '' : request.url.slice(at + 1));
-  for (const [name, value] of [...query]) if (value === '' || name === 'done') query.delete(name);
+  for (const [name, value] of [...query]) if (value === '') query.delete(name);
   return query;
 }
 
@@ -112,7 +111,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
         warnings: maskedFor(request, await warnings()),
         session,
         timeZone: await zoneOf(),
-        done: doneText(request),
+        done: deps.notices.take(session.sessionId),
       };
       return sendPage(reply, framed(frame, body));
     },

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';
+import { mountActs } from '../surface-http.ts';
 import { installDeliveryParts } from './delivery-parts.ts';
 import { installDescription } from './description.ts';
 import { installEvents } from './events.ts';
@@ -29,5 +30,6 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   installPulls(app, context);
   installEvents(app, context);
   installSystem(app, context);
+  mountActs(app, context);
   installDescription(app);
 }

@@ -7,9 +7,7 @@ import { RUN_OUTCOMES } from '../../store/tables.ts';
 import { unknownStream } from '../../sync/operations.ts';
 import type { RunOverview } from '../../sync/overview.ts';
 import { askFor, signedIn } from '../context.ts';
-import { backTo } from '../done.ts';
 import { maskPrivate } from '../mask.ts';
-import { reasonAct, releaseAct, runAct } from '../operations/wishes.ts';
 import { pullsPage, runPage, streamPage } from '../pages/pulls.ts';
 import {
   type PullRow,
@@ -20,7 +18,6 @@ import {
   readRunView,
 } from '../read/pulls.ts';
 import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
-import { answer, createActing } from './acts.ts';
 import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
 
 export const runsQuery = z.object({
@@ -47,9 +44,6 @@ const preview = z.object({
     .nullable(),
   refused: z.string().nullable(),
 });
-
-const released = z.looseObject({ stream: z.string(), runId: z.int(), rowsDeleted: z.int() });
-const retried = z.looseObject({ understood: z.int(), left: z.int() });
 
 function pullsTable(rows: readonly PullRow[]): Table {
   return {
@@ -152,31 +146,6 @@ async function showStream(context: PageContext, request: FastifyRequest, reply: 
   return context.show(request, reply, head, streamPage(view, await context.pauseReaderOf(request)));
 }
 
-function installPullActs(app: FastifyInstance, { deps }: PageContext): void {
-  const { act } = createActing(deps);
-  app.post('/pulls/:id/run', async (request, reply) => {
-    const { id: stream } = idParams.parse(request.params);
-    const value = await act(request, { do: 'pull.run', stream, ...runAct.parse(request.body) });
-    const text = `${stream} is pulled now.`;
-    return answer(request, reply, value, backTo(`/pulls/${encodeURIComponent(stream)}`, text));
-  });
-  app.post('/pulls/runs/:id/release', async (request, reply) => {
-    const runId = z.coerce.number().int().min(1).parse(idParams.parse(request.params).id);
-    const wish = { do: 'pull.release', runId, ...releaseAct.parse(request.body) } as const;
-    const value = await act(request, wish);
-    const { rowsDeleted } = released.parse(value);
-    const text = `Run ${runId} is released: ${rowsDeleted} rows deleted.`;
-    return answer(request, reply, value, backTo(`/pulls/runs/${runId}`, text));
-  });
-  app.post('/pulls/quarantine/retry', async (request, reply) => {
-    const { reason } = reasonAct.parse(request.body);
-    const value = await act(request, { do: 'pull.retry', reason });
-    const { understood, left } = retried.parse(value);
-    const text = `${understood} rows are read again, ${left} still cannot be read.`;
-    return answer(request, reply, value, backTo('/pulls', text));
-  });
-}
-
 export function installPulls(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
   const { db, clock, settings } = deps;
@@ -197,5 +166,4 @@ export function installPulls(app: FastifyInstance, context: PageContext): void {
   );
   app.get('/pulls/:id', (request, reply) => showStream(context, request, reply));
   app.get('/pulls/runs/:id', (request, reply) => showRun(context, request, reply));
-  installPullActs(app, context);
 }

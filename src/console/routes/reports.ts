@@ -7,7 +7,7 @@ import { tryParseJson } from '../../lib/json.ts';
 import { shellWord } from '../../lib/strings.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
-import type { Refusal } from '../acts.ts';
+import type { Refusal } from '../../surface/problem.ts';
 import { RefusedHere, signedIn } from '../context.ts';
 import { type MadeReport, PARAMETER, reportPage, reportsPage } from '../pages/reports.ts';
 import {

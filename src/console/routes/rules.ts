@@ -11,7 +11,6 @@ import type { Rule } from '../../rules/rule.ts';
 import { storeOptions } from '../../store/store.ts';
 import { type Act, mayDo, neededFor } from '../access/roles.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
-import { backTo } from '../done.ts';
 import { createFigureCounter, type FigureCounter } from '../figures.ts';
 import { maskPrivate } from '../mask.ts';
 import { armAct, armedMs, reloadAct, seenAct } from '../operations/rule-wishes.ts';
@@ -245,7 +244,7 @@ function installRuleActs(app: FastifyInstance, { deps }: PageContext): void {
     const value = await act(request, { do: 'rules.arm', rule, lastsMs, reason: wanted.reason });
     const { warnings } = armed.parse(value);
     const text = [`${rule} is armed.`, ...warnings].join(' ');
-    return answer(request, reply, value, backTo(rulePath(rule), text));
+    return answer(deps, request, reply, value, { back: rulePath(rule), text });
   });
   app.post('/rules/:id/disarm', async (request, reply) => {
     const rule = ruleIn(request);
@@ -253,24 +252,27 @@ function installRuleActs(app: FastifyInstance, { deps }: PageContext): void {
     const value = await act(request, { do: 'rules.disarm', rule, reason });
     const { withdrawn, canceled } = disarmed.parse(value);
     const text = `${rule} is disarmed: ${withdrawn} rejects withdrawn, ${canceled} canceled.`;
-    return answer(request, reply, value, backTo(rulePath(rule), text));
+    return answer(deps, request, reply, value, { back: rulePath(rule), text });
   });
   app.post('/rules/:id/seen', async (request, reply) => {
     const rule = ruleIn(request);
     const { decisionId, reason } = seenAct.parse(request.body);
     const value = await act(request, { do: 'rules.seen', rule, decisionId, reason });
     const text = `${seen.parse(value).seen} matches were looked at.`;
-    return answer(request, reply, value, backTo(`${rulePath(rule)}/arm`, text));
+    return answer(deps, request, reply, value, { back: `${rulePath(rule)}/arm`, text });
   });
   app.post('/rules/reload', async (request, reply) => {
     const { reason, ...agreed } = reloadAct.parse(request.body);
     const value = await act(request, { do: 'rules.reload', agreed, reason });
-    return answer(request, reply, value, backTo('/rules', 'The rules are reloaded.'));
+    return answer(deps, request, reply, value, { back: '/rules', text: 'The rules are reloaded.' });
   });
   app.post('/rules/resume', async (request, reply) => {
     const { reason } = reasonAct.parse(request.body);
     const value = await act(request, { do: 'rules.resume', reason });
-    return answer(request, reply, value, backTo('/rules', 'Armed rules may reject again.'));
+    return answer(deps, request, reply, value, {
+      back: '/rules',
+      text: 'Armed rules may reject again.',
+    });
   });
 }
 

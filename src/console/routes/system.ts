@@ -8,7 +8,6 @@ import { type AuditRow, listAudit } from '../../store/audit.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
-import { backTo } from '../done.ts';
 import { doctorFindings, reasonAct } from '../operations/wishes.ts';
 import {
   auditPage,
@@ -231,7 +230,10 @@ function installPeople(app: FastifyInstance, context: PageContext): void {
     const sessionId = z.coerce.number().int().min(1).parse(idParams.parse(request.params).id);
     const { reason } = reasonAct.parse(request.body);
     const value = await act(request, { do: 'session.end', sessionId, reason });
-    return answer(request, reply, value, backTo('/system/people', 'The session has ended.'));
+    return answer(deps, request, reply, value, {
+      back: '/system/people',
+      text: 'The session has ended.',
+    });
   });
 }
 

@@ -8,7 +8,6 @@ import { notUtf8At } from '../../lib/strings.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import { storeOptions } from '../../store/store.ts';
 import { signedIn } from '../context.ts';
-import { backTo } from '../done.ts';
 import { maskPrivate } from '../mask.ts';
 import { reasonAct } from '../operations/wishes.ts';
 import { TRIAL_CHARS_MAX, type TrialForm, trialPage, trialResultPage } from '../pages/trial.ts';
@@ -233,7 +232,8 @@ function installStart(app: FastifyInstance, { deps }: PageContext, trials: Trial
       shadowAsLive,
       files: on,
     });
-    return answer(request, reply, { trial: id }, `/rules/trial/${id}`);
+    if (!isForPeople(request)) return reply.send({ trial: id });
+    return reply.code(303).header('location', `/rules/trial/${id}`).send();
   });
 }
 
@@ -262,7 +262,7 @@ function installKeep(app: FastifyInstance, { deps }: PageContext, trials: Trials
     };
     const value = await act(request, { do: 'rules.report', report, reason });
     const text = 'The backtest is kept.';
-    return answer(request, reply, value, backTo(`/rules/trial/${id}`, text));
+    return answer(deps, request, reply, value, { back: `/rules/trial/${id}`, text });
   });
 }
 

@@ -1,0 +1,50 @@
+/** Addresses of the pages on which things and acts are found. */
+import type { ActHead } from '../surface/acts.ts';
+import type { Given } from '../surface/given.ts';
+import type { Thing } from '../surface/members.ts';
+import type { Tab } from './pages/frame.ts';
+
+const PAGES: Readonly<Record<Thing, string>> = {
+  customer: '/review?shown=all&customer=',
+  delivery: '/deliveries/',
+  event: '/events/',
+  order: '/review?shown=all&q=',
+  push: '/outbox/',
+  report: '/reports/',
+  rule: '/rules/',
+  run: '/pulls/runs/',
+  stream: '/pulls/',
+  style: '/stock/',
+};
+
+export function addressOf(thing: Thing, value: unknown): string {
+  return `${PAGES[thing]}${encodeURIComponent(String(value))}`;
+}
+
+/** Address to which a form of the act is sent. */
+export function actPath({ path, args: [first = ''] }: ActHead, given: Given): string {
+  return path.replace('{id}', encodeURIComponent(String(given[first])));
+}
+
+const TABS: readonly Tab[] = [
+  '/review',
+  '/outbox',
+  '/stock',
+  '/reports',
+  '/rules',
+  '/pulls',
+  '/events',
+  '/system',
+];
+
+/** Tab under which the act stands. */
+export function tabOf({ path, thing }: ActHead): Tab {
+  const page = thing === undefined ? path : PAGES[thing];
+  return TABS.find((tab) => page.startsWith(tab)) ?? (thing === 'delivery' ? '/review' : '/system');
+}
+
+/** Page that shows what the act was done to; without a thing, that of its tab. */
+export function pageOf({ thing, args: [first = ''], path }: ActHead, given: Given): string {
+  const [, tab = ''] = path.split('/');
+  return thing === undefined ? `/${tab}` : addressOf(thing, given[first]);
+}

@@ -1,0 +1,142 @@
+/**
+ * Declares acts of people and programs. A declaration is the only place that states an act: its
+ * form, its address for programs, its OpenAPI operation, its command and its rights follow from it.
+ */
+import { z } from 'zod';
+import type { Actor } from '../store/audit.ts';
+import { type Given, readGiven } from './given.ts';
+import type { Thing } from './members.ts';
+import type { Role } from './roles.ts';
+
+/**
+ * Effect that an act would have, in words, with what its asker has then seen; further members tell
+ * it to programs.
+ */
+export interface Preview {
+  readonly lines: readonly string[];
+  /** Members of {@link ActHead.seen} as they are now. */
+  readonly seen?: Given;
+}
+
+/** Schema of a {@link Preview} that another process gives. */
+export const previewSchema = z.looseObject({
+  lines: z.array(z.string()),
+  seen: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** Everything about an act but how it is done. */
+export interface ActHead {
+  /** Tag and name, as in `sync.release`. */
+  readonly name: string;
+  /** Words of the command where they are not those of the name. */
+  readonly command?: string;
+  /** Option of the command that chooses this act among several, as `--as absent` does. */
+  readonly choice?: { readonly option: string; readonly value: string };
+  /** Id of the OpenAPI operation. */
+  readonly operation: string;
+  /** Address at the console; `{id}` is the first of `args`. */
+  readonly path: string;
+  /** Sentence without a period, in the imperative. */
+  readonly about: string;
+  /** Further lines for the help of the command. */
+  readonly more?: string;
+  readonly button: string;
+  readonly role: Role;
+  /** Whether the act cannot be taken back. */
+  readonly danger?: true;
+  /**
+   * Need of a reason: `stated`: at every door; `page`: at the console only; `none`: the act takes
+   * none.
+   */
+  readonly reason: 'stated' | 'page' | 'none';
+  /** Kind of thing that the first of `args` names. */
+  readonly thing?: Thing;
+  /** Members that the command takes as arguments, in their order. */
+  readonly args: readonly string[];
+  readonly input: z.ZodObject;
+  /**
+   * State that the asker saw: pages and programs must send it, and the act is refused if it has
+   * changed. A command takes it from its own preview.
+   */
+  readonly seen: z.ZodObject;
+  readonly output: z.ZodType;
+  readonly examples: readonly (readonly [typed: string, what: string])[];
+  /** Whether a command may do it without a daemon. */
+  readonly offline?: true;
+  /** Member that confirms a final act, which a command asks for at the terminal. */
+  readonly typed?: { readonly member: string; readonly ask: string };
+  /** Words about what was done, from the answer and what was given. */
+  done(answer: unknown, given: Given): string;
+  /** Whether everything was done that was asked for; else a command ends with 1. */
+  isWhole(answer: unknown): boolean;
+  /** Act that takes this one back, with what it is to be given. */
+  undo(answer: unknown, given: Given): Undo | undefined;
+}
+
+export interface Undo {
+  readonly act: ActHead;
+  readonly given: Given;
+}
+
+export interface Act<On> extends ActHead {
+  preview(on: On, given: Given, now: number): Promise<Preview>;
+  run(on: On, given: Given, actor: Actor, now: number): Promise<unknown>;
+}
+
+type Shape = Readonly<Record<string, z.ZodType>>;
+type Read<T extends Shape> = z.output<z.ZodObject<T>>;
+
+type Stated = Omit<
+  ActHead,
+  'args' | 'input' | 'seen' | 'output' | 'done' | 'isWhole' | 'undo' | 'typed'
+>;
+
+export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodType> extends Stated {
+  readonly args?: readonly (keyof I & string)[];
+  readonly input: I;
+  readonly seen?: S;
+  readonly output: O;
+  readonly typed?: { readonly member: keyof I & string; readonly ask: string };
+  preview(on: On, input: Read<I>): Promise<Preview & { readonly seen?: Read<S> }>;
+  run(on: On, input: Read<I>, actor: Actor, seen: Read<S>): Promise<z.input<O>>;
+  done(answer: z.output<O>, given: Given): string;
+  isWhole?(answer: z.output<O>): boolean;
+  undo?(answer: z.output<O>, given: Given): Undo | undefined;
+}
+
+/** Splits what was given into the members of the input and those that the asker saw. */
+function split(seen: z.ZodObject, given: Given): readonly [Given, Given] {
+  const saw = (name: string) => name in seen.shape;
+  const entries = Object.entries(given);
+  return [
+    Object.fromEntries(entries.filter(([name]) => !saw(name))),
+    Object.fromEntries(entries.filter(([name]) => saw(name))),
+  ];
+}
+
+export function act<On, I extends Shape, S extends Shape, O extends z.ZodType>(
+  spec: ActSpec<On, I, S, O>,
+): Act<On> & { readonly output: O } {
+  const { undo, isWhole } = spec;
+  const input = z.strictObject(spec.input);
+  const seen = z.strictObject<Shape>(spec.seen ?? {});
+  const sawSchema = z.strictObject<S>(spec.seen ?? Object.create(null));
+  return {
+    ...spec,
+    args: spec.args ?? [],
+    input,
+    seen,
+    done: (answer, given) => spec.done(spec.output.parse(answer), given),
+    isWhole: (answer) => isWhole?.(spec.output.parse(answer)) ?? true,
+    undo: (answer, given) => undo?.(spec.output.parse(answer), given),
+    async preview(on, given, now) {
+      const [stated] = split(seen, given);
+      return spec.preview(on, readGiven(input, stated, now));
+    },
+    async run(on, given, actor, now) {
+      const [stated, saw] = split(seen, given);
+      const read = readGiven(input, stated, now);
+      return spec.run(on, read, actor, readGiven(sawSchema, saw, now));
+    },
+  };
+}

@@ -1,0 +1,113 @@
+/**
+ * Reads what a person or a program gave: texts of forms, addresses and command lines, and JSON.
+ * Every door reads with this function, so that the same mistake has the same code and words.
+ */
+import { z } from 'zod';
+import { UsageError } from '../lib/errors.ts';
+import { isJsonObject } from '../lib/json.ts';
+import { nearestName } from '../lib/nearest.ts';
+import { parseDuration, parseTime } from '../lib/units.ts';
+import { isOptional, type Member, memberOf, unwrapped } from './members.ts';
+
+export type Given = Readonly<Record<string, unknown>>;
+
+const INVALID = 'request.invalid';
+const FLAGS: Readonly<Record<string, boolean>> = {
+  '1': true,
+  true: true,
+  on: true,
+  '0': false,
+  false: false,
+};
+
+export function invalid(message: string, hint?: string): UsageError {
+  return new UsageError(INVALID, message, { hint });
+}
+
+/** A point in time as people write it: ISO 8601, epoch ms, or `7d` for seven days ago. */
+function moment(text: string, now: number): number | undefined {
+  const ago = parseDuration(text);
+  if (ago !== undefined) return Math.max(0, now - ago);
+  return /^\d{11,15}$/.test(text) ? Number(text) : parseTime(text);
+}
+
+/** The value that a text stands for; the text itself where it stands for none. */
+function ofText(text: string, kind: Member['kind'], now: number): unknown {
+  const trimmed = text.trim();
+  switch (kind) {
+    case 'whole':
+    case 'money':
+      return /^-?\d+(?:\.\d+)?$/.test(trimmed) ? Number(trimmed) : text;
+    case 'flag':
+      return FLAGS[trimmed] ?? text;
+    case 'time':
+      return moment(trimmed, now) ?? text;
+    case 'duration':
+      return parseDuration(trimmed) ?? text;
+    default:
+      return text;
+  }
+}
+
+function readValue(schema: z.core.$ZodType, value: unknown, now: number): unknown {
+  if (typeof value !== 'string') return value;
+  if (value === '' && isOptional(schema)) return undefined;
+  if (unwrapped(schema) instanceof z.ZodArray) return [value];
+  const kind = memberOf(schema)?.kind;
+  return kind === undefined ? value : ofText(value, kind, now);
+}
+
+function requireKnown(schema: z.ZodObject, given: Given): void {
+  const names = Object.keys(schema.shape);
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown === undefined) return;
+  const near = nearestName(unknown, names);
+  const all = names.length === 0 ? 'nothing can be given here' : `known: ${names.join(', ')}`;
+  throw invalid(`${unknown}: there is no such member`, near ? `did you mean ${near}?` : all);
+}
+
+const WANTED: Readonly<Record<Member['kind'], string>> = {
+  text: 'a text',
+  whole: 'a whole number',
+  money: 'an amount such as 12.50',
+  flag: 'true or false',
+  time: 'a point in time such as 2026-11-21T08:00:00Z, or 7d for seven days ago',
+  duration: 'a duration such as 30s',
+};
+
+/** Words for the first problems of a request, each with its place. */
+function problemsOf(schema: z.ZodObject, given: Given, error: z.ZodError): string {
+  return error.issues
+    .map(({ path, message, code }) => {
+      const name = String(path[0] ?? 'the request');
+      const declared = schema.shape[name];
+      const kind = declared === undefined ? undefined : memberOf(declared)?.kind;
+      if (given[name] === undefined) return `${name}: it is missing`;
+      const isKind = code === 'invalid_type' && path.length === 1 && kind !== undefined;
+      return `${path.join('.') || name}: ${isKind ? `must be ${WANTED[kind]}` : message}`;
+    })
+    .join('; ');
+}
+
+/**
+ * Reads the members of `schema`, and no others.
+ * @throws UsageError `request.invalid`, which names each member that is wrong
+ */
+export function readGiven<T extends z.ZodObject>(
+  schema: T,
+  given: unknown,
+  now: number,
+): z.output<T> {
+  if (!isJsonObject(given)) throw invalid('the request must be an object');
+  const stated = Object.fromEntries(
+    Object.entries(given).flatMap(([name, value]) => {
+      const declared = schema.shape[name];
+      const read = declared === undefined ? value : readValue(declared, value, now);
+      return read === undefined ? [] : [[name, read]];
+    }),
+  );
+  requireKnown(schema, stated);
+  const parsed = schema.safeParse(stated);
+  if (parsed.success) return parsed.data;
+  throw invalid(problemsOf(schema, stated, parsed.error));
+}
