@@ -4,8 +4,8 @@
  */
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { actPath } from '../console/addresses.ts';
 import { epochTimes } from '../console/show.ts';
+import { actPath } from '../console/surface/addresses.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type ActHead, previewSchema } from '../surface/acts.ts';
 import type { Given } from '../surface/given.ts';

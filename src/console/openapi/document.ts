@@ -17,8 +17,8 @@ import {
 } from '../acts.ts';
 import { OUTBOX_ACTIONS, REVIEW_ACTIONS } from '../routes/acts.ts';
 import { outboxQuery } from '../routes/outbox.ts';
-import { actPaths } from '../surface-openapi.ts';
-import { ACTS } from '../surfaces.ts';
+import { actPaths } from '../surface/openapi.ts';
+import { ACTS } from '../surface/registry.ts';
 import {
   bulkSchema,
   decidedSchema,

@@ -7,7 +7,7 @@ import { RUN_OUTCOMES } from '../../store/tables.ts';
 import type { RunOverview } from '../../sync/overview.ts';
 import { releaseRun, retryQuarantine, runPull } from '../../sync/surface.ts';
 import type { PullRow, Quarantined, RunPage, RunView } from '../read/pulls.ts';
-import { actForm } from '../surface-html.ts';
+import { actForm } from '../surface/html.ts';
 import { span, time, whole } from './format.ts';
 import { figures, type PauseReader, progressPart, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';
-import { mountActs } from '../surface-http.ts';
+import { mountActs } from '../surface/http.ts';
 import { installDeliveryParts } from './delivery-parts.ts';
 import { installDescription } from './description.ts';
 import { installEvents } from './events.ts';

@@ -4,18 +4,18 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { html } from '../lib/html.ts';
-import { isJsonObject } from '../lib/json.ts';
-import { type ActHead, previewSchema } from '../surface/acts.ts';
-import { type Given, invalid } from '../surface/given.ts';
-import { actNamed } from '../surface/perform.ts';
+import { html } from '../../lib/html.ts';
+import { isJsonObject } from '../../lib/json.ts';
+import { type ActHead, previewSchema } from '../../surface/acts.ts';
+import { type Given, invalid } from '../../surface/given.ts';
+import { actNamed } from '../../surface/perform.ts';
+import { askFor, signedIn } from '../context.ts';
+import { createActing } from '../routes/acts.ts';
+import { type PageContext, parametersOf } from '../routes/page-context.ts';
+import { isForPeople, isoTimes } from '../show.ts';
 import { actPath, pageOf, tabOf } from './addresses.ts';
-import { askFor, signedIn } from './context.ts';
-import { createActing } from './routes/acts.ts';
-import { type PageContext, parametersOf } from './routes/page-context.ts';
-import { isForPeople, isoTimes } from './show.ts';
-import { actForm } from './surface-html.ts';
-import { ACTS } from './surfaces.ts';
+import { actForm } from './html.ts';
+import { ACTS } from './registry.ts';
 
 const idParams = z.object({ id: z.string().min(1).max(300).optional() });
 

@@ -1,8 +1,8 @@
 /** Addresses of the pages on which things and acts are found. */
-import type { ActHead } from '../surface/acts.ts';
-import type { Given } from '../surface/given.ts';
-import type { Thing } from '../surface/members.ts';
-import type { Tab } from './pages/frame.ts';
+import type { ActHead } from '../../surface/acts.ts';
+import type { Given } from '../../surface/given.ts';
+import type { Thing } from '../../surface/members.ts';
+import type { Tab } from '../pages/frame.ts';
 
 const PAGES: Readonly<Record<Thing, string>> = {
   customer: '/review?shown=all&customer=',

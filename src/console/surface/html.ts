@@ -1,9 +1,9 @@
 /** Forms of declared acts, for pages made by hand as for generic ones. */
-import { type Html, type HtmlValue, html } from '../lib/html.ts';
-import type { ActHead } from '../surface/acts.ts';
-import type { Given } from '../surface/given.ts';
-import { choicesOf, isOptional, memberOf } from '../surface/members.ts';
-import { mayDo, type Role } from '../surface/roles.ts';
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import type { ActHead } from '../../surface/acts.ts';
+import type { Given } from '../../surface/given.ts';
+import { choicesOf, isOptional, memberOf } from '../../surface/members.ts';
+import { mayDo, type Role } from '../../surface/roles.ts';
 import { actPath } from './addresses.ts';
 
 export interface ActForm {

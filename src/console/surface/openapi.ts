@@ -1,8 +1,8 @@
 /** OpenAPI operations of declared acts. */
 import { z } from 'zod';
-import type { ActHead } from '../surface/acts.ts';
-import { memberOf } from '../surface/members.ts';
-import { writing } from './openapi/route.ts';
+import type { ActHead } from '../../surface/acts.ts';
+import { memberOf } from '../../surface/members.ts';
+import { writing } from '../openapi/route.ts';
 
 /** A schema as programs of the console write and read it: times are ISO 8601, in UTC. */
 function wire(schema: z.core.$ZodType): z.core.$ZodType {
