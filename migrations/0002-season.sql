@@ -340,3 +340,8 @@ CREATE INDEX decision_order ON decision (order_id);
 CREATE INDEX outbox_named_order ON outbox (body ->> '$.orderId') WHERE kind <> 'order';
 CREATE INDEX outbox_named_reference ON outbox (lower(body ->> '$.orderReference'))
 WHERE kind = 'pending_refund';
+
+-- ---- Settings that have another name now --------------------------------------------------------
+-- An open incident is ended by the name of its setting.
+UPDATE incident SET key = 'service.dialect.v1.level'
+WHERE kind = 'level_too_high' AND resolved_at IS NULL;

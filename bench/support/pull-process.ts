@@ -46,7 +46,7 @@ const config = configOf([
   set('service.v1.baseUrl', v1Url),
   set('service.v1.login.clientId', 'bench'),
   set('service.v1.login.clientSecret', new Secret('clientSecret', 'a-secret-of-the-bench')),
-  set('service.v1.paging', paging),
+  set('service.dialect.v1.paging', paging),
   set('service.limits.requestsPerSecond', 10_000),
   set('service.limits.loginSpacing', '0s'),
   set('listener.port', 0),

@@ -110,10 +110,11 @@ const COMMANDS: readonly LoneCommand[] = [
 const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'config',
-    description: 'check and show the configuration',
+    description: 'check, show and migrate the configuration',
     commands: {
       check: async () => (await import('./config/check.ts')).configCheck,
       show: async () => (await import('./config/show.ts')).configShow,
+      migrate: async () => (await import('./config/migrate.ts')).configMigrate,
     },
   },
   {

@@ -2,7 +2,7 @@
 import { flushCompileCache } from 'node:module';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { Command, CommanderError, Help, Option } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { EXIT, exitCodeOf, isDiskFull, SelvedgeError, toError } from '../lib/errors.ts';
 import { isJournald } from '../lib/log/journald.ts';
 import { createScrubber } from '../lib/secret.ts';
@@ -79,11 +79,9 @@ async function createProgram(
       '-c, --config <file>',
       'the configuration (else $SELVEDGE_CONFIG, else /etc/selvedge/selvedge.yaml)',
     )
-    .addOption(
-      new Option(
-        '--url <address>',
-        'ask the console at this address (https://host:port) instead of this machine',
-      ).conflicts('config'),
+    .option(
+      '--url <address>',
+      'ask the console at this address (https://host:port) instead of this machine',
     )
     .option(
       '--token-file <file>',
@@ -129,9 +127,9 @@ function reportError(thrown: unknown, { env, output }: CliContext): number {
 }
 
 /** Explains what became of a command that commander does not know, if it was renamed or removed. */
-async function noteRenamed(args: readonly string[], output: Output): Promise<void> {
-  const { renamedHint } = await import('../config/renamed.ts');
-  const [first = '', second = ''] = args.filter((word) => !word.startsWith('-'));
+async function noteRenamed(words: readonly string[], output: Output): Promise<void> {
+  const { renamedHint } = await import('../lib/reading/renamed.ts');
+  const [first = '', second = ''] = words;
   const hint = renamedHint('commands', `${first} ${second}`) ?? renamedHint('commands', first);
   if (hint !== undefined) output.note(`hint: ${hint}`);
 }
@@ -166,15 +164,17 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
       exitCode = code;
     },
   };
+  let words: readonly string[] = [];
   try {
     const program = await createProgram(args, context, io);
+    words = program.parseOptions([...args]).operands;
     // The compile cache is written now, not at the exit: a daemon may be killed.
     flushCompileCache();
     await program.parseAsync([...args], { from: 'user' });
     return exitCode;
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      if (thrown.code === 'commander.unknownCommand') await noteRenamed(args, output);
+      if (thrown.code === 'commander.unknownCommand') await noteRenamed(words, output);
       return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
     }
     return reportError(thrown, context);

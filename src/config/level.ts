@@ -1,6 +1,6 @@
 /**
- * Levels of the V1 interface (`service.v1.level`): the one table of the features that came with
- * each, and of what the daemon does without them. A missing feature stops nothing: it is not asked
+ * Levels of the V1 interface (`service.dialect.v1.level`): the one table of the features that came
+ * with each, and of what the daemon does without them. A missing feature stops nothing: it is not asked
  * for, and one line names it at the start, in `status` and in `doctor`. Source: docs/wire.md,
  * "Levels".
  */
@@ -142,7 +142,7 @@ export function refusalAtLevel(level: string, capability: Capability): string {
   const { name, since } = FEATURES[capability];
   return (
     `the account's level is ${level}, and ${name} came with ${since}; ` +
-    'if the account has them, raise service.v1.level'
+    'if the account has them, raise service.dialect.v1.level'
   );
 }
 
@@ -151,9 +151,9 @@ export function doubtOfLevel(level: string, capability: Capability) {
   const { name, since, otherwise }: Feature = FEATURES[capability];
   const looksLike = `below ${since}`;
   const or = otherwise === undefined ? '' : `, or ${otherwise}`;
-  const set = `set service.v1.level to what it has (${looksLike})${or}`;
+  const set = `set service.dialect.v1.level to what it has (${looksLike})${or}`;
   const hint = `if the account has no ${name}, ${set}`;
-  return { setting: 'service.v1.level', level, looksLike, hint };
+  return { setting: 'service.dialect.v1.level', level, looksLike, hint };
 }
 
 /**
@@ -175,10 +175,9 @@ export function streamsNotAtLevel({
   streams,
   service,
 }: Pick<Config, 'streams' | 'service'>): Readonly<Record<string, string>> {
-  const { level } = service.v1;
-  const lacking = Object.entries(streams).filter(([name, { enabled }]) => {
-    const need = STREAM_NEEDS[name];
-    return enabled && need !== undefined && !hasAtLevel(level, need);
-  });
+  const { level } = service.dialect.v1;
+  const lacking = Object.entries(STREAM_NEEDS).filter(
+    ([name, need]) => !streams.off.includes(name) && !hasAtLevel(level, need),
+  );
   return Object.fromEntries(lacking.map(([name]) => [name, level]));
 }

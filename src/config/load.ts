@@ -13,9 +13,11 @@ import { fileURLToPath } from 'node:url';
 import { ConfigError, errorCode } from '../lib/errors.ts';
 import type { Scrubber, Secret } from '../lib/secret.ts';
 import { decodedPart, notUtf8At } from '../lib/strings.ts';
+import { parseYaml } from '../lib/yaml.ts';
+import { replaceOldNames } from './old-names.ts';
 import { byPlace, type ConfigProblem, problemsOf, showProblem } from './problems.ts';
 import { type Config, createSchema } from './schema.ts';
-import { parseTree } from './source/document.ts';
+import { treeOfFile } from './source/document.ts';
 import { readSecret } from './source/secrets.ts';
 import { layOver, type Place, plainValue, type Tree } from './source/tree.ts';
 import { warningsOf } from './warnings.ts';
@@ -23,6 +25,8 @@ import { warningsOf } from './warnings.ts';
 export interface LoadOptions {
   /** Path of the user's configuration file. */
   readonly file: string;
+  /** Text that the file is to have; left out: what it has. */
+  readonly text?: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Receives every secret that is read, so that none appears in a log. */
   readonly scrubber?: Scrubber;
@@ -46,6 +50,8 @@ export interface WrittenConfig {
   readonly defaults: Tree;
   readonly schema: ReturnType<typeof createSchema>;
   readonly problems: readonly ConfigProblem[];
+  /** Settings of the user's file that have another name now. */
+  readonly oldNames: readonly ConfigProblem[];
   /** Whether the user's file could not be read at all; missing settings then say nothing. */
   readonly isLost: boolean;
 }
@@ -69,34 +75,43 @@ function encodingProblems(bytes: Buffer, place: Place): readonly ConfigProblem[]
   return [fileProblem({ ...place, ...at }, 'is not UTF-8 text', 'save it in this encoding')];
 }
 
-function readTree(place: { readonly source: 'default' | 'file'; readonly file: string }): {
-  readonly tree: Tree;
-  readonly problems: readonly ConfigProblem[];
-  readonly isLost: boolean;
-} {
+/** Reads a file; `defaults`: the shipped configuration, which knows the present names. */
+function readTree(
+  place: Pick<Place, 'source' | 'file'>,
+  defaults?: Tree,
+  future?: string,
+): Omit<WrittenConfig, 'defaults' | 'schema'> {
   const nothing: Tree = { kind: 'map', members: new Map(), at: place, nameAt: place };
   let bytes: Buffer;
   try {
-    bytes = readFileSync(place.file);
+    bytes = future === undefined ? readFileSync(place.file) : Buffer.from(future);
   } catch (thrown) {
     const hint = 'is the name right, and may this user read it?';
     const problem = fileProblem(place, `cannot be read (${errorCode(thrown)})`, hint);
-    return { tree: nothing, problems: [problem], isLost: true };
+    return { tree: nothing, problems: [problem], oldNames: [], isLost: true };
   }
   const text = bytes.toString('utf8');
   if (text.length > FILE_CHARS_MAX) {
     const problem = fileProblem(place, 'is too large for a configuration', 'limit: 1 MiB');
-    return { tree: nothing, problems: [problem], isLost: true };
+    return { tree: nothing, problems: [problem], oldNames: [], isLost: true };
   }
-  const { tree, problems } = parseTree(text, place);
+  const parsed = parseYaml(text);
+  const old = defaults === undefined ? [] : replaceOldNames(parsed.document, text, defaults);
+  const { tree, problems } = treeOfFile(parsed, text, place);
   const encoding = encodingProblems(bytes, place);
   if (tree.kind !== 'map') {
     const problem = fileProblem(tree.at, 'must hold settings', 'write name: value');
-    return { tree: nothing, problems: [...encoding, problem], isLost: true };
+    return { tree: nothing, problems: [...encoding, problem], oldNames: [], isLost: true };
   }
   return {
     tree,
     problems: [...encoding, ...problems.map((p) => ({ ...p, path: '', value: undefined }))],
+    oldNames: old.map(({ offset, ...one }) => ({
+      ...one,
+      at: { ...place, ...parsed.placeAt(offset) },
+      value: undefined,
+      hint: one === old.at(-1) ? 'selvedge config migrate writes the present names' : undefined,
+    })),
     isLost: false,
   };
 }
@@ -137,10 +152,10 @@ function registerSecret(secret: Secret, scrubber: Scrubber | undefined): void {
 export function readConfig(options: LoadOptions): WrittenConfig {
   const schema = schemaFor(options);
   const base = readTree({ source: 'default', file: DEFAULT_FILE });
-  const own = readTree({ source: 'file', file: options.file });
+  const own = readTree({ source: 'file', file: options.file }, base.tree, options.text);
   const tree = layOver(base.tree, own.tree);
   const problems = [...base.problems, ...own.problems];
-  return { tree, defaults: base.tree, schema, problems, isLost: own.isLost };
+  return { ...own, tree, defaults: base.tree, schema, problems };
 }
 
 /** Loads the configuration ready for use, or lists everything that is wrong with it. */
@@ -151,7 +166,8 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const parsed = schema.safeParse(plainValue(tree), { jitless: true });
   if (parsed.success && problems.length === 0) {
     const config = parsed.data;
-    return { config, warnings: warningsOf(tree, config, hasCredentials(options)) };
+    const warnings = warningsOf(tree, config, hasCredentials(options));
+    return { config, warnings: [...written.oldNames, ...warnings] };
   }
   const issues = written.isLost ? [] : (parsed.error?.issues ?? []);
   const found = issues.flatMap((issue) => problemsOf(written, issue));

@@ -1,7 +1,7 @@
 /** Problems of a configuration, each with its place and what to write instead. */
 import type { z } from 'zod';
 import { nearestName } from '../lib/nearest.ts';
-import { renamedHint } from './renamed.ts';
+import { renamedHint } from '../lib/reading/renamed.ts';
 import { WRONG_KIND } from './schema/fields.ts';
 import { mayBeShown, membersOf, metaOf, schemaAt } from './schema/shape.ts';
 import { nearestTree, type Path, type Place, showPath, type Tree } from './source/tree.ts';

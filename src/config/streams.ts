@@ -20,17 +20,19 @@ export const PDM_STREAMS = [
  * level does not have.
  */
 export function pulledStreams({
-  streams,
+  streams: { off, ...streams },
   service,
 }: Pick<Config, 'streams' | 'service'>): Readonly<
   Record<string, Pick<Streams['orders'], 'schedule' | 'freshness'>>
 > {
   const ofV2 = new Set<string>(PDM_STREAMS);
-  const notThere = streamsNotAtLevel({ streams, service });
+  const notThere = streamsNotAtLevel({ streams: { off, ...streams }, service });
   return Object.fromEntries(
     Object.entries(streams).filter(
-      ([name, { enabled }]) =>
-        enabled && notThere[name] === undefined && (service.v2.enabled || !ofV2.has(name)),
+      ([name]) =>
+        !off.includes(name) &&
+        notThere[name] === undefined &&
+        (service.v2.enabled || !ofV2.has(name)),
     ),
   );
 }

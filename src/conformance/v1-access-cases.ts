@@ -34,8 +34,8 @@ const loginCases: readonly Case[] = [
     const { status } = given((await api.session('v1')).login, KEY_ONLY);
     const { idMember, secretMember } = api.account.v1;
     const config = {
-      'service.v1.login.idMember': idMember,
-      'service.v1.login.secretMember': secretMember,
+      'service.dialect.v1.idMember': idMember,
+      'service.dialect.v1.secretMember': secretMember,
     };
     const isUsual = idMember === 'clientID' && secretMember === 'clientSecret';
     demand(status === 200, `status ${status}`);
@@ -43,14 +43,17 @@ const loginCases: readonly Case[] = [
   }),
   define('v1-login-token', 'P', 'the log-in answers data.token', async (api) => {
     const pointer = given((await api.session('v1')).pointer, KEY_ONLY);
-    const config = { 'service.v1.tokenPointer': pointer };
+    const config = { 'service.dialect.v1.tokenPointer': pointer };
     demand(pointer === '/data/token', `the token stands at ${pointer}`, { config });
   }),
   define('v1-token-header', 'C', `the token goes in ${TOKEN_HEADER}`, async (api) => {
     const { header, scheme } = await api.session('v1');
     const isUsual = header.toLowerCase() === TOKEN_HEADER.toLowerCase() && scheme === 'plain';
     demand(isUsual, `it goes in ${header}${scheme === 'bearer' ? ', as Bearer' : ''}`, {
-      config: { 'service.v1.tokenHeader': header, 'service.v1.tokenScheme': scheme },
+      config: {
+        'service.dialect.v1.tokenHeader': header,
+        'service.dialect.v1.tokenScheme': scheme,
+      },
       knobs: {
         'deviations.tokenHeader': header.toLowerCase(),
         ...(scheme === 'bearer' ? { 'dialect.bearer': true } : {}),

@@ -126,7 +126,7 @@ const stockCases: readonly Case[] = [
   define('v1-stock-whole', 'C', 'without limit the whole list comes in one body', async (api) => {
     const { count, variants } = await api.read(STOCK, 'GET /variants/stock');
     demand(count === variants.length, `${variants.length} of ${count}`, {
-      config: { 'service.v1.paging': 'pages' },
+      config: { 'service.dialect.v1.paging': 'pages' },
       knobs: { 'paging.variantsDefault': variants.length },
     });
   }),

@@ -98,7 +98,7 @@ const createCases: readonly Case[] = [
     'P',
     'freight may be left out, and is spelled freight',
     async (api) => {
-      const remedy = { config: { 'service.v1.freightSpelling': 'Freight' } };
+      const remedy = { config: { 'service.dialect.v1.freightSpelling': 'Freight' } };
       const { salesOrder } = await create(api, { freight: { freightAmount: 5 } });
       const { freightAmount } = salesOrder.freight;
       demand(freightAmount === 5, `freightAmount ${freightAmount}`, remedy);

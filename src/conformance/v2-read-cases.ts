@@ -47,7 +47,7 @@ const accessCases: readonly Case[] = [
     const answer = given(login, 'no log-in');
     const flat = { 'deviations.v2TokenFlat': pointer === '/token' };
     demand(pointer === '/data/token', `the token stands at ${pointer}`, {
-      config: { 'service.v2.tokenPointers': [pointer] },
+      config: { 'service.dialect.v2.tokenPointers': [pointer] },
       knobs: flat,
     });
     const { expiresAt } = answer.body.data;
@@ -55,7 +55,10 @@ const accessCases: readonly Case[] = [
   }),
   read('v2-token-header', 'S', `the token goes in ${TOKEN_HEADER}`, async (api) => {
     const { header, scheme } = await api.session('v2');
-    const config = { 'service.v2.tokenHeader': header, 'service.v2.tokenScheme': scheme };
+    const config = {
+      'service.dialect.v2.tokenHeader': header,
+      'service.dialect.v2.tokenScheme': scheme,
+    };
     const isUsual = header.toLowerCase() === TOKEN_HEADER.toLowerCase() && scheme === 'plain';
     demand(isUsual, `it goes in ${header}`, { config });
   }),

@@ -175,7 +175,7 @@ function createCare(
   { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
-  const { level, timeZone } = config.service.v1;
+  const { level, timeZone } = config.service.dialect.v1;
   const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
   const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
   const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
@@ -370,7 +370,7 @@ async function keepSettings(
   { service, reports }: Config,
   to: { readonly store: SqliteStore; readonly clock: Clock },
 ): Promise<void> {
-  await setCurrency(to, service.v1.currency);
+  await setCurrency(to, service.dialect.v1.currency);
   await setQuantities(to, reports);
 }
 
@@ -394,7 +394,7 @@ function tellStart(config: Config, rules: RulesInForce, log: Logger): void {
     const { directory } = config.rules;
     log.warn({ directory }, 'there are no rules (*.yaml): every delivery stays pending');
   }
-  const { level } = config.service.v1;
+  const { level } = config.service.dialect.v1;
   for (const { name, since, consequence } of missingAtLevel(level)) {
     log.warn({ level, since, consequence }, `the account's level lacks ${name}`);
   }
@@ -458,7 +458,7 @@ export async function openDaemon(config: Config, given: DaemonDeps): Promise<Dae
   const held = { store, hold: guard.hold, stop: stopping.signal };
   const service: Service = await createService(config.service, { ...deps, ...held });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
-  const { level } = config.service.v1;
+  const { level } = config.service.dialect.v1;
   const traits = await createTraits({ store, clock, log, level }, service.brands);
   const space = watchSpace(config, clock, log);
   await space.look();

@@ -164,7 +164,7 @@ function createCheck(
   };
   return createOrderCheck({
     store,
-    rules: { freight: outbox.freight, level: service.v1.level, clock },
+    rules: { freight: outbox.freight, level: service.dialect.v1.level, clock },
     articles: createArticles({ store, clock, v1, sequence, levels, requestRun }),
     shortLists: createShortLists({
       store,
@@ -182,7 +182,7 @@ function createKinds(
 ): OutboxKind[] {
   const { store, clock, readOrder, levels } = deps;
   const { v1, v2 } = deps.service;
-  const { freightSpelling } = service.v1;
+  const { freightSpelling } = service.dialect.v1;
   return [
     createDeliveryStatusKind(deliveryApi(deps), {
       store,
@@ -199,7 +199,7 @@ function createKinds(
       finder: createOrderFinder(v1),
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
-      level: service.v1.level,
+      level: service.dialect.v1.level,
       check: createCheck({ outbox, service, streams }, deps),
     }),
     createPendingRefundKind({ store, v1, readOrder, levels }),
@@ -276,7 +276,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     readOrder,
     requestWalk: () => deps.requestRun('ordersFull'),
   });
-  const stockWorker = config.streams.stock.enabled ? [stock] : [];
+  const stockWorker = config.streams.off.includes('stock') ? [] : [stock];
   return {
     workers: [dispatcher, watch, accountWatch, ...stockWorker],
     review,

@@ -38,9 +38,15 @@ interface BrandDeps {
   readonly clock: Clock;
 }
 
-/** Kinds of reads known to need a brand; those of another address or level do not count. */
+/** Account whose reads may need a brand: what is learned of another address or level is not its. */
+interface Branded {
+  readonly baseUrl: string;
+  readonly level: string;
+}
+
+/** Kinds of reads known to need a brand. */
 async function knownOf(
-  { baseUrl, level }: Config['service']['v1'],
+  { baseUrl, level }: Branded,
   { store }: BrandDeps,
 ): Promise<readonly string[]> {
   const text = await readState(store.db, KEY);
@@ -67,17 +73,20 @@ async function candidatesIn({ store: { db } }: BrandDeps, barcode: string) {
   return [...new Set([...(own?.brand_name ? [own.brand_name] : []), ...names])];
 }
 
-async function createBrands(v1: Config['service']['v1'], deps: BrandDeps): Promise<Brands> {
-  const { baseUrl, level } = v1;
+async function createBrands(
+  { v1: { baseUrl }, dialect }: Config['service'],
+  deps: BrandDeps,
+): Promise<Brands> {
+  const { level, perBrand } = dialect.v1;
   const memory = {
-    known: await knownOf(v1, deps),
+    known: await knownOf({ baseUrl, level }, deps),
     async keep(reads: readonly string[]) {
       const text = JSON.stringify({ baseUrl, level, reads });
       await writeState(deps.store.db, KEY, text, deps.clock);
     },
   };
   return {
-    ...createBrandNeeds(v1.perBrand, memory),
+    ...createBrandNeeds(perBrand, memory),
     candidates: (barcode) => candidatesIn(deps, barcode),
   };
 }
@@ -138,30 +147,33 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
   };
 }
 
-function v1Credential(v1: Config['service']['v1']): Credential {
-  const { tokenHeader: header, tokenScheme: scheme } = v1;
+function v1Credential({ v1, dialect }: Config['service']): Credential {
+  const { tokenHeader: header, tokenScheme: scheme, tokenPointer } = dialect.v1;
   if (v1.apiKey !== null) return { kind: 'key', header, scheme, key: v1.apiKey };
   if (v1.login === null) {
     throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
   }
-  const { clientId, clientSecret, idMember, secretMember } = v1.login;
+  const { clientId, clientSecret } = v1.login;
   return {
     kind: 'login',
     url: `${v1.baseUrl}/auth/login`,
     header,
     scheme,
-    idMember,
-    secretMember,
+    idMember: dialect.v1.idMember,
+    secretMember: dialect.v1.secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
     clientSecret,
-    tokenPointers: [v1.tokenPointer],
+    tokenPointers: [tokenPointer],
   };
 }
 
-/** Milliseconds before each repetition of a request: doubled, `delayMin` to `delayMax`. */
-function retryWaits({ attempts, delayMin, delayMax }: Config['service']['retry']): number[] {
+const RETRY_MS_MIN = 500;
+const RETRY_MS_MAX = 30_000;
+
+/** Milliseconds before each repetition of a request, each doubled. */
+function retryWaits(attempts: number): number[] {
   return Array.from({ length: attempts - 1 }, (_, index) =>
-    Math.min(delayMax, delayMin * 2 ** index),
+    Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** index),
   );
 }
 
@@ -196,12 +208,13 @@ export interface ServiceDeps {
 }
 
 function createV2(
-  config: Config['service']['v2'],
+  { v2, dialect: { v2: dialect } }: Config['service'],
   session: (credential: Credential) => Sender,
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
-  const { enabled, baseUrl, login, tokenHeader, tokenScheme: scheme, tokenPointers } = config;
+  const { enabled, baseUrl, login } = v2;
   if (!enabled || baseUrl === null || login === null) return undefined;
-  const { clientId, clientSecret, idMember, secretMember } = login;
+  const { clientId, clientSecret } = login;
+  const { idMember, secretMember, tokenHeader, tokenScheme: scheme, tokenPointers } = dialect;
   const credential: Credential = {
     kind: 'login',
     url: `${baseUrl}/auth/login`,
@@ -213,9 +226,9 @@ function createV2(
     clientSecret,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
   };
-  const paging = { pageRows: config.pageLimit, follow: config.paging };
+  const paging = { pageRows: dialect.pageLimit, follow: dialect.paging };
   const sender = session(credential);
-  const { sparseFields, paths, mediaType } = config;
+  const { sparseFields, paths, mediaType } = dialect;
   const client = createV2Client({ baseUrl, paging, sparseFields, paths, mediaType }, sender);
   return { client, raw: { baseUrl, sender, mediaType } };
 }
@@ -292,22 +305,23 @@ export async function createService(
   const session = (credential: Credential) =>
     createSession(credential, { transport, clock, scrubber, gate, onLogin });
   const { hold = () => undefined } = deps;
-  const v2 = createV2(config.v2, (credential) => held(session(credential), hold));
-  const { readToken, readTokenHeader, paging, pageLimit, baseUrl, level } = config.v1;
-  const brands = await createBrands(config.v1, deps);
-  const sender = session(v1Credential(config.v1));
+  const v2 = createV2(config, (credential) => held(session(credential), hold));
+  const { readToken, baseUrl } = config.v1;
+  const dialect = config.dialect.v1;
+  const brands = await createBrands(config, deps);
+  const sender = session(v1Credential(config));
   const v1Options = {
     baseUrl,
-    idempotencyHeader: config.v1.idempotencyHeader ?? undefined,
-    seasonParameter: config.v1.seasonParameter,
-    paths: config.v1.paths,
-    dialect: config.v1,
-    level,
+    idempotencyHeader: dialect.idempotencyHeader ?? undefined,
+    seasonParameter: dialect.seasonParameter,
+    paths: dialect.paths,
+    dialect,
+    level: dialect.level,
     brands,
     variants: {
       ...VARIANT_LIST_DEFAULTS,
-      mode: paging,
-      pageRows: pageLimit,
+      mode: dialect.paging,
+      pageRows: dialect.pageLimit,
       batchRows: BATCH_ROWS,
       streamMsMax: timeouts.pullTotal,
     },
@@ -315,7 +329,7 @@ export async function createService(
   const catalogSender =
     readToken === null
       ? undefined
-      : session({ kind: 'key', header: readTokenHeader, key: readToken });
+      : session({ kind: 'key', header: dialect.readTokenHeader, key: readToken });
   const v1 = createV1Client(v1Options, {
     sender: held(sender, hold),
     catalogSender: catalogSender && held(catalogSender, hold),

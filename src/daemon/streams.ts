@@ -48,42 +48,27 @@ export interface StreamSources {
   readonly sweepPace?: (() => number | undefined) | undefined;
 }
 
-type StreamSettings = Pick<Streams['brands'], 'enabled' | 'schedule' | 'jitter'>;
-
-function planned(
-  stream: Stream,
-  settings: StreamSettings,
-  more: Pick<PlannedStream, 'pace' | 'atStart'> = {},
-): PlannedStream[] {
-  const { enabled, schedule, jitter } = settings;
-  return enabled ? [{ stream, schedule, jitterMs: jitter, ...more }] : [];
-}
-
 /** Parts to read with each order, which the configuration wants and the level has. */
 export function readAlso({ streams, service }: Pick<Config, 'streams' | 'service'>): ReadAlso {
   const { refunds, pendingRefunds } = streams.orders;
-  const { level } = service.v1;
+  const { level } = service.dialect.v1;
   return {
     refunds: refunds && hasAtLevel(level, 'orderParts'),
     pendingRefunds: pendingRefunds && hasAtLevel(level, 'pendingRefunds'),
   };
 }
 
-function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
-  const { streams } = config;
+function orderStreams(config: Config, sources: StreamSources): Stream[] {
   const { store, v1, clock, onRefetchRequested, looks } = sources;
   const deps = { v1, clock, db: () => store.db, onRefetchRequested, looks };
-  const { orders, ordersFull } = streams;
+  const { orders, ordersFull } = config.streams;
   const { deletionGuard, closedOrders } = ordersFull;
   const { freshness: freshnessMs, calmFreshness: calmFreshnessMs } = orders;
   const also = readAlso(config);
   const options = { deletionGuard, closedOrders, freshnessMs, calmFreshnessMs, also };
   return [
-    ...planned(createOrdersStream(deps, { name: 'orders', ...options }), orders, {
-      pace: sources.sweepPace,
-      atStart: true,
-    }),
-    ...planned(createOrdersStream(deps, { name: 'ordersFull', ...options }), ordersFull),
+    createOrdersStream(deps, { name: 'orders', ...options }),
+    createOrdersStream(deps, { name: 'ordersFull', ...options }),
   ];
 }
 
@@ -91,56 +76,52 @@ function orderStreams(config: Config, sources: StreamSources): PlannedStream[] {
 function atItsLevel(
   { service }: Pick<Config, 'service'>,
   { v1, traits }: StreamSources,
-  planned: PlannedStream,
-): PlannedStream[] {
-  const { level } = service.v1;
-  const capability = STREAM_NEEDS[planned.stream.name];
-  if (capability === undefined) return [planned];
+  stream: Stream,
+): Stream[] {
+  const { level } = service.dialect.v1;
+  const capability = STREAM_NEEDS[stream.name];
+  if (capability === undefined) return [stream];
   if (!hasAtLevel(level, capability)) return [];
-  return [{ ...planned, stream: atLevel(planned.stream, { v1, traits, capability, level }) }];
+  return [atLevel(stream, { v1, traits, capability, level })];
 }
 
-function catalogStreams(config: Config, sources: StreamSources): PlannedStream[] {
+function catalogStreams(config: Config, sources: StreamSources): Stream[] {
   const { v1, traits } = sources;
   const { brands, freight, seasons, stock, season } = config.streams;
-  const { paging: mode, pageLimit: pageRows } = config.service.v1;
+  const { paging: mode, pageLimit: pageRows, unlisted } = config.service.dialect.v1;
   const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
-  const short = (
-    settings: Streams['brands'],
-    parts: Omit<Parameters<typeof createShortListStream>[0], 'deletionGuard'>,
-  ) =>
-    planned(createShortListStream({ ...parts, deletionGuard: settings.deletionGuard }), settings);
   return [
-    ...planned(
-      createStockStream(v1, {
-        level: { detailed, detailedPricing, includeVariantsOnOrder },
-        deletionGuard: stock.deletionGuard,
-        unlisted: stock.unlisted,
-        mode,
-        pageRows,
-        traits,
-      }),
-      stock,
-    ),
-    ...planned(
-      createSeasonStream(v1, {
-        level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
-        deletionGuard: season.deletionGuard,
-        mode,
-        pageRows,
-        traits,
-      }),
-      season,
-    ),
-    ...short(brands, { name: 'brands', entity: BRAND, read: (call) => v1.brands(call) }),
-    ...short(freight, {
+    createStockStream(v1, {
+      level: { detailed, detailedPricing, includeVariantsOnOrder },
+      deletionGuard: stock.deletionGuard,
+      unlisted,
+      mode,
+      pageRows,
+      traits,
+    }),
+    createSeasonStream(v1, {
+      level: { detailed: season.detailed, detailedPricing: season.detailedPricing },
+      deletionGuard: season.deletionGuard,
+      mode,
+      pageRows,
+      traits,
+    }),
+    createShortListStream({
+      name: 'brands',
+      entity: BRAND,
+      deletionGuard: brands.deletionGuard,
+      read: (call) => v1.brands(call),
+    }),
+    createShortListStream({
       name: 'freight',
       entity: FREIGHT_OPTION,
+      deletionGuard: freight.deletionGuard,
       read: (call) => v1.freight(call),
     }),
-    ...short(seasons, {
+    createShortListStream({
       name: 'seasons',
       entity: SEASON,
+      deletionGuard: seasons.deletionGuard,
       read: (call) => readSeasons({ v1, traits }, call),
     }),
   ].flatMap((one) => atItsLevel(config, sources, one));
@@ -148,29 +129,27 @@ function catalogStreams(config: Config, sources: StreamSources): PlannedStream[]
 
 /** Fingerprint of what changes how an answer is read: program, level, member names. */
 function readingOf({ service }: Config): string {
-  const { level, members } = service.v1;
+  const { level, members } = service.dialect.v1;
   return JSON.stringify([version(), level, members]);
 }
 
 export function plannedStreams(config: Config, sources: StreamSources): PlannedStream[] {
-  const { streams } = config;
-  const { v2 } = sources;
+  const { off, ...streams } = config.streams;
+  const { v2, sweepPace } = sources;
   const all = [
     ...orderStreams(config, sources),
     ...catalogStreams(config, sources),
     ...PDM_STREAMS.flatMap((name) =>
-      v2 ? planned(createPdmStream(v2, name, streams[name].deletionGuard), streams[name]) : [],
+      v2 ? [createPdmStream(v2, name, streams[name].deletionGuard)] : [],
     ),
   ];
   const reading = readingOf(config);
-  const settings: Readonly<Record<string, Pick<Streams['orders'], 'freshness'>>> = streams;
-  return all.map((one) => {
-    const freshnessMs = settings[one.stream.name]?.freshness;
-    const stream = {
-      ...one.stream,
-      reading,
-      ...(freshnessMs === undefined ? {} : { freshnessMs }),
-    };
-    return { ...one, stream };
+  const settings: Readonly<Record<string, Pick<Streams['orders'], 'schedule' | 'freshness'>>> =
+    streams;
+  return all.flatMap((stream) => {
+    const { schedule, freshness: freshnessMs } = settings[stream.name] ?? {};
+    if (schedule === undefined || freshnessMs === undefined || off.includes(stream.name)) return [];
+    const more = stream.name === 'orders' ? { pace: sweepPace, atStart: true } : {};
+    return [{ stream: { ...stream, reading, freshnessMs }, schedule, ...more }];
   });
 }

@@ -69,14 +69,15 @@ function withThreads(planner: Worker, threads: AsyncDisposable): Worker {
 /** Streams that the configuration knows and does not pull, whatever the account's level is. */
 function switchedOff(config: Config): readonly string[] {
   const pulled = pulledStreams(config);
-  return Object.keys(config.streams).filter((name) => pulled[name] === undefined);
+  const { off, ...streams } = config.streams;
+  return Object.keys(streams).filter((name) => pulled[name] === undefined);
 }
 
 export function createSync(config: Config, deps: SyncDeps): Sync {
   const { store, clock, service } = deps;
   const log = deps.log.child({ room: 'sync' });
   const { writeHandOff, files } = store;
-  const names = config.service.v1.members;
+  const names = config.service.dialect.v1.members;
   const data = { ...storeOptions(config), writeHandOff, files };
   const threads = createBulkThreads(data, deps.threadsClock, names);
   const variants = createVariantPages({ store, clock, ...threads });
@@ -107,7 +108,7 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
 export function offlineOperations({ config, clock, store, service }: OfflineParts): SyncOperations {
   const sources = { store, clock, ...service, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
-  const names = config.service.v1.members;
+  const names = config.service.dialect.v1.members;
   const variants = createVariantPages({ store, clock, names });
   const notAtLevel = streamsNotAtLevel(config);
   const common = { store, clock, names, variants, streams, notAtLevel };

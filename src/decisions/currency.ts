@@ -1,7 +1,7 @@
 /**
  * The currency that the configuration gives to orders which name none (setting
- * `service.v1.currency`). It is stored in the database, so that facts and the view `order_currency`
- * use the same one.
+ * `service.dialect.v1.currency`). It is stored in the database, so that facts and the view
+ * `order_currency` use the same one.
  */
 import type { Clock } from '../lib/clock.ts';
 import { readState, writeState } from '../store/state.ts';

@@ -88,8 +88,8 @@ async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Pr
 const UNDERSTOOD: readonly string[] = STATUSES.delivery;
 
 /**
- * Whether a delivery became pending only because the setting `service.v1.statuses` now translates
- * the service's word for it: then nobody put the delivery back.
+ * Whether a delivery became pending only because the setting `service.dialect.v1.statuses` now
+ * translates the service's word for it: then nobody put the delivery back.
  */
 async function isFirstUnderstood(
   tx: Tx,

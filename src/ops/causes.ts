@@ -89,7 +89,7 @@ interface Thing {
   readonly table: string;
   readonly key: string;
   readonly plural: string;
-  /** Name of the entity in the setting `service.v1.statuses`; left out: it has no status. */
+  /** Name of the entity in `service.dialect.v1.statuses`; left out: it has no status. */
   readonly of?: StatusOf;
   /** Table of the entity's lines, by the member of the service's answer that holds them. */
   readonly lines?: Readonly<Record<string, string>>;
@@ -186,8 +186,8 @@ async function unknownStatuses(db: Db): Promise<readonly Cause[]> {
       const which = `${rows} ${plural} (such as ${example})`;
       const says = `${which} have the status "${status}", which nobody knows: none is decided`;
       const means = of === undefined ? '' : STATUSES[of].join('|');
-      const setting = `service.v1.statuses: [{ of: ${of}, says: ${scalar(status)}, means: … }]`;
-      const advice = `say what it means (${means}): ${setting}`;
+      const word = `{ of: ${of}, says: ${scalar(status)}, means: … }`;
+      const advice = `say what it means (${means}): service.dialect.v1.statuses: [${word}]`;
       causes.push({ kind: 'unknown_status', entity, key: status, detail: { says, advice, rows } });
     }
   }
@@ -266,7 +266,7 @@ async function adviceFor(db: Db, thing: Thing, { example }: Found): Promise<stri
   const name = encodeURIComponent(String(example));
   const path = thing.path.replace('{order}', order).replace('{key}', name);
   const look = `"selvedge api GET ${path}" shows it as it comes`;
-  return isOfOrder ? look : `${look}; under another name: service.v1.members`;
+  return isOfOrder ? look : `${look}; under another name: service.dialect.v1.members`;
 }
 
 async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
@@ -319,14 +319,14 @@ async function noCurrency(db: Db): Promise<readonly Cause[]> {
       : `the order names "${word}", which is no code`;
   const which = `${count} of the newest pending deliveries (such as of order ${example})`;
   const says = `the currency of ${which} is not known: ${why}`;
-  const advice = 'set service.v1.currency, for example EUR';
+  const advice = 'set service.dialect.v1.currency, for example EUR';
   const detail = { says, advice, rows: count };
   return [{ kind: 'no_currency', entity: 'sales_order', key: 'currency', detail }];
 }
 
 const ZONE_ADVICE =
-  'if they name no zone, set service.v1.timeZone, for example Europe/Copenhagen; else look at ' +
-  'both clocks (timedatectl)';
+  'if they name no zone, set service.dialect.v1.timeZone, for example Europe/Copenhagen; else look ' +
+  'at both clocks (timedatectl)';
 
 /** Milliseconds by which the service's clock may be ahead of ours before it is a cause. */
 const AHEAD_MS_MAX = 5 * 60_000;

@@ -70,7 +70,7 @@ export function gradeHealth(found: Installation, config: Config): HealthGrade {
   const dead = outbox.dead ?? 0;
   const resting = restingWith(freeBytes, config.store);
   const isFull = freeBytes < sendFloor;
-  const hasEvents = hasAtLevel(config.service.v1.level, 'orderParts');
+  const hasEvents = hasAtLevel(config.service.dialect.v1.level, 'orderParts');
   const idle = describeIdle(found.rules, found.pending);
   const full = `full: ${resting}`;
   const looks = overdueLooks(found.book, config);

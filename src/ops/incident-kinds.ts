@@ -33,7 +33,7 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   brands_refused: {
     when: 'a list is refused, whole and by brand',
-    todo: 'ask the service; `service.v1.perBrand`',
+    todo: 'ask the service; `service.dialect.v1.perBrand`',
     ends: 'the list is read, or its stream is off at a start',
   },
   callback_failed: {
@@ -43,12 +43,12 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   clock_ahead: {
     when: 'times of the service are in the future',
-    todo: '`service.v1.timeZone` if they name none; else both clocks',
+    todo: '`service.dialect.v1.timeZone` if they name none; else both clocks',
     ends: 'the latest times of the service are right',
   },
   clock_behind: {
     when: 'times of the service are late by a time zone',
-    todo: '`service.v1.timeZone` if they name none; else both clocks',
+    todo: '`service.dialect.v1.timeZone` if they name none; else both clocks',
     ends: 'the latest times of the service are right',
   },
   config_invalid: {
@@ -98,7 +98,7 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   level_too_high: {
     when: 'the account has a lower level',
-    todo: '`service.v1.level`',
+    todo: '`service.dialect.v1.level`',
     ends: 'the service answers for all that lacked, or the level is lowered',
   },
   login_refused: {
@@ -118,7 +118,7 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   no_currency: {
     when: 'the currency of pending deliveries is not known',
-    todo: '`service.v1.currency`',
+    todo: '`service.dialect.v1.currency`',
     ends: 'no pending delivery lacks one',
   },
   notify_failed: {
@@ -223,12 +223,12 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   unknown_status: {
     when: 'a status that nobody knows',
-    todo: '`service.v1.statuses`; the detail has the line',
+    todo: '`service.dialect.v1.statuses`; the detail has the line',
     ends: 'no row has it, or the setting names it',
   },
   unreadable_member: {
     when: 'a member that decides cannot be read',
-    todo: 'the detail names the address to look at; if it has another name: `service.v1.members`',
+    todo: 'the detail names the address to look at; another name: `service.dialect.v1.members`',
     ends: 'no row that decides has one',
   },
   worker_failing: {

@@ -10,7 +10,7 @@ import { type PlaneCopy, planeSettingsOf, readPlaneCopy } from './plane-copy.ts'
 import { freshnessOf, readStatus, type Status } from './status.ts';
 
 export interface Installation extends Status {
-  /** Level of the account's V1 (`service.v1.level`), and the streams it lacks. */
+  /** Level of the account's V1 (`service.dialect.v1.level`), and the streams it lacks. */
   readonly level: string;
   readonly lacks: readonly string[];
   /**
@@ -49,8 +49,8 @@ export async function readInstallation(db: Db, config: Config, now: number): Pro
   const silentMs = now - (status.daemon.leaseEndsAt ?? now);
   return {
     ...status,
-    level: config.service.v1.level,
-    lacks: missingAtLevel(config.service.v1.level).map(({ name }) => name),
+    level: config.service.dialect.v1.level,
+    lacks: missingAtLevel(config.service.dialect.v1.level).map(({ name }) => name),
     silentMs: isLocked === true && silentMs > 0 ? silentMs : null,
     daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
     dryRun: config.outbox.dryRun,

@@ -89,9 +89,9 @@ export function overdueLooks(
   book: BookStatus | null,
   { streams }: Pick<Config, 'streams'>,
 ): string | undefined {
-  const { enabled, calmFreshness } = streams.orders;
+  const { calmFreshness } = streams.orders;
   const oldest = book?.calmAgeMs ?? 0;
-  if (!enabled || oldest <= calmFreshness) return undefined;
+  if (streams.off.includes('orders') || oldest <= calmFreshness) return undefined;
   const limit = `streams.orders.calmFreshness: ${formatDuration(calmFreshness)}`;
   return `the oldest look at an open order was ${age(oldest)} ago (${limit})`;
 }

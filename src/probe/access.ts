@@ -18,8 +18,8 @@ export interface TokenWay {
 }
 
 export interface Target {
-  /** Section of the configuration, which messages name and settings begin with. */
-  readonly section: 'service.v1' | 'service.v2';
+  /** Interface, which messages name and sections of the configuration are called after. */
+  readonly version: 'v1' | 'v2';
   readonly baseUrl: string;
   /** Addresses that are tried when the base URL leads to no interface. */
   readonly otherBases: readonly string[];
@@ -111,6 +111,10 @@ function uniqueBy<T>(values: readonly (T | undefined)[]): T[] {
   return [...new Map(all.map((value) => [JSON.stringify(value), value])).values()];
 }
 
+function pointerSetting({ version }: Target): string {
+  return `service.dialect.${version}.tokenPointer${version === 'v1' ? '' : 's'}`;
+}
+
 interface LogIns {
   readonly token?: Token;
   readonly baseUrl: string;
@@ -150,7 +154,7 @@ async function tryNames(target: Target, hands: Hands, baseUrl: string): Promise<
     if (isGood(answer)) {
       const members = Object.keys(isJsonObject(answer.json) ? answer.json : {}).join(', ');
       throw new RefusedError('probe.no_token', 'the log-in was answered without a token', {
-        hint: `its answer has ${members}: set ${target.section}.tokenPointer by hand`,
+        hint: `its answer has ${members}: set ${pointerSetting(target)} by hand`,
       });
     }
     // A wrong secret is refused as such only under the right names, so such a refusal is kept.
@@ -165,7 +169,7 @@ function refused(target: Target, { refusal, baseUrl, isNowhere }: LogIns): Error
   const words = refusal ? wordsOf(refusal) : 'no answer';
   const which = isNowhere ? 'the base URL, the client id' : 'the client id';
   return new RetryLaterError('session.login_refused', `the log-in failed: ${words}`, {
-    hint: `check ${which} and the client secret (${baseUrl}/auth/login, ${target.section})`,
+    hint: `check ${which} and the client secret (${baseUrl}/auth/login, service.${target.version})`,
   });
 }
 
@@ -194,7 +198,7 @@ async function findWay(
   token: string,
 ): Promise<TokenWay | undefined> {
   const { asker, witness } = hands;
-  const { section } = target;
+  const section = `service.dialect.${target.version}`;
   const { path, bare } = await listToTry(target, hands, baseUrl);
   for (const way of uniqueBy([target.way, ...target.describedWays, ...WAYS])) {
     witness.looking(`the header of the token: ${nameOf(way)}`);
@@ -213,17 +217,16 @@ async function findWay(
   return undefined;
 }
 
-function noWay({ section }: Target, hasSchemes: boolean): RefusedError {
+function noWay({ version }: Target, hasSchemes: boolean): RefusedError {
   const described = hasSchemes ? ', nor one that its description names' : '';
   const message = `no header that is known here carries the token${described}`;
   return new RefusedError('probe.no_header', message, {
-    hint: `ask the service for the name, and set ${section}.tokenHeader`,
+    hint: `ask the service for the name, and set service.dialect.${version}.tokenHeader`,
   });
 }
 
 /** Finds the way into an interface; throws where there is none. */
 export async function findAccess(target: Target, hands: Hands): Promise<Access> {
-  const { section } = target;
   const hasSchemes = target.describedWays.length > 0;
   if (target.isKey) {
     const key = target.secret.reveal();
@@ -243,12 +246,12 @@ export async function findAccess(target: Target, hands: Hands): Promise<Access> 
     }
     if (!tried.isNowhere) break;
   }
-  if (last?.isNowhere && section === 'service.v1') {
+  if (last?.isNowhere && target.version === 'v1') {
     const key = target.secret.reveal();
     const way = await findWay(target, hands, target.baseUrl, key);
     if (way) {
       const seen = `POST /auth/login does not exist, and the secret itself opens the lists`;
-      hands.witness.found({ setting: `${section}.apiKey`, value: true, seen });
+      hands.witness.found({ setting: 'service.v1.apiKey', value: true, seen });
       return { baseUrl: target.baseUrl, headers: headersFor(way, key) };
     }
   }
@@ -256,18 +259,18 @@ export async function findAccess(target: Target, hands: Hands): Promise<Access> 
 }
 
 function found(target: Target, { witness }: Hands, logIn: LogIns & { readonly token: Token }) {
-  const { section, pointers } = target;
+  const { version, pointers } = target;
+  const section = `service.dialect.${version}`;
   const { baseUrl, names = target.names, token } = logIn;
   const [idName, secretName] = names;
   const seen = `POST /auth/login with ${idName} and ${secretName} was answered with a token`;
   if (baseUrl !== target.baseUrl) {
-    witness.found({ setting: `${section}.baseUrl`, value: baseUrl, seen });
+    witness.found({ setting: `service.${version}.baseUrl`, value: baseUrl, seen });
   }
-  witness.found({ setting: `${section}.login.idMember`, value: idName, seen });
-  witness.found({ setting: `${section}.login.secretMember`, value: secretName, seen });
+  witness.found({ setting: `${section}.idMember`, value: idName, seen });
+  witness.found({ setting: `${section}.secretMember`, value: secretName, seen });
   const where = `the token stood at ${token.pointer}`;
-  const isV1 = section === 'service.v1';
-  const setting = `${section}.${isV1 ? 'tokenPointer' : 'tokenPointers'}`;
   const list = pointers.includes(token.pointer) ? pointers : [token.pointer];
-  witness.found({ setting, value: isV1 ? token.pointer : list, seen: where });
+  const value = version === 'v1' ? token.pointer : list;
+  witness.found({ setting: pointerSetting(target), value, seen: where });
 }

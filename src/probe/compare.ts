@@ -93,7 +93,7 @@ function refundBodies() {
 
 /** Lists the requests that the daemon makes at V1 with these settings. */
 function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): readonly Use[] {
-  const { v1 } = service;
+  const { v1 } = service.dialect;
   const { stock, season } = streams;
   const brand = v1.perBrand === 'always' ? ['brandName'] : [];
   const pages = v1.paging === 'pages' ? ['page', 'limit'] : [];
@@ -224,7 +224,7 @@ function readDifferences(
       const hint =
         alike === undefined
           ? undefined
-          : `theirs may be ${alike}: service.v1.members, if it is one of a variant`;
+          : `theirs may be ${alike}: service.dialect.v1.members, if it is one of a variant`;
       const weight = needed.has(name) ? 'is not described, and is needed' : 'is not described';
       return [{ where, what: `the answer's ${at} ${weight}`, hint }];
     }
@@ -290,7 +290,7 @@ function bodyDifferences(document: Members, where: string, schema: unknown, body
       const other = [...all].find((name) => name.toLowerCase() === one.toLowerCase());
       const isFreight = /^freight$/i.test(bare) && other !== undefined;
       const hint = isFreight
-        ? `service.v1.freightSpelling: ${other}`
+        ? `service.dialect.v1.freightSpelling: ${other}`
         : `it may be passed over, or refused${other ? `: theirs is ${other}` : ''}`;
       return { where, what: `the body's ${one} is sent, and is not described`, hint };
     }),
@@ -313,9 +313,9 @@ function queryDifferences(description: Description, operation: Members, use: Use
     ...missing.map(({ name }): Difference => {
       const isBrand = /^brandName$/i.test(name);
       const isSeason = /season/i.test(name);
-      const setting = isSeason ? `service.v1.seasonParameter: ${name}` : undefined;
+      const setting = isSeason ? `service.dialect.v1.seasonParameter: ${name}` : undefined;
       const hint = isBrand
-        ? 'service.v1.perBrand: always (auto learns it from the refusal)'
+        ? 'service.dialect.v1.perBrand: always (auto learns it from the refusal)'
         : setting;
       return { where, what: `the parameter ${name} is required, and is not sent`, hint };
     }),
@@ -345,7 +345,7 @@ function useDifferences(description: Description, use: Use): readonly Difference
   const where = `${use.method} ${use.path}`;
   const operation = operationOf(description, use.method, use.path);
   if (!operation) {
-    const hint = use.without ?? 'service.v1.level says which level the account has';
+    const hint = use.without ?? 'service.dialect.v1.level says which level the account has';
     return [{ where, what: 'is not described', hint }];
   }
   const asked = [
@@ -360,7 +360,10 @@ function useDifferences(description: Description, use: Use): readonly Difference
 }
 
 /** Compares V2: its collections, and the attributes and relationships that are mirrored. */
-function v2Differences(description: Description, { v2 }: Config['service']): readonly Difference[] {
+function v2Differences(
+  description: Description,
+  { v2 }: Config['service']['dialect'],
+): readonly Difference[] {
   const { document } = description;
   const paths: Readonly<Record<string, string>> = { ...RESOURCE_PATHS, ...v2.paths };
   const types: readonly ResourceType[] = ['style', 'styleColor', 'color', 'brand', 'type'];
@@ -369,7 +372,13 @@ function v2Differences(description: Description, { v2 }: Config['service']): rea
     const where = `GET ${path}`;
     const operation = operationOf(description, 'GET', path);
     if (!operation) {
-      return [{ where, what: 'is not described', hint: `service.v2.paths.${type}, or its stream` }];
+      return [
+        {
+          where,
+          what: 'is not described',
+          hint: `service.dialect.v2.paths.${type}, or its stream`,
+        },
+      ];
     }
     const row = propertiesOf(
       document,
@@ -395,6 +404,6 @@ export function compareDescription(
   description: Description,
   config: Pick<Config, 'service' | 'streams'>,
 ): readonly Difference[] {
-  if (isV2(description)) return v2Differences(description, config.service);
+  if (isV2(description)) return v2Differences(description, config.service.dialect);
   return usesOf(config).flatMap((use) => useDifferences(description, use));
 }

@@ -16,5 +16,7 @@ export interface Finding {
 /** Receives findings as they are made, and what is looked for. */
 export interface Witness {
   found(finding: Finding): void;
+  /** Notes that the account does not have what the stream pulls. */
+  absent(stream: string, seen: string, doubt?: string): void;
   looking(what: string): void;
 }

@@ -55,7 +55,7 @@ export function levelOf(
   described: string | undefined,
   source: string | undefined,
 ): Finding {
-  const setting = 'service.v1.level';
+  const setting = 'service.dialect.v1.level';
   const lacking = signs.filter(({ has }) => !has).sort((a, b) => compare(a.since, b.since))[0];
   const having = signs.filter(({ has }) => has).sort((a, b) => compare(b.since, a.since))[0];
   const isOdd = lacking && having && compare(having.since, lacking.since) >= 0;

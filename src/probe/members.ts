@@ -123,7 +123,7 @@ export function proposeMembers(
   if (rows.length === 0) return;
   const details = rows.map((row) => row.details).filter(isJsonObject);
   const isFlat = details.length === 0 && rows.some((row) => Object.keys(row).length > 4);
-  const setting = 'service.v1.members';
+  const setting = 'service.dialect.v1.members';
   const isOwn = ({ of, theirs }: MemberName): boolean =>
     own.some((one) => one.of === of && one.theirs === theirs);
   const inside = isFlat ? [] : unknownIn(details, 'details');

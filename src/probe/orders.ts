@@ -5,7 +5,7 @@ import { isGood, isMissing, type Row, rowsOf, statusOf, textOf, wordsOf } from '
 import type { LevelSign } from './level.ts';
 import type { Talk } from './talk.ts';
 
-type V1 = Config['service']['v1'];
+type V1 = Config['service']['dialect']['v1'];
 type Words = V1['statuses'][number];
 type Kind = Words['of'];
 
@@ -57,7 +57,7 @@ interface StatusSeen {
 }
 
 function proposeStatuses(talk: Talk, seen: readonly StatusSeen[], own: V1['statuses']): void {
-  const setting = 'service.v1.statuses';
+  const setting = 'service.dialect.v1.statuses';
   const { witness } = talk;
   const wordOf = ({ of, says }: StatusSeen): Words | undefined =>
     own.find((one) => one.of === of && bareWord(one.says) === bareWord(says));
@@ -139,7 +139,7 @@ async function findPendingRefunds(
 ): Promise<{ sign: LevelSign; answer: PlainAnswer | undefined }> {
   const { witness } = talk;
   const [own] = candidates;
-  const setting = 'service.v1.paths.pendingRefunds';
+  const setting = 'service.dialect.v1.paths.pendingRefunds';
   for (const path of new Set([...candidates, ...PENDING_PATHS])) {
     const { answer, isThere } = await below(orderId, path);
     if (!isThere) continue;
@@ -153,7 +153,7 @@ async function findPendingRefunds(
 }
 
 function findCurrency(talk: Talk, orders: readonly Row[], own: V1, currencies: readonly string[]) {
-  const setting = 'service.v1.currency';
+  const setting = 'service.dialect.v1.currency';
   const named = orders.filter(({ currency }) => textOf(currency) !== undefined).length;
   const { witness } = talk;
   if (named === orders.length) {
@@ -236,7 +236,12 @@ export async function probeOrders(
     if (currencies.length === 1 && currency !== undefined) {
       const unseen = 'whether orders name theirs was not seen';
       const what = `all prices that were seen are in ${currency}`;
-      witness.found({ setting: 'service.v1.currency', value: currency, seen: what, doubt: unseen });
+      witness.found({
+        setting: 'service.dialect.v1.currency',
+        value: currency,
+        seen: what,
+        doubt: unseen,
+      });
     }
     return { orders, barcodes: [], signs: [], answer };
   }

@@ -34,8 +34,10 @@ import { createTalk, namesIn, type Talk } from './talk.ts';
 import { probeTimes } from './times.ts';
 import { probeV2 } from './v2.ts';
 
+type V1 = Config['service']['dialect']['v1'];
+
 export interface ProbeParts {
-  readonly config: Pick<Config, 'service'>;
+  readonly config: Pick<Config, 'service' | 'streams'>;
   readonly way: Route;
   readonly clock: Clock;
   readonly scrubber: Scrubber;
@@ -58,6 +60,7 @@ export interface Probed {
   readonly description: Description | undefined;
 }
 
+const OFF = 'streams.off';
 const GAP_MS = 50;
 /**
  * Maximum bytes of a body: enough to see whether a list is whole, without reading a million
@@ -80,41 +83,38 @@ function otherBases(baseUrl: string, version: 'v1' | 'v2'): readonly string[] {
 
 function v1Target({ service }: ProbeParts['config'], description: Description | undefined): Target {
   const { v1 } = service;
+  const own = service.dialect.v1;
   const { login, apiKey } = v1;
   const secret = apiKey ?? login?.clientSecret;
   if (!secret) throw new ConfigError('config.no_credential', 'service.v1 has no login nor apiKey');
   return {
-    section: 'service.v1',
+    version: 'v1',
     baseUrl: v1.baseUrl,
     otherBases: otherBases(v1.baseUrl, 'v1'),
     clientId: login ? revealed(login.clientId) : undefined,
     secret,
     isKey: apiKey !== null,
-    names: [login?.idMember ?? 'clientID', login?.secretMember ?? 'clientSecret'],
-    pointers: [v1.tokenPointer],
-    way: { header: v1.tokenHeader, scheme: v1.tokenScheme },
+    names: [own.idMember, own.secretMember],
+    pointers: [own.tokenPointer],
+    way: { header: own.tokenHeader, scheme: own.tokenScheme },
     describedNames: description && loginNamesOf(description),
     describedWays: (description ? waysOf(description) : []).filter(
-      ({ header }) => header.toLowerCase() !== v1.readTokenHeader.toLowerCase(),
+      ({ header }) => header.toLowerCase() !== own.readTokenHeader.toLowerCase(),
     ),
     lists: ['/brands', '/orders', '/variants/stock?limit=1'],
   };
 }
 
-async function probeFreight(talk: Talk, own: Config['service']['v1'], described?: string) {
+async function probeFreight(talk: Talk, own: V1, described?: string) {
   const { witness } = talk;
   witness.looking('freight');
   const answer = await talk.get('/freight');
   if (isMissing(answer)) {
     const seen = `GET /freight: ${wordsOf(answer).slice(0, 60)}`;
     const doubt = 'orders that name a freight cannot be checked before they leave';
-    witness.found({ setting: 'streams.freight.enabled', value: false, seen, doubt });
-  } else if (isGood(answer)) {
-    const names = namesIn(rowsOf(answer, 'freightOptions') ?? [], 'freightType', 'name');
-    const seen = `GET /freight: ${names.length} ways of freight`;
-    witness.found({ setting: 'streams.freight.enabled', value: true, seen });
+    witness.absent('freight', seen, doubt);
   }
-  const setting = 'service.v1.freightSpelling';
+  const setting = 'service.dialect.v1.freightSpelling';
   if (described === undefined) {
     const doubt = 'only a new order would show it: it is left as it is';
     witness.found({ setting, value: own.freightSpelling, seen: 'not published', doubt });
@@ -122,22 +122,24 @@ async function probeFreight(talk: Talk, own: Config['service']['v1'], described?
 }
 
 async function probeReadToken(parts: ProbeParts, talk: Talk, asker: ProbeClient): Promise<void> {
-  const { readToken, readTokenHeader } = parts.config.service.v1;
+  const { service } = parts.config;
+  const { readToken } = service.v1;
+  const { readTokenHeader } = service.dialect.v1;
   if (readToken === null) return;
   const headers = { [readTokenHeader]: readToken.reveal() };
   const answer = await asker.ask({ method: 'GET', url: `${talk.baseUrl}/brands`, headers });
   const seen = `GET /brands with ${readTokenHeader}: ${wordsOf(answer).slice(0, 60)}`;
   const doubt = isGood(answer) ? undefined : 'the read-only key opens nothing under this header';
   talk.witness.found({
-    setting: 'service.v1.readTokenHeader',
+    setting: 'service.dialect.v1.readTokenHeader',
     value: readTokenHeader,
     seen,
     doubt,
   });
 }
 
-function tellPerBrand({ branded, witness }: Talk, own: Config['service']['v1']): void {
-  const setting = 'service.v1.perBrand';
+function tellPerBrand({ branded, witness }: Talk, own: V1): void {
+  const setting = 'service.dialect.v1.perBrand';
   const reads = [...branded.keys()];
   if (reads.length === 0) {
     witness.found({ setting, value: own.perBrand, seen: 'no list asks for a brand' });
@@ -156,7 +158,7 @@ async function probeV1(
   description: Description | undefined,
 ): Promise<void> {
   const { witness } = talk;
-  const own = parts.config.service.v1;
+  const own = parts.config.service.dialect.v1;
   witness.looking('brands');
   const brands = await talk.get('/brands');
   const names = namesIn(rowsOf(brands, 'brands') ?? [], 'brandName', 'name');
@@ -164,7 +166,7 @@ async function probeV1(
   const hasBrands = !isMissing(brands);
   if (!hasBrands) {
     const seen = `GET /brands: ${wordsOf(brands).slice(0, 60)}`;
-    witness.found({ setting: 'streams.brands.enabled', value: false, seen });
+    witness.absent('brands', seen);
   }
   const listed = { since: '1.2.7', has: hasBrands, seen: `GET /brands: ${names.length} brands` };
   await probeFreight(talk, own, description && freightSpellingOf(description));
@@ -189,19 +191,19 @@ function v2Base({ v2 }: Config['service'], v1Base: string): string {
 }
 
 function v2Target({ service }: ProbeParts['config'], v1Base: string, d?: Description) {
-  const { v1, v2 } = service;
+  const { v1, v2, dialect } = service;
   const login = v2.login ?? v1.login;
   if (!login) return undefined;
   const target: Target = {
-    section: 'service.v2',
+    version: 'v2',
     baseUrl: v2Base(service, v1Base),
     otherBases: v2.baseUrl === null ? [] : otherBases(v2.baseUrl, 'v2'),
     clientId: revealed(login.clientId),
     secret: login.clientSecret,
     isKey: false,
-    names: v2.login ? [login.idMember, login.secretMember] : ['clientId', 'clientSecret'],
-    pointers: v2.tokenPointers,
-    way: { header: v2.tokenHeader, scheme: v2.tokenScheme },
+    names: [dialect.v2.idMember, dialect.v2.secretMember],
+    pointers: dialect.v2.tokenPointers,
+    way: { header: dialect.v2.tokenHeader, scheme: dialect.v2.tokenScheme },
     describedNames: d && loginNamesOf(d),
     describedWays: d ? waysOf(d) : [],
     lists: ['/pdm/styles?page[limit]=1', '/pdm/colors?page[limit]=1'],
@@ -265,10 +267,17 @@ function askerOf({ config, way, clock, gapMs = GAP_MS }: ProbeParts): ProbeClien
 
 export async function probeAccount(parts: ProbeParts): Promise<Probed> {
   const findings: Finding[] = [];
+  const off = new Set(parts.config.streams.off);
   const witness: Witness = {
     found(finding) {
       findings.push(finding);
       parts.found?.(finding);
+    },
+    absent(stream, seen, doubt) {
+      off.add(stream);
+      const before = findings.findLast(({ setting }) => setting === OFF);
+      const all = before === undefined ? seen : `${before.seen}; ${seen}`;
+      witness.found({ setting: OFF, value: [...off], seen: all, doubt: doubt ?? before?.doubt });
     },
     looking: (what) => parts.looking?.(what),
   };
@@ -288,7 +297,7 @@ export async function probeAccount(parts: ProbeParts): Promise<Probed> {
   const description = open ?? (late === 'shut' ? undefined : late);
   await probeV1(parts, createTalk(asker, access, hands), asker, description);
   const v2 = await findV2(parts, hands, baseUrl);
-  if (v2) await probeV2(createTalk(asker, v2, hands), config.service.v2);
+  if (v2) await probeV2(createTalk(asker, v2, hands), config.service.dialect.v2);
   const pace = asker.pace();
   if (pace) {
     const perSecond = Math.max(0.1, Math.floor(pace.requestsPerSecond * 10) / 10);

@@ -17,7 +17,7 @@ export interface SeasonSeen {
   readonly signs: readonly LevelSign[];
 }
 
-const setting = 'service.v1.seasonParameter';
+const setting = 'service.dialect.v1.seasonParameter';
 
 /** Whether two answers show the same list of variants. */
 function isSame(one: PlainAnswer, other: PlainAnswer): boolean {

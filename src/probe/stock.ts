@@ -57,10 +57,12 @@ async function preferLongest(talk: Talk, path: string): Promise<void> {
   talk.know([longest, ...talk.brands().filter((one) => one !== longest)]);
 }
 
+type V1 = Config['service']['dialect']['v1'];
+
 /** Finds out whether the stock list is read whole or page by page. */
-async function findPaging(talk: Talk, path: string, own: Config['service']['v1']) {
+async function findPaging(talk: Talk, path: string, own: V1) {
   const { witness } = talk;
-  const setting = 'service.v1.paging';
+  const setting = 'service.dialect.v1.paging';
   if (talk.branded.has('stock')) await preferLongest(talk, path);
   const bare = await talk.getBranded('stock', path);
   const [whole, count] = [rowCount(bare), countOf(bare)];
@@ -95,8 +97,8 @@ async function hasMore(talk: Talk, path: string, whole: number): Promise<boolean
 }
 
 /** Finds the longest page that the account gives. */
-async function findPageSize(talk: Talk, path: string, own: Config['service']['v1'], whole: number) {
-  const setting = 'service.v1.pageLimit';
+async function findPageSize(talk: Talk, path: string, own: V1, whole: number) {
+  const setting = 'service.dialect.v1.pageLimit';
   for (const limit of PAGE_SIZES) {
     const answer = await talk.getBranded('stock', path, { page: 1, limit });
     const rows = rowCount(answer);
@@ -171,7 +173,7 @@ async function whichList(
   return { path: OLD, isThere, signs: [lack] };
 }
 
-export async function probeStock(talk: Talk, own: Config['service']['v1']): Promise<StockSeen> {
+export async function probeStock(talk: Talk, own: V1): Promise<StockSeen> {
   const { witness } = talk;
   witness.looking('the list of stock');
   const { path, isThere, signs } = await whichList(talk);
@@ -214,7 +216,7 @@ export async function probeUnlisted(
   barcodes: readonly string[],
 ): Promise<void> {
   const { witness } = talk;
-  const setting = 'streams.stock.unlisted';
+  const setting = 'service.dialect.v1.unlisted';
   if (stock.path !== STOCK || stock.rows.length < ROWS_MIN) return;
   const zeros = stock.rows.filter((row) => numberOf(row.quantity) === 0).length;
   if (zeros > 0) {

@@ -5,7 +5,7 @@ import type { PlainAnswer } from '../client/probe-client.ts';
 import { type Row, textOf } from './answers.ts';
 import type { Witness } from './findings.ts';
 
-const setting = 'service.v1.timeZone';
+const setting = 'service.dialect.v1.timeZone';
 
 const HALF_HOUR_MS = 1_800_000;
 const MINUTE_MS = 60_000;

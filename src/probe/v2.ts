@@ -9,7 +9,7 @@ import { isJsonObject } from '../lib/json.ts';
 import { isGood, isMissing, isShut, statusOf, textOf, wordsOf } from './answers.ts';
 import type { Talk } from './talk.ts';
 
-type V2 = Config['service']['v2'];
+type V2 = Config['service']['dialect']['v2'];
 
 const STREAMS: Readonly<Record<ResourceType, string>> = {
   style: 'styles',
@@ -74,23 +74,23 @@ async function findCollections(
       else path = one;
       if (path !== undefined || !isMissing(answer)) break;
     }
-    const stream = `streams.${STREAMS[type]}.enabled`;
     if (path === undefined) {
       const seen = `GET /pdm/${configured}: ${missing ? wordsOf(missing).slice(0, 60) : ''}`;
       const doubt = missing && isMissing(missing) ? undefined : 'it may be a right that is missing';
-      witness.found({ setting: stream, value: false, seen, doubt });
+      witness.absent(STREAMS[type], seen, doubt);
       continue;
     }
     there.push([type, path]);
     const seen = `GET /pdm/${path}: 200`;
-    if (isSettable(type)) witness.found({ setting: `service.v2.paths.${type}`, value: path, seen });
+    if (isSettable(type))
+      witness.found({ setting: `service.dialect.v2.paths.${type}`, value: path, seen });
   }
   return there;
 }
 
 async function findPaging(talk: Talk, own: V2, path: string): Promise<void> {
   const { witness } = talk;
-  const setting = 'service.v2.paging';
+  const setting = 'service.dialect.v2.paging';
   const first = await talk.get(path, { 'page[limit]': 1 });
   const meta = isJsonObject(first.json) && isJsonObject(first.json.meta) ? first.json.meta : {};
   const token = textOf(meta.pageToken);
@@ -117,7 +117,7 @@ async function findPageLimit(talk: Talk, own: V2, path: string): Promise<void> {
     const answer = await talk.get(path, { 'page[limit]': limit });
     if (!isGood(answer)) continue;
     const seen = `page[limit]=${limit} is taken`;
-    talk.witness.found({ setting: 'service.v2.pageLimit', value: limit, seen });
+    talk.witness.found({ setting: 'service.dialect.v2.pageLimit', value: limit, seen });
     return;
   }
 }
@@ -127,7 +127,7 @@ async function findSparse(
   own: V2,
   there: readonly (readonly [ResourceType, string])[],
 ): Promise<void> {
-  const setting = 'service.v2.sparseFields';
+  const setting = 'service.dialect.v2.sparseFields';
   for (const [type, path] of there) {
     const fields = modelledFields(type).join(',');
     const answer = await talk.get(`/pdm/${path}`, { 'page[limit]': 1, [`fields_${type}`]: fields });

@@ -300,15 +300,19 @@ export function loadRules(
   const settings = settingsSource
     ? loadSettings(settingsSource, problems, readListsFile(all), files, before)
     : emptySettings();
+  const isBroken = !settingsSource && files.some(({ path }) => baseName(path) === 'settings.yaml');
+  const isLacking = settings.isLacking === true || isBroken;
   const ruleFiles = sources.filter(
     (source) => !['settings.yaml', 'scenarios.yaml'].includes(baseName(source.file.path)),
   );
   const rawRules = ruleFiles.flatMap((source) => ruleSources(source, problems));
   problems.push(...duplicateIds(rawRules));
   const ids = rawRules.map(({ raw }) => raw.id);
-  const scenarios = readScenarios(named('scenarios.yaml'), ids, settings.types, problems);
+  const scenarios = isLacking
+    ? []
+    : readScenarios(named('scenarios.yaml'), ids, settings.types, problems);
   const language = { env: createEnvironment(settings.types), types: settings.types };
-  const compiled: readonly CompiledRule[] = rawRules.map((rule) =>
+  const compiled: readonly CompiledRule[] = (isLacking ? [] : rawRules).map((rule) =>
     compileRule(rule, language, settings, wasInForce),
   );
   for (const result of compiled) problems.push(...result.problems);

@@ -25,6 +25,8 @@ export interface LoadedSettings {
   /** Tables that are CSV files, by name. */
   readonly tables: LoadedTables;
   readonly variables: (nowMs: number) => CelContext;
+  /** Whether a mistake keeps lists or tables from being known, so that no rule can be judged. */
+  readonly isLacking?: boolean;
   /** Gives `lists` and `tables` as tests see them: lists from the database have their samples. */
   readonly samples: (nowMs: number) => CelContext;
 }
@@ -54,13 +56,18 @@ export function loadSettings(
   before: LoadedTables,
 ): LoadedSettings {
   const checked = checkShape(source, SETTINGS_FILE);
-  if ('value' in checked) {
-    checkSources(checked.value, source, problems);
-    const tables = readTables(checked.value, source, { files, before }, problems);
-    return build(fill(checked.value, read, tables), tables, source, problems);
-  }
-  problems.push(...checked.problems);
-  return emptySettings();
+  if ('problems' in checked) problems.push(...checked.problems);
+  const value = 'value' in checked ? checked.value : withoutUnknown(source);
+  if (value === undefined) return { ...emptySettings(), isLacking: true };
+  checkSources(value, source, problems);
+  const tables = readTables(value, source, { files, before }, problems);
+  const isLacking = tables.size < Object.values(value.tables).filter(isTableFile).length;
+  return { ...build(fill(value, read, tables), tables, source, problems), isLacking };
+}
+
+/** Settings as they are without the keys that nothing knows; undefined: they have other mistakes. */
+function withoutUnknown({ value }: YamlSource): SettingsFile | undefined {
+  return SETTINGS_FILE.strip().safeParse(value).data;
 }
 
 /** Fills the lists that come from the database; a list that was not read gets its sample. */

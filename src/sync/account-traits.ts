@@ -1,6 +1,6 @@
 /**
- * Detects that an account lacks a capability that `service.v1.level` promises: a resource is
- * answered, and a list below it is not. The daemon then works without the list, asks again every
+ * Detects that an account lacks a capability that `service.dialect.v1.level` promises: a resource
+ * is answered, and a list below it is not. The daemon then works without the list, asks again every
  * few minutes, and opens one incident that names the setting and the likely level. The incident
  * keeps this over restarts, and an answer of the list ends it.
  */
@@ -31,11 +31,11 @@ import type { Store } from '../store/store.ts';
 const LEVEL_TOO_HIGH = {
   kind: 'level_too_high',
   entity: 'setting',
-  key: 'service.v1.level',
+  key: 'service.dialect.v1.level',
 } as const;
 
 export interface LevelWatch {
-  /** Setting `service.v1.level`. */
+  /** Setting `service.dialect.v1.level`. */
   readonly level: string;
   /**
    * Tells whether to request what the capability stands for: the level has it, and it was not

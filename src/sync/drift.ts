@@ -50,7 +50,7 @@ interface Watched {
   readonly listed?: readonly Listed[];
   /** JSON columns of the entity besides `extra` of its own rows. */
   readonly kept?: readonly Kept[];
-  /** Whether the account may use its own member names (service.v1.members). */
+  /** Whether the account may use its own member names (service.dialect.v1.members). */
   readonly hasNames?: boolean;
 }
 

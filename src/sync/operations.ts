@@ -114,12 +114,12 @@ function known(deps: OperationsDeps, name: string): Stream {
   const level = deps.notAtLevel?.[name];
   if (level !== undefined) {
     throw new RefusedError('sync.not_at_level', `${name} does not exist at level ${level}`, {
-      hint: 'if the account has it, raise service.v1.level',
+      hint: 'if the account has it, raise service.dialect.v1.level',
     });
   }
   if (deps.switchedOff?.includes(name)) {
     throw new RefusedError('sync.switched_off', `${name} is switched off`, {
-      hint: `switch it on (streams.${name}.enabled), and restart the daemon`,
+      hint: `switch it on (streams.off), and restart the daemon`,
     });
   }
   const names = deps.streams.map((one) => one.name);

@@ -1,6 +1,6 @@
 /**
  * Suggests renamed members of variants: a contract member that no row has, while every row has an
- * unknown one. Only a person can confirm such a pair (service.v1.members).
+ * unknown one. Only a person can confirm such a pair (service.dialect.v1.members).
  */
 import { sql } from 'kysely';
 import { nearestName } from '../lib/nearest.ts';
@@ -79,7 +79,7 @@ function otherName(path: string, candidates: readonly string[]): OtherName | und
   );
   const theirs = one === undefined ? same : same.filter((other) => ofPath(other)[1] === one);
   const name = theirs.length === 1 ? ofPath(theirs[0] ?? '')[1] : '…';
-  const setting = `service.v1.members: [{ of: ${of}, ours: ${ours}, theirs: ${name} }]`;
+  const setting = `service.dialect.v1.members: [{ of: ${of}, ours: ${ours}, theirs: ${name} }]`;
   return { ours: path, theirs, setting };
 }
 

@@ -22,7 +22,6 @@ export interface PlannedStream {
   readonly stream: Stream;
   /** Cron pattern of the stream's runs, in UTC. */
   readonly schedule: string;
-  readonly jitterMs: number;
   /**
    * Gives the milliseconds between two runs, and then the schedule is ignored; undefined: the
    * schedule applies.
@@ -63,12 +62,25 @@ export interface Planner {
 const SLEEP_MS_MAX = 30_000;
 const FAR_FUTURE_MS = 10 * 365 * 86_400_000;
 
-function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
-  const now = deps.clock.now();
+/** Part of the time between two runs by which one begins later at most. */
+const JITTER_SHARE = 1 / 60;
+const JITTER_MS_MAX = 300_000;
+
+/** Span in which the next run is due: many daemons with one schedule must not ask at once. */
+function nextSpan({ clock }: PlannerDeps, planned: PlannedStream): { from: number; to: number } {
+  const now = clock.now();
   const pace = planned.pace?.();
-  const scheduled = pace === undefined ? nextRunAfter(planned.schedule, now) : now + pace;
-  const next = scheduled ?? now + FAR_FUTURE_MS;
-  return next + Math.floor(deps.random.next() * planned.jitterMs);
+  const after = (time: number): number =>
+    pace === undefined
+      ? (nextRunAfter(planned.schedule, time) ?? time + FAR_FUTURE_MS)
+      : time + pace;
+  const from = after(now);
+  return { from, to: from + Math.min((after(from) - from) * JITTER_SHARE, JITTER_MS_MAX) };
+}
+
+function nextDue(deps: PlannerDeps, planned: PlannedStream): number {
+  const { from, to } = nextSpan(deps, planned);
+  return Math.floor(from + deps.random.next() * (to - from));
 }
 
 /** Reason for which a run ends whose stream is not pulled any more. */
@@ -115,12 +127,11 @@ async function bringForward(deps: PlannerDeps): Promise<void> {
 /** Applies a schedule that was made tighter: no stream stays due later than its schedule says. */
 async function planAgain(deps: PlannerDeps): Promise<void> {
   for (const planned of deps.streams) {
-    const due_at = nextDue(deps, planned);
     await deps.store.db
       .updateTable('stream_state')
-      .set({ due_at })
+      .set({ due_at: nextDue(deps, planned) })
       .where('stream', '=', planned.stream.name)
-      .where('due_at', '>', due_at + planned.jitterMs)
+      .where('due_at', '>', Math.floor(nextSpan(deps, planned).to))
       .execute();
   }
 }

@@ -12,8 +12,8 @@ const READING_KEY = 'reading_version';
 
 /**
  * Retries quarantined rows and forgets all digests after an upgrade or a change of member names
- * (service.v1.members), because the same bytes may be read otherwise now. Returns whether there was
- * a reason.
+ * (service.dialect.v1.members), because the same bytes may be read otherwise now. Returns whether
+ * there was a reason.
  */
 export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   const { store, clock, names = [] } = deps;

@@ -105,6 +105,9 @@ describe('the command line', () => {
     [['sync', 'rum'], "unknown command 'rum'\n(Did you mean run?)"],
     [['sync', 'runs', 'stock'], 'hint: "sync runs" is now "sync show"'],
     [['manual', 'selvedge.1'], 'hint: "manual" was removed'],
+    [['--config', 'a.yaml', 'sync', 'runs', 'stock'], 'hint: "sync runs" is now "sync show"'],
+    [['-c', 'a.yaml', 'manual'], 'hint: "manual" was removed'],
+    [['--url', 'http://a', '--token-file', 'b', 'manual'], 'hint: "manual" was removed'],
     [['config'], 'Commands:'],
     [[], 'Commands:'],
   ])('calls %j a usage error', async (args, message) => {

@@ -284,7 +284,7 @@ describe('V2 answers', () => {
     const sparse = createV2Client(options, transport);
     expect(await rejection(pagesOf(sparse.collection('style', query)))).toMatchObject({
       code: 'service.bad_request',
-      hint: expect.stringContaining('service.v2.sparseFields'),
+      hint: expect.stringContaining('service.dialect.v2.sparseFields'),
     });
     const whole = createV2Client({ ...options, sparseFields: false }, transport);
     const [page] = await pagesOf(whole.collection('style', query));

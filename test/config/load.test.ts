@@ -18,7 +18,7 @@ describe('loading a configuration', () => {
 
   it('replaces a list as a whole', () => {
     const { config } = configIn(`${MINIMAL}  v2: { tokenPointers: [/token] }\n`);
-    expect(config.service.v2.tokenPointers).toEqual(['/token']);
+    expect(config.service.dialect.v2.tokenPointers).toEqual(['/token']);
   });
 
   it('takes a word for a status only as one that its kind has', () => {
@@ -29,12 +29,12 @@ describe('loading a configuration', () => {
     expect(problemsOf('of: refund, says: done, means: accepted')).toEqual([]);
     expect(problemsOf('of: pendingRefund, says: done, means: accepted')).toEqual([
       {
-        path: 'service.v1.statuses[0].means',
+        path: 'service.dialect.v1.statuses[0].means',
         message: expect.stringMatching(/^is no status of a pendingRefund: pending, .*confirmed/),
       },
     ]);
     expect(problemsOf('of: delivery, says: packed')).toMatchObject([
-      { path: 'service.v1.statuses[0].means' },
+      { path: 'service.dialect.v1.statuses[0].means' },
     ]);
   });
 
@@ -66,7 +66,7 @@ describe('loading a configuration', () => {
     expect(problems.map(({ at, path }) => `${at.line}:${at.column} ${path}`)).toEqual([
       '1:11 instance',
       '4:14 service.v1.baseUrl',
-      '6:13 service.v1.paging',
+      '6:13 service.dialect.v1.paging',
       '8:3 listener.prot',
       '9:12 listener.bodyMax',
       '11:22 streams.stock.schedule',

@@ -95,7 +95,7 @@ it.each(['application/vnd.api+json', 'application/json'])(
   'is written to in the media type of the account, by hand too: %s',
   async (mediaType) => {
     const { start, headers } = await startWay({
-      ...{ 'v2.enabled': true, 'v2.mediaType': mediaType, 'limits.loginSpacing': '0s' },
+      ...{ 'v2.enabled': true, 'dialect.v2.mediaType': mediaType, 'limits.loginSpacing': '0s' },
       ...{ 'v2.login.clientId': 'id', 'v2.login.clientSecret': new Secret('secret', 'secret') },
     });
     const { v2, raw } = await start(await temporaryStore());
@@ -120,32 +120,31 @@ it('is left alone by whoever waits no longer for what was called by hand', async
 });
 
 it('is asked for lists without pages where that is set', async () => {
-  const { start, seen } = await startWay({ 'v1.paging': 'stream' });
+  const { start, seen } = await startWay({ 'dialect.v1.paging': 'stream' });
   const { v1 } = await start(await temporaryStore());
   await readAll(v1.stock({}));
   expect(seen()).toEqual(['GET /api/v1/variants/stock']);
 });
 
-it('is asked as often as is set, and waits no longer than that between', async () => {
+it('is asked as often as is set, and waits half a minute between at most', async () => {
   const clock = manualClock();
-  const settings = { 'retry.attempts': 4, 'retry.delayMin': '2s', 'retry.delayMax': '3s' };
-  const way = await startWay(settings, clock, (_request, response) => {
+  const way = await startWay({ retry: 9 }, clock, (_request, response) => {
     answerJson(response, 502, envelope(502, {}));
   });
   const { v1, transport } = await way.start(await temporaryStore());
   const asked = rejection(v1.order(1));
-  for (const retries of [1, 2, 3]) {
+  for (const retries of [1, 2, 3, 4, 5, 6, 7, 8]) {
     await until(clock, () => transport.stats().retries === retries);
-    await clock.advance(3_000);
+    await clock.advance(Math.min(500 * 2 ** (retries - 1), 30_000));
   }
   await until(clock, () => transport.limiter.active() === 0);
   expect(await asked).toMatchObject({ code: 'service.fault' });
-  expect(way.seen()).toHaveLength(4);
+  expect(way.seen()).toHaveLength(9);
 });
 
 it('gets the time and the room that are set', async () => {
   const clock = manualClock();
-  const settings = { 'timeouts.connect': '60s', 'timeouts.firstByte': '7s', 'retry.attempts': 1 };
+  const settings = { 'timeouts.connect': '60s', 'timeouts.firstByte': '7s', retry: 1 };
   const way = await startWay(
     { ...settings, 'limits.bodyMax': '64KiB' },
     clock,

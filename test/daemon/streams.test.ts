@@ -27,26 +27,25 @@ async function planned(said: Readonly<Record<string, unknown>>) {
 
 const V1_STREAMS = ['brands', 'freight', 'seasons', 'stock', 'season', 'orders', 'ordersFull'];
 
-it('each has its own schedule, jitter and fuse; none that is switched off is there', async () => {
-  const names = Object.keys((await planned({})).config.streams);
-  const said = V1_STREAMS.flatMap((name, at): (readonly [string, unknown])[] => [
-    [`streams.${name}.schedule`, `${at} 3 * * *`],
-    [`streams.${name}.jitter`, `${at + 1}s`],
-  ]);
-  const { of } = await planned({ ...Object.fromEntries(said), 'streams.types.enabled': false });
-  const found = V1_STREAMS.map((name) => [name, of(name)?.schedule, of(name)?.jitterMs]);
-  expect(found).toEqual(V1_STREAMS.map((name, at) => [name, `${at} 3 * * *`, (at + 1) * 1_000]));
+it('each has its own schedule and fuse; none that is switched off is there', async () => {
+  const { off, ...streams } = (await planned({})).config.streams;
+  const names = Object.keys(streams);
+  expect(off).toEqual([]);
+  const said = V1_STREAMS.map((name, at) => [`streams.${name}.schedule`, `${at} 3 * * *`]);
+  const { of } = await planned({ ...Object.fromEntries(said), 'streams.off': ['types'] });
+  const found = V1_STREAMS.map((name) => [name, of(name)?.schedule]);
+  expect(found).toEqual(V1_STREAMS.map((name, at) => [name, `${at} 3 * * *`]));
   expect(names.filter((name) => !of(name))).toEqual(['types']);
   for (const name of names.filter((one) => one !== 'orders' && one !== 'types')) {
     expect(of(name)?.stream.list?.deletionGuard.absolute, name).toBeGreaterThan(0);
   }
-  expect(of('genders')).toMatchObject({ schedule: '26 */12 * * *', jitterMs: 60_000 });
+  expect(of('genders')).toMatchObject({ schedule: '26 */12 * * *' });
 });
 
 it('asks as it is told; only the short walk over the orders is due at each start', async () => {
   const { streams, of } = await planned({
-    'service.v1.paging': 'pages',
-    'service.v1.pageLimit': 123,
+    'service.dialect.v1.paging': 'pages',
+    'service.dialect.v1.pageLimit': 123,
     'streams.orders.refunds': true,
     'streams.orders.pendingRefunds': false,
     'streams.stock.detailed': false,

@@ -51,7 +51,9 @@ it('reads orders without a list that the account lacks, and names the setting', 
       .where('kind', '=', 'level_too_high')
       .executeTakeFirst(),
   );
-  expect(incident.detail).toMatch(/service\.v1\.level.*or streams\.orders\.pendingRefunds: false/);
+  expect(incident.detail).toMatch(
+    /service\.dialect\.v1\.level.*or streams\.orders\.pendingRefunds: false/,
+  );
   const rows = await daemon.store.db.selectFrom('incident').select('kind').execute();
   expect(rows.map(({ kind }) => kind)).toEqual(['level_too_high']);
 });

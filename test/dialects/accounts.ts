@@ -56,20 +56,23 @@ export const MEANING: Accounts = {
   'a cache that heeds no-cache': dialect({ cacheAge: '1d' }),
   'Authorization: Bearer': {
     knobs: { dialect: { bearer: true }, deviations: { tokenHeader: 'authorization' } },
-    ...set({ 'service.v1.tokenHeader': 'Authorization', 'service.v1.tokenScheme': 'bearer' }),
+    ...set({
+      'service.dialect.v1.tokenHeader': 'Authorization',
+      'service.dialect.v1.tokenScheme': 'bearer',
+    }),
   },
   'brandName required': dialect({ brandRequired: true }),
   'unknown parameters refused': dialect({ unknownParameters: 'refuse' }),
   'Freight in capitals': dialect(
     { freightSpelling: 'Freight', unknownParameters: 'refuse' },
-    set({ 'service.v1.freightSpelling': 'Freight' }),
+    set({ 'service.dialect.v1.freightSpelling': 'Freight' }),
   ),
   'orders without currency': dialect({ orderCurrency: false }),
   'no createdAt': dialect({ createdAt: false }),
   'orders without SeasonName': dialect({ orderSeason: false }),
   'local times': dialect(
     { times: 'local', timeZone: 'America/New_York' },
-    set({ 'service.v1.timeZone': 'America/New_York' }),
+    set({ 'service.dialect.v1.timeZone': 'America/New_York' }),
   ),
   'times as SQL writes them': dialect({ timeFormat: 'sql' }),
   'references cut to 20': dialect({ references: 'cut20' }),
@@ -90,7 +93,9 @@ export const MEANING: Accounts = {
   'awaiting_acceptance for pending': dialect(
     { statusNames: { pending: 'awaiting_acceptance' } },
     set({
-      'service.v1.statuses': [{ of: 'delivery', says: 'awaiting_acceptance', means: 'pending' }],
+      'service.dialect.v1.statuses': [
+        { of: 'delivery', says: 'awaiting_acceptance', means: 'pending' },
+      ],
     }),
   ),
   'deliveries in the answer': dialect({ deliveriesInAnswer: true }),
@@ -109,7 +114,7 @@ export const MEANING: Accounts = {
   'other names of members': dialect(
     { detailNames: { styleNo: 'style_number', currency: 'priceCurrency' } },
     set({
-      'service.v1.members': [
+      'service.dialect.v1.members': [
         { of: 'details', ours: 'styleNo', theirs: 'style_number' },
         { of: 'details', ours: 'currency', theirs: 'priceCurrency' },
       ],

@@ -47,7 +47,7 @@ const STREAMS = [
 ] as const;
 export interface Account {
   readonly knobs?: Readonly<Record<string, unknown>>;
-  /** Settings that such an account needs: `service.v1.currency: EUR`. */
+  /** Settings that such an account needs: `service.dialect.v1.currency: EUR`. */
   readonly settings?: Readonly<Record<string, unknown>>;
   /** The grounds of a decision cannot be read: a person decides, and an incident says so. */
   readonly waits?: boolean;
@@ -116,9 +116,7 @@ async function openHouse({ knobs, settings }: Account, atEnd: AtEnd): Promise<Ho
   const values: Readonly<Record<string, unknown>> = {
     'intake.clients': [{ name: 'erp', token: new Secret('token', TOKEN) }],
     'service.limits.loginSpacing': '0s',
-    'service.retry.delayMin': '20ms',
-    'service.retry.delayMax': '50ms',
-    ...Object.fromEntries(STREAMS.map((name) => [`streams.${name}.enabled`, true])),
+    'streams.off': [],
     'outbox.delayMin': '50ms',
     'outbox.lookEvery': '1s',
     'outbox.quietTime': '2s',

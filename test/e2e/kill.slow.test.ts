@@ -38,7 +38,7 @@ describe('kill -9 in the middle of a stock pull', () => {
     const faults = [{ kind: 'latency', path: '/api/v1/variants/stock', delay: '500ms' }];
     const reference = await startFastReference({ world: { styles: 240, orders: 0 }, faults });
     const rows = reference.world.stock.stockedIn(0, reference.world.catalog.variantCount);
-    const settings = ["streams: { stock: { schedule: '0 0 1 1 *' }, season: { enabled: false } }"];
+    const settings = ["streams: { stock: { schedule: '0 0 1 1 *' }, off: [season] }"];
     const daemon = await createDaemonProcess(reference, { settings });
     await daemon.start();
     await pagesDone(daemon, 3);
@@ -107,9 +107,8 @@ describe('kill -9 between event and decision', () => {
     const settings = [
       'decisions: { settle: 150ms }',
       'streams:',
-      "  orders: { schedule: '*/3 * * * * *', jitter: 0s }",
-      '  stock: { enabled: false }',
-      '  season: { enabled: false }',
+      "  orders: { schedule: '*/3 * * * * *' }",
+      '  off: [stock, season]',
     ];
     const daemon = await createDaemonProcess(reference, { settings });
     const random = seededRandom(17);

@@ -57,19 +57,14 @@ async function statusOf(house: DoorHouse) {
 }
 
 async function openAt(level: string, knobs: Record<string, unknown> = {}): Promise<DoorHouse> {
-  const streams = ['brands', 'freight', 'seasons', 'stock', 'season', 'orders', 'ordersFull'];
-  const on = streams.flatMap((name) => [
-    [`streams.${name}.enabled`, true],
-    [`streams.${name}.jitter`, '0s'],
-  ]);
   const life = { packAfter: '0s', cancelShare: 0, splitShare: 0 };
   const house = await openDoors(
-    { 'service.v1.level': level, ...Object.fromEntries(on) },
+    { 'service.dialect.v1.level': level, 'streams.off': [] },
     { v1: { level }, dialect: { unknownParameters: 'refuse' }, life, ...knobs },
   );
   // The same for commands that read beside the daemon.
   const written = parse(readFileSync(house.file, 'utf8'));
-  written.service.v1.level = level;
+  written.service.dialect = { v1: { level } };
   writeFileSync(house.file, stringify(written));
   return house;
 }
@@ -80,7 +75,7 @@ async function endOf(house: DoorHouse, kind: string, payload: object): Promise<s
   if (status !== 202) {
     expect([status, JSON.stringify(body)]).toEqual([
       422,
-      expect.stringContaining('raise service.v1.level'),
+      expect.stringContaining('raise service.dialect.v1.level'),
     ]);
     return 'door';
   }
@@ -207,7 +202,7 @@ it.each(['1.4.0', '1.3.0', '1.2.56'])(
       const since = { '1.4.0': '1.4.11', '1.3.0': '1.4.0', '1.2.56': '1.3.0' }[level];
       return looksLike === `below ${since}` ? { setting } : undefined;
     });
-    expect(incident).toEqual({ setting: 'service.v1.level' });
+    expect(incident).toEqual({ setting: 'service.dialect.v1.level' });
     if (level === '1.2.56') return;
     await until('a delivery to be accepted', async () => {
       const { deliveries } = await statusOf(house);
@@ -225,7 +220,7 @@ it.each(['1.4.0', '1.3.0', '1.2.56'])(
     });
     expect([status, JSON.stringify(body)]).toEqual([
       422,
-      expect.stringMatching(/set service\.v1\.level to what it has \(below 1\.4\.11\)/),
+      expect.stringMatching(/set service\.dialect\.v1\.level to what it has \(below 1\.4\.11\)/),
     ]);
   },
 );

@@ -1,7 +1,7 @@
 /** A relay that goes silent and comes back, and what the daemon makes of it. */
 import { expect, it } from 'vitest';
 import { readRelayFigures } from '../../src/ops/relay.ts';
-import { startTestDaemon, testConfig, until } from '../support/house.ts';
+import { startTestDaemon, testConfig, until, without } from '../support/house.ts';
 import { fastClock, placeOrders, startFastReference } from './support.ts';
 
 const MINUTE = 60_000;
@@ -12,11 +12,7 @@ it('sweeps every two minutes while events are lost, and raises an alarm (R12)', 
   const world = { styles: 6, orders: 0 };
   const reference = await startFastReference({ world, life }, clock);
   const config = testConfig(reference, {
-    overrides: [
-      { path: 'service.limits.loginSpacing', value: '0s' },
-      { path: 'streams.orders.jitter', value: '0s' },
-      { path: 'streams.ordersFull.enabled', value: false },
-    ],
+    overrides: [{ path: 'service.limits.loginSpacing', value: '0s' }, without('ordersFull')],
   });
   const { store } = await startTestDaemon(reference, config, clock);
   const figures = (state: string) =>

@@ -12,7 +12,7 @@ import { localFile } from '../../src/local-api/ask.ts';
 import { parseKnobs } from '../../src/reference/control/knob-store.ts';
 import { type Reference, startReference } from '../../src/reference/reference.ts';
 import { selvedge } from '../cli/support.ts';
-import { testConfig, testLogger } from '../support/house.ts';
+import { testConfig, testLogger, without } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { placeOrders } from './support.ts';
 
@@ -62,10 +62,7 @@ async function createWay() {
   const folder = temporaryFolder();
   const config = testConfig(reference, {
     ...{ folder, rules: RULES },
-    overrides: [
-      { path: 'streams.ordersFull.enabled', value: false },
-      { path: 'streams.orders.jitter', value: '0s' },
-    ],
+    overrides: [without('ordersFull')],
   });
   const write = (text: string) => writeFileSync(join(folder, 'rules', 'settings.yaml'), text);
   write(settings(COUNTRIES));

@@ -87,7 +87,7 @@ describe('what is not understood', () => {
       ),
       advice:
         'say what it means (pending|accepted|rejected|canceled): ' +
-        'service.v1.statuses: [{ of: delivery, says: parked, means: … }]',
+        'service.dialect.v1.statuses: [{ of: delivery, says: parked, means: … }]',
     });
     expect((await incidents()).sort()).toEqual([
       'unknown_status delivery im "Lager"',
@@ -139,7 +139,7 @@ describe('what is not understood', () => {
         says:
           'the currency of 2 of the newest pending deliveries (such as of order 2) is not known: ' +
           'the order names "978", which is no code',
-        advice: 'set service.v1.currency, for example EUR',
+        advice: 'set service.dialect.v1.currency, for example EUR',
       },
     ]);
   });
@@ -166,7 +166,7 @@ describe('what is not understood', () => {
     expect(cause?.says).toBe(
       'times of the service are 2h ahead of this clock (order 1; read as UTC)',
     );
-    expect(cause?.advice).toContain('service.v1.timeZone');
+    expect(cause?.advice).toContain('service.dialect.v1.timeZone');
     expect(await incidents()).toEqual(['clock_ahead service createdAt']);
     const now = { createdAt: new Date(clock.now() - 1_000).toISOString() };
     await order(1, now);
@@ -186,7 +186,7 @@ describe('what is not understood', () => {
     await packed(1, 5.5 * 3_600_000 + 900);
     const [cause] = await told();
     expect(cause?.says).toBe('times of the service are 5h 30m behind this clock (read as UTC)');
-    expect(cause?.advice).toContain('service.v1.timeZone');
+    expect(cause?.advice).toContain('service.dialect.v1.timeZone');
     expect(await incidents()).toEqual(['clock_behind service createdAt']);
     await packed(21, 900);
     expect(await told()).toEqual([]);

@@ -35,7 +35,7 @@ interface House {
 const PATH_TOKEN = 'canary-path-token-51f9';
 
 /** Lists of variants cost most of a start, and nobody looks at them but the search for secrets. */
-const QUIET = 'streams: { stock: { enabled: false }, season: { enabled: false } }\n';
+const QUIET = 'streams: { off: [stock, season] }\n';
 
 /** An installation as an operator has it: a file, secrets beside it, a folder of its own. */
 async function install(knobs: Record<string, unknown> = {}, more = QUIET): Promise<House> {
@@ -66,7 +66,7 @@ service:
     login: { clientId: { file: id }, clientSecret: { file: secret } }
   timeouts: { connect: 5m, firstByte: 5m, idle: 5m, total: 5m }
   limits: { requestsPerSecond: 1000, loginSpacing: 0s }
-  retry: { attempts: 1 }
+  retry: 1
 listener: { port: 0, secrets: [{ secret: { file: hook } }], access: { pathToken: { file: path } } }
 local: { port: 0 }
 rules: { directory: rules, mode: live }
@@ -341,7 +341,7 @@ describe('a disk that is nearly full', () => {
 
 describe('a stream that was switched off', () => {
   it('is not stale, and wakes nobody', async () => {
-    const house = await install({}, 'streams: { stock: { enabled: false } }\n');
+    const house = await install({}, 'streams: { off: [stock] }\n');
     house.makeDatabase();
     const database = new Database(join(house.folder, 'data', 'mirror.db'));
     // These rows were left when stock, and V2 with its styles, were switched off.

@@ -41,7 +41,7 @@ it.each([
   const network = { ask: described(version), clock: manualClock() };
   const [ofV1] = await checkLevel(config, network);
   expect(ofV1?.grade).toBe(v1);
-  if (v1 === 'warning') expect(ofV1?.advice).toContain(`service.v1.level: "${version}"`);
+  if (v1 === 'warning') expect(ofV1?.advice).toContain(`service.dialect.v1.level: "${version}"`);
   const [ofV2] = await checkV2Version(config, network);
   expect(ofV2?.grade).toBe(version === '1.4.14' ? 'warning' : v2);
 });
@@ -53,7 +53,7 @@ it('takes a description that cannot be read for none', async () => {
 });
 
 it('has a line for each thing that the level lacks', async () => {
-  const level = { path: 'service.v1.level', value: '1.4.4' };
+  const level = { path: 'service.dialect.v1.level', value: '1.4.4' };
   const reference = await startTestReference();
   const lines = checkLacks(testConfig(reference, { overrides: [level] })).map(({ text }) => text);
   expect(lines).toHaveLength(4);

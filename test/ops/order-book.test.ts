@@ -11,7 +11,7 @@ import {
   overdueLooks,
   readBookStatus,
 } from '../../src/ops/order-book.ts';
-import { startTestReference, testConfig } from '../support/house.ts';
+import { startTestReference, testConfig, without } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const MINUTE = 60_000;
@@ -66,9 +66,8 @@ it('is late for the check of the status once a look is older than the setting', 
     'the oldest look at an open order was 1d 1h ago (streams.orders.calmFreshness: 1d)',
   );
   expect(overdueLooks(null, config)).toBeUndefined();
-  const off = { path: 'streams.orders.enabled', value: false };
-  const without = testConfig(await startTestReference(), { overrides: [off] });
-  expect(late(25 * HOUR, without)).toBeUndefined();
+  const off = testConfig(await startTestReference(), { overrides: [without('orders')] });
+  expect(late(25 * HOUR, off)).toBeUndefined();
 });
 
 it('is more than the limit can carry, for the doctor', async () => {

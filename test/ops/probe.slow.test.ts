@@ -83,7 +83,7 @@ it('holds a description against what the daemon does, and asks the account nothi
   expect(JSON.parse(run.stdout)).toContainEqual({
     where: 'POST /orders',
     what: "the body's freight is sent, and is not described",
-    hint: 'service.v1.freightSpelling: Freight',
+    hint: 'service.dialect.v1.freightSpelling: Freight',
   });
   const asked = reference.edge.journal.list().slice(before);
   expect(asked.map(({ path }) => path)).toEqual(['/api/v1/openapi.json']);

@@ -100,7 +100,7 @@ describe('the account of a data folder', () => {
     await leaveDocument(folder);
     const gone = { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' };
     const quick = [
-      { path: 'service.retry.attempts', value: 1 },
+      { path: 'service.retry', value: 1 },
       { path: 'service.timeouts.connect', value: '1s' },
     ];
     const daemon = run(sandbox, folder, [gone, ...quick]);

@@ -33,7 +33,7 @@ describe('the account of a data folder', () => {
     await leaveDocument(folder, { lines: [line] });
     const production = await startAccount(3);
     production.knobs.patch({ faults: [{ kind: 'serverError', path: '*/orders/*' }] });
-    const quick = { path: 'service.retry.attempts', value: 1 };
+    const quick = { path: 'service.retry', value: 1 };
     const daemon = run(production, folder, [quick]);
     const { store } = await daemon.opening;
     const tried = await until('the document is tried', async () => {

@@ -155,7 +155,7 @@ async function run(
   const sequence = createReadSequence(own, clock);
   const { v1 } = service;
   const also = { refunds: true, pendingRefunds: true };
-  const levels = await levelsOf(own, clock, config.service.v1.level);
+  const levels = await levelsOf(own, clock, config.service.dialect.v1.level);
   const reading = { store: grouped, v1, sequence, clock };
   const readOrder = createOrderReader({ ...reading, also, levels });
   const outbox = createOutbox(config, {

@@ -89,7 +89,7 @@ it('is there once though it is shown too late, where the service knows the key',
     knobs: { faults: [LOST], orders: { idempotencyKey: 'honour', listingLag: '20m' } },
     settings: {
       ...{ ...CALM, 'outbox.quietTime': '2m' },
-      'service.v1.idempotencyHeader': 'Idempotency-Key',
+      'service.dialect.v1.idempotencyHeader': 'Idempotency-Key',
     },
   });
   expect(await house.until(await put(house), 'confirmed')).toMatchObject({ attempts: 2 });
@@ -97,7 +97,7 @@ it('is there once though it is shown too late, where the service knows the key',
 });
 
 it('reads the stock of what was ordered at once', async () => {
-  const house = await startHouse({ settings: { ...CALM, 'streams.stock.enabled': true } });
+  const house = await startHouse({ settings: { ...CALM, 'streams.off': [] } });
   await house.until(await put(house), 'confirmed');
   const stock = await until('the stock', () =>
     house.store.db.selectFrom('stock_variant').select(['barcode', 'quantity']).executeTakeFirst(),

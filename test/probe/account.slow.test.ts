@@ -10,7 +10,7 @@ describe('the probe of an account', () => {
     const { set, findings } = await probed(accountOf(reference));
     expect(set).toEqual({});
     expect(findings).toContainEqual(
-      expect.objectContaining({ setting: 'service.v1.level', value: '1.4.14' }),
+      expect.objectContaining({ setting: 'service.dialect.v1.level', value: '1.4.14' }),
     );
     const writes = reference.edge.journal.list().filter(({ method }) => method !== 'GET');
     expect([...new Set(writes.map(({ path }) => path))]).toEqual([
@@ -25,12 +25,14 @@ describe('the probe of an account', () => {
     ['1.4.9', {}],
     ['1.4.1', { unknownParameters: 'refuse', emptyList: 'notFound' }],
   ])('names the level %s of an account with %o', async (level, dialect) => {
-    expect(await settingsFor({ v1: { level }, dialect })).toEqual({ 'service.v1.level': level });
+    expect(await settingsFor({ v1: { level }, dialect })).toEqual({
+      'service.dialect.v1.level': level,
+    });
   });
 
   it('reads an account from before the lists of stock', async () => {
     const set = await settingsFor({ v1: { level: '1.3.3' } });
-    expect(set).toEqual({ 'service.v1.level': '1.3.3' });
+    expect(set).toEqual({ 'service.dialect.v1.level': '1.3.3' });
   });
 
   it.each([
@@ -56,13 +58,13 @@ describe('the probe of an account', () => {
     'sees that lists want a brand, errors being %s',
     async (errorBody) => {
       const set = await settingsFor({ dialect: { brandRequired: true, errorBody } });
-      expect(set).toEqual({ 'service.v1.perBrand': 'always' });
+      expect(set).toEqual({ 'service.dialect.v1.perBrand': 'always' });
     },
   );
 
   it('sees that a list without a limit is a page only, and how long one may be', async () => {
     const set = await settingsFor({ paging: { variantsDefault: 60 } });
-    expect(set).toEqual({ 'service.v1.paging': 'pages' });
+    expect(set).toEqual({ 'service.dialect.v1.paging': 'pages' });
   });
 
   it('matches names of details, words of statuses and the spelling of freight', async () => {
@@ -76,15 +78,15 @@ describe('the probe of an account', () => {
     });
     const { set, findings } = await probed(accountOf(reference));
     expect(set).toEqual({
-      'service.v1.members': [
+      'service.dialect.v1.members': [
         { of: 'details', ours: 'styleNo', theirs: 'style_nr' },
         { of: 'details', ours: 'brandName', theirs: 'brand' },
         { of: 'details', ours: 'customsTariffNumber', theirs: 'tariffNo' },
       ],
-      'service.v1.statuses': [{ of: 'delivery', says: 'Approved', means: 'accepted' }],
-      'service.v1.freightSpelling': 'Freight',
+      'service.dialect.v1.statuses': [{ of: 'delivery', says: 'Approved', means: 'accepted' }],
+      'service.dialect.v1.freightSpelling': 'Freight',
     });
-    const statuses = findings.find((one) => one.setting === 'service.v1.statuses');
+    const statuses = findings.find((one) => one.setting === 'service.dialect.v1.statuses');
     expect(statuses?.seen).toMatch(/"Approved" on order \d+/);
     expect(statuses?.doubt).toContain('look whether it means that');
   });
@@ -97,7 +99,7 @@ describe('the probe of an account', () => {
     const { set, findings } = await probed(accountOf(reference));
     expect(set).toEqual({});
     const off = findings.find(({ isOff }) => isOff);
-    expect(off).toMatchObject({ setting: 'service.v1.statuses' });
+    expect(off).toMatchObject({ setting: 'service.dialect.v1.statuses' });
     expect(off?.doubt).toContain('the delivery status "in_progress" is not known');
   });
 
@@ -109,14 +111,14 @@ describe('the probe of an account', () => {
       },
     });
     const old = await probed(accountOf(reference));
-    expect(old.set).toEqual({ 'service.v1.currency': 'JPY' });
+    expect(old.set).toEqual({ 'service.dialect.v1.currency': 'JPY' });
     const off = old.findings.find(({ isOff }) => isOff);
-    expect(off).toMatchObject({ setting: 'service.v1.timeZone', value: 'Asia/Tokyo' });
+    expect(off).toMatchObject({ setting: 'service.dialect.v1.timeZone', value: 'Asia/Tokyo' });
     expect(off?.doubt).toContain('no 3 orders are fresh enough');
     placeOrders(reference, 4);
     const { set, findings } = await probed(accountOf(reference));
-    expect(set).toMatchObject({ 'service.v1.timeZone': 'Asia/Tokyo' });
-    const zone = findings.find((one) => one.setting === 'service.v1.timeZone');
+    expect(set).toMatchObject({ 'service.dialect.v1.timeZone': 'Asia/Tokyo' });
+    const zone = findings.find((one) => one.setting === 'service.dialect.v1.timeZone');
     expect(zone?.doubt).toContain('+09:00 now');
   });
 
@@ -124,12 +126,12 @@ describe('the probe of an account', () => {
     const set = await settingsFor({
       deviations: { v2TokenFlat: true, pageTokenMissing: true },
     });
-    expect(set).toEqual({ 'service.v2.paging': 'links' });
+    expect(set).toEqual({ 'service.dialect.v2.paging': 'links' });
   });
 
   it('takes what comes without an envelope, as text, or as a map, for what it is', async () => {
     const dialect = { envelope: 'none', numbers: 'text', ids: 'text', lists: 'indexed' };
-    expect(await settingsFor({ dialect })).toEqual({ 'service.v1.tokenPointer': '/token' });
+    expect(await settingsFor({ dialect })).toEqual({ 'service.dialect.v1.tokenPointer': '/token' });
   });
 
   it('keeps to the pace of an account, and says which it is', async () => {
@@ -160,7 +162,7 @@ describe('the probe of an account', () => {
     const { set, findings } = await probed(account);
     expect(set).toMatchObject({
       'service.v1.apiKey': true,
-      'service.v1.tokenHeader': 'X-Api-Key',
+      'service.dialect.v1.tokenHeader': 'X-Api-Key',
     });
     expect(findings).toContainEqual(expect.objectContaining({ value: 'no seasons' }));
     expect(service.seen.filter((one) => !/^GET |auth\/login/.test(one))).toEqual([]);
@@ -184,11 +186,13 @@ describe('the probe of an account', () => {
     const unknown = probed(account, [], { description: hidden });
     await expect(unknown).rejects.toMatchObject({
       code: 'probe.no_header',
-      hint: expect.stringContaining('service.v1.tokenHeader'),
+      hint: expect.stringContaining('service.dialect.v1.tokenHeader'),
     });
     // Its own description says it.
-    expect((await probed(account)).set).toMatchObject({ 'service.v1.tokenHeader': 'x-very-own' });
-    const own = [setting('service.v1.tokenHeader', 'x-very-own')];
+    expect((await probed(account)).set).toMatchObject({
+      'service.dialect.v1.tokenHeader': 'x-very-own',
+    });
+    const own = [setting('service.dialect.v1.tokenHeader', 'x-very-own')];
     await expect(probed(account, own, { description: hidden })).resolves.toBeDefined();
   });
 });

@@ -115,8 +115,8 @@ describe('a published description', () => {
 
   it('is held against what the settings make of it', () => {
     const settings = [
-      setting('service.v1.perBrand', 'always'),
-      setting('service.v1.freightSpelling', 'Freight'),
+      setting('service.dialect.v1.perBrand', 'always'),
+      setting('service.dialect.v1.freightSpelling', 'Freight'),
     ];
     const all = differences(WRITTEN, settings);
     expect(told(all, 'GET /variants/stock').join()).not.toContain('parameter brandName');

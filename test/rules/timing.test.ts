@@ -105,6 +105,32 @@ describe('the settings', () => {
     expect(problem('version: 1\nsafeguards: { freshness: { stock: 60 } }\n')).toContain('stock');
   });
 
+  it('make no rule wrong by a mistake of their own', () => {
+    const rules = ruleText(['order.country in lists.near', 'order.currency in tables.limit']);
+    const lists = 'lists: { near: [DK] }';
+    const tables = 'tables: { limit: { DKK: 5 } }';
+    expect(problemsOf(rules, `version: 1\n${lists}\n${tables}\n`)).toEqual([]);
+    for (const settings of [
+      [lists, tables, 'rails: { accept: {} }'],
+      [lists, tables, 'calendar: { from: 8 }'],
+      [lists, tables, '\tmode: live'],
+      ['lists: { near: 3 }', tables],
+      [lists, 'tables: { limit: { file: limit.csv, keys: [a], value: b } }'],
+    ]) {
+      const found = problemsOf(rules, `version: 1\n${settings.join('\n')}\n`);
+      expect(found.map((one) => one.split(':')[0])).toEqual(['settings.yaml']);
+    }
+    const both = problemsOf(ruleText(['order.contry == "DK"']), 'version: 1\nrails: {}\n');
+    expect(both.map((one) => one.split(':')[0])).toEqual(['r.yaml', 'settings.yaml']);
+  });
+
+  it('say of an old key what it is called now', () => {
+    expect(problem('version: 1\nrails: { accept: {}, returns: {} }\n')).toContain(
+      'there is no key "rails" - "rails.accept" is now "safeguards.accept"; ' +
+        '"rails.returns" is now "safeguards.revocation"',
+    );
+  });
+
   it('have safeguards and a calendar also where nobody wrote any', () => {
     const { mode, defaults, timezone, calendar, safeguards } = rulesOf(rule).settings;
     expect({ mode, defaults, timezone, calendar }).toEqual({

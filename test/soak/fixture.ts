@@ -95,8 +95,7 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
     'listener: { port: 0, secrets: [{ secret: { file: hook } }] }',
     'local: { port: 0 }',
     'store: { ballast: 1MiB }',
-    'streams:',
-    ...OFF.map((name) => `  ${name}: { enabled: false }`),
+    `streams: { off: [${OFF.join(', ')}] }`,
   ];
   writeFileSync(path, lines.join('\n'));
   return path;

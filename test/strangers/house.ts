@@ -118,15 +118,6 @@ async function moved({ file, v1, v2 }: Initialized, { clock, flags, onOrder }: H
   return { stranger, file: own };
 }
 
-type Streams = Config['streams'];
-
-/** Each stream at once, not some moment later. */
-function withoutJitter(streams: Streams): Streams {
-  const calm = { ...streams };
-  for (const stream of Object.values(calm)) Object.assign(stream, { jitter: 0 });
-  return calm;
-}
-
 /** Adapts what init writes: ports of its own for this machine, and rules that act. */
 function inTest(config: Config): Config {
   return {
@@ -134,7 +125,6 @@ function inTest(config: Config): Config {
     listener: { ...config.listener, port: 0, keepAlive: 0 },
     local: { ...config.local, port: 0 },
     rules: { ...config.rules, mode: 'live' },
-    streams: withoutJitter(config.streams),
     decisions: { ...config.decisions, settle: 0 },
     intake: { ...config.intake, clients: [{ name: 'erp', token: new Secret('token', TOKEN) }] },
   };

@@ -78,7 +78,12 @@ const PATIENT = ['connect', 'firstByte', 'idle', 'total'].map((name) => ({
 const LISTS = ['brands', 'freight', 'seasons', 'stock', 'season'];
 
 export function withStreams(...names: readonly string[]): readonly Setting[] {
-  return names.map((name) => ({ path: `streams.${name}.enabled`, value: true }));
+  return [{ path: 'streams.off', value: LISTS.filter((name) => !names.includes(name)) }];
+}
+
+/** Pulls no list, nor these streams. */
+export function without(...names: readonly string[]): Setting {
+  return { path: 'streams.off', value: [...LISTS, ...names] };
 }
 
 export const WITH_STOCK = withStreams('stock');
@@ -110,7 +115,7 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
     set('local.port', 0),
     set('decisions.settle', '0s'),
     ...PATIENT,
-    ...LISTS.map((name) => set(`streams.${name}.enabled`, false)),
+    without(),
     ...(parts.overrides ?? []),
   ]);
 }

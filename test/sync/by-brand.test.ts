@@ -1,4 +1,4 @@
-/** Accounts that give variants and seasons brand by brand only (`service.v1.perBrand`). */
+/** Accounts that give variants and seasons brand by brand only (`service.dialect.v1.perBrand`). */
 import { expect, it, onTestFinished } from 'vitest';
 import { type BrandNeeds, createBrandNeeds } from '../../src/client/v1/brands.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -187,7 +187,7 @@ it('goes back to the whole list where an account wants no brand any more', async
 it('never names a brand where that is ruled out, and says which setting does it', async () => {
   const { run, stock, asked, lastRun } = await open('never');
   expect(await run(stock)).toMatchObject({ outcome: 'failed' });
-  expect((await lastRun('stock')).reason).toContain('service.v1.perBrand: auto');
+  expect((await lastRun('stock')).reason).toContain('service.dialect.v1.perBrand: auto');
   expect(asked('/variants/stock')).toEqual(['']);
 });
 
@@ -201,7 +201,7 @@ it('tells a person where the list is refused in both ways, until one is answered
   expect(await incidents()).toMatchObject([
     {
       ...{ kind: 'brands_refused', key: 'stock', resolved_at: null },
-      detail: expect.stringMatching(/asAWhole.*no such brand.*service\.v1\.perBrand/),
+      detail: expect.stringMatching(/asAWhole.*no such brand.*service\.dialect\.v1\.perBrand/),
     },
   ]);
   world.instead = () => undefined;

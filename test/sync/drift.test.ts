@@ -84,11 +84,11 @@ it('a member that never comes is told beside what every row has in its place', a
   expect(await namesOf('stock')).toEqual([
     {
       ...{ ours: 'details.styleNo', theirs: ['details.style_number'] },
-      setting: 'service.v1.members: [{ of: details, ours: styleNo, theirs: style_number }]',
+      setting: 'service.dialect.v1.members: [{ of: details, ours: styleNo, theirs: style_number }]',
     },
     {
       ...{ ours: 'details.brandName', theirs: ['details.style_number', 'details.label'] },
-      setting: 'service.v1.members: [{ of: details, ours: brandName, theirs: … }]',
+      setting: 'service.dialect.v1.members: [{ of: details, ours: brandName, theirs: … }]',
     },
   ]);
   // Members are known where one row has them.

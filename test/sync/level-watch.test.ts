@@ -31,10 +31,10 @@ it('is sure once three things lack it, and goes on without for ten minutes', asy
   expect(await incidents(store)).toEqual([]);
   await levels.missing('pendingRefunds', PAGE, '3');
   expect(levels.isThere('pendingRefunds')).toBe(false);
-  expect(levels.whyNot('pendingRefunds')).toContain('set service.v1.level to what it has');
+  expect(levels.whyNot('pendingRefunds')).toContain('set service.dialect.v1.level to what it has');
   expect(await incidents(store)).toMatchObject([
     {
-      ...{ key: 'service.v1.level', setting: 'service.v1.level', level: '1.4.14' },
+      ...{ key: 'service.dialect.v1.level', setting: 'service.dialect.v1.level', level: '1.4.14' },
       ...{ looksLike: 'below 1.4.11', lacking: ['pendingRefunds'], isOpen: true },
       said: expect.stringContaining('HTTP 404'),
     },

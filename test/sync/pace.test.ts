@@ -16,7 +16,7 @@ import { temporaryStore } from '../support/store.ts';
 const MINUTE = 60_000;
 
 /** A stream `orders` with a pace that the test sets, and a planner that runs it. */
-async function startPlanner() {
+async function startPlanner(luck = 0, schedule = '*/10 * * * *') {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const start = clock.now();
@@ -38,12 +38,12 @@ async function startPlanner() {
     },
   };
   const planner = createPlanner({
-    ...{ store, clock, random: seededRandom(1), log: silentLogger() },
+    ...{ store, clock, random: { ...seededRandom(1), next: () => luck }, log: silentLogger() },
     sequence: createReadSequence(store, clock),
     variants: createVariantPages({ store, clock }),
     streams: [
       {
-        ...{ stream, schedule: '*/10 * * * *', jitterMs: 0, atStart: true },
+        ...{ stream, schedule, atStart: true },
         pace: () => asked.pace,
       },
     ],
@@ -87,6 +87,20 @@ it('runs a stream by its pace, sooner when that gets shorter, never on a full di
   expect(await minutes(20)).toEqual([]);
   asked.mayPull = true;
   expect(await minutes(1)).toHaveLength(1);
+});
+
+it.each([
+  ['*/10 * * * *', 600, 5],
+  ['0 3 * * *', 86_400, 10_800 + 150],
+])('begins runs later by a part of the time between two: %s', async (schedule, every, at) => {
+  const { store, run, minutes } = await startPlanner(0.5, schedule);
+  onTestFinished(run());
+  await minutes(1);
+  const { due_at } = await store.db
+    .selectFrom('stream_state')
+    .select('due_at')
+    .executeTakeFirstOrThrow();
+  expect((due_at / 1_000) % every).toBe(at);
 });
 
 it('looks at every start for what happened while nobody listened', async () => {

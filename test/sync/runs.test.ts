@@ -324,7 +324,7 @@ type Runs = Awaited<ReturnType<typeof startRuns>>;
 
 /** The planner of a start of the daemon. */
 function planOf(runs: Runs, schedule: string, mayPull = (_stream: string) => true) {
-  const planned = { stream: runs.stream, schedule, jitterMs: 0 };
+  const planned = { stream: runs.stream, schedule };
   const deps = { ...runs, random: seededRandom(1), streams: [planned] };
   const hooks = { onRunEnded: () => undefined, mayPull };
   return (signal: AbortSignal) => createPlanner({ ...deps, ...hooks }).run(signal);

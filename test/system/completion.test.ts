@@ -41,7 +41,7 @@ describe('selvedge completion', () => {
 
   it('asks the program itself in bash for reports and streams of the installation', async () => {
     const script = await scriptOfBash();
-    const file = writeConfig(`${MINIMAL}streams:\n  stock: { enabled: true }\n`);
+    const file = writeConfig(`${MINIMAL}streams: { off: [season] }\n`);
     const at = [LAUNCHER, '--config', file];
     expect(offered(script, ...at, 'report', 'run', 'incid')).toEqual(['incidents']);
     expect(offered(script, ...at, 'sync', 'run', 'sto')).toEqual(['stock']);

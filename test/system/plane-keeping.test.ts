@@ -110,7 +110,7 @@ describe('fleet status', () => {
   it('calls a stream old by what its own cell allows, in a terminal of 80 columns', async () => {
     postgres.sql('create database fleet');
     const settings = WITH_STOCK;
-    const pulled = (freshness: string) => ({ streams: { stock: { enabled: true, freshness } } });
+    const pulled = (freshness: string) => ({ streams: { stock: { freshness } } });
     const long = 'a-brand-whose-name-is-long';
     const cells = [
       await cellOn('fleet', { settings, written: pulled('1s') }),

@@ -46,7 +46,7 @@ export async function makeWorld(base: Config) {
     },
     causes: () => {
       const pulled = Object.keys(pulledStreams(base));
-      const { level } = base.service.v1;
+      const { level } = base.service.dialect.v1;
       return tellCauses({ store, clock, log, timeZone: 'UTC', pulled, level });
     },
     coverage: (secrets: readonly { readonly name: string; readonly notAfter?: number }[] = []) =>

@@ -42,7 +42,7 @@ export function allowOverUrl(command: Command): Command {
 
 /** Refuses `--url` for a command that needs the daemon's machine. */
 export function requireOverUrl(command: Command): void {
-  const { url, tokenFile } = command.optsWithGlobals<UrlOptions>();
+  const { url, tokenFile, config } = command.optsWithGlobals<UrlOptions & { config?: string }>();
   const hasOwn = command.options.some(({ long }) => long === '--url');
   if (hasOwn && tokenFile === undefined) return;
   if (url === undefined && tokenFile === undefined) return;
@@ -50,6 +50,11 @@ export function requireOverUrl(command: Command): void {
     const hint = '--url https://host:port --token-file <file>';
     throw new UsageError('remote.no_url', '--token-file is for a console, and none is named', {
       hint,
+    });
+  }
+  if (config !== undefined) {
+    throw new UsageError('remote.two_ways', '--url and --config cannot both be given', {
+      hint: '--url asks a console, --config this machine',
     });
   }
   const words = wordsOf(command);

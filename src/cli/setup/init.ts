@@ -17,6 +17,7 @@ import { type CliContext, examples } from '../command.ts';
 import { readDescription, spacedLogIns, tellFinding } from './telling.ts';
 
 interface Options {
+  readonly config?: string;
   readonly url?: string;
   readonly clientId?: string;
   readonly clientSecretFile?: string;
@@ -31,7 +32,7 @@ interface Options {
   readonly clientCertificate?: string;
   readonly clientKeyFile?: string;
   readonly loginSpacing?: string;
-  readonly output: string;
+  readonly output?: string;
   readonly dataDir?: string;
   readonly rules?: string;
   readonly description?: string;
@@ -227,7 +228,7 @@ async function probeWith(
 
 async function initialize(options: Options, context: CliContext): Promise<void> {
   const { output, env, scrubber } = context;
-  const file = resolve(options.output);
+  const file = resolve(options.output ?? options.config ?? 'selvedge.yaml');
   const folder = dirname(file);
   if (existsSync(file) && options.force !== true) {
     throw new UsageError('init.exists', `${file} exists`, {
@@ -295,7 +296,7 @@ export function init(context: CliContext): Command {
     .option('--proxy <address>', 'that the network is left through')
     .option('--login-spacing <duration>', 'between two log-ins (6100ms)')
     .option('--description <file or URL>', 'an OpenAPI description, if none is published')
-    .option('--output <file>', 'the configuration', 'selvedge.yaml')
+    .option('--output <file>', 'the configuration (else: that of --config, or selvedge.yaml)')
     .option('--data-dir <folder>', 'of the databases (else: data beside the configuration)')
     .option('--rules <folder>', 'with the rules (else: rules beside it, made if it is not there)')
     .option('--force', 'replace the configuration that is there')

@@ -15,7 +15,8 @@ import type {
 } from './schemas.ts';
 
 // Maps an account's status words to the contract: case, spaces, dashes and `cancelled` make no
-// difference, other words are configured (`service.v1.statuses`). Unknown words stay unchanged.
+// difference, other words are configured (`service.dialect.v1.statuses`). Unknown words stay as they
+// are.
 
 /** A status word of the account, and the contract's word for it. */
 interface StatusWord {

@@ -1,7 +1,7 @@
 /**
  * Normalizes variants before reading. Levels below 1.4.0 are flat: members of `details` stand
- * beside the barcode; and an account may use other member names (service.v1.members). Later stages
- * see only the contract's form.
+ * beside the barcode; and an account may use other member names (service.dialect.v1.members). Later
+ * stages see only the contract's form.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { acceptorOf } from '../accept.ts';

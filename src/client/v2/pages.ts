@@ -112,7 +112,7 @@ function withHint(error: RefusedError, query: URLSearchParams): RefusedError {
   const { code, message, lines } = error;
   const isSparse = [...query.keys()].some((name) => name.startsWith('fields_'));
   if (code !== 'service.bad_request' || !isSparse) return error;
-  const hint = 'if it does not know a field, set service.v2.sparseFields: false';
+  const hint = 'if it does not know a field, set service.dialect.v2.sparseFields: false';
   return new RefusedError(code, message, { cause: error, lines, hint });
 }
 

@@ -34,10 +34,11 @@ export function flag() {
   return z.boolean().register(z.globalRegistry, { expected: 'true or false', example: 'true' });
 }
 
-export function choice<const T extends readonly [string, ...string[]]>(...names: T) {
-  return z
-    .enum(names)
-    .register(z.globalRegistry, { expected: `one of ${names.join(', ')}`, example: names[0] });
+export function choice<const T extends readonly string[]>(...names: T) {
+  return z.enum(names).register(z.globalRegistry, {
+    expected: `one of ${names.join(', ')}`,
+    example: names[0] ?? '',
+  });
 }
 
 export function whole(min: number, max: number) {

@@ -9,7 +9,6 @@ import {
   baseUrl,
   choice,
   decimal,
-  delaysInOrder,
   duration,
   flag,
   headerName,
@@ -87,12 +86,10 @@ function login(fields: ContextFields, name: string) {
     .strictObject({
       clientId: clientId.nullable(),
       clientSecret: fields.secret(`${name}.clientSecret`).nullable(),
-      idMember: text("the name of a member of the log-in's body", 'clientID', MEMBER),
-      secretMember: text("the name of a member of the log-in's body", 'clientSecret', MEMBER),
     })
-    .transform(({ clientId: id, clientSecret, ...names }, ctx) => {
+    .transform(({ clientId: id, clientSecret }, ctx) => {
       if (id === null && clientSecret === null) return null;
-      if (id !== null && clientSecret !== null) return { clientId: id, clientSecret, ...names };
+      if (id !== null && clientSecret !== null) return { clientId: id, clientSecret };
       const missing = id === null ? 'clientId' : 'clientSecret';
       ctx.addIssue({ code: 'custom', path: [missing], message: 'is not set; both or neither' });
       return z.NEVER;
@@ -109,22 +106,6 @@ function v1(fields: ContextFields) {
     login: login(fields, 'service.v1.login'),
     apiKey: fields.headerSecret('service.v1.apiKey').nullable(),
     readToken: fields.headerSecret('service.v1.readToken').nullable(),
-    tokenHeader: headerName(),
-    tokenScheme: choice('plain', 'bearer'),
-    readTokenHeader: headerName(),
-    tokenPointer: pointer(),
-    paging: choice('stream', 'pages'),
-    pageLimit: whole(1, 250),
-    idempotencyHeader: headerName().nullable(),
-    freightSpelling: choice('freight', 'Freight'),
-    seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
-    paths: z.strictObject({ pendingRefunds: resourcePath('pending-refunds') }),
-    level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
-    perBrand: choice('auto', 'always', 'never'),
-    currency: text('a currency code (ISO 4217)', 'EUR', CURRENCY).nullable(),
-    timeZone: timeZone(),
-    statuses: statusWords(),
-    members: memberNames(),
   });
   return section.superRefine(
     ({ login: loggedIn, apiKey }, ctx) => {
@@ -142,23 +123,6 @@ function v2(fields: ContextFields) {
     enabled: flag(),
     baseUrl: baseUrl().nullable(),
     login: login(fields, 'service.v2.login'),
-    tokenHeader: headerName(),
-    tokenScheme: choice('plain', 'bearer'),
-    tokenPointers: z.array(pointer()).min(1).max(8).register(z.globalRegistry, {
-      expected: 'a list of 1 to 8 JSON pointers',
-      example: '[/data/token]',
-    }),
-    paging: choice('token', 'links'),
-    pageLimit: whole(1, 250),
-    sparseFields: flag(),
-    mediaType: choice('application/vnd.api+json', 'application/json'),
-    paths: z.strictObject({
-      styleColor: resourcePath(),
-      brand: resourcePath(),
-      type: resourcePath(),
-      gender: resourcePath(),
-      country: resourcePath(),
-    }),
   });
   return section.superRefine(
     (value, ctx) => {
@@ -172,6 +136,51 @@ function v2(fields: ContextFields) {
     },
     onceSound('enabled', 'baseUrl', 'login'),
   );
+}
+
+/** Section of how the account answers, which `init` finds out. */
+function dialect() {
+  const access = z.strictObject({
+    idMember: text("the name of a member of the log-in's body", 'clientID', MEMBER),
+    secretMember: text("the name of a member of the log-in's body", 'clientSecret', MEMBER),
+    tokenHeader: headerName(),
+    tokenScheme: choice('plain', 'bearer'),
+    pageLimit: whole(1, 250),
+  });
+  return z.strictObject({
+    v1: access.extend({
+      level: text('a level of the V1 interface, in quotes', '"1.4.14"', /^\d+\.\d+\.\d+$/),
+      tokenPointer: pointer(),
+      readTokenHeader: headerName(),
+      idempotencyHeader: headerName().nullable(),
+      paging: choice('stream', 'pages'),
+      perBrand: choice('auto', 'always', 'never'),
+      seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
+      unlisted: choice('unknown', 'zero'),
+      freightSpelling: choice('freight', 'Freight'),
+      paths: z.strictObject({ pendingRefunds: resourcePath('pending-refunds') }),
+      currency: text('a currency code (ISO 4217)', 'EUR', CURRENCY).nullable(),
+      timeZone: timeZone(),
+      statuses: statusWords(),
+      members: memberNames(),
+    }),
+    v2: access.extend({
+      tokenPointers: z.array(pointer()).min(1).max(8).register(z.globalRegistry, {
+        expected: 'a list of 1 to 8 JSON pointers',
+        example: '[/data/token]',
+      }),
+      paging: choice('token', 'links'),
+      sparseFields: flag(),
+      mediaType: choice('application/vnd.api+json', 'application/json'),
+      paths: z.strictObject({
+        styleColor: resourcePath(),
+        brand: resourcePath(),
+        type: resourcePath(),
+        gender: resourcePath(),
+        country: resourcePath(),
+      }),
+    }),
+  });
 }
 
 /**
@@ -224,6 +233,7 @@ export function serviceSection(fields: ContextFields) {
   return z.strictObject({
     v1: v1(fields),
     v2: v2(fields),
+    dialect: dialect(),
     timeouts: z.strictObject({
       connect: duration('100ms', '5m'),
       firstByte: duration('100ms', '10m'),
@@ -237,13 +247,7 @@ export function serviceSection(fields: ContextFields) {
       bodyMax: size('64KiB', '1GiB'),
       loginSpacing: duration('0s', '10m'),
     }),
-    retry: z
-      .strictObject({
-        attempts: whole(1, 20),
-        delayMin: duration('0s', '5m'),
-        delayMax: duration('1ms', '1h'),
-      })
-      .superRefine(delaysInOrder, onceSound('delayMin', 'delayMax')),
+    retry: whole(1, 20),
     caFile: fields.certificates('/etc/ssl/certs/company.pem').nullable(),
     clientCertificate: clientCertificate(fields),
     proxy: proxy(fields),

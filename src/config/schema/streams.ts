@@ -27,9 +27,6 @@ const CLOSED_ORDERS = 2_000;
 
 const HOUR_MS = 3_600_000;
 
-/** Maximum of the random delay, in milliseconds, of the lists of V2. */
-const V2_JITTER_MS = 60_000;
-
 /** Schedules of the V2 lists that hardly ever change: three-hourly and half-daily. */
 const V2_LISTS = {
   colors: { schedule: '21 */3 * * *', freshness: 7 * HOUR_MS },
@@ -44,28 +41,22 @@ function withConstants<T extends object>(settings: T, name: keyof typeof DELETIO
   return { ...settings, deletionGuard: DELETION_GUARDS[name] };
 }
 
-function listOfV2(settings: { readonly enabled: boolean }, name: keyof typeof V2_LISTS) {
-  return withConstants({ ...settings, ...V2_LISTS[name], jitter: V2_JITTER_MS }, name);
+function listOfV2(name: keyof typeof V2_LISTS) {
+  return withConstants(V2_LISTS[name], name);
 }
 
 export function streamsSection() {
-  const timed = z.strictObject({ enabled: flag(), schedule: cron(), freshness: freshness() });
   // The schema of usual streams is built once: one for each would take as long as all the rest.
-  const usual = timed.extend({ jitter: duration('0s', '1h') });
+  const usual = z.strictObject({ schedule: cron(), freshness: duration('1s', '90d') });
   const guarded = usual.extend({
     deletionGuard: z.strictObject({ absolute: whole(0, 100_000_000), share: decimal(0, 1, '0.1') }),
     detailedPricing: flag(),
   });
-  const list = z.strictObject({ enabled: flag() });
-  const section = z.strictObject({
+  const streams = {
     brands: usual,
     freight: usual,
     seasons: usual,
-    stock: guarded.extend({
-      detailed: flag(),
-      includeVariantsOnOrder: flag(),
-      unlisted: choice('unknown', 'zero'),
-    }),
+    stock: guarded.extend({ detailed: flag(), includeVariantsOnOrder: flag() }),
     season: guarded.extend({ detailed: flag() }),
     orders: usual.extend({
       calmFreshness: duration('1m', '90d'),
@@ -73,30 +64,27 @@ export function streamsSection() {
       pendingRefunds: flag(),
     }),
     ordersFull: usual,
-    styles: timed,
-    styleColors: timed,
-    colors: list,
-    pdmBrands: list,
-    types: list,
-    genders: list,
-    countries: list,
+    styles: usual,
+    styleColors: usual,
+  };
+  const names = Object.keys({ ...streams, ...V2_LISTS });
+  const off = z.array(choice(...names)).register(z.globalRegistry, {
+    expected: 'a list of names of streams',
+    example: '[freight, countries]',
   });
+  const section = z.strictObject({ off, ...streams });
   return section.transform((written) => ({
     ...written,
     brands: withConstants(written.brands, 'brands'),
     freight: withConstants(written.freight, 'freight'),
     seasons: withConstants(written.seasons, 'seasons'),
     ordersFull: { ...withConstants(written.ordersFull, 'ordersFull'), closedOrders: CLOSED_ORDERS },
-    styles: withConstants({ ...written.styles, jitter: V2_JITTER_MS }, 'styles'),
-    styleColors: withConstants({ ...written.styleColors, jitter: V2_JITTER_MS }, 'styleColors'),
-    colors: listOfV2(written.colors, 'colors'),
-    pdmBrands: listOfV2(written.pdmBrands, 'pdmBrands'),
-    types: listOfV2(written.types, 'types'),
-    genders: listOfV2(written.genders, 'genders'),
-    countries: listOfV2(written.countries, 'countries'),
+    styles: withConstants(written.styles, 'styles'),
+    styleColors: withConstants(written.styleColors, 'styleColors'),
+    colors: listOfV2('colors'),
+    pdmBrands: listOfV2('pdmBrands'),
+    types: listOfV2('types'),
+    genders: listOfV2('genders'),
+    countries: listOfV2('countries'),
   }));
-}
-
-function freshness() {
-  return duration('1s', '90d');
 }

@@ -14,7 +14,7 @@ import {
   type Pair,
   visit,
 } from 'yaml';
-import { type ParsedYaml, parseYaml } from '../../lib/yaml.ts';
+import type { ParsedYaml } from '../../lib/yaml.ts';
 import type { Place, Tree } from './tree.ts';
 
 export interface DocumentProblem {
@@ -137,14 +137,14 @@ function refuseErrors(document: Document, text: string, reading: Reading): void 
 }
 
 /**
- * Parses a file into its tree; an empty file is an empty map. Collects all problems, not only the
- * first.
+ * Reads the tree of a parsed file; an empty file is an empty map. Collects all problems, not only
+ * the first.
  */
-export function parseTree(
+export function treeOfFile(
+  { document, placeAt }: ParsedYaml,
   text: string,
   place: Pick<Place, 'source' | 'file'>,
 ): { readonly tree: Tree; readonly problems: readonly DocumentProblem[] } {
-  const { document, placeAt } = parseYaml(text);
   const reading: Reading = { placeAt, place, problems: [] };
   refuseErrors(document, text, reading);
   const root: unknown = document.contents;

@@ -13,7 +13,7 @@ const described = z.object({ info: z.object({ version: z.string() }) });
 
 /** Findings for what the account's level does not have, one for each thing. */
 export function checkLacks({ service }: Config): Finding[] {
-  const { level } = service.v1;
+  const { level } = service.dialect.v1;
   const lacking = missingAtLevel(level);
   if (lacking.length === 0) return [fine('level', `${level}, which has everything`)];
   return lacking.map((one) => skipped('level', lackLine(level, one)));
@@ -37,13 +37,13 @@ async function versionOf(
 
 /** Compares the level that a V1 service reports with the configured one. */
 export async function checkLevel(config: Config, network: Network): Promise<Finding[]> {
-  const { level } = config.service.v1;
+  const { level } = config.service.dialect.v1;
   const version = await versionOf(config, network, 'v1');
   if (version === undefined) return [skipped('description', 'of V1 is not shown')];
   if (version === level) return [fine('description', `of V1 says ${version}, too`)];
-  const text = `of V1 says ${version}, and service.v1.level ${level}`;
+  const text = `of V1 says ${version}, and service.dialect.v1.level ${level}`;
   if (!/^\d+\.\d+\.\d+$/.test(version)) return [skipped('description', text)];
-  const set = `if the account is described there, set service.v1.level: "${version}"`;
+  const set = `if the account is described there, set service.dialect.v1.level: "${version}"`;
   return [odd('description', text, set)];
 }
 

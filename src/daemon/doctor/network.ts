@@ -195,7 +195,7 @@ export async function asked({ service }: Config, { ask, clock }: Network, call: 
 
 /** Path for a trial call that exists at the account's level. */
 function pathThatIsThere({ service }: Config): string {
-  return hasAtLevel(service.v1.level, 'brandsAndFreight') ? '/brands' : '/orders';
+  return hasAtLevel(service.dialect.v1.level, 'brandsAndFreight') ? '/brands' : '/orders';
 }
 
 export async function checkV1(config: Config, network: Network): Promise<Finding[]> {

@@ -13,7 +13,7 @@ export function checkOpenOrders(
   config: Pick<Config, 'service' | 'streams'>,
   now: number,
 ): Finding[] {
-  if (book === null || !config.streams.orders.enabled) return [];
+  if (book === null || config.streams.off.includes('orders')) return [];
   const limit = limitOf(config, pace, now);
   const demand = bookDemand(book, config);
   const text = describeBook(book, limit);

@@ -19,11 +19,11 @@ export interface CauseWatchDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Time zone in which times of the service without a zone are read (`service.v1.timeZone`). */
+  /** Zone of times that name none (`service.dialect.v1.timeZone`). */
   readonly timeZone: string;
   /** Streams that are pulled. */
   readonly pulled: readonly string[];
-  /** Level of the account (`service.v1.level`). */
+  /** Level of the account (`service.dialect.v1.level`). */
   readonly level: string;
 }
 

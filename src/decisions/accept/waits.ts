@@ -75,7 +75,7 @@ function adviceOf({ for: what, why }: Wait): string {
     return `have the ERP write erp_customer again; if it does so more rarely: ${setting}`;
   }
   if (why !== 'off') return `selvedge sync show ${what}`;
-  return `switch it on (streams.${what}.enabled), or say how old it may be: ${setting}`;
+  return `switch it on (streams.off), or say how old it may be: ${setting}`;
 }
 
 function incidentOf({ wait, deliveries, since }: Waiting): Incident {

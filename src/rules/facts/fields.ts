@@ -221,7 +221,7 @@ export const line = {
     unit: 'pieces',
     about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
     source:
-      'stock mirror less other deliveries; where it lists no such variant: streams.stock.unlisted',
+      'stock mirror less other deliveries; if it has no such variant: service.dialect.v1.unlisted',
   },
   missing: {
     type: 'int',

@@ -205,7 +205,8 @@ const order = {
     code: 'currency',
     optional: true,
     about: 'Currency of every amount of the order (ISO code such as DKK).',
-    source: 'currency, or the one that the variants of its lines have, or service.v1.currency',
+    source:
+      'currency, or the one that the variants of its lines have, or service.dialect.v1.currency',
   },
   amount: {
     type: 'money',

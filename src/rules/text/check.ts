@@ -3,7 +3,9 @@
  */
 import { isNode, isScalar } from 'yaml';
 import { z } from 'zod';
+import { isJsonObject } from '../../lib/json.ts';
 import { nearestName } from '../../lib/nearest.ts';
+import { renamedHint } from '../../lib/reading/renamed.ts';
 import type { Problem } from './problem.ts';
 import type { ProblemDetail, YamlPath, YamlSource } from './yaml.ts';
 
@@ -133,6 +135,13 @@ function insideOf({ errors, path }: z.core.$ZodIssueInvalidUnion): readonly z.co
   return inside.map((one) => ({ ...one, path: [...path, ...one.path] }));
 }
 
+/** Explains what the settings below a section that is gone are called now. */
+function renamedBelow(key: string, section: unknown): string | undefined {
+  const names = isJsonObject(section) ? Object.keys(section) : [];
+  const hints = names.flatMap((name) => renamedHint('rule_settings', `${key}.${name}`) ?? []);
+  return hints.length === 0 ? undefined : hints.join('; ');
+}
+
 function issueProblems(
   source: YamlSource,
   schema: unknown,
@@ -145,8 +154,9 @@ function issueProblems(
     return issue.keys.map((key) => {
       const node = source.keyAt(path, key) ?? source.nodeAt(path);
       const nearest = nearestName(key, known);
-      const hint =
+      const near =
         nearest === undefined ? `known: ${known.join(', ')}` : `did you mean: ${nearest}?`;
+      const hint = renamedBelow(key, valueAt(source.value, [...path, key])) ?? near;
       const [start = 0, end = 0] = node?.range ?? [];
       return source.problem(start, end, { message: `there is no key "${key}"`, hint, ruleId });
     });

@@ -1,6 +1,6 @@
 /**
- * Accounts list variants and seasons either whole or brand by brand (`service.v1.perBrand`). Each
- * such stream offers both routes here; the right one is known, or is learned from a refusal before
+ * Accounts list variants and seasons either whole or brand by brand (`service.dialect.v1.perBrand`).
+ * Each such stream offers both routes here; the right one is known, or is learned from a refusal before
  * the first row.
  */
 import type { CallOptions } from '../../client/calls.ts';
@@ -54,10 +54,10 @@ export interface Routes<T> {
 
 const KIND = 'brands_refused';
 
-const NEVER = 'the service wants a brand with each list: set service.v1.perBrand: auto';
+const NEVER = 'the service wants a brand with each list: set service.dialect.v1.perBrand: auto';
 const NEITHER =
   'neither as a whole nor brand by brand is this list answered: ask the service which of the two ' +
-  'this key may use, and set service.v1.perBrand: always or never';
+  'this key may use, and set service.dialect.v1.perBrand: always or never';
 
 async function oneHasRows({
   tryOne,
@@ -88,7 +88,7 @@ async function tellNeither(
     asAWhole: said.asAWhole?.fullMessage ?? 'not asked for',
     byBrand: said.byBrand.fullMessage,
     hint: NEITHER,
-    setting: 'service.v1.perBrand',
+    setting: 'service.dialect.v1.perBrand',
   };
   await traits.tell({ kind: KIND, entity: 'list', key: read, detail });
   throw withHint(said.byBrand, NEITHER);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
 import type { Reference } from '../../../src/reference/reference.ts';
-import { startTestReference, until } from '../../support/house.ts';
+import { startTestReference, until, without } from '../../support/house.ts';
 import { startCliHouse } from '../house.ts';
 
 /** Nothing is accepted but what the test accepts. */
@@ -29,10 +29,7 @@ async function startDesk(count: number) {
   });
   const house = await startCliHouse(reference, {
     rules: HOLD_ALL,
-    overrides: [
-      { path: 'outbox.delayMin', value: '0s' },
-      { path: 'streams.ordersFull.enabled', value: false },
-    ],
+    overrides: [{ path: 'outbox.delayMin', value: '0s' }, without('ordersFull')],
   });
   for (let seed = 1; seed <= count; seed += 1) placeOrder(reference, seed);
   const { db } = house.daemon.store;

@@ -46,8 +46,8 @@ describe('selvedge init', () => {
     const text = readFileSync(file, 'utf8');
     expect(text).toContain(
       [
-        '    # X-Service-Authorization: Bearer: 401 without, 200 with it, on GET /brands',
-        '    tokenScheme: bearer',
+        '      # X-Service-Authorization: Bearer: 401 without, 200 with it, on GET /brands',
+        '      tokenScheme: bearer',
       ].join('\n'),
     );
     expect(text).toContain('perBrand: always');
@@ -63,6 +63,19 @@ describe('selvedge init', () => {
     expect('config' in loaded && loaded.warnings).toEqual([]);
     expect('config' in loaded && loaded.config.service.v2.enabled).toBe(true);
     expect(readdirSync(folder).sort()).toEqual(['rules', 'secrets', 'selvedge.yaml']);
+  });
+
+  it('writes the file that --config names, wherever the options stand', async () => {
+    const reference = await startAccount();
+    const { folder, args } = given(reference);
+    const [command = '', ...options] = args.filter(
+      (one, index) => one !== '--output' && args[index - 1] !== '--output',
+    );
+    const file = join(folder, 'other.yaml');
+    const { code, stdout, stderr } = await selvedge(['--config', file, command, ...options]);
+    expect([code, stdout], stderr).toEqual([0, `wrote ${file}\n`]);
+    const list = ['--config', file, '--url', 'http://127.0.0.1:1', 'deliveries', 'list'];
+    expect((await selvedge(list)).stderr).toContain('--url and --config cannot both');
   });
 
   it('replaces no configuration unless it is told to', async () => {

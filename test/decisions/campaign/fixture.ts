@@ -89,7 +89,7 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference, seed: nu
     // Each pull starts two threads, which takes most of the time of a seed.
     'streams:',
     `  stock: { schedule: "*/30 * * * *", includeVariantsOnOrder: ${listsSoldOut(seed)} }`,
-    ...OFF.map((name) => `  ${name}: { enabled: false }`),
+    `  off: [${OFF.join(', ')}]`,
   ];
   writeFileSync(path, lines.join('\n'));
   return path;

@@ -1,4 +1,4 @@
-/** Facts of a variant that the stock does not list (`streams.stock.unlisted`). */
+/** Facts of a variant that the stock does not list (`service.dialect.v1.unlisted`). */
 import { describe, expect, it } from 'vitest';
 import { noteSettings } from '../../../src/sync/run/open.ts';
 import { createStockStream } from '../../../src/sync/streams/stock.ts';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Secret } from '../../../src/lib/secret.ts';
 import { until } from '../../support/house.ts';
-import { openDoors, receiptSchema, TOKEN } from './house.ts';
+import { openDoors, receiptSchema, STREAMS, TOKEN } from './house.ts';
 
 async function pausedDoors(overrides: Readonly<Record<string, unknown>> = {}) {
   const house = await openDoors(overrides);
@@ -300,7 +300,7 @@ describe('the HTTP door', () => {
 
 describe('selvedge orders push', () => {
   it('checks and submits nothing with --dry-run', async () => {
-    const house = await openDoors({ 'streams.stock.enabled': true });
+    const house = await openDoors({ 'streams.off': STREAMS.filter((name) => name !== 'stock') });
     const complete = () =>
       house.daemon.store.db
         .selectFrom('stream_state')

@@ -6,7 +6,7 @@ import { inflateSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import { EXIT } from '../../../src/lib/errors.ts';
 import { until } from '../../support/house.ts';
-import { type DoorHouse, openDoors } from './house.ts';
+import { type DoorHouse, openDoors, STREAMS } from './house.ts';
 
 /** Stands in every text that tells of the person, and nowhere else. */
 const MARK = 'Zqvendela';
@@ -55,7 +55,7 @@ function filesWithMark({ folder, inbox }: DoorHouse, mark = MARK): string[] {
   return execFileSync(process.execPath, args, { encoding: 'utf8' }).split('\n').filter(Boolean);
 }
 
-const OVERRIDES = { 'streams.orders.enabled': true, 'streams.ordersFull.enabled': true };
+const OVERRIDES = { 'streams.off': STREAMS.filter((name) => !name.startsWith('orders')) };
 
 async function houseWithOrder(reference: string) {
   const house = await openDoors(OVERRIDES, { life: { packAfter: '1h', shipAfter: '1h' } });

@@ -49,7 +49,15 @@ export interface DoorHouse extends CliHouse {
 }
 
 /** Nothing is pulled unless a test wants it: what is wrong is left to the service to say. */
-const STREAMS = ['orders', 'ordersFull'];
+export const STREAMS = [
+  'brands',
+  'freight',
+  'seasons',
+  'stock',
+  'season',
+  'orders',
+  'ordersFull',
+] as const;
 
 const fileSchema = z.object({ final: z.boolean(), documents: z.array(receiptSchema) });
 
@@ -69,7 +77,7 @@ export async function openDoors(
     'intake.folder.settle': '0s',
     'intake.clients': [{ name: 'erp', token: new Secret('token', TOKEN) }],
     'service.limits.loginSpacing': '0s',
-    ...Object.fromEntries(STREAMS.map((name) => [`streams.${name}.enabled`, false])),
+    'streams.off': STREAMS,
     ...overrides,
   };
   const house = await startCliHouse(reference, {

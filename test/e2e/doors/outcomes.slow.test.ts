@@ -42,7 +42,7 @@ async function startOutcomes(mode: 'live' | 'shadow' = 'live') {
   writeFileSync(command, `#!/bin/sh\ncat >> ${told}\n`, { mode: 0o700 });
   const settings = {
     'outbox.delayMin': '0s',
-    'streams.ordersFull.enabled': false,
+    'streams.off': ['stock', 'season', 'ordersFull'],
     'intake.callback.command': [command],
     'intake.clients': [{ name: 'erp', token: new Secret('token', TOKEN) }],
   };

@@ -59,7 +59,7 @@ const SETTINGS = [
 const SERVICE = [
   '  limits: { requestsPerSecond: 10000, concurrency: 16, loginSpacing: 0s }',
   '  timeouts: { connect: 2s, firstByte: 1500ms, idle: 1500ms, total: 5s }',
-  '  retry: { attempts: 3, delayMin: 50ms, delayMax: 500ms }',
+  '  retry: 3',
 ];
 /** Longer than any of these deadlines. */
 const FROZEN_MS = 6_000;
@@ -116,7 +116,7 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
     'intake:',
     `  folder: { path: ${join(folder, 'in')}, settle: 0s }`,
     '  clients: [{ name: erp, token: { file: token } }]',
-    `streams: { ${OFF.map((name) => `${name}: { enabled: false }`).join(', ')} }`,
+    `streams: { off: [${OFF.join(', ')}] }`,
     ...SETTINGS,
   ];
   writeFileSync(path, lines.join('\n'));

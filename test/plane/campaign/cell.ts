@@ -83,7 +83,7 @@ function writeConfig(folder: string, reference: Reference, wish: CellWish): stri
     'listener: { port: 0, secrets: [{ secret: { file: webhook } }] }',
     'local: { port: 0 }',
     'decisions: { settle: 0s }',
-    'streams: { season: { enabled: false } }',
+    'streams: { off: [season] }',
   ];
   writeFileSync(file, lines.join('\n'));
   return file;

@@ -27,7 +27,7 @@ service: { v1: { baseUrl: "$(key 'k.urls.v1')", apiKey: { credential: client-sec
 listener: { secrets: [{ secret: { credential: webhook-secret } }] }
 rules: { directory: /etc/selvedge/rules, mode: live }
 store: { backup: { directory: /var/backups/selvedge } }
-streams: { stock: { schedule: "* * * * *", jitter: 0s } }
+streams: { stock: { schedule: "* * * * *" } }
 YAML
 inside rm -f /etc/systemd/system/selvedge.service.d/test.conf
 inside systemctl daemon-reload

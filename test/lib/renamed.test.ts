@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { renamedHint } from '../../src/config/renamed.ts';
 import { readSettings } from '../../src/config/settings.ts';
+import { renamedHint } from '../../src/lib/reading/renamed.ts';
 import { repositoryRoot } from '../support/source.ts';
 
 const tables = parse(readFileSync(join(repositoryRoot, 'docs/internals/renamed.yaml'), 'utf8'));
