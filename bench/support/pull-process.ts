@@ -7,17 +7,17 @@
  *
  * `node pull-process.ts <folder> <service> stream|pages [signing secret|-] [console]`
  */
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { requireConfig } from '../../src/config/load.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { preferMemory } from '../../src/daemon/lifecycle.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { systemRandom } from '../../src/lib/random.ts';
-import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
 import { localFile } from '../../src/local-api/ask.ts';
-import { configOf } from '../../test/config/config-of.ts';
 import { startMeter } from './meters.ts';
 
 const [folder = '', v1Url = '', paging = 'stream', signingSecret = '-', pages] =
@@ -26,35 +26,37 @@ const hasConsole = pages === 'console';
 const FAR_FUTURE_MS = Date.UTC(9999, 0);
 /** Only the stock is measured. */
 const OTHER_STREAMS = ['brands', 'freight', 'seasons', 'season', 'orders', 'ordersFull'];
-const set = (path: string, value: unknown) => ({ path, value });
-const signing =
-  signingSecret === '-'
-    ? []
-    : [set('listener.secrets', [{ secret: new Secret('signing', signingSecret) }])];
-const serving = hasConsole
-  ? [
-      set('console.enabled', true),
-      set('console.port', 0),
-      set('rules.directory', join(folder, 'rules')),
-    ]
-  : [set('rules.directory', join(import.meta.dirname, '../../config/rules'))];
-const config = configOf([
-  ...OTHER_STREAMS.map((name) => set(`streams.${name}.enabled`, false)),
-  ...signing,
-  ...serving,
-  set('dataDir', folder),
-  set('service.v1.baseUrl', v1Url),
-  set('service.v1.login.clientId', 'bench'),
-  set('service.v1.login.clientSecret', new Secret('clientSecret', 'a-secret-of-the-bench')),
-  set('service.dialect.v1.paging', paging),
-  set('service.limits.requestsPerSecond', 10_000),
-  set('service.limits.loginSpacing', '0s'),
-  set('listener.port', 0),
-  set('local.port', 0),
-  set('streams.stock.deletionGuard.share', 1),
-  set('streams.stock.jitter', '0s'),
-  set('streams.stock.schedule', '0 0 1 1 *'),
-]);
+
+mkdirSync(folder, { recursive: true });
+
+/** Keeps a secret in a file beside the configuration, and gives its reference. */
+function kept(name: string, secret: string): { readonly file: string } {
+  writeFileSync(join(folder, name), secret, { mode: 0o600 });
+  return { file: name };
+}
+
+const rules = hasConsole ? 'rules' : join(import.meta.dirname, '../../config/rules');
+const login = { clientId: 'bench', clientSecret: kept('client', 'a-secret-of-the-bench') };
+const secrets = signingSecret === '-' ? [] : [{ secret: kept('signing', signingSecret) }];
+// The names are those of 0.1.0, which every version reads: another commit is measured with them.
+const written = {
+  dataDir: '.',
+  rules: { directory: rules },
+  service: {
+    v1: { baseUrl: v1Url, login, paging },
+    limits: { requestsPerSecond: 10_000, loginSpacing: '0s' },
+  },
+  listener: { port: 0, secrets },
+  local: { port: 0 },
+  console: hasConsole ? { enabled: true, port: 0 } : {},
+  streams: {
+    ...Object.fromEntries(OTHER_STREAMS.map((name) => [name, { enabled: false }])),
+    stock: { schedule: '0 0 1 1 *', jitter: '0s', deletionGuard: { share: 1 } },
+  },
+};
+const file = join(folder, 'selvedge.yaml');
+writeFileSync(file, JSON.stringify(written));
+const { config } = requireConfig({ file, env: {} });
 
 preferMemory();
 const stop = new AbortController();
