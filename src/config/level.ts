@@ -1,7 +1,7 @@
 /**
  * Levels of the V1 interface (`service.dialect.v1.level`): the one table of the features that came
- * with each, and of what the daemon does without them. A missing feature stops nothing: it is not asked
- * for, and one line names it at the start, in `status` and in `doctor`. Source: docs/wire.md,
+ * with each, and of what the daemon does without them. A missing feature stops nothing: it is not
+ * asked for, and one line names it at the start, in `status` and in `doctor`. Source: docs/wire.md,
  * "Levels".
  */
 import type { Config } from './schema.ts';

@@ -69,8 +69,8 @@ export function migrated(options: LoadOptions): Migration {
   const { document } = parseYaml(before);
   giveBack(document.contents, undefined, before);
   replaceOldNames(document, before, defaults);
-  const anew = document.toString({ lineWidth: 0 });
-  const text = written === before ? anew : anew.replaceAll('\n', '\r\n');
+  const fresh = document.toString({ lineWidth: 0 });
+  const text = written === before ? fresh : fresh.replaceAll('\n', '\r\n');
   const after = requireConfig({ ...options, text });
   const changed = changedSettings(config, after.config);
   invariant(changed.length === 0, `the new file would mean the same (${changed.join(', ')})`);

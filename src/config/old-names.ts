@@ -4,7 +4,7 @@
  * messages name the lines of the file. A setting that is there under both names keeps the old one,
  * which nothing knows, so that the file is refused.
  */
-import { type Document, isMap, isScalar, isSeq, type Pair, YAMLMap, YAMLSeq } from 'yaml';
+import { type Document, isMap, isScalar, type Pair, YAMLMap, YAMLSeq } from 'yaml';
 import { type Renamed, renamedSettings } from '../lib/reading/renamed.ts';
 import type { Tree } from './source/tree.ts';
 
@@ -21,6 +21,10 @@ interface Reading {
   readonly text: string;
   readonly renamed: Renamed;
   readonly found: OldName[];
+  /** Whether the file lists the streams that are off; `enabled` of one contradicts that. */
+  readonly isListed: boolean;
+  /** List of the streams whose `enabled` is false. */
+  readonly off: YAMLSeq;
 }
 
 /** Section that is looked through; `defaults`: the same in the shipped configuration. */
@@ -120,17 +124,6 @@ function sectionAt({ document }: Reading, steps: readonly string[]): YAMLMap | u
   return isMap(found) ? found : undefined;
 }
 
-/** Finds the list of the streams that are off, or makes it; undefined: it is no list. */
-function offList(reading: Reading): YAMLSeq | undefined {
-  const streams = sectionAt(reading, ['streams']);
-  const there = streams?.items.find((one) => nameOf(one) === 'off');
-  if (there !== undefined) return isSeq(there.value) ? there.value : undefined;
-  const list = new YAMLSeq();
-  list.flow = true;
-  streams?.items.push(reading.document.createPair('off', list));
-  return list;
-}
-
 /** Takes what is not used any more, and `enabled` of a stream, which is in a list now. */
 const takeUnused: Take = (section, pair, path, reading) => {
   const now = reading.renamed[path];
@@ -139,17 +132,14 @@ const takeUnused: Take = (section, pair, path, reading) => {
     drop(section, pair, path, reading);
     return true;
   }
-  const { value } = pair;
-  if (now !== OFF || !isScalar(value) || typeof value.value !== 'boolean') return false;
-  const name = path.split('.').at(-2) ?? '';
-  const list = value.value ? undefined : offList(reading);
-  const all = sectionAt(reading, ['streams'])?.get('off');
-  const isOff = isSeq(all) && all.items.some((one) => isScalar(one) && one.value === name);
-  if (value.value ? isOff : list === undefined) return false;
-  if (list !== undefined && !isOff) {
-    const item = reading.document.createNode(name);
+  const isOn = isScalar(pair.value) ? pair.value.value : undefined;
+  if (now !== OFF || typeof isOn !== 'boolean' || reading.isListed) return false;
+  if (!isOn) {
+    const item = reading.document.createNode(path.split('.').at(-2));
     if (isScalar(pair.key) && pair.key.range) item.range = pair.key.range;
-    list.items.push(item);
+    if (reading.off.items.push(item) === 1) {
+      sectionAt(reading, ['streams'])?.items.push(reading.document.createPair('off', reading.off));
+    }
   }
   note(reading, pair, path, `is now ${OFF}`);
   drop(section, pair, path, reading);
@@ -205,9 +195,13 @@ function takeAll(section: Section, take: Take, reading: Reading): boolean {
 export function replaceOldNames(document: Document, text: string, defaults: Tree): OldName[] {
   const { contents } = document;
   if (!isMap(contents) || !hasOthers(contents, defaults)) return [];
-  const reading: Reading = { document, text, renamed: renamedSettings(), found: [] };
+  const found: OldName[] = [];
+  const off = new YAMLSeq();
+  off.flow = true;
+  const isListed = document.hasIn(OFF.split('.'));
+  const reading = { document, text, renamed: renamedSettings(), found, isListed, off };
   for (const take of [takeUnused, takeMoved]) {
     takeAll({ map: contents, path: '', defaults }, take, reading);
   }
-  return reading.found.sort((a, b) => a.offset - b.offset);
+  return found.sort((a, b) => a.offset - b.offset);
 }

@@ -38,21 +38,15 @@ interface BrandDeps {
   readonly clock: Clock;
 }
 
-/** Account whose reads may need a brand: what is learned of another address or level is not its. */
-interface Branded {
-  readonly baseUrl: string;
-  readonly level: string;
-}
-
-/** Kinds of reads known to need a brand. */
+/** Kinds of reads known to need a brand; those of another address or level do not count. */
 async function knownOf(
-  { baseUrl, level }: Branded,
+  { v1, dialect }: Config['service'],
   { store }: BrandDeps,
 ): Promise<readonly string[]> {
   const text = await readState(store.db, KEY);
   if (text === undefined) return [];
   const stored = parseJsonObject(text);
-  if (stored.baseUrl !== baseUrl || stored.level !== level) return [];
+  if (stored.baseUrl !== v1.baseUrl || stored.level !== dialect.v1.level) return [];
   return Array.isArray(stored.reads) ? stored.reads.map(String) : [];
 }
 
@@ -73,13 +67,11 @@ async function candidatesIn({ store: { db } }: BrandDeps, barcode: string) {
   return [...new Set([...(own?.brand_name ? [own.brand_name] : []), ...names])];
 }
 
-async function createBrands(
-  { v1: { baseUrl }, dialect }: Config['service'],
-  deps: BrandDeps,
-): Promise<Brands> {
-  const { level, perBrand } = dialect.v1;
+async function createBrands(config: Config['service'], deps: BrandDeps): Promise<Brands> {
+  const { baseUrl } = config.v1;
+  const { level, perBrand } = config.dialect.v1;
   const memory = {
-    known: await knownOf({ baseUrl, level }, deps),
+    known: await knownOf(config, deps),
     async keep(reads: readonly string[]) {
       const text = JSON.stringify({ baseUrl, level, reads });
       await writeState(deps.store.db, KEY, text, deps.clock);
@@ -147,24 +139,31 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
   };
 }
 
-function v1Credential({ v1, dialect }: Config['service']): Credential {
-  const { tokenHeader: header, tokenScheme: scheme, tokenPointer } = dialect.v1;
-  if (v1.apiKey !== null) return { kind: 'key', header, scheme, key: v1.apiKey };
-  if (v1.login === null) {
-    throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
-  }
-  const { clientId, clientSecret } = v1.login;
+type Login = NonNullable<Config['service']['v1']['login']>;
+
+function loginCredential(
+  baseUrl: string,
+  { clientId, clientSecret }: Login,
+  dialect: Config['service']['dialect']['v1' | 'v2'],
+): Credential {
   return {
     kind: 'login',
-    url: `${v1.baseUrl}/auth/login`,
-    header,
-    scheme,
-    idMember: dialect.v1.idMember,
-    secretMember: dialect.v1.secretMember,
+    url: `${baseUrl}/auth/login`,
+    header: dialect.tokenHeader,
+    scheme: dialect.tokenScheme,
+    idMember: dialect.idMember,
+    secretMember: dialect.secretMember,
     clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
     clientSecret,
-    tokenPointers: [tokenPointer],
+    tokenPointers: 'tokenPointer' in dialect ? [dialect.tokenPointer] : dialect.tokenPointers,
   };
+}
+
+function v1Credential({ v1, dialect }: Config['service']): Credential {
+  const { tokenHeader: header, tokenScheme: scheme } = dialect.v1;
+  if (v1.apiKey !== null) return { kind: 'key', header, scheme, key: v1.apiKey };
+  if (v1.login !== null) return loginCredential(v1.baseUrl, v1.login, dialect.v1);
+  throw new ConfigError('config.no_credential', 'service.v1 has neither login nor apiKey');
 }
 
 const RETRY_MS_MIN = 500;
@@ -213,21 +212,8 @@ function createV2(
 ): { readonly client: V2Client; readonly raw: RawTarget } | undefined {
   const { enabled, baseUrl, login } = v2;
   if (!enabled || baseUrl === null || login === null) return undefined;
-  const { clientId, clientSecret } = login;
-  const { idMember, secretMember, tokenHeader, tokenScheme: scheme, tokenPointers } = dialect;
-  const credential: Credential = {
-    kind: 'login',
-    url: `${baseUrl}/auth/login`,
-    header: tokenHeader,
-    scheme,
-    idMember,
-    secretMember,
-    tokenPointers,
-    clientSecret,
-    clientId: clientId instanceof Secret ? clientId.reveal() : clientId,
-  };
   const paging = { pageRows: dialect.pageLimit, follow: dialect.paging };
-  const sender = session(credential);
+  const sender = session(loginCredential(baseUrl, login, dialect));
   const { sparseFields, paths, mediaType } = dialect;
   const client = createV2Client({ baseUrl, paging, sparseFields, paths, mediaType }, sender);
   return { client, raw: { baseUrl, sender, mediaType } };

@@ -325,8 +325,8 @@ async function noCurrency(db: Db): Promise<readonly Cause[]> {
 }
 
 const ZONE_ADVICE =
-  'if they name no zone, set service.dialect.v1.timeZone, for example Europe/Copenhagen; else look ' +
-  'at both clocks (timedatectl)';
+  'if they name no zone, set service.dialect.v1.timeZone, for example Europe/Copenhagen; else ' +
+  'look at both clocks (timedatectl)';
 
 /** Milliseconds by which the service's clock may be ahead of ours before it is a cause. */
 const AHEAD_MS_MAX = 5 * 60_000;

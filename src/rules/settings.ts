@@ -65,7 +65,7 @@ export function loadSettings(
   return { ...build(fill(value, read, tables), tables, source, problems), isLacking };
 }
 
-/** Settings as they are without the keys that nothing knows; undefined: they have other mistakes. */
+/** Settings without the keys that nothing knows; undefined: they have other mistakes. */
 function withoutUnknown({ value }: YamlSource): SettingsFile | undefined {
   return SETTINGS_FILE.strip().safeParse(value).data;
 }

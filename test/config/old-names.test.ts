@@ -1,4 +1,4 @@
-/** Configurations of 0.1.0: they are read under their old names, and written with the present ones. */
+/** Configurations of 0.1.0: they are read under their old names, and written with present ones. */
 import {
   chmodSync,
   existsSync,
@@ -102,7 +102,7 @@ const migrate = (file: string, ...more: string[]) =>
   selvedge(['config', 'migrate', '--config', file, ...more], ENV);
 
 describe('a configuration of 0.1.0', () => {
-  it('starts as it is, means what the present default means, and is named setting by setting', () => {
+  it('starts as it is, means what the present default means, and is named by setting', () => {
     expect(changedSettings(configOf(RELEASED), configOf(MINIMAL))).toEqual([
       'rules.directory',
       'reports.directory',

@@ -153,7 +153,7 @@ export const anyOld: fc.Arbitrary<Said> = fc
   )
   .chain((old) => fc.shuffledSubarray([...old, ...KEPT], { minLength: old.length + KEPT.length }));
 
-/** Whether old settings mean what their present names do, read on and after they were written anew. */
+/** Expects old settings to mean what their present names do, as they are and as written. */
 export function meansTheSame(said: Said, style: readonly number[]): void {
   const text = writtenAs(said, style) + PLACES;
   const config = configOf(text);

@@ -71,10 +71,17 @@ async function until(clock: ManualClock, isSo: () => boolean): Promise<void> {
 
 it('is asked in the words of the account', async () => {
   const { start, seen, headers } = await startWay({
-    ...{ 'v1.seasonParameter': 'season', 'v1.pageLimit': 7, 'v1.paging': 'pages' },
-    ...{ 'v1.readToken': new Secret('readToken', 'read-token'), 'v1.readTokenHeader': 'X-Read' },
-    ...{ 'v1.tokenHeader': 'X-Token', 'v1.idempotencyHeader': 'X-Once' },
-    'v1.paths.pendingRefunds': 'refund-requests',
+    ...{
+      'dialect.v1.seasonParameter': 'season',
+      'dialect.v1.pageLimit': 7,
+      'dialect.v1.paging': 'pages',
+    },
+    ...{
+      'v1.readToken': new Secret('readToken', 'read-token'),
+      'dialect.v1.readTokenHeader': 'X-Read',
+    },
+    ...{ 'dialect.v1.tokenHeader': 'X-Token', 'dialect.v1.idempotencyHeader': 'X-Once' },
+    'dialect.v1.paths.pendingRefunds': 'refund-requests',
   });
   const { v1 } = await start(await temporaryStore());
   await readAll(v1.seasonVariants('AW27', {}));

@@ -1,7 +1,7 @@
 /**
  * Whether an account requires a brand with each read of variants and seasons
  * (`service.dialect.v1.perBrand`). `auto` learns it from refusals, per kind of read, and remembers
- * it while address and level stay the same, so that a restart does not begin with a refused request.
+ * it while address and level stay the same, so that a restart does not begin with a refusal.
  */
 import { RefusedError } from '../../lib/errors.ts';
 import { isNotFound } from '../http/answer.ts';

@@ -15,7 +15,7 @@ import type {
 } from './schemas.ts';
 
 // Maps an account's status words to the contract: case, spaces, dashes and `cancelled` make no
-// difference, other words are configured (`service.dialect.v1.statuses`). Unknown words stay as they
+// difference, other words are configured (`service.dialect.v1.statuses`). Unknown ones stay as they
 // are.
 
 /** A status word of the account, and the contract's word for it. */

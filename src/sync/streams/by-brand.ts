@@ -1,7 +1,7 @@
 /**
- * Accounts list variants and seasons either whole or brand by brand (`service.dialect.v1.perBrand`).
- * Each such stream offers both routes here; the right one is known, or is learned from a refusal before
- * the first row.
+ * Accounts list variants and seasons either whole or by brand (`service.dialect.v1.perBrand`).
+ * Each such stream offers both routes here; the right one is known, or is learned from a refusal
+ * before the first row.
  */
 import type { CallOptions } from '../../client/calls.ts';
 import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
