@@ -10,6 +10,7 @@
  */
 import { Command } from 'commander';
 import type { ActHead } from '../surface/acts.ts';
+import type { List } from '../surface/lists.ts';
 import type { CliContext, CommandFactory } from './command.ts';
 
 type Load = () => Promise<CommandFactory>;
@@ -31,6 +32,8 @@ interface CommandGroup {
   readonly commands: Readonly<Record<string, Load>>;
   /** Declared acts of the noun; one that has a command by hand above is left to it. */
   readonly acts?: () => Promise<readonly ActHead[]>;
+  /** Declared lists of the noun. */
+  readonly lists?: () => Promise<readonly List[]>;
 }
 
 const COMMANDS: readonly LoneCommand[] = [
@@ -239,11 +242,11 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'sync',
     description: 'inspect and control pulls',
     commands: {
-      list: async () => (await import('./sync/show.ts')).syncList,
       show: async () => (await import('./sync/show.ts')).syncShow,
       run: async () => (await import('./sync/act.ts')).syncRun,
     },
     acts: async () => (await import('../sync/surface.ts')).syncActs,
+    lists: async () => (await import('../sync/lists.ts')).syncLists,
   },
   {
     name: 'report',
@@ -286,15 +289,23 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
 ];
 
-/** Commands made from the declared acts of a group. */
-async function madeCommands(acts: CommandGroup['acts']): Promise<Readonly<Record<string, Load>>> {
-  if (!acts) return {};
+/** Commands made from the declared acts and lists of a group. */
+async function madeCommands({
+  acts,
+  lists,
+}: CommandGroup): Promise<Readonly<Record<string, Load>>> {
+  if (!acts && !lists) return {};
   const { actCommand, wordOf } = await import('./surface-commands.ts');
-  const made = (await acts()).map((of) => {
+  const { listCommand } = await import('./surface-lists.ts');
+  const ofLists = ((await lists?.()) ?? []).map((of) => {
+    const load: Load = async () => (context) => listCommand(of, context);
+    return [wordOf(of), load] as const;
+  });
+  const ofActs = ((await acts?.()) ?? []).map((of) => {
     const load: Load = async () => (context) => actCommand(of, context);
     return [wordOf(of), load] as const;
   });
-  return Object.fromEntries(made);
+  return Object.fromEntries([...ofLists, ...ofActs]);
 }
 
 function nameOf({ usage }: LoneCommand): string {
@@ -326,10 +337,11 @@ export async function commandsFor(
   const commands = COMMANDS.map((entry) =>
     isAll || nameOf(entry) === first ? create(entry.load) : outlineOf(entry),
   );
-  const groups = COMMAND_GROUPS.map(async ({ name, description, commands: below, acts }) => {
+  const groups = COMMAND_GROUPS.map(async (of) => {
+    const { name, description, commands: below } = of;
     const group = new Command(name).description(description);
     if (!isAll && name !== first) return group;
-    const known = Object.entries({ ...(await madeCommands(acts)), ...below });
+    const known = Object.entries({ ...(await madeCommands(of)), ...below });
     const named = known.filter(([one]) => name === first && one === second);
     // Without a known name, all commands of the group are loaded and shown.
     const loads = named.length > 0 ? named : known;

@@ -4,10 +4,10 @@
  */
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { epochTimes } from '../console/show.ts';
 import { actPath } from '../console/surface/addresses.ts';
 import { systemClock } from '../lib/clock.ts';
 import { type ActHead, previewSchema } from '../surface/acts.ts';
+import { fromWire } from '../surface/forms.ts';
 import type { Given } from '../surface/given.ts';
 import { perform } from '../surface/perform.ts';
 import type { CliContext } from './command.ts';
@@ -33,7 +33,11 @@ export async function performAct(
     const [first = ''] = of.path.includes('{id}') ? of.args : [];
     const members = Object.entries(given).filter(([name]) => name !== first);
     const body = { ...Object.fromEntries(members), reason, dryRun };
-    return remote.post(actPath(of, given), body, z.preprocess(epochTimes, answer));
+    return remote.post(
+      actPath(of, given),
+      body,
+      z.preprocess((value) => fromWire(answer, value), answer),
+    );
   }
   const call = { path: `/api/acts/${of.name}`, answer };
   if (of.offline !== true) {

@@ -24,7 +24,7 @@ function helpOf(schema: z.core.$ZodType, name: string): string {
   return `${about.charAt(0).toLowerCase()}${about.slice(1)}`;
 }
 
-function optionOf(name: string, schema: z.core.$ZodType): Option {
+export function optionOf(name: string, schema: z.core.$ZodType): Option {
   const isFlag = memberOf(schema)?.kind === 'flag';
   const option = new Option(
     isFlag ? `--${dashed(name)}` : `--${dashed(name)} <${dashed(name)}>`,
@@ -35,7 +35,7 @@ function optionOf(name: string, schema: z.core.$ZodType): Option {
   return option.makeOptionMandatory(!isFlag && !isOptional(schema));
 }
 
-function argumentOf(name: string, schema: z.core.$ZodType): Argument {
+export function argumentOf(name: string, schema: z.core.$ZodType): Argument {
   const label = dashed(name);
   const argument = new Argument(
     isOptional(schema) ? `[${label}]` : `<${label}>`,
@@ -101,7 +101,10 @@ async function run(
 }
 
 /** Last word of the command that the act has. */
-export function wordOf({ name, command = name.replace('.', ' ') }: ActHead): string {
+export function wordOf({
+  name,
+  command = name.replace('.', ' '),
+}: Pick<ActHead, 'name' | 'command'>): string {
   return command.split(' ').at(-1) ?? command;
 }
 

@@ -89,6 +89,20 @@ function problemsOf(schema: z.ZodObject, given: Given, error: z.ZodError): strin
     .join('; ');
 }
 
+/** What was given, with the names that members have today. */
+export function canonical(schema: z.ZodObject, given: Given): Given {
+  const names = Object.entries(schema.shape).map(
+    ([name, declared]) => [memberOf(declared)?.alias ?? name, name] as const,
+  );
+  const today = new Map(names);
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [
+      name in schema.shape ? name : (today.get(name) ?? name),
+      value,
+    ]),
+  );
+}
+
 /**
  * Reads the members of `schema`, and no others.
  * @throws UsageError `request.invalid`, which names each member that is wrong
@@ -100,7 +114,7 @@ export function readGiven<T extends z.ZodObject>(
 ): z.output<T> {
   if (!isJsonObject(given)) throw invalid('the request must be an object');
   const stated = Object.fromEntries(
-    Object.entries(given).flatMap(([name, value]) => {
+    Object.entries(canonical(schema, given)).flatMap(([name, value]) => {
       const declared = schema.shape[name];
       const read = declared === undefined ? value : readValue(declared, value, now);
       return read === undefined ? [] : [[name, read]];

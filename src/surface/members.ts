@@ -31,6 +31,14 @@ export interface Member {
   readonly values?: (from: Reading) => Promise<readonly string[]>;
   /** Style class of a cell with this value. */
   readonly class?: (value: string) => string;
+  /** Whether people read the time since, as in `5m`, in place of the time. */
+  readonly isAge?: true;
+  /** Member of the row that has the currency of an amount. */
+  readonly currency?: string;
+  /** Earlier name of a member of a query, which addresses and scripts hold. */
+  readonly alias?: string;
+  /** Name of the column in CSV where it is not that of the member, as in `run_id` of `runId`. */
+  readonly csv?: string;
 }
 
 type More = Omit<Member, 'title' | 'kind'>;

@@ -1,8 +1,18 @@
-/** Surroundings of a declared read, which the console, a command and a test each have. */
+/** Surroundings of a declared list, which the console, a command and a test each have. */
 import type { Db } from '../store/store.ts';
 
 export interface Reading {
   readonly db: Db;
   /** Epoch ms when the answer is read. */
   readonly now: number;
+  /** Streams that are pulled: schedule (cron, UTC) and maximum age of their data in ms. */
+  readonly pulled: Readonly<
+    Record<string, { readonly schedule: string; readonly freshness: number }>
+  >;
+  /** Streams that are switched on and do not exist at the account's level, each with that level. */
+  readonly notAtLevel: Readonly<Record<string, string>>;
+  /** Folder in which files pause the daemon; undefined: not known. */
+  readonly dataDir: string | undefined;
+  /** Whether the reader may see names and addresses. */
+  readonly seesAddresses: boolean;
 }

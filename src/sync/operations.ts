@@ -5,13 +5,13 @@
  */
 import type { MemberName } from '../client/v1/dialect.ts';
 import { RefusedError } from '../lib/errors.ts';
-import { nearestName } from '../lib/nearest.ts';
 import type { ListDiff } from '../mirror/rows/full-diff.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { acceptChange, acceptCount, countsOffIn, runOf, takeCounts } from './accept.ts';
+import { unknownStream } from './overview.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { type AssessDeps, deleteRows, listDiffOf } from './run/assess-completeness.ts';
 import { ROWS_MAX } from './run/change-guard.ts';
@@ -100,12 +100,6 @@ export interface ReleasePreview {
 interface Retried {
   readonly understood: number;
   readonly left: number;
-}
-
-export function unknownStream(name: string, names: readonly string[]): RefusedError {
-  const near = nearestName(name, names);
-  const hint = near === undefined ? `the streams are ${names.join(', ')}` : `did you mean ${near}?`;
-  return new RefusedError('sync.unknown_stream', `there is no stream ${name}`, { hint });
 }
 
 function known(deps: OperationsDeps, name: string): Stream {

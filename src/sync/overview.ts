@@ -1,5 +1,8 @@
 /** Overviews of streams and runs for people. */
 import type { Selectable } from 'kysely';
+import { RefusedError } from '../lib/errors.ts';
+import { nearestName } from '../lib/nearest.ts';
+import { type IdPage, newestFirst } from '../store/pages.ts';
 import { pauseOf, readPauses } from '../store/pauses.ts';
 import type { Db } from '../store/store.ts';
 import type { RunOutcome, Tables } from '../store/tables.ts';
@@ -61,6 +64,12 @@ function planOf(settings: StreamSettings | undefined, completeAt: number | null,
     freshnessMs: freshness,
     stale: now - (completeAt ?? 0) > freshness,
   };
+}
+
+export function unknownStream(name: string, names: readonly string[]): RefusedError {
+  const near = nearestName(name, names);
+  const hint = near === undefined ? `the streams are ${names.join(', ')}` : `did you mean ${near}?`;
+  return new RefusedError('sync.unknown_stream', `there is no stream ${name}`, { hint });
 }
 
 export async function listStreams(
@@ -139,21 +148,18 @@ export type RunOverview = ReturnType<typeof overviewOf>;
 export interface RunFilter {
   readonly stream?: string | undefined;
   readonly outcome?: RunOutcome | undefined;
-  /** Limits the list to runs with a smaller number; undefined: no limit. */
-  readonly before?: number | undefined;
-  readonly limit: number;
 }
 
 /** Runs that match the filter, the latest first. */
 export async function findRuns(
   db: Db,
-  { stream, outcome, before, limit }: RunFilter,
+  { stream, outcome }: RunFilter,
+  page: IdPage,
 ): Promise<RunOverview[]> {
   let query = db.selectFrom('sync_run').selectAll();
   if (stream !== undefined) query = query.where('stream', '=', stream);
   if (outcome !== undefined) query = query.where('outcome', '=', outcome);
-  if (before !== undefined) query = query.where('run_id', '<', before);
-  const rows = await query.orderBy('run_id', 'desc').limit(limit).execute();
+  const rows = await newestFirst(query, 'run_id', page);
   return rows.map(overviewOf);
 }
 
@@ -237,7 +243,7 @@ export async function readProgress(
     .select(['requested', 'complete_rows', 'last_error', 'due_at'])
     .where('stream', '=', stream)
     .executeTakeFirst();
-  const [run] = await findRuns(db, { stream, limit: 1 });
+  const [run] = await findRuns(db, { stream }, { limit: 1 });
   if (!state || !run || state.requested !== null) return { progress: undefined, isAlive };
   const { complete_rows: rowsBefore } = state;
   // While its run is in progress, a stream is due, and the stored error is that of an earlier run.

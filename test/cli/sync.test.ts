@@ -78,7 +78,7 @@ describe('selvedge sync', () => {
     const [next, after] = brands.nextTimes;
     expect(new Date(next).getUTCMinutes()).toBe(7);
     expect(after - next).toBe(3_600_000);
-    expect((await call('list')).stdout).toMatch(/^brands +\d+.* ago +3h +\d+ +\d+ complete +now/m);
+    expect((await call('list')).stdout).toMatch(/^brands +due now +\d+.* ago +3h +\d+ +complete/m);
     const runs = await call('show', 'stock', '--json');
     const typo = await call('show', 'stok');
     expect(typo).toMatchObject({ code: 1, stdout: '' });

@@ -1,91 +1,21 @@
-/** `selvedge sync list` and `sync show`: show streams and their runs. */
+/** `selvedge sync show`: shows one run in full; other runs are the declared list. */
 import { Command } from 'commander';
-import { streamsNotAtLevel } from '../../config/level.ts';
-import { pulledStreams } from '../../config/streams.ts';
-import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { ROWS_MAX } from '../../surface/lists.ts';
 import { describeDrift, driftOfStream, type EntityDrift } from '../../sync/drift.ts';
-import { unknownStream } from '../../sync/operations.ts';
-import { findRuns, listStreams, type RunOverview, readRun } from '../../sync/overview.ts';
+import { runs } from '../../sync/lists.ts';
+import { readRun } from '../../sync/overview.ts';
 import { type AcceptedCounts, acceptedCounts, describeDifferences } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import { showRows } from '../surface-lists.ts';
 
 interface Options {
   readonly limit: number;
   readonly json?: boolean;
-}
-
-/** Maximum of runs shown: more than anybody reads. Programs ask the database. */
-const LIMIT_MAX = 10_000;
-
-function ago(now: number, at: number | null): string {
-  return at === null ? 'never' : `${formatDuration(Math.max(0, now - at))} ago`;
-}
-
-/** Shows how old a stream's data may get, and whether it is older. */
-function target(freshnessMs: number | null, stale: boolean): string {
-  if (freshnessMs === null) return '-';
-  return stale ? `${formatDuration(freshnessMs)} STALE` : formatDuration(freshnessMs);
-}
-
-export function syncList(context: CliContext): Command {
-  return new Command('list')
-    .summary('show all streams')
-    .description('When each stream was last complete, when it runs next, and what is wrong.')
-    .option('--json', 'as JSON, with schedules and their next times')
-    .addHelpText('after', examples([['sync list', 'for people']]))
-    .action(async (options: Pick<Options, 'json'>, command: Command) => {
-      const now = systemClock().now();
-      const streams = await withMirror(command, context, (db, _store, config) =>
-        listStreams(db, pulledStreams(config), now, streamsNotAtLevel(config), config.dataDir),
-      );
-      if (options.json === true) {
-        context.output.json(streams);
-        return;
-      }
-      const next = (stream: (typeof streams)[number]): string => {
-        const { schedule, notAtLevel, paused, dueAt } = stream;
-        if (notAtLevel !== null) return `not at level ${notAtLevel}`;
-        if (schedule === null) return 'off';
-        if (paused) return 'paused';
-        return dueAt <= now ? 'now' : `in ${formatDuration(dueAt - now)}`;
-      };
-      context.output.table(
-        ['STREAM', 'COMPLETE', 'TARGET', 'ROWS', 'LAST RUN', 'NEXT', 'LAST ERROR'],
-        streams.map((one) => [
-          one.stream,
-          ago(now, one.completeAt),
-          target(one.freshnessMs, one.stale),
-          one.completeRows === null ? '-' : String(one.completeRows),
-          one.lastOutcome === null ? '-' : `${one.lastRunId} ${one.lastOutcome}`,
-          next(one),
-          one.lastError ?? '',
-        ]),
-      );
-    });
-}
-
-function printRuns(output: Output, runs: readonly RunOverview[]): void {
-  const now = systemClock().now();
-  output.table(
-    ['RUN', 'STREAM', 'STARTED', 'TOOK', 'OUTCOME', 'ROWS', 'CHANGED', 'DELETED', 'REASON'],
-    runs.map((run) => [
-      String(run.runId),
-      run.stream,
-      ago(now, run.startedAt),
-      run.endedAt === null ? '-' : formatDuration(run.endedAt - run.startedAt),
-      run.outcome,
-      String(run.rows),
-      String(run.changed),
-      run.held > 0 ? `${run.deleted} (${run.held} held)` : String(run.deleted),
-      run.reason ?? '',
-    ]),
-  );
 }
 
 function driftLines(drift: EntityDrift): string[] {
@@ -136,7 +66,7 @@ export function syncShow(context: CliContext): Command {
         'contract does not know. Without an argument: the latest runs of all streams.',
     )
     .argument('[stream|run]', 'a stream, or the number of a run')
-    .option('--limit <n>', 'how many runs at the most', wholeNumber(1, LIMIT_MAX), 20)
+    .option('--limit <n>', 'how many runs at the most', wholeNumber(1, ROWS_MAX), 20)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
@@ -151,13 +81,6 @@ export function syncShow(context: CliContext): Command {
         await showRun(context, command, Number(which), json);
         return;
       }
-      const runs = await withMirror(command, context, (db, _store, { streams }) => {
-        // Streams that are switched off are included, because they may have run before.
-        const names = Object.keys(streams);
-        if (which !== undefined && !names.includes(which)) throw unknownStream(which, names);
-        return findRuns(db, { stream: which, limit: options.limit });
-      });
-      if (json) context.output.json(runs);
-      else printRuns(context.output, runs);
+      await showRows(command, context, runs, which === undefined ? {} : { stream: which });
     });
 }

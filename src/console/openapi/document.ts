@@ -17,8 +17,8 @@ import {
 } from '../acts.ts';
 import { OUTBOX_ACTIONS, REVIEW_ACTIONS } from '../routes/acts.ts';
 import { outboxQuery } from '../routes/outbox.ts';
-import { actPaths } from '../surface/openapi.ts';
-import { ACTS } from '../surface/registry.ts';
+import { actPaths, listPaths } from '../surface/openapi.ts';
+import { ACTS, LISTS } from '../surface/registry.ts';
 import {
   bulkSchema,
   decidedSchema,
@@ -245,6 +245,7 @@ export function consoleDocument() {
       ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
       ...{ ...RULE_PATHS, ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
       ...actPaths(ACTS),
+      ...listPaths(LISTS),
     },
     components: {
       securitySchemes: {

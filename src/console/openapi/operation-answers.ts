@@ -1,77 +1,12 @@
 /** Schemas of answers about pulls, events and the system; each is strict, as in answers.ts. */
 import { z } from 'zod';
-import { RUN_OUTCOMES } from '../../store/tables.ts';
+import { wireSchema } from '../../surface/forms.ts';
+import { runSchema as runRow } from '../../sync/lists.ts';
 import { counts, idOrNull, numberOrNull, pauseMembers, textOrNull, time } from './answers.ts';
 
-const outcome = z.enum(RUN_OUTCOMES);
 const timeOrNull = time.nullable();
 
-const runSchema = z
-  .strictObject({
-    runId: z.int(),
-    generation: z.int().meta({ description: 'Grows with each read; a later one knows better' }),
-    stream: z.string(),
-    cause: z.string(),
-    startedAt: time,
-    endedAt: timeOrNull,
-    outcome,
-    pages: z.int(),
-    rows: z.int(),
-    changed: z.int(),
-    unchanged: z.int(),
-    deleted: z.int(),
-    held: z
-      .int()
-      .meta({ description: 'Rows that it would delete, and that a person must release' }),
-    drastic: z.int(),
-    changes: textOrNull.meta({ description: 'The change guard: `open` waits for a person' }),
-    quarantined: z.int(),
-    bytes: z.int(),
-    retries: z.int(),
-    waits: z.int(),
-    waitMs: z.number(),
-    resumes: z.int(),
-    reason: textOrNull,
-  })
-  .meta({ id: 'Run' });
-
-const pullSchema = z
-  .strictObject({
-    stream: z.string(),
-    paused: z.boolean(),
-    dueAt: time,
-    notAtLevel: textOrNull,
-    schedule: textOrNull.meta({ description: 'Cron, UTC; null: it is not pulled' }),
-    scheduleText: textOrNull,
-    nextTimes: z.array(time),
-    freshnessMs: numberOrNull,
-    stale: z.boolean(),
-    completeAt: timeOrNull,
-    completeRows: idOrNull,
-    lastRunId: idOrNull,
-    lastOutcome: outcome.nullable(),
-    failures: z.int(),
-    lastError: textOrNull,
-    figures: z.strictObject({
-      outcomes: counts.meta({ description: 'Of the last 50 runs' }),
-      p50Ms: numberOrNull,
-      p95Ms: numberOrNull,
-      rowsPerSecond: numberOrNull,
-    }),
-    running: runSchema.nullable(),
-  })
-  .meta({ id: 'Pull' });
-
-export const pullsSchema = z.strictObject({
-  streams: z.array(pullSchema),
-  quarantined: z.array(z.strictObject({ entity: z.string(), rows: z.int(), newestAt: time })),
-});
-
-export const streamRunsSchema = z.strictObject({
-  stream: z.array(pullSchema),
-  rows: z.array(runSchema),
-  next: textOrNull,
-});
+const runSchema = wireSchema(runRow);
 
 const previewSchema = z
   .strictObject({

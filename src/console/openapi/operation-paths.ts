@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import { reasonAct, replayAct, replayQuery } from '../operations/wishes.ts';
 import { eventsQuery } from '../routes/events.ts';
-import { runsQuery } from '../routes/pulls.ts';
 import { auditQuery, settingsQuery } from '../routes/system.ts';
 import { nothingSchema } from './answers.ts';
 import {
@@ -13,16 +12,13 @@ import {
   eventSchema,
   peopleSchema,
   portalSchema,
-  pullsSchema,
   replaySchema,
   runViewSchema,
   settingsSchema,
-  streamRunsSchema,
   systemSchema,
 } from './operation-answers.ts';
 import { csvOf, jsonOf, NO_SUCH, PLACE, writing } from './route.ts';
 
-const stream = z.object({ id: z.string().meta({ description: 'Its name', example: 'stock' }) });
 const number = z.object({ id: z.int().min(1) });
 const event = z.object({ id: z.string().meta({ description: 'As the relay has it' }) });
 const hours = replayQuery.extend({
@@ -30,22 +26,6 @@ const hours = replayQuery.extend({
 });
 
 const PULLS = {
-  '/pulls.json': jsonOf(
-    { id: 'listPulls', tag: 'pulls', summary: 'Streams with their schedules and figures' },
-    pullsSchema,
-  ),
-  '/pulls.csv': csvOf({ id: 'listPullsCsv', tag: 'pulls', summary: 'The same' }),
-  '/pulls/{id}.json': jsonOf(
-    {
-      ...{ id: 'listRuns', tag: 'pulls', summary: 'A stream and its runs, the latest first' },
-      ...{ path: stream, query: runsQuery, problems: NO_SUCH },
-    },
-    streamRunsSchema,
-  ),
-  '/pulls/{id}.csv': csvOf({
-    ...{ id: 'listRunsCsv', tag: 'pulls', summary: 'Its runs' },
-    ...{ path: stream, query: runsQuery, problems: NO_SUCH },
-  }),
   '/pulls/runs/{id}.json': jsonOf(
     {
       ...{ id: 'getRun', tag: 'pulls', path: number, problems: NO_SUCH },

@@ -3,14 +3,22 @@ import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
-import { RUN_OUTCOMES } from '../../store/tables.ts';
+import type { Given } from '../../surface/given.ts';
+import {
+  outcomesText,
+  type PullRow,
+  type Quarantined,
+  runs,
+  stateText,
+  streams,
+} from '../../sync/lists.ts';
 import type { RunOverview } from '../../sync/overview.ts';
 import { releaseRun, retryQuarantine, runPull } from '../../sync/surface.ts';
-import type { PullRow, Quarantined, RunPage, RunView } from '../read/pulls.ts';
-import { actForm } from '../surface/html.ts';
+import type { RunView } from '../read/pulls.ts';
+import { actForm, tableFor } from '../surface/html.ts';
+import { type ListView, listPart } from '../surface/lists.ts';
 import { span, time, whole } from './format.ts';
 import { figures, type PauseReader, progressPart, reasonForm, tableOf } from './parts.ts';
-import { withQuery } from './review.ts';
 
 function took(ms: number | null): string {
   return ms === null ? '–' : formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
@@ -31,78 +39,17 @@ function outcomeWord(outcome: string): Html {
   return html`<b class="state s-run-${outcome}">${outcome}</b>`;
 }
 
-/** State of a stream in words; a reason why it stands still comes first. */
-function stateOf(row: PullRow, { now, pauses }: PauseReader): HtmlValue {
-  const pause = pauseOf(pauses, 'stream', row.stream);
-  if (row.notAtLevel !== null) return `level ${row.notAtLevel} of the account does not have it`;
-  if (row.schedule === null) return 'switched off';
-  if (pause) return html`<b class="state s-held">paused</b> by ${pause.actor}: ${pause.reason}`;
-  if (row.running) return 'being pulled now';
-  if (row.stale) return html`<b class="state s-overdue">too old</b>`;
-  return row.dueAt <= now ? 'due now' : `waits, due in ${span(row.dueAt - now)}`;
-}
-
-function outcomesText({ figures: { outcomes } }: PullRow): HtmlValue {
-  const parts = Object.entries(outcomes).sort(([, a], [, b]) => b - a);
-  if (parts.length === 0) return 'none yet';
-  return parts.map(
-    ([outcome, count], index) =>
-      html`${index > 0 && ', '}<span class="one">${count} ${outcomeWord(outcome)}</span>`,
-  );
-}
-
 function ageText({ completeAt }: PullRow, now: number): string {
   return completeAt === null ? 'never' : `${span(Math.max(0, now - completeAt))} ago`;
 }
 
-function streamsTable(rows: readonly PullRow[], context: PauseReader): Html {
-  const { now } = context;
-  const progress = ({ stream, running, completeRows }: PullRow): Html =>
-    progressPart(stream, running && { rows: running.rows, of: completeRows });
-  return tableOf(
-    'Streams',
-    rows,
-    [
-      {
-        title: 'Stream',
-        cell: ({ stream }) => html`<a href="/pulls/${stream}">${stream}</a>`,
-      },
-      { title: 'State', cell: (row) => html`${stateOf(row, context)}${progress(row)}` },
-      { title: 'Complete', cell: (row) => ageText(row, now) },
-      { title: 'Rows', isNumber: true, cell: (row) => whole(row.completeRows ?? 0) },
-      { title: 'Schedule (UTC)', cell: (row) => row.scheduleText ?? '–' },
-      { title: 'Last runs', cell: outcomesText },
-      { title: 'Median', isNumber: true, cell: ({ figures: of }) => took(of.p50Ms) },
-      { title: 'p95', isNumber: true, cell: ({ figures: of }) => took(of.p95Ms) },
-      {
-        title: 'Rows/s',
-        isNumber: true,
-        cell: ({ figures: of }) => rateText(of.rowsPerSecond),
-      },
-      { title: 'Last error', cell: (row) => row.lastError },
-    ],
-    'Nothing was pulled yet: the first pulls begin when the daemon starts.',
-  );
-}
-
-function runsTable(rows: readonly RunOverview[], { timeZone }: PauseReader, empty: string): Html {
-  return tableOf(
-    'Runs',
-    rows,
-    [
-      { title: 'Run', cell: ({ runId }) => html`<a href="/pulls/runs/${runId}">${runId}</a>` },
-      { title: 'Stream', cell: ({ stream }) => html`<a href="/pulls/${stream}">${stream}</a>` },
-      { title: 'Began', cell: ({ startedAt }) => time(startedAt, timeZone) },
-      { title: 'Took', isNumber: true, cell: (run) => took(durationOf(run)) },
-      { title: 'Outcome', cell: ({ outcome }) => outcomeWord(outcome) },
-      { title: 'Rows', isNumber: true, cell: ({ rows: count }) => whole(count) },
-      { title: 'Changed', isNumber: true, cell: ({ changed }) => whole(changed) },
-      { title: 'Deleted', isNumber: true, cell: ({ deleted }) => whole(deleted) },
-      { title: 'Held back', isNumber: true, cell: ({ held }) => whole(held) },
-      { title: 'Reason', cell: ({ reason }) => reason },
-    ],
-    empty,
-  );
+/** State of a stream; who paused it, and a run that is under way, are shown with it. */
+function stateOf(row: PullRow, state: string | null, { pauses }: PauseReader): HtmlValue {
+  const { stream, running, completeRows } = row;
+  const pause = pauseOf(pauses, 'stream', stream);
+  const progress = progressPart(stream, running && { rows: running.rows, of: completeRows });
+  if (!pause) return html`${state}${progress}`;
+  return html`<b class="state s-held">paused</b> by ${pause.actor}: ${pause.reason}${progress}`;
 }
 
 function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PauseReader): Html {
@@ -125,17 +72,20 @@ function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PauseR
 }
 
 export interface PullsView {
-  readonly streams: readonly PullRow[];
+  readonly view: ListView;
   readonly quarantined: readonly Quarantined[];
-  readonly latest: RunPage;
+  readonly latest: readonly Given[];
 }
 
-export function pullsPage({ streams, quarantined, latest }: PullsView, context: PauseReader): Html {
-  const csv = withQuery('/pulls.csv', new URLSearchParams(), { locale: context.locale });
+export function pullsPage({ view, quarantined, latest }: PullsView, context: PauseReader): Html {
+  const state = streams.shown.find(({ title }) => title === 'State');
+  const cells = {
+    State: (row: Given) =>
+      stateOf(streams.row.parse(row), state?.text(row, context.now) ?? null, context),
+  };
   return html`<h1>Pulls</h1>
-<p>${plural(streams.length, 'stream')} · <a href="${csv}">CSV</a></p>
-${streamsTable(streams, context)}
-<h2>Latest runs</h2>${runsTable(latest.rows, context, 'No run has begun yet.')}
+<p>${plural(view.page.rows.length, 'stream')}</p>${listPart(streams, view, cells)}
+<h2>Latest runs</h2>${tableFor(runs, latest, context)}
 <h2>Rows that could not be read</h2>${quarantinePart(quarantined, context)}`;
 }
 
@@ -179,25 +129,17 @@ ${actForm(runPull, {
 ${pausePart(row.stream, context)}`;
 }
 
-export interface StreamView {
-  readonly row: PullRow;
-  readonly page: RunPage;
-  readonly query: URLSearchParams;
-}
-
-export function streamPage({ row, page, query }: StreamView, context: PauseReader): Html {
-  const { now, timeZone, locale } = context;
-  const { stream, running, figures: of } = row;
-  const here = `/pulls/${stream}`;
+/** Page of a stream; `list` has its runs. */
+export function streamPage(row: PullRow, list: Html, context: PauseReader): Html {
+  const { now, timeZone } = context;
+  const { stream, figures: of } = row;
   const next = row.nextTimes.map(
     (at, index) => html`${index > 0 && ', '}${time(at, timeZone)} (in ${span(at - now)})`,
   );
   const limit = row.freshnessMs === null ? '' : `, at most ${formatDuration(row.freshnessMs)} old`;
-  const chosen = query.get('outcome') ?? '';
-  const more = page.next !== null && withQuery(here, query, { before: page.next });
+  const rate = of.rowsPerSecond === null ? '' : `${rateText(of.rowsPerSecond)} rows a second`;
   return html`<h1>Pulls of ${stream}</h1>
-<p>${stateOf(row, context)}</p>
-${progressPart(stream, running && { rows: running.rows, of: row.completeRows })}
+<p>${stateOf(row, stateText(row, now), context)}</p>
 ${figures([
   ['Complete', `${ageText(row, now)}${limit}`],
   ['Rows', whole(row.completeRows ?? 0)],
@@ -205,20 +147,11 @@ ${figures([
   ['Next times', next.length > 0 && next],
   ['Last runs', outcomesText(row)],
   ['Durations', `median ${took(of.p50Ms)}, 95 % within ${took(of.p95Ms)}`],
-  ['Speed', of.rowsPerSecond === null ? '' : `${rateText(of.rowsPerSecond)} rows a second`],
+  ['Speed', rate],
   ['Last error', row.lastError],
 ])}
 <section><h2>What you can do</h2>${runForms(row, context)}</section>
-<h2>Runs</h2>
-<form class="filters" method="get" action="${here}" role="search" aria-label="Filter runs">
-<div><label for="f-outcome">Outcome</label><select id="f-outcome" name="outcome">
-<option value="">all</option>${RUN_OUTCOMES.map(
-    (one) => html`<option value="${one}"${one === chosen && html` selected`}>${one}</option>`,
-  )}</select></div><div class="buttons"><button>Filter</button>
-<a class="button" href="${withQuery(`${here}.csv`, query, { before: '', locale })}">CSV</a></div>
-</form>
-${runsTable(page.rows, context, 'No run fits.')}
-${more && html`<p><a class="button" href="${more}">Next page</a></p>`}`;
+<h2>Runs</h2>${list}`;
 }
 
 /** Effect of a run's release, as the daemon previewed it. */

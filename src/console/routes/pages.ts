@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ConsoleDeps } from '../context.ts';
 import type { ReadRules } from '../rules.ts';
 import { mountActs } from '../surface/http.ts';
+import { mountLists } from '../surface/lists.ts';
 import { installDeliveryParts } from './delivery-parts.ts';
 import { installDescription } from './description.ts';
 import { installEvents } from './events.ts';
@@ -31,5 +32,6 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   installEvents(app, context);
   installSystem(app, context);
   mountActs(app, context);
+  mountLists(app, context);
   installDescription(app);
 }

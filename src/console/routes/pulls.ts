@@ -3,31 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { RUN_OUTCOMES } from '../../store/tables.ts';
-import { unknownStream } from '../../sync/operations.ts';
-import type { RunOverview } from '../../sync/overview.ts';
+import { pullOf, readQuarantined, runs, streams } from '../../sync/lists.ts';
 import { askFor, signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
 import { pullsPage, runPage, streamPage } from '../pages/pulls.ts';
-import {
-  type PullRow,
-  type RunView,
-  readPulls,
-  readQuarantined,
-  readRunPage,
-  readRunView,
-} from '../read/pulls.ts';
-import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
-import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
-
-export const runsQuery = z.object({
-  outcome: z
-    .enum(['', ...RUN_OUTCOMES])
-    .optional()
-    .transform((outcome) => outcome || undefined),
-  before: z.coerce.number().int().min(1).optional(),
-  limit: z.coerce.number().int().min(1).max(100).default(50),
-});
+import { type RunView, readRunView } from '../read/pulls.ts';
+import { isoTimes } from '../show.ts';
+import { listPart, readView } from '../surface/lists.ts';
+import { idParams, maskedFor, type PageContext } from './page-context.ts';
 
 /** Number of latest runs shown below the table of streams. */
 const LATEST = 20;
@@ -44,40 +27,6 @@ const preview = z.object({
     .nullable(),
   refused: z.string().nullable(),
 });
-
-function pullsTable(rows: readonly PullRow[]): Table {
-  return {
-    columns: [
-      ...['stream', 'paused', 'schedule', 'next_run', 'complete_at', 'rows', 'stale', 'last_run'],
-      ...['last_outcome', 'p50_ms', 'p95_ms', 'rows_per_second', 'last_error'],
-    ],
-    rows: rows.map((row) => [
-      ...[row.stream, row.paused, row.schedule, isoTime(row.nextTimes[0] ?? null)],
-      ...[isoTime(row.completeAt), row.completeRows, row.stale, row.lastRunId, row.lastOutcome],
-      ...[row.figures.p50Ms, row.figures.p95Ms, row.figures.rowsPerSecond, row.lastError],
-    ]),
-  };
-}
-
-function runsTable(rows: readonly RunOverview[]): Table {
-  return {
-    columns: [
-      ...['run', 'stream', 'cause', 'started_at', 'ended_at', 'outcome', 'pages', 'rows'],
-      ...['changed', 'deleted', 'held', 'quarantined', 'retries', 'waits', 'wait_ms', 'reason'],
-    ],
-    rows: rows.map((run) => [
-      ...[run.runId, run.stream, run.cause, isoTime(run.startedAt), isoTime(run.endedAt)],
-      ...[run.outcome, run.pages, run.rows, run.changed, run.deleted, run.held],
-      ...[run.quarantined, run.retries, run.waits, run.waitMs, run.reason],
-    ]),
-  };
-}
-
-function pullsJson(rows: readonly PullRow[]): unknown {
-  return isoTimes(
-    rows.map(({ nextTimes, ...row }) => ({ ...row, nextTimes: nextTimes.map(isoTime) })),
-  );
-}
 
 /**
  * A run with its details, masked unless the session may see names and addresses: changed members of
@@ -123,47 +72,29 @@ async function showRun(context: PageContext, request: FastifyRequest, reply: Fas
 }
 
 async function showStream(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
-  const { db, clock, settings } = context.deps;
-  const { id } = idParams.parse(request.params);
-  const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
-  const rows = maskedFor(request, await readPulls(db, settings, clock.now()));
-  const row = rows.find(({ stream }) => stream === name);
-  if (!row) {
-    throw unknownStream(
-      name,
-      rows.map(({ stream }) => stream),
-    );
-  }
-  const page = maskedFor(request, await readRunPage(db, name, runsQuery.parse(request.query)));
-  if (twin === 'json') return reply.send({ stream: pullsJson([row]), ...Object(isoTimes(page)) });
-  if (twin === 'csv') return sendCsv(request, reply, `runs-${name}`, runsTable(page.rows));
+  const { id: name } = idParams.parse(request.params);
+  const view = await readView(context, request, runs);
+  const row = maskedFor(request, await pullOf(view.from, name));
   const head = {
     title: `Pulls of ${name}`,
     tab: '/pulls',
     cli: `selvedge sync show ${name}`,
   } as const;
-  const view = { row, page, query: parametersOf(request) };
-  return context.show(request, reply, head, streamPage(view, await context.pauseReaderOf(request)));
+  const body = streamPage(row, listPart(runs, view), await context.pauseReaderOf(request));
+  return context.show(request, reply, head, body);
+}
+
+async function showPulls(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const view = await readView(context, request, streams);
+  const latest = await runs.read(view.from, { limit: LATEST });
+  const quarantined = await readQuarantined(view.from.db);
+  const head = { title: 'Pulls', tab: '/pulls', cli: 'selvedge sync list' } as const;
+  const shown = { view, quarantined, latest: maskedFor(request, latest.rows) };
+  return context.show(request, reply, head, pullsPage(shown, await context.pauseReaderOf(request)));
 }
 
 export function installPulls(app: FastifyInstance, context: PageContext): void {
-  const { deps, show } = context;
-  const { db, clock, settings } = deps;
-  const pulls = async (request: FastifyRequest) =>
-    maskedFor(request, await readPulls(db, settings, clock.now()));
-  app.get('/pulls', async (request, reply) => {
-    const latest = maskedFor(request, await readRunPage(db, undefined, { limit: LATEST }));
-    const view = { streams: await pulls(request), quarantined: await readQuarantined(db), latest };
-    const head = { title: 'Pulls', tab: '/pulls', cli: 'selvedge sync list' } as const;
-    return show(request, reply, head, pullsPage(view, await context.pauseReaderOf(request)));
-  });
-  app.get('/pulls.json', async (request) => ({
-    streams: pullsJson(await pulls(request)),
-    quarantined: isoTimes(await readQuarantined(db)),
-  }));
-  app.get('/pulls.csv', async (request, reply) =>
-    sendCsv(request, reply, 'pulls', pullsTable(await pulls(request))),
-  );
+  app.get('/pulls', (request, reply) => showPulls(context, request, reply));
   app.get('/pulls/:id', (request, reply) => showStream(context, request, reply));
   app.get('/pulls/runs/:id', (request, reply) => showRun(context, request, reply));
 }

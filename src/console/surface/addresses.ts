@@ -1,6 +1,7 @@
 /** Addresses of the pages on which things and acts are found. */
 import type { ActHead } from '../../surface/acts.ts';
 import type { Given } from '../../surface/given.ts';
+import type { ListHead } from '../../surface/lists.ts';
 import type { Thing } from '../../surface/members.ts';
 import type { Tab } from '../pages/frame.ts';
 
@@ -21,6 +22,14 @@ export function addressOf(thing: Thing, value: unknown): string {
   return `${PAGES[thing]}${encodeURIComponent(String(value))}`;
 }
 
+/** Address of a list without its twin's ending. */
+export function listPath(
+  { path, args: [first = ''] }: Pick<ListHead, 'path' | 'args'>,
+  given: Given,
+) {
+  return path.replace('{id}', encodeURIComponent(String(given[first])));
+}
+
 /** Address to which a form of the act is sent. */
 export function actPath({ path, args: [first = ''] }: ActHead, given: Given): string {
   return path.replace('{id}', encodeURIComponent(String(given[first])));
@@ -38,9 +47,9 @@ const TABS: readonly Tab[] = [
 ];
 
 /** Tab under which the act stands. */
-export function tabOf({ path, thing }: ActHead): Tab {
-  const page = thing === undefined ? path : PAGES[thing];
-  return TABS.find((tab) => page.startsWith(tab)) ?? (thing === 'delivery' ? '/review' : '/system');
+export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
+  if (path.startsWith('/deliveries/')) return '/review';
+  return TABS.find((one) => path.startsWith(one)) ?? '/system';
 }
 
 /** Page that shows what the act was done to; without a thing, that of its tab. */

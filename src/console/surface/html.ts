@@ -1,10 +1,167 @@
-/** Forms of declared acts, for pages made by hand as for generic ones. */
+/** Parts of pages that are made from declarations: tables, filters, paging, forms of acts. */
+import type { z } from 'zod';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { ActHead } from '../../surface/acts.ts';
+import { textCell } from '../../surface/forms.ts';
 import type { Given } from '../../surface/given.ts';
+import type { ListHead, ListPage, Shown } from '../../surface/lists.ts';
 import { choicesOf, isOptional, memberOf } from '../../surface/members.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
-import { actPath } from './addresses.ts';
+import { money, time, whole } from '../pages/format.ts';
+import { actPath, addressOf, listPath } from './addresses.ts';
+
+export interface Reader {
+  readonly now: number;
+  readonly timeZone: string;
+  /** Reader's language for CSV links; empty: not known. */
+  readonly locale: string;
+}
+
+/** Address with some parameters changed; an empty value removes one. */
+function addressWith(path: string, given: Given, changes: Readonly<Record<string, string>>) {
+  const next = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...given, ...changes })) {
+    if (value !== '') next.set(name, String(value));
+  }
+  return next.size === 0 ? path : `${path}?${next}`;
+}
+
+/** Parameters apart from the place of the page and what the address names. */
+function withoutPlace(of: ListHead, given: Given): Given {
+  const left = [of.pageParameter, 'back', ...of.args];
+  return Object.fromEntries(Object.entries(given).filter(([name]) => !left.includes(name)));
+}
+
+const isNumber = ({ kind }: Shown) => kind === 'whole' || kind === 'money' || kind === 'duration';
+
+function cellOf(column: Shown, row: Given, { now, timeZone }: Reader): HtmlValue {
+  const { kind, name, member } = column;
+  const value = name === undefined ? undefined : row[name];
+  const isAt = kind === 'time' && typeof value === 'number';
+  if (isAt && member?.isAge !== true) return time(value, timeZone);
+  if (typeof value === 'number' && kind === 'whole' && member?.link === undefined) {
+    return whole(value);
+  }
+  const currency = member?.currency === undefined ? null : row[member.currency];
+  const shown =
+    typeof value === 'number' && kind === 'money'
+      ? money(value, typeof currency === 'string' ? currency : null)
+      : textCell(column, row, now);
+  if (shown === null || shown === '') return null;
+  const style = column.class?.(row);
+  const inner = style === undefined ? shown : html`<b class="${style}">${shown}</b>`;
+  if (member?.link === undefined) return inner;
+  return html`<a href="${addressOf(member.link, value)}">${inner}</a>`;
+}
+
+/** Cells that a page of its own shows in its way, by members or titles of columns. */
+export type Cells = Readonly<Record<string, (row: Given) => HtmlValue>>;
+
+function headOf(of: ListHead, column: Shown, given: Given): HtmlValue {
+  const { title, name } = column;
+  if (name === undefined || !of.sorts.includes(name)) return title;
+  const isSorted = given.sort === name;
+  const isDown = given.descending === '1';
+  const order = { sort: name, descending: isSorted && !isDown ? '1' : '' };
+  const href = addressWith(listPath(of, given), withoutPlace(of, given), order);
+  const arrow = isDown ? '▼' : '▲';
+  return html`<a href="${href}">${title}${isSorted && ` ${arrow}`}</a>`;
+}
+
+/** Table of a list; it scrolls sideways on a narrow screen. */
+export function tableFor(
+  of: ListHead,
+  rows: readonly Given[],
+  reader: Reader,
+  { given = {}, cells = {} }: { readonly given?: Given; readonly cells?: Cells } = {},
+): Html {
+  if (rows.length === 0) return html`<p class="empty">${of.empty}</p>`;
+  const kind = (column: Shown) => isNumber(column) && html` class="number"`;
+  const sorted = ({ name }: Shown) =>
+    name !== undefined &&
+    given.sort === name &&
+    html` aria-sort="${given.descending === '1' ? 'descending' : 'ascending'}"`;
+  const cell = (column: Shown, row: Given) =>
+    cells[column.name ?? column.title]?.(row) ?? cellOf(column, row, reader);
+  return html`<div class="table" tabindex="0" role="group" aria-label="${of.title}"><table><thead>
+<tr>${of.shown.map(
+    (one) => html`<th scope="col"${kind(one)}${sorted(one)}>${headOf(of, one, given)}</th>`,
+  )}</tr></thead><tbody>
+${rows.map(
+  (row) => html`<tr>${of.shown.map((one) => html`<td${kind(one)}>${cell(one, row)}</td>`)}</tr>
+`,
+)}</tbody></table></div>`;
+}
+
+function filterField(
+  name: string,
+  schema: z.core.$ZodType,
+  given: Given,
+  known?: readonly string[],
+) {
+  const { title = name, kind = 'text', about } = memberOf(schema) ?? {};
+  const value = String(given[name] ?? '');
+  const id = `f-${name}`;
+  if (kind === 'flag') {
+    return html`<div><label><input type="checkbox" name="${name}" value="1"${
+      value === '1' && html` checked`
+    }> ${title}</label></div>`;
+  }
+  const label = html`<label for="${id}">${title}</label>`;
+  if (known) {
+    // A value that is not known any more stays chosen, so that the page says what it shows.
+    const all = value === '' || known.includes(value) ? known : [value, ...known];
+    const options = all.map(
+      (one) => html`<option value="${one}"${one === value && html` selected`}>${one}</option>`,
+    );
+    return html`<div>${label}<select id="${id}" name="${name}"><option value="">all</option>
+${options}</select></div>`;
+  }
+  const type = kind === 'whole' || kind === 'money' ? 'number' : 'text';
+  const hint = about !== undefined && html` title="${about}"`;
+  return html`<div>${label}
+<input id="${id}" name="${name}" type="${type}" value="${value}"${hint}></div>`;
+}
+
+interface Filtered {
+  readonly given: Given;
+  readonly choices: Readonly<Record<string, readonly string[]>>;
+  readonly reader: Reader;
+}
+
+/** Filter of a list, with a link to its rows as CSV in the reader's locale. */
+export function filtersOf(of: ListHead, { given, choices, reader }: Filtered): Html {
+  const path = listPath(of, given);
+  const fields = Object.entries(of.query.shape).filter(([name]) => !of.args.includes(name));
+  const kept = withoutPlace(of, given);
+  const order = ['sort', 'descending'].filter((name) => name in given);
+  const csv = addressWith(`${path}.csv`, kept, { limit: '', locale: reader.locale });
+  if (fields.length === 0) return html`<p><a href="${csv}">CSV</a></p>`;
+  return html`<form class="filters" method="get" action="${path}" role="search"
+ aria-label="Filter">${fields.map(([name, schema]) =>
+   filterField(name, schema, given, choices[name]),
+ )}${order.map(
+   (name) => html`<input type="hidden" name="${name}" value="${String(given[name])}">`,
+ )}<div class="buttons"><button>Filter</button> <a class="button" href="${path}">Clear</a>
+<a class="button" href="${csv}">CSV</a></div></form>`;
+}
+
+/** Links to the pages before and after. */
+export function pagingOf(of: ListHead, { next, back }: Places, given: Given): Html {
+  const path = listPath(of, given);
+  const kept = withoutPlace(of, given);
+  return html`<p class="buttons">${
+    back !== null &&
+    html`<a class="button" rel="prev" href="${addressWith(path, kept, { back })}">Previous page</a>`
+  } ${
+    next !== null &&
+    html`<a class="button" rel="next" href="${addressWith(path, kept, {
+      [of.pageParameter]: next,
+    })}">Next page</a>`
+  }</p>`;
+}
+
+type Places = Pick<ListPage, 'next' | 'back'>;
 
 export interface ActForm {
   readonly role: Role;

@@ -1,20 +1,9 @@
 /** OpenAPI operations of declared acts. */
 import { z } from 'zod';
 import type { ActHead } from '../../surface/acts.ts';
-import { memberOf } from '../../surface/members.ts';
-import { writing } from '../openapi/route.ts';
-
-/** A schema as programs of the console write and read it: times are ISO 8601, in UTC. */
-function wire(schema: z.core.$ZodType): z.core.$ZodType {
-  if (schema instanceof z.ZodNullable) return z.nullable(wire(schema.unwrap()));
-  if (schema instanceof z.ZodOptional) return z.optional(wire(schema.unwrap()));
-  if (schema instanceof z.ZodArray) return z.array(wire(schema.element));
-  if (schema instanceof z.ZodObject && z.globalRegistry.get(schema)?.id === undefined) {
-    const members = Object.entries(schema.shape).map(([name, one]) => [name, wire(one)]);
-    return z.strictObject(Object.fromEntries(members));
-  }
-  return memberOf(schema)?.kind === 'time' ? z.iso.datetime() : schema;
-}
+import { wireSchema } from '../../surface/forms.ts';
+import { type ListHead, parametersOf } from '../../surface/lists.ts';
+import { csvOf, jsonOf, NO_SUCH, PLACE, writing } from '../openapi/route.ts';
 
 const common = {
   dryRun: z.boolean().optional().meta({ description: 'Whether only the effect is told' }),
@@ -35,11 +24,11 @@ function actPathOf(of: ActHead, tag: string) {
     [of.path]: writing({
       id: of.operation,
       tag,
-      summary: `${of.about.charAt(0).toUpperCase()}${of.about.slice(1)}`,
+      summary: sentence(of.about),
       role: of.role === 'approver' ? 'approver' : 'operator',
       ...(id && { path: z.object({ id }) }),
       body,
-      done: wire(of.output),
+      done: wireSchema(of.output),
     }),
   };
 }
@@ -47,11 +36,41 @@ function actPathOf(of: ActHead, tag: string) {
 /** Tags of the description, by the nouns of commands where these are others. */
 const TAGS: Readonly<Record<string, string>> = { sync: 'pulls', deliveries: 'review' };
 
-function tagOf({ name }: ActHead): string {
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
+}
+
+function tagOf({ name }: Pick<ActHead, 'name'>): string {
   const [noun = ''] = name.split('.');
   return TAGS[noun] ?? noun;
 }
 
 export function actPaths(acts: readonly ActHead[]) {
   return Object.assign({}, ...acts.map((act) => actPathOf(act, tagOf(act))));
+}
+
+const place = z.string().nullable();
+
+function listPathsOf(of: ListHead) {
+  const { operation, path, about, args, query } = of;
+  const [first = ''] = path.includes('{id}') ? args : [];
+  const id = query.shape[first];
+  const common = {
+    tag: tagOf(of),
+    summary: sentence(about),
+    query: parametersOf(of),
+    problems: id ? { ...NO_SUCH, ...PLACE } : PLACE,
+    ...(id && { path: z.object({ id }) }),
+  };
+  const members = { [of.rowsAs]: z.array(wireSchema(of.row)), next: place, back: place };
+  const beside = Object.entries(of.beside.shape).map(([name, one]) => [name, wireSchema(one)]);
+  const answer = z.strictObject({ ...Object.fromEntries(beside), ...members });
+  return {
+    [`${path}.json`]: jsonOf({ ...common, id: operation }, answer),
+    [`${path}.csv`]: csvOf({ ...common, id: `${operation}Csv` }),
+  };
+}
+
+export function listPaths(lists: readonly ListHead[]) {
+  return Object.assign({}, ...lists.map(listPathsOf));
 }

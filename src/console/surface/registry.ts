@@ -1,5 +1,19 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
 import type { ActHead } from '../../surface/acts.ts';
+import type { List } from '../../surface/lists.ts';
+import { runs, streams } from '../../sync/lists.ts';
 import { syncActs } from '../../sync/surface.ts';
 
 export const ACTS: readonly ActHead[] = [...syncActs];
+
+/** Lists whose pages are made by hand around the declared table, with the reason. */
+const BY_HAND = new Map<List, string>([
+  [streams, 'shows runs under way, the latest runs and what could not be read below the table'],
+  [runs, 'shows the figures of the stream and its acts above the table'],
+]);
+
+export const LISTS: readonly List[] = [streams, runs];
+
+export function hasPageByHand(of: List): boolean {
+  return BY_HAND.has(of);
+}

@@ -1,0 +1,134 @@
+/** Commands made from declared lists: `selvedge <noun> <list>` with the filters of the page. */
+import { Command, Option } from 'commander';
+import { z } from 'zod';
+import { streamsNotAtLevel } from '../config/level.ts';
+import { pulledStreams } from '../config/streams.ts';
+import { listPath } from '../console/surface/addresses.ts';
+import { systemClock } from '../lib/clock.ts';
+import { csvLine } from '../lib/csv.ts';
+import { csvTable, fromWire, textCell } from '../surface/forms.ts';
+import type { Given } from '../surface/given.ts';
+import { type List, ROWS_MAX } from '../surface/lists.ts';
+import { wholeNumber } from './arguments.ts';
+import { type CliContext, examples } from './command.ts';
+import { withMirror } from './reading.ts';
+import { remoteConsoleOf } from './remote/console.ts';
+import { allowOverUrl } from './remote/over-url.ts';
+import { argumentOf, optionOf, wordOf } from './surface-commands.ts';
+
+interface Options {
+  readonly json?: boolean;
+  readonly csv?: boolean;
+  readonly limit: number;
+}
+
+interface Found {
+  readonly rows: readonly Given[];
+  readonly hasMore: boolean;
+  readonly notes: readonly string[];
+}
+
+/** Rows of a console over a URL, with times as this program has them. */
+async function readRemote(
+  remote: NonNullable<ReturnType<typeof remoteConsoleOf>>,
+  of: List,
+  given: Given,
+): Promise<Found> {
+  const answer = z.looseObject({
+    [of.rowsAs]: z.array(z.record(z.string(), z.unknown())),
+    next: z.string().nullable(),
+  });
+  const named = Object.entries(given).filter(([name]) => !of.args.includes(name));
+  const query = Object.fromEntries(named.map(([name, value]) => [name, String(value)]));
+  const found = await remote.get(`${listPath(of, given)}.json`, answer, query);
+  const rows = z.array(z.unknown()).parse(found[of.rowsAs]);
+  return {
+    rows: z.array(of.row).parse(rows.map((row) => fromWire(of.row, row))),
+    hasMore: found.next !== null,
+    notes: [],
+  };
+}
+
+async function readRows(
+  command: Command,
+  context: CliContext,
+  of: List,
+  given: Given,
+): Promise<Found> {
+  const remote = remoteConsoleOf(command, context);
+  if (remote) return readRemote(remote, of, given);
+  return withMirror(command, context, async (db, _store, config) => {
+    const from = {
+      db,
+      now: systemClock().now(),
+      pulled: pulledStreams(config),
+      notAtLevel: streamsNotAtLevel(config),
+      dataDir: config.dataDir,
+      seesAddresses: true,
+    };
+    const { rows, next } = await of.read(from, given);
+    return { rows, hasMore: next !== null, notes: await of.notes(from) };
+  });
+}
+
+/** Reads rows as the options of a command say, and shows them. */
+export async function showRows(
+  command: Command,
+  context: CliContext,
+  of: List,
+  given: Given,
+): Promise<void> {
+  const { json, csv, limit } = command.opts<Options>();
+  const { output } = context;
+  const { rows, hasMore, notes } = await readRows(command, context, of, { ...given, limit });
+  if (hasMore) output.note(`there are more than ${limit} rows; --limit shows more`);
+  if (json === true) {
+    output.json(rows);
+    return;
+  }
+  if (csv === true) {
+    const table = csvTable(of, rows);
+    for (const cells of [table.columns, ...table.rows]) output.data(csvLine(cells));
+    return;
+  }
+  const now = systemClock().now();
+  for (const note of notes) output.line(note);
+  const shown = of.shown.filter(({ title }) => of.terminal?.includes(title) ?? true);
+  output.table(
+    shown.map(({ title }) => title.toUpperCase()),
+    rows.map((row) => shown.map((column) => textCell(column, row, now) ?? '-')),
+  );
+}
+
+/** Options that every list has, apart from its filter. */
+export function placeOptions(of: List, command: Command): Command {
+  const [first] = of.sorts;
+  if (first !== undefined) {
+    const sort = new Option('--sort <column>', 'the column by which rows are sorted');
+    command.addOption(sort.choices([...of.sorts]));
+    command.option('--descending', 'with --sort: the largest first');
+  }
+  return command
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, ROWS_MAX), of.limit)
+    .option('--json', 'as JSON')
+    .option('--csv', 'as CSV');
+}
+
+export function listCommand(of: List, context: CliContext): Command {
+  const { shape } = of.query;
+  const command = new Command(wordOf(of)).summary(of.about);
+  if (of.more !== undefined) command.description(of.more);
+  for (const [name, schema] of Object.entries(shape)) {
+    if (of.args.includes(name)) command.addArgument(argumentOf(name, schema));
+    else command.addOption(optionOf(name, schema));
+  }
+  placeOptions(of, command)
+    .addHelpText('after', examples(of.examples))
+    .action(() => {
+      const { json, csv, limit, ...filter } = command.opts<Options & Given>();
+      const named = of.args.map((name, index) => [name, command.processedArgs[index]] as const);
+      const stated = named.filter(([, value]) => value !== undefined);
+      return showRows(command, context, of, { ...filter, ...Object.fromEntries(stated) });
+    });
+  return allowOverUrl(command);
+}

@@ -1,0 +1,100 @@
+/** Rows of declared lists in the forms that programs and people read. */
+import { z } from 'zod';
+import type { CsvCell } from '../lib/csv.ts';
+import { isJsonObject } from '../lib/json.ts';
+import { formatDuration } from '../lib/units.ts';
+import type { Given } from './given.ts';
+import type { ListHead, Shown } from './lists.ts';
+import { memberOf, unwrapped } from './members.ts';
+
+export function isoTime(at: unknown): string | null {
+  return typeof at === 'number' ? new Date(at).toISOString() : null;
+}
+
+function mapped(
+  declared: z.core.$ZodType,
+  value: unknown,
+  timeOf: (value: unknown) => unknown,
+): unknown {
+  const schema = unwrapped(declared);
+  if (value === null || value === undefined) return value;
+  if (memberOf(schema)?.kind === 'time') return timeOf(value);
+  if (schema instanceof z.ZodArray && Array.isArray(value)) {
+    return value.map((one) => mapped(schema.element, one, timeOf));
+  }
+  if (schema instanceof z.ZodObject && isJsonObject(value)) {
+    const members = Object.entries(value).map(([name, one]) => {
+      const inner = schema.shape[name];
+      return [name, inner === undefined ? one : mapped(inner, one, timeOf)];
+    });
+    return Object.fromEntries(members);
+  }
+  return value;
+}
+
+/** The value as programs of the console read it: times are ISO 8601, in UTC. */
+export function toWire(schema: z.core.$ZodType, value: unknown): unknown {
+  return mapped(schema, value, isoTime);
+}
+
+/** The value that a console wrote, with times as epoch ms. */
+export function fromWire(schema: z.core.$ZodType, value: unknown): unknown {
+  return mapped(schema, value, (at) => (typeof at === 'string' ? Date.parse(at) : at));
+}
+
+/** The schema of a value as {@link toWire} writes it. */
+export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType {
+  if (schema instanceof z.ZodNullable) return z.nullable(wireSchema(schema.unwrap()));
+  if (schema instanceof z.ZodOptional) return z.optional(wireSchema(schema.unwrap()));
+  if (schema instanceof z.ZodArray) return z.array(wireSchema(schema.element));
+  if (schema instanceof z.ZodObject) {
+    const members = Object.entries(schema.shape).map(([name, one]) => [name, wireSchema(one)]);
+    const { id } = z.globalRegistry.get(schema) ?? {};
+    const wire = z.strictObject(Object.fromEntries(members));
+    return id === undefined ? wire : namedSchema(id, wire);
+  }
+  return memberOf(schema)?.kind === 'time' ? z.iso.datetime() : schema;
+}
+
+/** Schemas with a name in the description, each of which is one object however often it is used. */
+const named = new Map<string, z.ZodObject>();
+
+function namedSchema(id: string, schema: z.ZodObject): z.ZodObject {
+  const known = named.get(id) ?? schema.meta({ id });
+  named.set(id, known);
+  return known;
+}
+
+function cellFor(schema: z.core.$ZodType, value: unknown): CsvCell {
+  if (memberOf(schema)?.kind === 'time') return isoTime(value);
+  if (value === undefined) return null;
+  if (value === null || typeof value === 'string' || typeof value === 'number') return value;
+  return typeof value === 'boolean' ? value : JSON.stringify(value);
+}
+
+/** Rows as CSV: a column for each member, in the order of the declaration. */
+export function csvTable({ row }: ListHead, rows: readonly Given[]) {
+  const members = Object.entries(row.shape);
+  return {
+    columns: members.map(
+      ([name, schema]) =>
+        memberOf(schema)?.csv ?? name.replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`),
+    ),
+    rows: rows.map((of) => members.map(([name, schema]) => cellFor(schema, of[name]))),
+  };
+}
+
+/** Text of a cell for people at a terminal; null: there is no value. */
+export function textCell({ title, kind, name, member, text }: Shown, row: Given, now: number) {
+  const value = name === undefined ? undefined : row[name];
+  if (typeof value === 'number' && kind === 'time') {
+    if (member?.isAge !== true) return isoTime(value);
+    const age = formatDuration(Math.max(0, now - value));
+    return title === 'Age' ? age : `${age} ago`;
+  }
+  if (typeof value === 'number' && kind === 'duration') return formatDuration(value);
+  if (typeof value === 'boolean') return value ? 'yes' : null;
+  const shown = text(row, now);
+  const currency = member?.currency === undefined ? null : row[member.currency];
+  return shown !== null && typeof currency === 'string' ? `${shown} ${currency}` : shown;
+}
