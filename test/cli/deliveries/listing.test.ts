@@ -22,7 +22,7 @@ const rules = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
 
 beforeAll(async () => {
   writeFileSync(join(rules, 'rules.yaml'), RULES);
-  house = await installation(rules, 2);
+  house = await installation(rules);
   const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
   const said = mirror.prepare(`insert into audit (at, actor, action, subject, reason, detail)
     values (?, 'jutta', 'delivery.hold', 'delivery:1', 'x', '{}')`);

@@ -113,7 +113,7 @@ describe('docs/rules.md', () => {
     writeFileSync(join(folder, 'deliveries.yaml'), text);
     const check = await selvedge(['rules', 'check', folder, '--json']);
     expect(JSON.parse(check.stdout).rules).toMatchObject([{ id: 'accept-small', mode: 'live' }]);
-    const second = await installation(folder, 1);
+    const second = await installation(folder);
     const list = await second.run('deliveries', 'list', '--status', 'accepted', '--json');
     const rows: { orderDeliveryId: number; rules: string[] }[] = JSON.parse(list.stdout);
     expect(rows.length).toBeGreaterThanOrEqual(1);

@@ -14,7 +14,9 @@ import { createScrubber } from '../../../src/lib/secret.ts';
 import { parseKnobs } from '../../../src/reference/control/knob-store.ts';
 import { startReference } from '../../../src/reference/reference.ts';
 import type { Db } from '../../../src/store/store.ts';
+import { placeOrders } from '../../e2e/support.ts';
 import { testLogger, until, WEBHOOK_SECRET } from '../../support/house.ts';
+import { placeDatabase } from '../../support/store.ts';
 import { type CliRun, selvedge } from '../support.ts';
 
 export interface Installation {
@@ -24,13 +26,19 @@ export interface Installation {
   remove(): void;
 }
 
-const DECISIONS = 20;
+const ORDERS = 12;
 
 /** Without limits of rates: to read so many orders would leave none to the pull of the stock. */
 const KNOBS = {
   rates: { perSecond: 0 },
-  world: { styles: 60, orders: 0 },
-  life: { ordersPerMinute: 0, packAfter: '50ms', shipAfter: '1h', cancelShare: 0 },
+  world: { styles: 20, orders: 0 },
+  life: {
+    ordersPerMinute: 0,
+    packAfter: '50ms',
+    shipAfter: '1h',
+    cancelShare: 0,
+    splitShare: 0,
+  },
 };
 
 /** What is decided before the first stock waits for it, whatever rules are tried on it later. */
@@ -43,21 +51,20 @@ async function hasStock(db: Db): Promise<true | undefined> {
   return typeof stock?.complete_at === 'number' || undefined;
 }
 
-async function isBusy(db: Db, accepted: number): Promise<true | undefined> {
-  const decisions = await db.selectFrom('decision').select('decision_id').execute();
-  const deliveries = await db
-    .selectFrom('delivery')
-    .select('order_delivery_id')
-    .where('status', '=', 'accepted')
-    .execute();
-  return (decisions.length >= DECISIONS && deliveries.length >= accepted) || undefined;
+/** Each delivery is decided, and what was accepted is told to the service and read back. */
+async function isStill(db: Db): Promise<true | undefined> {
+  const decided = await db.selectFrom('evaluation').select('order_delivery_id').execute();
+  const open = await db.selectFrom('outbox').select('outbox_id').where('ended_at', 'is', null);
+  const left = await db.selectFrom('refresh').select('order_id').execute();
+  const isQuiet = left.length === 0 && (await open.execute()).length === 0;
+  return (decided.length === ORDERS && isQuiet) || undefined;
 }
 
 /** No busy machine misses these. */
 const LONG = { connect: 300_000, firstByte: 300_000, idle: 300_000, total: 300_000 };
 
-/** Runs both sides under these rules until enough was decided and so many were accepted. */
-export async function installation(rules?: string, accepted = 0): Promise<Installation> {
+/** Runs both sides under these rules until each delivery of some orders is decided. */
+export async function installation(rules?: string): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-test-'));
   const [clock, log, scrubber] = [systemClock(), testLogger(), createScrubber()];
   const ports = { service: 0, relay: 0, control: 0 };
@@ -69,15 +76,25 @@ export async function installation(rules?: string, accepted = 0): Promise<Instal
   const { service } = written;
   const limits = { ...service.limits, requestsPerSecond: 1000 };
   const timeouts = { ...service.timeouts, ...LONG };
-  const config = { ...written, service: { ...service, limits, timeouts } };
+  const { brands, freight, seasons, season } = written.streams;
+  const off = { enabled: false };
+  const streams = {
+    ...written.streams,
+    brands: { ...brands, ...off },
+    freight: { ...freight, ...off },
+    seasons: { ...seasons, ...off },
+    season: { ...season, ...off },
+  };
+  const config = { ...written, service: { ...service, limits, timeouts }, streams };
+  placeDatabase(join(config.dataDir, 'mirror.db'));
   const stop = new AbortController();
   const daemon = await openDaemon(config, { clock, random: systemRandom(), log, scrubber });
   const done = daemon.run(stop.signal);
   const url = await daemon.listenerUrl;
   if (url !== undefined) reference.relay.createEndpoint({ url, secret: WEBHOOK_SECRET });
   await until('the stock', () => hasStock(daemon.store.db));
-  reference.knobs.patch({ life: { ordersPerMinute: 400 } });
-  await until('decisions', () => isBusy(daemon.store.db, accepted));
+  placeOrders(reference, ORDERS);
+  await until('decisions', () => isStill(daemon.store.db));
   stop.abort();
   await done;
   await reference.close();
