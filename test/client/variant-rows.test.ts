@@ -4,7 +4,7 @@ import type { Reject } from '../../src/client/rows.ts';
 import { createVariantReader, variantsOf } from '../../src/client/v1/variant-rows.ts';
 import { parseOddJson } from '../../src/lib/reading/odd-json.ts';
 
-const RUNS = 3_000;
+const RUNS = 1_000;
 
 /** Reads chunks, and puts in full what repeats its neighbour. */
 function readFull(chunks: readonly string[]) {

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { unpackEvaluation } from '../../src/decisions/journal/evaluations.ts';
 import { forgetDecisions } from '../../src/decisions/journal/forget.ts';
-import { readFacts, verifyChain } from '../../src/decisions/journal.ts';
+import { appendDecision, readFacts, verifyChain } from '../../src/decisions/journal.ts';
 import { decisionsOf } from '../../src/decisions/review/deliveries.ts';
 import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
@@ -25,8 +25,33 @@ async function tamper(fixture: DeciderFixture, statement: string): Promise<void>
 
 describe('the decision journal', () => {
   it('is a chain that holds over many entries', async () => {
-    const fixture = await houseWith(210);
-    expect(await verifyChain(fixture.store.db)).toEqual({
+    const { store } = await houseWith(1);
+    const row = await store.db
+      .selectFrom('decision')
+      .innerJoin('rule_set', 'rule_set.hash', 'rule_set_hash')
+      .selectAll()
+      .executeTakeFirstOrThrow();
+    const facts = await readFacts(store.db, row.facts_digest);
+    if (!facts) throw new Error('no facts');
+    const entry = {
+      orderDeliveryId: row.order_delivery_id,
+      orderId: row.order_id,
+      at: row.at,
+      trigger: row.trigger,
+      actor: row.actor,
+      ruleSetHash: row.rule_set_hash,
+      facts,
+      mode: row.mode,
+      outcome: row.outcome,
+      reason: row.reason,
+      rules: JSON.parse(row.rules),
+      shadow: JSON.parse(row.shadow),
+      evaluation: JSON.parse(unpackEvaluation(row)),
+    };
+    await store.transaction(async (tx) => {
+      for (let more = 1; more < 210; more += 1) await appendDecision(tx, entry);
+    });
+    expect(await verifyChain(store.db)).toEqual({
       entries: 210,
       forgotten: 0,
       brokenAt: undefined,

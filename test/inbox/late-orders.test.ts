@@ -85,12 +85,12 @@ async function startEventStore() {
 describe('orders that are shown later than their events', () => {
   it('are all read and decided, however many are late at once, and nothing is kept', async () => {
     const { reference, db, openIncidents } = await startLagging('2s');
-    placeOrders(reference, 40);
+    placeOrders(reference, 12);
     const { orders, deliveries } = reference.world.book;
     const decided = await until('all decisions', async () => {
       const rows = await db.selectFrom('evaluation').select('order_delivery_id').execute();
       const waiting = await db.selectFrom('refresh').select('order_id').execute();
-      return rows.length === 40 && waiting.length === 0 ? rows : undefined;
+      return rows.length === 12 && waiting.length === 0 ? rows : undefined;
     });
     expect(decided).toHaveLength(deliveries.all.length);
     const mirrored = await db.selectFrom('sales_order').select('order_id').execute();

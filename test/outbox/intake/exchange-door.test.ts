@@ -10,22 +10,8 @@ import { writeRestored } from '../../../src/store/state.ts';
 import { foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
 import { repositoryRoot } from '../../support/source.ts';
+import { insert, receiptOf } from './exchange-support.ts';
 import { closedDoors, type Doors, delivered, endDocument, openDoors, order } from './support.ts';
-
-function insert(reference: string, payload: unknown, kind = 'order'): string {
-  const text = JSON.stringify(payload).replaceAll("'", "''");
-  const values = `'${kind}', '${reference}', '${text}'`;
-  return `INSERT INTO intake(kind, reference, payload) VALUES (${values})`;
-}
-
-/** The receipt of a row of `intake`, once it has left `waiting`. */
-async function receiptOf({ sql }: Doors, intakeId: number): Promise<Record<string, unknown>> {
-  const query = `SELECT json_object('documentId', document_id, 'state', state, 'final', final,
-    'orderId', order_id, 'orderNo', order_no, 'problems', json(problems), 'next', next_step)
-    FROM receipt WHERE intake_id = ${intakeId} AND state <> 'waiting'`;
-  const text = await until(`receipt ${intakeId}`, () => sql(query) || undefined);
-  return JSON.parse(text);
-}
 
 const problems = z.array(z.object({ path: z.string(), message: z.string() }));
 
@@ -285,25 +271,6 @@ describe('the SQL door', () => {
     });
     const receipts = 'SELECT count(*), count(intake_id), count(document_id) FROM receipt';
     expect(client(receipts)).toBe(`${count}|${count}|${count}`);
-  });
-
-  it('takes all that waited behind a lock for long, without any news after it', async () => {
-    const doors = await openDoors();
-    const { store, path } = doors;
-    doors.sql(insert('SO-0', order()));
-    await receiptOf(doors, 1);
-    const erp = new Database(path, { timeout: 5_000 });
-    onTestFinished(() => void erp.close());
-    const count = 5_100;
-    erp.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
-      insert into intake (kind, reference, payload)
-        select 'order', 'SO-' || i, '${JSON.stringify(order())}' from n;
-      begin immediate`);
-    const taken = store.db.selectFrom('intake').select((eb) => eb.fn.countAll<number>().as('n'));
-    const counted = async (n: number) => (await taken.executeTakeFirst())?.n === n || undefined;
-    await until('as many as are kept', () => counted(5_001));
-    erp.exec('rollback');
-    await until('the rest', () => counted(count + 1));
   });
 
   it('tells of a lock that lasts for five minutes, until it is over', async () => {
