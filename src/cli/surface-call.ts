@@ -4,54 +4,101 @@
  */
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { actPath } from '../console/surface/addresses.ts';
+import { actionOf, actPath } from '../console/surface/addresses.ts';
 import { systemClock } from '../lib/clock.ts';
+import { SelvedgeError, UsageError } from '../lib/errors.ts';
 import { type ActHead, previewSchema } from '../surface/acts.ts';
 import { fromWire } from '../surface/forms.ts';
-import type { Given } from '../surface/given.ts';
-import { perform } from '../surface/perform.ts';
+import { answerForm, answersSchema, type ManyAnswer } from '../surface/many.ts';
+import { perform, type Request } from '../surface/perform.ts';
 import type { CliContext } from './command.ts';
 import { askRunningDaemon, viaDaemonOrOffline } from './daemon-call.ts';
-import { remoteConsoleOf } from './remote/console.ts';
+import { type RemoteConsole, remoteConsoleOf } from './remote/console.ts';
 
-export interface Wanted {
-  readonly given: Given;
-  readonly reason: string;
-  readonly dryRun: boolean;
+export type Wanted = Omit<Request, 'act'>;
+
+function answerOf(of: ActHead, wanted: Wanted): z.ZodType {
+  const form = answerForm(of, wanted);
+  if (wanted.things || (form !== of.output && !wanted.dryRun)) return answersSchema;
+  return wanted.dryRun ? previewSchema : of.output;
 }
 
-/** Preview of an act, or its answer, as the act declares it. */
+/** Whether a refusal concerns one thing only, so that the others are still tried. */
+function isOfOne(code: string): boolean {
+  return !code.startsWith('remote.') && !['console.no_session', 'console.role'].includes(code);
+}
+
+/** Acts on things one after the other, with an answer for each. */
+async function eachAtConsole(
+  remote: RemoteConsole,
+  of: ActHead,
+  things: NonNullable<Wanted['things']>,
+  wanted: Wanted,
+): Promise<{ readonly answers: readonly ManyAnswer[] }> {
+  const [thing = ''] = of.args;
+  const answers: ManyAnswer[] = [];
+  for (const one of things) {
+    const name = { [thing]: one[thing] };
+    try {
+      const given = { ...wanted.given, ...one };
+      const done = await atConsole(remote, of, { ...wanted, things: undefined, given });
+      answers.push({ ...name, ok: true, ...Object(done) });
+    } catch (thrown) {
+      if (!(thrown instanceof SelvedgeError)) throw thrown;
+      const isMistake = thrown instanceof UsageError || !isOfOne(thrown.code);
+      // Later errors become answers, because throwing would hide what was already done.
+      if (answers.length === 0 && isMistake) throw thrown;
+      const { code, message, hint } = thrown;
+      answers.push({ ...name, ok: false, code, message, hint });
+    }
+  }
+  return { answers };
+}
+
+async function atConsole(remote: RemoteConsole, of: ActHead, wanted: Wanted): Promise<unknown> {
+  const { given, reason, dryRun, things, select } = wanted;
+  if (things) return eachAtConsole(remote, of, things, wanted);
+  const form = answerForm(of, wanted);
+  const answer = z.preprocess((value) => fromWire(form, value), answerOf(of, wanted));
+  if (select) {
+    const path = of.many?.at?.path;
+    if (path === undefined) {
+      throw new UsageError('remote.one_by_one', 'over a URL one row is named at a time', {
+        hint: 'name it',
+      });
+    }
+    return remote.post(path, { action: actionOf(of), ...given, reason, dryRun, select }, answer);
+  }
+  const [first = ''] = of.path.includes('{id}') ? of.args : [];
+  const members = Object.entries(given).filter(([name]) => name !== first);
+  return remote.post(
+    actPath(of, given),
+    { ...Object.fromEntries(members), reason, dryRun },
+    answer,
+  );
+}
+
+/** Preview of an act, or its answer, as it declares it; for each thing where there are more. */
 export async function performAct(
   command: Command,
   context: CliContext,
   of: ActHead,
-  { given, reason, dryRun }: Wanted,
+  wanted: Wanted,
 ): Promise<unknown> {
-  const answer: z.ZodType = dryRun ? previewSchema : of.output;
   const remote = remoteConsoleOf(command, context);
-  if (remote) {
-    const [first = ''] = of.path.includes('{id}') ? of.args : [];
-    const members = Object.entries(given).filter(([name]) => name !== first);
-    const body = { ...Object.fromEntries(members), reason, dryRun };
-    return remote.post(
-      actPath(of, given),
-      body,
-      z.preprocess((value) => fromWire(answer, value), answer),
-    );
-  }
-  const call = { path: `/api/acts/${of.name}`, answer };
-  if (of.offline !== true) {
-    return askRunningDaemon(command, context, { ...call, body: { given, reason, dryRun } });
-  }
+  if (remote) return atConsole(remote, of, wanted);
+  const call = { path: `/api/acts/${of.name}`, answer: answerOf(of, wanted) };
+  if (of.offline !== true) return askRunningDaemon(command, context, { ...call, body: wanted });
+  const { reason, ...body } = wanted;
   return viaDaemonOrOffline(command, context, {
     ...call,
     reason,
-    body: { given, dryRun },
+    body,
     async offline(parts, asker) {
       const { offlineActs } = await import('../daemon/commands/offline-acts.ts');
-      const who = { role: null, actor: () => asker };
+      const who = { role: null, seesAddresses: true, actor: () => asker };
       const acts = await offlineActs(parts, of.name);
-      return perform(acts, { act: of.name, given, reason, dryRun }, who, systemClock().now());
+      return perform(acts, { act: of.name, ...wanted }, who, systemClock().now());
     },
   });
 }
@@ -60,7 +107,7 @@ export async function previewAct(
   command: Command,
   context: CliContext,
   of: ActHead,
-  given: Given,
+  given: Wanted['given'],
 ): Promise<z.output<typeof previewSchema>> {
   const wanted = { given, reason: '', dryRun: true };
   return previewSchema.parse(await performAct(command, context, of, wanted));

@@ -2,74 +2,31 @@
  * Commands made from declared acts: `selvedge <tag> <act>`, with the members that the act takes as
  * arguments and options, and `--dry-run`, `--reason` and `--json`.
  */
-import { Argument, Command, Option } from 'commander';
-import type { z } from 'zod';
-import { EXIT, RefusedError } from '../lib/errors.ts';
+import { Command, Option } from 'commander';
+import { EXIT } from '../lib/errors.ts';
 import { visible } from '../lib/strings.ts';
 import type { ActHead } from '../surface/acts.ts';
 import type { Given } from '../surface/given.ts';
-import { choicesOf, isOptional, memberOf } from '../surface/members.ts';
+import { requireReason } from '../surface/perform.ts';
 import { remark, statedReason } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
 import { allowOverUrl } from './remote/over-url.ts';
 import { performAct, previewAct } from './surface-call.ts';
-
-function dashed(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (one) => `-${one.toLowerCase()}`);
-}
-
-/** Text for the help: what the member means, else its title. */
-function helpOf(schema: z.core.$ZodType, name: string): string {
-  const { title = name, about = title } = memberOf(schema) ?? {};
-  return `${about.charAt(0).toLowerCase()}${about.slice(1)}`;
-}
-
-export function optionOf(name: string, schema: z.core.$ZodType): Option {
-  const isFlag = memberOf(schema)?.kind === 'flag';
-  const option = new Option(
-    isFlag ? `--${dashed(name)}` : `--${dashed(name)} <${dashed(name)}>`,
-    helpOf(schema, name),
-  );
-  const choices = choicesOf(schema);
-  if (choices) option.choices([...choices]);
-  return option.makeOptionMandatory(!isFlag && !isOptional(schema));
-}
-
-export function argumentOf(name: string, schema: z.core.$ZodType): Argument {
-  const label = dashed(name);
-  const argument = new Argument(
-    isOptional(schema) ? `[${label}]` : `<${label}>`,
-    helpOf(schema, name),
-  );
-  const choices = choicesOf(schema);
-  return choices ? argument.choices([...choices]) : argument;
-}
-
-interface Options {
-  readonly dryRun?: boolean;
-  readonly reason?: string;
-  readonly json?: boolean;
-}
+import { actOnMany, addManyOptions } from './surface-many.ts';
+import {
+  confirmed,
+  givenBy,
+  memberArgument,
+  memberOption,
+  type Options,
+} from './surface-options.ts';
 
 /** What was typed, by the names of the act's members. */
 function givenOf(of: ActHead, command: Command): Given {
   const { args, processedArgs } = command;
   const named = of.args.map((name, index) => [name, processedArgs[index] ?? args[index]] as const);
-  const options = Object.entries(command.opts<Given>());
-  return Object.fromEntries([
-    ...named.filter(([, value]) => value !== undefined),
-    ...options.filter(([name]) => name in of.input.shape),
-  ]);
-}
-
-/** Asks at the terminal for the member that confirms a final act, unless an option gives it. */
-async function confirmed(context: CliContext, of: ActHead, given: Given): Promise<Given> {
-  const { typed } = of;
-  if (!typed || given[typed.member] !== undefined) return given;
-  const answer = await context.ask(`${typed.ask} `);
-  if (answer !== undefined) return { ...given, [typed.member]: answer.trim() };
-  const hint = `name it: --${dashed(typed.member)} <${dashed(typed.member)}>`;
-  throw new RefusedError('act.unconfirmed', 'the act must be confirmed', { hint });
+  const typed = named.filter(([, value]) => value !== undefined);
+  return { ...givenBy(of, command), ...Object.fromEntries(typed) };
 }
 
 /** Tells more of the answer than the act says; false: the act's own words are told. */
@@ -82,6 +39,8 @@ async function run(
   tell?: Telling,
 ): Promise<void> {
   const { dryRun = false, reason = '', json } = command.opts<Options>();
+  if (!dryRun) requireReason(of, reason, false);
+  if (of.many && (await actOnMany(context, command, of, of.many))) return;
   const given = givenOf(of, command);
   const { output } = context;
   const needsPreview = dryRun || Object.keys(of.seen.shape).length > 0;
@@ -113,16 +72,17 @@ export function actCommand(of: ActHead, context: CliContext, tell?: Telling): Co
   const command = new Command(wordOf(of)).summary(of.about);
   if (of.more !== undefined) command.description(of.more);
   for (const [name, schema] of Object.entries(shape)) {
-    if (!of.args.includes(name)) command.addOption(optionOf(name, schema));
+    if (!of.args.includes(name)) command.addOption(memberOption(name, schema));
   }
-  for (const name of of.args) {
+  if (of.many) addManyOptions(command, of, of.many);
+  for (const name of of.many ? of.args.slice(1) : of.args) {
     const schema = shape[name];
-    if (schema) command.addArgument(argumentOf(name, schema));
+    if (schema) command.addArgument(memberArgument(name, schema));
   }
   if (of.reason === 'stated') {
     const reason = new Option('--reason <text>', 'why; goes into the audit');
     command.addOption(reason.argParser(statedReason));
-  } else if (of.reason === 'page') {
+  } else if (of.reason !== 'none') {
     command.option('--reason <text>', 'why; goes into the audit', remark, '');
   }
   command

@@ -14,7 +14,8 @@ import { type CliContext, examples } from './command.ts';
 import { withMirror } from './reading.ts';
 import { remoteConsoleOf } from './remote/console.ts';
 import { allowOverUrl } from './remote/over-url.ts';
-import { argumentOf, optionOf, wordOf } from './surface-commands.ts';
+import { wordOf } from './surface-commands.ts';
+import { memberArgument, memberOption } from './surface-options.ts';
 
 interface Options {
   readonly json?: boolean;
@@ -119,8 +120,8 @@ export function listCommand(of: List, context: CliContext): Command {
   const command = new Command(wordOf(of)).summary(of.about);
   if (of.more !== undefined) command.description(of.more);
   for (const [name, schema] of Object.entries(shape)) {
-    if (of.args.includes(name)) command.addArgument(argumentOf(name, schema));
-    else command.addOption(optionOf(name, schema));
+    if (of.args.includes(name)) command.addArgument(memberArgument(name, schema));
+    else command.addOption(memberOption(name, schema));
   }
   placeOptions(of, command)
     .addHelpText('after', examples(of.examples))

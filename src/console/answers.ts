@@ -220,7 +220,7 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         const session = await sessionOf(deps, by);
         if (!request.dryRun) countWrite(session.sessionId);
         const actor = (reason: string) => actorOf(session, by, reason);
-        return perform(deps.acts, request, { role: session.role, actor }, clock.now());
+        return perform(deps.acts, request, { ...session, actor }, clock.now());
       }
       default:
         return lookUp(deps.operations, question);

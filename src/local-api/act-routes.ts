@@ -9,10 +9,13 @@ import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
 
 const actParams = z.object({ name: z.string().max(100) });
+const given = z.record(z.string(), z.unknown());
 const actBody = z.strictObject({
   ...actorFields,
-  given: z.record(z.string(), z.unknown()),
+  given,
   dryRun: z.boolean().default(false),
+  things: z.array(given).optional(),
+  select: z.strictObject({ filter: given, expect: z.unknown() }).optional(),
 });
 
 export function actRoutes(acts: readonly BoundAct[], clock: Clock): RouteGroup {
@@ -22,7 +25,8 @@ export function actRoutes(acts: readonly BoundAct[], clock: Clock): RouteGroup {
       app.post('/api/acts/:name', async ({ params, body }) => {
         const { actor, ...request } = actBody.parse(body);
         const asked = { act: actParams.parse(params).name, ...request };
-        const asker = { role: null, actor: (reason: string) => ({ actor, reason }) };
+        const as = (reason: string) => ({ actor, reason });
+        const asker = { role: null, seesAddresses: true, actor: as };
         return perform(acts, asked, asker, clock.now());
       });
     },

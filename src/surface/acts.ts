@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import type { Actor } from '../store/audit.ts';
 import { type Given, readGiven } from './given.ts';
+import type { Many, ManyHead } from './many.ts';
 import type { Thing } from './members.ts';
 import type { Role } from './roles.ts';
 
@@ -45,10 +46,10 @@ export interface ActHead {
   /** Whether the act cannot be taken back. */
   readonly danger?: true;
   /**
-   * Need of a reason: `stated`: at every door; `page`: at the console only; `none`: the act takes
-   * none.
+   * Need of a reason: `stated`: at every door; `page`: at the console only; `free`: at none, though
+   * one can be given; `none`: the act takes none.
    */
-  readonly reason: 'stated' | 'page' | 'none';
+  readonly reason: 'stated' | 'page' | 'free' | 'none';
   /** Kind of thing that the first of `args` names. */
   readonly thing?: Thing;
   /** Members that the command takes as arguments, in their order. */
@@ -63,8 +64,13 @@ export interface ActHead {
   readonly examples: readonly (readonly [typed: string, what: string])[];
   /** Whether a command may do it without a daemon. */
   readonly offline?: true;
-  /** Member that confirms a final act, which a command asks for at the terminal. */
+  /**
+   * Member that confirms a final act, which a command asks for at the terminal; `{}` in the
+   * question is the thing's name.
+   */
   readonly typed?: { readonly member: string; readonly ask: string };
+  /** How the act is done to many things at once; left out: it is done to one. */
+  readonly many?: ManyHead;
   /** Words about what was done, from the answer and what was given. */
   done(answer: unknown, given: Given): string;
   /** Whether everything was done that was asked for; else a command ends with 1. */
@@ -79,6 +85,7 @@ export interface Undo {
 }
 
 export interface Act<On> extends ActHead {
+  readonly many?: Many<On>;
   preview(on: On, given: Given, now: number): Promise<Preview>;
   run(on: On, given: Given, actor: Actor, now: number): Promise<unknown>;
 }
@@ -88,7 +95,7 @@ type Read<T extends Shape> = z.output<z.ZodObject<T>>;
 
 type Stated = Omit<
   ActHead,
-  'args' | 'input' | 'seen' | 'output' | 'done' | 'isWhole' | 'undo' | 'typed'
+  'args' | 'input' | 'seen' | 'output' | 'done' | 'isWhole' | 'undo' | 'typed' | 'many'
 >;
 
 export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodType> extends Stated {
@@ -97,6 +104,7 @@ export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodTy
   readonly seen?: S;
   readonly output: O;
   readonly typed?: { readonly member: keyof I & string; readonly ask: string };
+  readonly many?: Many<On>;
   preview(on: On, input: Read<I>): Promise<Preview & { readonly seen?: Read<S> }>;
   run(on: On, input: Read<I>, actor: Actor, seen: Read<S>): Promise<z.input<O>>;
   done(answer: z.output<O>, given: Given): string;

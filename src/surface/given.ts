@@ -12,6 +12,7 @@ import { isOptional, type Member, memberOf, unwrapped } from './members.ts';
 export type Given = Readonly<Record<string, unknown>>;
 
 const INVALID = 'request.invalid';
+const HOUR_MS = 3_600_000;
 const FLAGS: Readonly<Record<string, boolean>> = {
   '1': true,
   true: true,
@@ -31,6 +32,12 @@ function moment(text: string, now: number): number | undefined {
   return /^\d{11,15}$/.test(text) ? Number(text) : parseTime(text);
 }
 
+function hoursOf(text: string): number | undefined {
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text);
+  const ms = parseDuration(text);
+  return ms === undefined ? undefined : ms / HOUR_MS;
+}
+
 /** The value that a text stands for; the text itself where it stands for none. */
 function ofText(text: string, kind: Member['kind'], now: number): unknown {
   const trimmed = text.trim();
@@ -44,6 +51,8 @@ function ofText(text: string, kind: Member['kind'], now: number): unknown {
       return moment(trimmed, now) ?? text;
     case 'duration':
       return parseDuration(trimmed) ?? text;
+    case 'hours':
+      return hoursOf(trimmed) ?? text;
     default:
       return text;
   }
@@ -73,6 +82,7 @@ const WANTED: Readonly<Record<Member['kind'], string>> = {
   flag: 'true or false',
   time: 'a point in time such as 2026-11-21T08:00:00Z, or 7d for seven days ago',
   duration: 'a duration such as 30s',
+  hours: 'a number of hours, or a duration such as 90m',
 };
 
 /** Words for the first problems of a request, each with its place. */
@@ -124,4 +134,19 @@ export function readGiven<T extends z.ZodObject>(
   const parsed = schema.safeParse(stated);
   if (parsed.success) return parsed.data;
   throw invalid(problemsOf(schema, stated, parsed.error));
+}
+
+/**
+ * Reads a single member.
+ * @throws UsageError `request.invalid`
+ */
+export function readMember<T extends z.ZodType>(
+  name: string,
+  schema: T,
+  value: unknown,
+  now: number,
+): z.output<T> {
+  const whole = z.strictObject<Readonly<Record<string, z.ZodType>>>({ [name]: schema });
+  readGiven(whole, { [name]: value }, now);
+  return schema.parse(readValue(schema, value, now));
 }

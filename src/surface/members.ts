@@ -20,7 +20,7 @@ export type Thing =
 
 export interface Member {
   readonly title: string;
-  readonly kind: 'text' | 'whole' | 'time' | 'duration' | 'money' | 'flag';
+  readonly kind: 'text' | 'whole' | 'time' | 'duration' | 'hours' | 'money' | 'flag';
   /** Thing whose page the value opens. */
   readonly link?: Thing;
   /** Whether only sessions that see names and addresses read the value. */
@@ -29,6 +29,10 @@ export interface Member {
   readonly about?: string;
   /** Texts that the value can be now, for a picker; a member without it takes any text. */
   readonly values?: (from: Reading) => Promise<readonly string[]>;
+  /** Option of a command where it has another name, as `search` or `yes-reject <number>`. */
+  readonly option?: string;
+  /** Whether a command must state it, though programs may leave it out. */
+  readonly isStated?: true;
   /** Style class of a cell with this value. */
   readonly class?: (value: string) => string;
   /** Whether people read the time since, as in `5m`, in place of the time. */
@@ -73,6 +77,11 @@ export function time(title: string, more: More = {}) {
 /** A length of time in ms; people write it as `30s` or `90d`. */
 export function duration(title: string, more: More = {}) {
   return member(z.number().min(0), title, 'duration', more);
+}
+
+/** A length of time that programs state as a number of hours; people write it as `36` or `90m`. */
+export function hours(title: string, more: More = {}) {
+  return member(z.number().min(0), title, 'hours', more);
 }
 
 /** An amount in units of its currency, which is another member. */
@@ -125,6 +134,13 @@ export function memberOf(schema: z.core.$ZodType): Member | undefined {
 /** Whether the member may be left out. */
 export function isOptional(schema: z.core.$ZodType): boolean {
   return schema instanceof z.ZodOptional || schema instanceof z.ZodDefault;
+}
+
+/** Whether the member takes several values. */
+export function isMany(schema: z.core.$ZodType): boolean {
+  const inner = unwrapped(schema);
+  const of: readonly z.core.$ZodType[] = inner instanceof z.ZodUnion ? inner.options : [inner];
+  return of.some((one) => one instanceof z.ZodArray);
 }
 
 /** Texts that an enumeration allows; undefined for all other schemas. */

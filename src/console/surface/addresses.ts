@@ -35,6 +35,19 @@ export function actPath({ path, args: [first = ''] }: ActHead, given: Given): st
   return path.replace('{id}', encodeURIComponent(String(given[first])));
 }
 
+/** Member `action` by which a request at a {@link SharedAddress} names the act. */
+export function actionOf({ name }: ActHead): string {
+  return name.replace(/^.*\./, '');
+}
+
+/** Address for acts on all that fit a filter, with these acts. */
+export type SharedAddress = readonly [path: string, acts: readonly ActHead[]];
+
+export function sharedAddresses(acts: readonly ActHead[]): readonly SharedAddress[] {
+  const byPath = Map.groupBy(acts, ({ many }) => many?.at?.path);
+  return [...byPath].flatMap(([path, of]) => (path === undefined ? [] : [[path, of] as const]));
+}
+
 const TABS: readonly Tab[] = [
   '/review',
   '/outbox',
@@ -53,7 +66,10 @@ export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
 }
 
 /** Page that shows what the act was done to; without a thing, that of its tab. */
-export function pageOf({ thing, args: [first = ''], path }: ActHead, given: Given): string {
+export function pageOf(of: ActHead, given: Given): string {
+  const { thing, path } = of;
+  const [first = ''] = of.args;
   const [, tab = ''] = path.split('/');
-  return thing === undefined ? `/${tab}` : addressOf(thing, given[first]);
+  if (thing === undefined) return `/${tab}`;
+  return given[first] === undefined ? tabOf(of) : addressOf(thing, given[first]);
 }

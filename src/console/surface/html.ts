@@ -226,7 +226,8 @@ export function actForm(of: ActHead, form: ActForm): Html {
 <p>${what}</p>${would}${asked.map((name) => field(of, name, `${id}-${name}`))}${
     of.reason !== 'none' &&
     html`<label for="${reasonId}">Reason</label>
-<input id="${reasonId}" name="reason" required maxlength="1000" autocomplete="off">`
+<input id="${reasonId}" name="reason"${of.reason !== 'free' && html` required`} maxlength="1000"
+ autocomplete="off">`
   }
 <button${of.danger === true && html` class="danger"`}>${button}</button></form>`;
 }

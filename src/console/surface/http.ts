@@ -9,12 +9,21 @@ import { isJsonObject } from '../../lib/json.ts';
 import { type ActHead, previewSchema } from '../../surface/acts.ts';
 import { toWire } from '../../surface/forms.ts';
 import { type Given, invalid } from '../../surface/given.ts';
-import { actNamed } from '../../surface/perform.ts';
+import { answerForm, answersSchema } from '../../surface/many.ts';
+import { actNamed, type Request } from '../../surface/perform.ts';
 import { askFor, signedIn } from '../context.ts';
+import { backTo, type Notice } from '../done.ts';
 import { createActing } from '../routes/acts.ts';
 import { type PageContext, parametersOf } from '../routes/page-context.ts';
 import { isForPeople } from '../show.ts';
-import { actPath, pageOf, tabOf } from './addresses.ts';
+import {
+  actionOf,
+  actPath,
+  pageOf,
+  type SharedAddress,
+  sharedAddresses,
+  tabOf,
+} from './addresses.ts';
 import { actForm } from './html.ts';
 import { ACTS } from './registry.ts';
 
@@ -34,7 +43,7 @@ function textOf(value: unknown, member: string): string {
 }
 
 /** Members of the act, apart from those that every act has. */
-function bodyOf(of: ActHead, { body, params }: FastifyRequest): Body {
+function bodyOf(of: ActHead, { body, params }: Pick<FastifyRequest, 'body' | 'params'>): Body {
   if (!isJsonObject(body ?? {})) throw invalid('the request must be an object');
   const { reason, dryRun, back, ...rest } = { ...Object(body) };
   const { id } = idParams.parse(params);
@@ -59,22 +68,83 @@ function undoOf(of: ActHead, value: unknown, given: Given) {
   return { path, button: act.button, fields: Object.fromEntries(shown) };
 }
 
-function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void {
-  const { deps } = context;
+/** Does what was asked for: a program gets the answer, a person the page with the notice. */
+async function answer(
+  { deps }: PageContext,
+  [request, reply]: readonly [FastifyRequest, FastifyReply],
+  asked: Request,
+  [form, noticeOf]: readonly [
+    z.core.$ZodType,
+    (value: unknown) => Notice & { readonly back: string },
+  ],
+): Promise<FastifyReply> {
   const { askerOf } = createActing(deps);
-  app.post(of.path.replace('{id}', ':id'), async (request, reply) => {
+  const value = await askFor(deps, { ask: 'perform', by: askerOf(request), request: asked });
+  if (asked.dryRun) return reply.send(value);
+  if (!isForPeople(request)) return reply.send(toWire(form, value));
+  const { back, ...notice } = noticeOf(value);
+  deps.notices.put(signedIn(request).sessionId, notice);
+  return reply.code(303).header('location', backTo(back)).send();
+}
+
+function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void {
+  app.post(of.path.replace('{id}', ':id'), (request, reply) => {
     const { back, ...wanted } = bodyOf(of, request);
+    const { given } = wanted;
+    const noticeOf = (value: unknown) => ({
+      text: `${of.done(value, given)}.`,
+      undo: undoOf(of, value, given),
+      back: back ?? pageOf(of, given),
+    });
     const asked = { act: of.name, ...wanted };
-    const value = await askFor(deps, { ask: 'perform', by: askerOf(request), request: asked });
-    if (wanted.dryRun) return reply.send(value);
-    if (!isForPeople(request)) return reply.send(toWire(of.output, value));
-    const text = `${of.done(value, wanted.given)}.`;
-    const undo = undoOf(of, value, wanted.given);
-    deps.notices.put(signedIn(request).sessionId, { text, undo });
-    return reply
-      .code(303)
-      .header('location', back ?? pageOf(of, wanted.given))
-      .send();
+    return answer(context, [request, reply], asked, [of.output, noticeOf]);
+  });
+}
+
+const selectSchema = z.strictObject({
+  filter: z.record(z.string(), z.unknown()).default({}),
+  expect: z.unknown(),
+});
+const FILTER = 'filter.';
+
+/** The filter of a request: a form has it in fields named `filter.…`, beside `expect`. */
+function selectOf({ select, expect, ...rest }: Given) {
+  const fields = Object.entries(rest);
+  const isFilter = ([name]: (typeof fields)[number]) => name.startsWith(FILTER);
+  const filter = fields.filter(isFilter).map(([name, value]) => [name.slice(FILTER.length), value]);
+  const read = selectSchema.safeParse(select ?? { filter: Object.fromEntries(filter), expect });
+  if (!read.success) throw invalid('select: must be an object with filter and expect');
+  const given = Object.fromEntries(fields.filter((field) => !isFilter(field)));
+  return { select: read.data, given };
+}
+
+/** What was done to many things, in one line. */
+function manyText(of: ActHead, value: unknown): string {
+  if (of.many?.isOneAnswer !== false) return of.done(value, {});
+  const [thing = ''] = of.args;
+  const { answers } = answersSchema.parse(value);
+  const failed = answers.flatMap((one) => (one.ok ? [] : [one]));
+  const [first] = failed;
+  const done = `${answers.length - failed.length} ${of.many.did}`;
+  if (!first) return done;
+  const name = String(first[thing]).replace(/^id:/, '');
+  return `${done}; ${failed.length} not: ${name}: ${first.message}`;
+}
+
+/** Address that acts share, each of which is done to all that fit a filter. */
+function mountMany(app: FastifyInstance, context: PageContext, [path, acts]: SharedAddress) {
+  app.post(path, (request, reply) => {
+    const { action, ...body } = Object(request.body ?? {});
+    const of = acts.find((one) => actionOf(one) === action);
+    if (!of) throw invalid(`action: must be one of ${acts.map(actionOf).join(', ')}`);
+    const { back, given: stated, ...wanted } = bodyOf(of, { body, params: {} });
+    const { given, select } = selectOf(stated);
+    const asked = { act: of.name, ...wanted, given, select };
+    const noticeOf = (value: unknown) => ({
+      text: `${manyText(of, value)}.`,
+      back: back ?? pageOf(of, {}),
+    });
+    return answer(context, [request, reply], asked, [answerForm(of, asked), noticeOf]);
   });
 }
 
@@ -100,5 +170,6 @@ async function showAct(context: PageContext, request: FastifyRequest, reply: Fas
 
 export function mountActs(app: FastifyInstance, context: PageContext): void {
   for (const of of ACTS) mountAct(app, context, of);
+  for (const shared of sharedAddresses(ACTS)) mountMany(app, context, shared);
   app.get('/acts/:name', (request, reply) => showAct(context, request, reply));
 }

@@ -3,12 +3,19 @@ import { z } from 'zod';
 import type { ActHead } from '../../surface/acts.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { type ListHead, parametersOf } from '../../surface/lists.ts';
+import { refusedMembers } from '../../surface/many.ts';
 import { csvOf, jsonOf, NO_SUCH, PLACE, writing } from '../openapi/route.ts';
+import { actionOf, type SharedAddress, sharedAddresses } from './addresses.ts';
 
 const common = {
   dryRun: z.boolean().optional().meta({ description: 'Whether only the effect is told' }),
 };
 const reason = z.string().min(1).max(1_000);
+
+function reasonOf(of: ActHead) {
+  if (of.reason === 'none') return {};
+  return { reason: of.reason === 'free' ? z.string().max(1_000).optional() : reason };
+}
 
 function actPathOf(of: ActHead, tag: string) {
   const [first = ''] = of.path.includes('{id}') ? of.args : [];
@@ -17,7 +24,7 @@ function actPathOf(of: ActHead, tag: string) {
   const id = of.input.shape[first];
   const body = z.strictObject({
     ...Object.fromEntries(own),
-    ...(of.reason === 'none' ? {} : { reason }),
+    ...reasonOf(of),
     ...common,
   });
   return {
@@ -45,8 +52,45 @@ function tagOf({ name }: Pick<ActHead, 'name'>): string {
   return TAGS[noun] ?? noun;
 }
 
+/** The answers for each of many things, or the act's own. */
+function manyAnswerOf({ args: [thing = ''], output, many }: ActHead) {
+  if (many?.isOneAnswer !== false || !(output instanceof z.ZodObject)) return output;
+  const name = { [thing]: z.string() };
+  const done = z.strictObject({ ...name, ok: z.literal(true), ...output.shape });
+  const refused = z.strictObject({ ...name, ...refusedMembers });
+  return z.strictObject({ answers: z.array(z.union([wireSchema(done), refused])) });
+}
+
+/** Operation that acts on all that fit a filter share; each takes its own members only. */
+function sharedPathOf([path, acts]: SharedAddress) {
+  const [of] = acts;
+  if (!of?.many?.at) return {};
+  const { filter, expect, at } = of.many;
+  const stated = acts.flatMap(({ args, input }) =>
+    Object.entries(input.shape).filter(([name]) => !args.includes(name)),
+  );
+  const actions = acts.map(actionOf);
+  return {
+    [path]: writing({
+      id: at.operation,
+      tag: tagOf(of),
+      summary: at.about,
+      role: acts.every(({ role }) => role === 'approver') ? 'approver' : 'operator',
+      body: z.strictObject({
+        action: z.enum(actions),
+        ...Object.fromEntries(stated),
+        ...reasonOf(of),
+        select: z.strictObject({ filter, expect }),
+        ...common,
+      }),
+      done: manyAnswerOf(of),
+    }),
+  };
+}
+
 export function actPaths(acts: readonly ActHead[]) {
-  return Object.assign({}, ...acts.map((act) => actPathOf(act, tagOf(act))));
+  const single = acts.map((act) => actPathOf(act, tagOf(act)));
+  return Object.assign({}, ...single, ...sharedAddresses(acts).map(sharedPathOf));
 }
 
 const place = z.string().nullable();

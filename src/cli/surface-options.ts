@@ -1,0 +1,78 @@
+/** Arguments and options of commands made from declared acts, and what was typed in them. */
+import { Argument, type Command, Option } from 'commander';
+import type { z } from 'zod';
+import { RefusedError } from '../lib/errors.ts';
+import type { ActHead } from '../surface/acts.ts';
+import type { Given } from '../surface/given.ts';
+import { choicesOf, isMany, isOptional, memberOf } from '../surface/members.ts';
+import type { CliContext } from './command.ts';
+
+export interface Options {
+  readonly dryRun?: boolean;
+  readonly reason?: string;
+  readonly json?: boolean;
+}
+
+function dashed(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (one) => `-${one.toLowerCase()}`);
+}
+
+/** Text for the help: what the member means, else its title. */
+export function helpOf(schema: z.core.$ZodType, name: string): string {
+  const { title = name, about = title } = memberOf(schema) ?? {};
+  return `${about.charAt(0).toLowerCase()}${about.slice(1)}`;
+}
+
+export function memberOption(name: string, schema: z.core.$ZodType): Option {
+  const { kind, option = dashed(name), isStated = false } = memberOf(schema) ?? {};
+  const isFlag = kind === 'flag';
+  const hasLabel = isFlag || option.includes('<');
+  const flags = hasLabel ? `--${option}` : `--${option} <${option}>`;
+  const made = new Option(flags, helpOf(schema, name));
+  const choices = choicesOf(schema);
+  if (choices) made.choices([...choices]);
+  if (isMany(schema)) {
+    made.argParser((text: string, earlier: readonly string[] = []) => [...earlier, text]);
+  }
+  return made.makeOptionMandatory(!isFlag && (isStated || !isOptional(schema)));
+}
+
+export function memberArgument(name: string, schema: z.core.$ZodType): Argument {
+  const label = dashed(name);
+  const argument = new Argument(
+    isOptional(schema) ? `[${label}]` : `<${label}>`,
+    helpOf(schema, name),
+  );
+  const choices = choicesOf(schema);
+  return choices ? argument.choices([...choices]) : argument;
+}
+
+/** Members that options state. */
+export function statedBy({ input }: Pick<ActHead, 'input'>, command: Command): Given {
+  const options = command.opts<Given>();
+  const stated = Object.entries(input.shape).map(([name, schema]) => {
+    const value = options[memberOption(name, schema).attributeName()];
+    return [name, value] as const;
+  });
+  return Object.fromEntries(stated.filter(([, value]) => value !== undefined));
+}
+
+/** What options give an act: a flag that was not typed is off. */
+export function givenBy(of: ActHead, command: Command): Given {
+  const flags = Object.entries(of.input.shape).flatMap(([name, schema]) =>
+    memberOf(schema)?.kind === 'flag' ? [[name, false] as const] : [],
+  );
+  return { ...Object.fromEntries(flags), ...statedBy(of, command) };
+}
+
+/** Asks at the terminal for the member that confirms a final act, unless an option gives it. */
+export async function confirmed(context: CliContext, of: ActHead, given: Given): Promise<Given> {
+  const { typed } = of;
+  const schema = typed && of.input.shape[typed.member];
+  if (!typed || !schema || given[typed.member] !== undefined) return given;
+  const [thing = ''] = of.args;
+  const answer = await context.ask(`${typed.ask.replace('{}', String(given[thing]))} `);
+  if (answer !== undefined) return { ...given, [typed.member]: answer.trim() };
+  const hint = `name it: ${memberOption(typed.member, schema).flags}`;
+  throw new RefusedError('act.unconfirmed', 'the act must be confirmed', { hint });
+}
