@@ -33,7 +33,13 @@ const files = new Map<Role, string>();
 const tokens = new Map<Role, string>();
 
 beforeAll(async () => {
-  const life = { ordersPerMinute: 0, packAfter: '0s', shipAfter: '1h', cancelShare: 0 };
+  const life = {
+    ordersPerMinute: 0,
+    packAfter: '0s',
+    shipAfter: '1h',
+    cancelShare: 0,
+    splitShare: 0,
+  };
   reference = await startTestReference({ auth: { loginSpacing: 0 }, life }, undefined, atEnd);
   const set = (path: string, value: unknown) => ({ path, value });
   const overrides = [

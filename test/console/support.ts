@@ -115,9 +115,11 @@ export async function holdMore(
     const orderId = world.book.orders.nextId();
     world.trade.place(drawOrder(world, { seed: 7, orderId, preOrderShare: 0 }));
   }
-  await until(`${count} held deliveries`, async () =>
-    (await heldIds(daemon)).length >= before.length + count ? true : undefined,
-  );
+  await until(`${count} held deliveries, and nothing to read`, async () => {
+    const left = await daemon.store.db.selectFrom('refresh').select('order_id').execute();
+    const isHeld = (await heldIds(daemon)).length >= before.length + count;
+    return (isHeld && left.length === 0) || undefined;
+  });
 }
 
 export async function heldIds({ store }: RunningDaemon): Promise<number[]> {

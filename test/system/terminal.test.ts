@@ -77,8 +77,12 @@ describe('selvedge demo', () => {
     });
     const exit = once(terminal, 'exit');
     await until('a confirmed answer', () => /answer .*confirmed/.test(shown) || undefined);
-    await until('the state below', () => /answers +\d+ confirmed/.test(shown) || undefined);
-    const rows = screen(shown, columns);
+    // The state is erased before it is written anew, and comes in pieces.
+    const rows = await until('the whole state below, with that answer', () => {
+      const now = screen(shown, columns);
+      const isWhole = now.findLast((row) => row !== '')?.startsWith('Ctrl-C stops');
+      return isWhole && now.some((row) => /^answers +\d+ confirmed/.test(row)) ? now : undefined;
+    });
     // A line that the terminal breaks would be counted as one, and leave the older state behind.
     expect(rows.filter((row) => /^─+$/.test(row))).toHaveLength(1);
     expect(rows.filter((row) => row.startsWith('Ctrl-C stops'))).toHaveLength(1);
