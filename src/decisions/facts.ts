@@ -20,7 +20,7 @@ import {
   type IsRead,
   similarWithin,
 } from './facts/history.ts';
-import { lineFacts, orderLines, stockFacts } from './facts/lines.ts';
+import { lineFacts, orderLines, readStock, stockFacts } from './facts/lines.ts';
 import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
@@ -106,7 +106,7 @@ async function moreOfOrder(
   } = order;
   const within = async (isRepeated: boolean) =>
     accountNo === null
-      ? undefined
+      ? null
       : similarWithin(tx, { accountNo, orderId, createdAt }, { isRepeated });
   const base = settings.base_currency;
   return {
@@ -139,7 +139,8 @@ export async function readSubject(
   const isRead = isReadBy(rules);
   const { currency = null, season = null } = order.facts;
   const customer = await customerOf(tx, order.facts, orderDeliveryId, context, isRead);
-  const ofLines = { delivered, isRead, settings, now };
+  const read = await readStock(tx);
+  const ofLines = { delivered, read, isRead, settings, now };
   const others = await othersWith(tx, 'delivery', orderDeliveryId);
   const unread = [
     ...unreadPaths(delivery.unread),
@@ -160,7 +161,7 @@ export async function readSubject(
     order: { ...order.facts, ...(await moreOfOrder(tx, order.facts, context, isRead)) },
     customer: customer.facts,
     season: season === null ? null : await seasonFacts(tx, season),
-    ...(isRead('stock.age') && { stock: await stockFacts(tx, now) }),
+    stock: stockFacts(read, now),
     ...(customer.today && { today: customer.today }),
     clock: clockFacts(now, settings),
   };

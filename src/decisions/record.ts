@@ -3,6 +3,7 @@
  * tells when it must be evaluated again. The rules, the safeguards of a reject and people all
  * record their decisions through here, inside their own transaction.
  */
+import { lastChange } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';
 import { appendDecision } from './journal.ts';
@@ -58,7 +59,7 @@ export async function recordDecision(
     at,
     ...by,
     ruleSetHash: rules.ruleSet.hash,
-    facts: subject.facts,
+    facts: { ...subject.facts, feed: await lastChange(tx) },
     mode,
     outcome: outcome.kind,
     reason: outcome.reason,

@@ -39,17 +39,16 @@ function extraOf(
   text: string,
   fields: ExtraFields,
 ): Pick<Customer, 'invalidFields'> & {
-  readonly extra: Record<string, ExtraValue>;
+  readonly extra: Record<string, ExtraValue | null>;
 } {
   const parsed: unknown = JSON.parse(text);
   const members = isJsonObject(parsed) ? parsed : {};
-  const extra: Record<string, ExtraValue> = {};
+  const extra: Record<string, ExtraValue | null> = {};
   const invalidFields: string[] = [];
   for (const [name, kind] of Object.entries(fields)) {
     const value: unknown = Object.hasOwn(members, name) ? members[name] : null;
-    if (value === null) continue;
-    extra[name] = fits(value, kind) ? value : oddValue(value, kind);
-    if (!fits(value, kind))
+    extra[name] = value === null || fits(value, kind) ? value : oddValue(value, kind);
+    if (value !== null && !fits(value, kind))
       invalidFields.push(`${name} should be a ${kind}, it is ${shown(value)}`);
   }
   return { extra, invalidFields };

@@ -19,10 +19,10 @@ type Settings = RuleSet['settings'];
 /** Tells whether some rule reads the fact with this path. */
 export type IsRead = (path: string) => boolean;
 
-const REFUNDS_MS = 90 * DAY_MS;
-const SIMILAR_MS = 30 * DAY_MS;
+export const REFUNDS_MS = 90 * DAY_MS;
+export const SIMILAR_MS = 30 * DAY_MS;
 /** Number of the account's newest orders among which one with the same lines is searched for. */
-const SIMILAR_ORDERS_MAX = 500;
+export const SIMILAR_ORDERS_MAX = 500;
 
 interface Account {
   readonly accountNo: string;
@@ -108,6 +108,29 @@ export function baseRate(
   return rate === undefined ? null : String(rate);
 }
 
+/** Sums over accepts of 24 hours, for the account and in all. */
+export function sumsOf(
+  all: readonly AcceptedBefore[],
+  { accountNo, currency }: Pick<AcceptsOf, 'accountNo' | 'currency'>,
+  settings: Settings,
+): {
+  readonly customer: Pick<CustomerFacts, 'accepted_today' | 'amount_today'>;
+  readonly today: TodayFacts;
+} {
+  const own = all.filter((one) => one.accountNo === accountNo);
+  const inBaseCurrency = ({ currency: other, amount }: AcceptedBefore) =>
+    inBase(amount, baseRate(currencyOf(other), settings));
+  const amountBase = settings.base_currency === undefined ? null : all.map(inBaseCurrency);
+  return {
+    customer: { accepted_today: own.length, amount_today: amountIn(currency, own) },
+    today: {
+      accepted: all.length,
+      amount: amountIn(currency, all),
+      amount_base: amountBase === null ? null : sumOfUnits(amountBase),
+    },
+  };
+}
+
 /** A delivery with the account and the currency of its order. */
 export interface AcceptsOf {
   readonly orderDeliveryId: number;
@@ -135,29 +158,15 @@ export async function acceptFacts(
   const ofAll = OF_ALL.some(isRead);
   if (!ofAccount && !ofAll) return {};
   const all = await acceptedSince(tx, orderDeliveryId, now - DAY_MS);
-  const own = all.filter((one) => one.accountNo === accountNo);
-  const inBaseCurrency = ({ currency: other, amount }: AcceptedBefore) =>
-    inBase(amount, baseRate(currencyOf(other), settings));
-  const amountBase = settings.base_currency === undefined ? null : all.map(inBaseCurrency);
-  return {
-    ...(ofAccount && {
-      customer: { accepted_today: own.length, amount_today: amountIn(currency, own) },
-    }),
-    ...(ofAll && {
-      today: {
-        accepted: all.length,
-        amount: amountIn(currency, all),
-        amount_base: amountBase === null ? null : sumOfUnits(amountBase),
-      },
-    }),
-  };
+  const { customer, today } = sumsOf(all, { accountNo, currency }, settings);
+  return { ...(ofAccount && { customer }), ...(ofAll && { today }) };
 }
 
 /**
  * SQL: the barcodes of an order with their pieces, as one text; null if a line's barcode or
  * quantity is unknown.
  */
-function linesOf(orderId: 'o.order_id' | number) {
+export function linesOf(orderId: 'o.order_id' | number) {
   const id = typeof orderId === 'number' ? sql`${orderId}` : sql.ref(orderId);
   return sql<string | null>`(select iif(count(barcode) = count(*) and count(pieces) = count(*),
     nullif(group_concat(barcode || char(31) || pieces, char(30) order by barcode), ''), null)

@@ -66,7 +66,7 @@ interface StockRead {
  * Reads when the stock was last pulled completely, and the free pieces of a variant that the stock
  * list lacks: 0 for an account whose list has only what is in stock, else unknown.
  */
-async function readStock(tx: Tx): Promise<StockRead> {
+export async function readStock(tx: Tx): Promise<StockRead> {
   const row = await tx
     .selectFrom('stream_state')
     .select(['complete_at', 'unlisted'])
@@ -102,11 +102,14 @@ interface Listed extends Pick<Tables['season_variant'], (typeof LISTED)[number]>
 
 const EXTRA_FACTS = ['type', 'weight', 'country_of_origin'];
 
-/** SQL: the column `extra`, which costs a look-up for each row, if a rule reads a fact from it. */
+/** Whether a rule reads a fact from the column `extra`, which costs a look-up for each row. */
+function isExtraRead(isRead: IsRead): boolean {
+  return isRead('delivery.weight') || EXTRA_FACTS.some((name) => isRead(`delivery.lines.${name}`));
+}
+
+/** SQL: the column `extra` if a rule reads a fact from it. */
 function extraColumn(isRead: IsRead) {
-  const isAsked =
-    isRead('delivery.weight') || EXTRA_FACTS.some((name) => isRead(`delivery.lines.${name}`));
-  return (isAsked ? sql<string | null>`extra` : sql<string | null>`null`).as('extra');
+  return (isExtraRead(isRead) ? sql<string | null>`extra` : sql<string | null>`null`).as('extra');
 }
 
 function textIn(members: Readonly<Record<string, unknown>>, name: string): string | null {
@@ -114,15 +117,12 @@ function textIn(members: Readonly<Record<string, unknown>>, name: string): strin
   return typeof value === 'string' ? nameOf(value) : null;
 }
 
-/** Facts of the product from the lists of variants, besides its prices. */
-function productFacts(listed: Listed | undefined) {
-  const extra = listed?.extra ?? null;
+/** Facts of the product that the lists of variants have in `extra`, by its JSON text. */
+export function extraFacts(extra: string | null) {
   const details = extra === null ? undefined : parseJsonObject(extra).details;
   const members = isJsonObject(details) ? details : {};
   const { weight } = members;
   return {
-    category: emptyToNull(listed?.category),
-    gender: emptyToNull(listed?.gender),
     type: textIn(members, 'type'),
     // Weights are rounded up, so that a weight above a limit never looks equal to it.
     weight: typeof weight === 'number' && weight >= 0 ? Math.ceil(weight) : null,
@@ -220,19 +220,16 @@ function ofWindow(lines: readonly OrderLine[], packed: PackedLine): readonly Ord
   return own.length > 0 ? own : lines;
 }
 
-/**
- * Prices that the service lists now, in the currency of the order. A missing net price or discount
- * is left out instead of null, because facts stored by earlier versions have neither.
- */
+/** Prices that the service lists now, in the currency of the order. */
 function listedPrices(listed: Listed | undefined, currency: string | null) {
   const isOurs = (other: string | null | undefined): boolean =>
     currency !== null && currencyOf(other) === currency;
-  const net = listed?.net_price ?? undefined;
-  const discount = listed?.discount_percent ?? undefined;
+  const net = listed?.net_price ?? null;
+  const discount = listed?.discount_percent ?? null;
   return {
     list_price: isOurs(listed?.currency) ? (listed?.wsp_price ?? null) : null,
-    net_price: isOurs(listed?.net_currency ?? listed?.currency) ? net : undefined,
-    discount: discount === undefined ? undefined : String(decimalOf(discount)),
+    net_price: isOurs(listed?.net_currency ?? listed?.currency) ? net : null,
+    discount: discount === null ? null : String(decimalOf(discount)),
   };
 }
 
@@ -268,8 +265,7 @@ function stockAge(
 }
 
 /** Milliseconds since the last complete pull of the stock; null when there was none. */
-export async function stockFacts(tx: Tx, now: number): Promise<{ readonly age: number | null }> {
-  const { at } = await readStock(tx);
+export function stockFacts({ at }: StockRead, now: number): { readonly age: number | null } {
   return { age: at === 0 || at > now ? null : now - at };
 }
 
@@ -282,6 +278,7 @@ function remainingOf(ordered: number | null, packed: number | null): number | nu
 
 export interface LinesContext {
   readonly delivered: Delivered;
+  readonly read: StockRead;
   readonly isRead: IsRead;
   readonly settings: RuleSet['settings'];
   readonly now: number;
@@ -291,7 +288,7 @@ export async function lineFacts(
   tx: Tx,
   orderDeliveryId: number,
   order: OrderOfLines,
-  { delivered, isRead, settings, now }: LinesContext,
+  { delivered, read, isRead, settings, now }: LinesContext,
 ): Promise<LineFacts[]> {
   const packed = await tx
     .selectFrom('delivery_line')
@@ -308,7 +305,6 @@ export async function lineFacts(
   const known = [...stock.values(), ...ahead.values()];
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const colors = await styleColors(tx, [...styleNos]);
-  const read = await readStock(tx);
   const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, read.at));
   return lines.map((line) => {
     const barcode = line.barcode ?? '';
@@ -337,7 +333,9 @@ export async function lineFacts(
       remaining_quantity: remainingOf(orderedPieces, delivered.of(barcode)),
       stock_free: variant ? freeOf(variant.quantity, others) : read.unlisted,
       stock_age: stockAge(variant, read, now),
-      ...productFacts(about),
+      category: emptyToNull(about?.category),
+      gender: emptyToNull(about?.gender),
+      ...(isExtraRead(isRead) && extraFacts(about?.extra ?? null)),
       ...windowFacts(season, deliveryName, settings),
       style_no: about?.style_no ?? null,
       brand: about?.brand_name ?? null,

@@ -2,8 +2,9 @@
  * Facts as plain JSON: callers pass them in this form, the journal stores them, replays read them.
  *
  * Money is an integer of ten-thousandths (lib/money.ts), percentages and other decimals are text
- * ("2.5"), durations are milliseconds and times epoch milliseconds. Null and absent both mean "not
- * known", except for derived facts: an absent one is computed, one that is null stays unknown.
+ * ("2.5"), durations are milliseconds and times epoch milliseconds. Null means that a fact is not
+ * known, or that there is none. Conditions see an absent fact in the same way, but in stored facts
+ * it was not gathered (gathered.ts). A derived fact that is absent is computed; null stays unknown.
  */
 import type { RECORDS, RecordName } from './table.ts';
 
@@ -50,6 +51,11 @@ export interface Facts {
   readonly stock?: Plain<'stock'> | null | undefined;
   readonly today?: Plain<'today'> | null | undefined;
   readonly clock: Plain<'clock'>;
+  /**
+   * Number of the change feed's last entry that the facts include; only stored facts have it, and
+   * those of version 0.1.0 do not.
+   */
+  readonly feed?: number | undefined;
 }
 
 export type LineFacts = Plain<'line'>;

@@ -232,9 +232,9 @@ describe('what the product data say of a line', () => {
     await fixture.delivery({ id: 1, order: 1, lines });
     const [own, none, other] = await linesOf(fixture, 1);
     expect(own).toMatchObject({ list_price: 90_0000, net_price: 78_7550, discount: '12.5' });
-    expect([none?.net_price, none?.discount]).toEqual([undefined, undefined]);
+    expect([none?.net_price, none?.discount]).toEqual([null, null]);
     // A share of a price is the same in every currency.
-    expect([other?.net_price, other?.discount]).toEqual([undefined, '12.5']);
+    expect([other?.net_price, other?.discount]).toEqual([null, '12.5']);
     await fixture.order(2, { SeasonName: 'AW26' });
     await fixture.delivery({ id: 2, order: 2 });
     const [preorder] = await linesOf(fixture, 2);
