@@ -59,6 +59,12 @@ export function storedFacts(facts: Uint8Array): Facts {
   return JSON.parse(textOf(facts));
 }
 
+/** Reads facts that are those of their digest; undefined when they are not, or are not stored. */
+export function provenFacts(facts: Uint8Array | null, digest: string): Facts | undefined {
+  const text = inflated(facts);
+  return text !== undefined && sha256(text) === digest ? JSON.parse(text) : undefined;
+}
+
 /** Columns by which evaluations are searched: outcome, matching reject rules, lapsed rules. */
 function signsOf({ live, rules }: Evaluation) {
   const matched = rules.filter(({ action, value }) => action === 'reject' && value === true);
@@ -150,7 +156,7 @@ export async function verifyChain(db: Db): Promise<ChainReport> {
       const values = { ...row, evaluation: textIn({ evaluation: row.evaluation, words }) ?? '' };
       const linked = values.previous_hash === previous && hash === hashOf(values);
       const isForgotten = facts === null && keptDigests(values.evaluation) !== undefined;
-      const isWhole = isForgotten || digestOf(facts) === values.facts_digest;
+      const isWhole = isForgotten || provenFacts(facts, values.facts_digest) !== undefined;
       if (!linked || !isWhole) return { entries, forgotten, brokenAt: id };
       if (isForgotten) forgotten += 1;
       previous = hash;
@@ -170,9 +176,9 @@ function textIn(stored: StoredEvaluation): string | undefined {
   }
 }
 
-function digestOf(facts: Uint8Array | null): string | undefined {
+function inflated(facts: Uint8Array | null): string | undefined {
   try {
-    return facts === null ? undefined : sha256(textOf(facts));
+    return facts === null ? undefined : textOf(facts);
   } catch {
     return undefined;
   }

@@ -134,6 +134,10 @@ export const EXIT = {
   usage: { code: 2, meaning: 'the command line is wrong' },
   refused: { code: 3, meaning: 'documents were refused, ended badly or (--dry-run) are unclear' },
   unfinished: { code: 4, meaning: 'documents have not ended in the time that --wait gave' },
+  notKnown: {
+    code: 5,
+    meaning: 'facts of past decisions are not known, so that a backtest proves nothing',
+  },
   store: {
     code: 65,
     meaning: 'the database is damaged, not ours, newer than the program or made before 0.1.0',
@@ -181,10 +185,14 @@ const PASSING = [
   'console.rate',
 ];
 
+/** Code of a refusal because a backtest depends on facts that nobody knows. */
+export const NOT_KNOWN = 'rules.not_known';
+
 /** Exit code for an error, which tells a shell or systemd the kind of failure. */
 export function exitCodeOf(error: unknown): number {
   const isPassing = error instanceof SelvedgeError && PASSING.includes(error.code);
   if (isPassing || isDiskFull(error)) return EXIT.temporary.code;
+  if (error instanceof SelvedgeError && error.code === NOT_KNOWN) return EXIT.notKnown.code;
   if (error instanceof UsageError) return EXIT.usage.code;
   if (error instanceof ConfigError) return EXIT.config.code;
   if (error instanceof StoreError) {

@@ -16,6 +16,8 @@ export interface ClauseResult {
   readonly value: Truth;
   /** Fact that is not known, or what else prevented the evaluation of the clause. */
   readonly missing?: string | undefined;
+  /** Whether the value is unknown because a fact of a past decision was not gathered. */
+  readonly isOpen?: true | undefined;
   readonly operands: readonly Operand[];
 }
 
@@ -43,6 +45,8 @@ export interface RuleResult {
   readonly lapsed?: 'accept' | 'release' | undefined;
   readonly value: Truth;
   readonly missing: readonly string[];
+  /** Whether facts of a past decision that were not gathered might give another value. */
+  readonly isOpen?: true | undefined;
   readonly clauses: readonly ClauseResult[];
   /** Message of the rule; only rendered when the rule is true. */
   readonly message?: string | undefined;

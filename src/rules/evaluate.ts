@@ -52,8 +52,12 @@ export interface EvaluateOptions {
    * Whether the values behind the clauses, and the values to record, are collected. Default true.
    */
   readonly operands?: boolean | undefined;
+  /** Paths of facts that were not gathered: what depends on one of them is open. */
+  readonly notGathered?: ReadonlySet<string> | undefined;
 }
 
+/** What a condition calls that takes an absent fact for an answer. */
+const ASKS_ABSENCE = /\bhas\s*\(/;
 const STRENGTH: Readonly<Record<Mode, number>> = { off: 0, shadow: 1, live: 2 };
 const NONE: ReadonlySet<string> = new Set();
 
@@ -72,16 +76,28 @@ function applies(rule: Rule, facts: Facts): boolean {
   return now >= (rule.effectiveFrom ?? now) && now < (rule.effectiveUntil ?? now + 1);
 }
 
-function evaluateClause(clause: Clause, context: CelContext, operands: boolean): ClauseResult {
-  const result = clause.program.run(context);
+function evaluateClause(
+  clause: Clause,
+  context: CelContext,
+  { operands = true, notGathered = NONE }: EvaluateOptions,
+): ClauseResult {
+  const { text, line, negated, program } = clause;
+  const hidden =
+    notGathered.size === 0 ? undefined : program.reads.find((path) => notGathered.has(path));
+  const result =
+    hidden !== undefined && ASKS_ABSENCE.test(text)
+      ? ({ ok: false, missing: hidden } as const)
+      : program.run(context);
   const value = truthOf(result);
   const missing = result.ok ? 'its value is neither true nor false' : result.missing;
   return {
-    text: clause.text,
-    line: clause.line,
-    negated: clause.negated,
+    text,
+    line,
+    negated,
     value,
     ...(value === 'unknown' ? { missing } : {}),
+    // Whatever an absent fact were, it would not change a value that is known without it.
+    ...(value === 'unknown' && hidden !== undefined ? { isOpen: true } : {}),
     operands: operands ? clause.operands.map(({ run }) => run(context)) : [],
   };
 }
@@ -102,9 +118,7 @@ export function evaluateRule(
   context: CelContext,
   options: EvaluateOptions = {},
 ): Omit<RuleResult, 'mode' | 'armed'> {
-  const clauses = rule.clauses.map((clause) =>
-    evaluateClause(clause, context, options.operands ?? true),
-  );
+  const clauses = rule.clauses.map((clause) => evaluateClause(clause, context, options));
   const value = truthOfClauses(clauses);
   const missing = new Set(clauses.flatMap((clause) => clause.missing ?? []));
   const { id, title, action, owner, hash } = rule;
@@ -116,6 +130,7 @@ export function evaluateRule(
     hash,
     value,
     missing: value === 'unknown' ? [...missing].sort() : [],
+    ...(value === 'unknown' && clauses.some(({ isOpen }) => isOpen) ? { isOpen: true } : {}),
     clauses,
     ...(value === true ? extras(rule, context, options.operands ?? true) : {}),
   };
@@ -231,13 +246,45 @@ export function evaluate(
       ...lapsedOf(rule, lapsed),
     });
   }
-  const obstacle = obstacleOf(facts);
-  const live = rules.filter(({ mode }) => mode === 'live');
   return {
     delivery: facts.delivery.number,
     setHash: ruleSet.hash,
     rules,
+    ...outcomesOf(rules, obstacleOf(facts), setMode),
+  };
+}
+
+function outcomesOf(
+  rules: readonly RuleResult[],
+  obstacle: Obstacle | undefined,
+  setMode: Mode,
+): Pick<Evaluation, 'live' | 'shadow'> {
+  const live = rules.filter(({ mode }) => mode === 'live');
+  return {
     live: combine(live, setMode === 'live' ? obstacle : undefined),
     shadow: combine(rules, obstacle, 'shadow'),
   };
+}
+
+const VALUES: readonly Truth[] = [true, false, 'unknown'];
+
+/** Outcomes that there may be, depending on facts that were not gathered. */
+export function possibleKinds(
+  { settings }: RuleSet,
+  facts: Facts,
+  { rules, ...evaluation }: Evaluation,
+  which: 'live' | 'shadow',
+): ReadonlySet<Outcome['kind']> {
+  // Rules that do the same when they match need not be told apart.
+  const kindOf = ({ action, lapsed, mode }: RuleResult) => `${action} ${lapsed} ${mode}`;
+  const open = new Set(rules.filter(({ isOpen }) => isOpen).map(kindOf));
+  if (open.size === 0) return new Set([evaluation[which].kind]);
+  let worlds = [rules];
+  for (const kind of open) {
+    const valued = (value: Truth) => (world: readonly RuleResult[]) =>
+      world.map((rule) => (rule.isOpen && kindOf(rule) === kind ? { ...rule, value } : rule));
+    worlds = VALUES.flatMap((value) => worlds.map(valued(value)));
+  }
+  const obstacle = obstacleOf(facts);
+  return new Set(worlds.map((world) => outcomesOf(world, obstacle, settings.mode)[which].kind));
 }

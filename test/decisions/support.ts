@@ -123,8 +123,10 @@ function orderRecord(orderId: number, more: Readonly<Record<string, unknown>> = 
   };
 }
 
-export async function createDeciderFixture(): Promise<DeciderFixture> {
-  const clock = manualClock();
+/** @param clock that of another fixture, when two are told the same at the same time. */
+export async function createDeciderFixture(
+  clock: ManualClock = manualClock(),
+): Promise<DeciderFixture> {
   const store = await temporaryStore(clock);
   let seq = 0;
   const now = () => {

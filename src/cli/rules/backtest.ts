@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { z } from 'zod';
 import { type Backtest, backtest } from '../../decisions/simulation/backtest.ts';
 import { backtestJson, formatBacktest } from '../../decisions/simulation/backtest-text.ts';
+import { notKnownHint, notKnownText } from '../../decisions/simulation/not-known.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
@@ -67,9 +68,15 @@ async function run(context: CliContext, options: BacktestCommand, command: Comma
   if (options.json === true) context.output.json(backtestJson(report));
   else context.output.line(formatBacktest(report));
   if (options.save === true) await keep(context, command, report);
-  if (report.newRejects > maxNewRejects) {
+  const { newRejects, notKnown, deliveries } = report;
+  const unclear = notKnownText(notKnown, deliveries);
+  if (newRejects > maxNewRejects) {
     context.setExitCode(EXIT.failure.code);
-    context.output.note(`${report.newRejects} new rejects, allowed are ${maxNewRejects}`);
+    context.output.note(`${newRejects} new rejects, allowed are ${maxNewRejects}`);
+  } else if (unclear !== undefined && maxNewRejects < Number.POSITIVE_INFINITY) {
+    context.setExitCode(EXIT.notKnown.code);
+    const hint = notKnownHint(notKnown);
+    context.output.note(`nobody knows whether more would be rejected; ${unclear}\n  ${hint}`);
   }
 }
 
@@ -80,14 +87,20 @@ export function rulesBacktest(context: CliContext): Command {
       'Replays the facts that were stored with every decision, exactly as they were seen, and\n' +
         'shows what would have been decided otherwise, how far people agree, the rules that\n' +
         'never matched, and every delivery that would have been rejected. Reject rules count as\n' +
-        'armed. Exits with 1 beyond --max-new-rejects, so that it can guard a repository.',
+        'armed. A fact that no rule read then is found as it was, or its delivery counts as not\n' +
+        'known. To guard a repository: --max-new-rejects exits with 1 when more would be\n' +
+        'rejected, and with 5 when there may be more.',
     )
     .requiredOption('--since <time>', 'the first decisions to replay: a time, or 7d for ago')
     .option('--until <time>', 'replay decisions before this time (default: now)')
     .option('--rules <dir|hash>', 'the rules on trial (default: the configured ones)')
     .option('--against <hash|dir>', 'compare with these rules (default: what was decided)')
     .option('--shadow-as-live', 'rules that only watch count as if they were live')
-    .option('--max-new-rejects <n>', 'exit with 1 when more would be rejected', wholeNumber())
+    .option(
+      '--max-new-rejects <n>',
+      'exit with 1 or 5 when more would, or may, be rejected',
+      wholeNumber(),
+    )
     .option('--save', 'keep the report: arming a reject rule asks for it (asks the daemon)')
     .option('--json', 'the report as JSON')
     .addHelpText(

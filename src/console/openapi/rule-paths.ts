@@ -134,7 +134,13 @@ const backtestSchema = z
   .strictObject({
     ...{ since: time, until: time, rules: z.string(), against: textOrNull },
     judged: z.record(z.string(), z.string()),
-    ...{ deliveries: z.int(), decisions: z.int() },
+    ...{ deliveries: z.int(), decisions: z.int(), found: z.int() },
+    notKnown: z
+      .strictObject({
+        ...{ deliveries: z.int(), facts: z.record(z.string(), z.int()), lastAt: time.nullable() },
+        examples: z.array(z.int()),
+      })
+      .meta({ description: 'Deliveries whose outcome depends on facts that nobody knows' }),
     changes: z.array(change),
     unchanged: z.array(change),
     changed: z
@@ -149,6 +155,7 @@ const backtestSchema = z
     uses: z.array(
       z.strictObject({
         ...{ id: z.string(), action, mode: z.string(), fired: z.int(), unknown: z.int() },
+        notGathered: z.int(),
       }),
     ),
     moves: z.array(anyObject).meta({ description: 'Other limits, and what they would let pass' }),

@@ -1,4 +1,6 @@
 /** Pages about rules on trial: form, wait, and what the rules would do and would have done. */
+import { momentsText, notKnownHint, notKnownText } from '../../decisions/simulation/not-known.ts';
+import { isSilent } from '../../decisions/simulation/rule-use.ts';
 import type { Trial } from '../../decisions/simulation/trial.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { amountUnits, decimalOf, sumOfUnits } from '../../lib/money.ts';
@@ -222,16 +224,17 @@ ${evaluation.rules.filter(({ id }) => outcome.rules.includes(id)).map(ruleBlock)
 }
 
 function usesPart({ backtest: { uses, moves } }: Trial): Html {
-  const silent = uses.filter(({ fired, unknown }) => fired + unknown === 0).map(({ id }) => id);
+  const silent = uses.filter(isSilent).map(({ id }) => id);
   const table = tableOf(
     'Rules that matched',
-    uses.filter(({ fired, unknown }) => fired + unknown > 0),
+    uses.filter((use) => !isSilent(use)),
     [
       { title: 'Rule', cell: ({ id }) => html`<code>${id}</code>` },
       { title: 'Action', cell: ({ action }) => outcomeWord(action) },
       { title: 'Mode', cell: ({ mode }) => mode },
       { title: 'Deliveries', isNumber: true, cell: ({ fired }) => whole(fired) },
-      { title: 'Not known', isNumber: true, cell: ({ unknown }) => whole(unknown) },
+      { title: 'Could not be evaluated', isNumber: true, cell: ({ unknown }) => whole(unknown) },
+      { title: 'Not known', isNumber: true, cell: ({ notGathered }) => whole(notGathered) },
     ],
     'No rule was true on any delivery.',
   );
@@ -272,6 +275,16 @@ fail${failed.length === 1 && 's'}:</p><ul>${failed.map(
   )}</ul>`;
 }
 
+/** Says which deliveries are in none of the tables, what to do about it, and what nobody saw. */
+function notKnownPart({ backtest: { notKnown, deliveries, found } }: Trial): Html {
+  const [text, moments] = [notKnownText(notKnown, deliveries), momentsText(found)];
+  return html`${
+    text !== undefined &&
+    html`<p class="problem">${text}. They are counted nowhere below, and no reject rule is armed by
+such a backtest. ${notKnownHint(notKnown)}</p>`
+  }${moments !== undefined && html`<p>${moments}.</p>`}`;
+}
+
 function keepPart({ id, wish }: TrialRun, { backtest }: Trial, { role }: PauseReader) {
   if (wish.files !== null || backtest.deliveries === 0) return false;
   return html`<h2>For arming</h2>${reasonForm(role, {
@@ -298,7 +311,7 @@ function resultPart(run: TrialRun, trial: Trial, context: PauseReader): Html {
 <h2>Pending now</h2>${pendingPart(trial)}
 <h2>The past</h2><p>${plural(deliveries, 'delivery', 'deliveries')} with
 ${plural(decisions, 'decision')}, from ${time(since, timeZone)} to ${time(until, timeZone)}.</p>
-${matrixPart(trial)}${rejectsPart(trial)}
+${notKnownPart(trial)}${matrixPart(trial)}${rejectsPart(trial)}
 <h3>Would have been decided otherwise</h3>${changedPart(trial)}
 <h3>Agreement</h3>${agreementPart(trial)}
 <h3>Rules that matched</h3>${usesPart(trial)}

@@ -8,7 +8,7 @@
 
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { NOT_KNOWN, RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
@@ -58,13 +58,21 @@ async function storeReport(
   return row.report_id;
 }
 
+interface KeptReport {
+  readonly reportId: number;
+  readonly deliveries: number;
+  /** Number of deliveries whose outcome was not known; null: the report does not tell. */
+  readonly notKnown: number | null;
+}
+
 /**
  * Finds the latest backtest report about exactly this rule text that replayed any delivery at all.
  */
-async function latestReport(db: Db | Tx, { id, hash }: Rule): Promise<number | undefined> {
-  const row = await db
+async function latestReport(db: Db | Tx, { id, hash }: Rule): Promise<KeptReport | undefined> {
+  return db
     .selectFrom('backtest_report')
-    .select('report_id')
+    .select(['report_id as reportId', 'deliveries'])
+    .select(sql<number | null>`report->>'$.notKnown.deliveries'`.as('notKnown'))
     .where('deliveries', '>', 0)
     .where(
       sql<boolean>`exists (select 1 from json_each(rules) where key = ${id} and value = ${hash})`,
@@ -72,7 +80,6 @@ async function latestReport(db: Db | Tx, { id, hash }: Rule): Promise<number | u
     .orderBy('report_id', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return row?.report_id;
 }
 
 interface Armed {
@@ -133,6 +140,16 @@ function untested(ruleSet: RuleSet, { id }: Rule): readonly string[] {
 }
 
 const BACKTEST = 'selvedge rules backtest --since 30d --save';
+const BLIND_HINT = `${BACKTEST} says what it does not know, and since when all is known`;
+
+/** Says why a kept backtest proves nothing about the rule; undefined: it knows every delivery. */
+function blindness(report: KeptReport | undefined): string | undefined {
+  if (report === undefined || report.notKnown === 0) return undefined;
+  const { reportId, notKnown, deliveries } = report;
+  return notKnown === null
+    ? `backtest ${reportId} does not say what it did not know; keep another (${BACKTEST})`
+    : `backtest ${reportId} does not know what becomes of ${notKnown} of ${deliveries} deliveries`;
+}
 
 /** Conditions of arming that are not met, each in a sentence; empty: the rule can be armed. */
 export async function missingForArming(
@@ -143,11 +160,13 @@ export async function missingForArming(
   const { matches_seen: needed } = ruleSet.settings.safeguards.reject;
   const seen = await seenCount(db, rule.hash);
   const report = await latestReport(db, rule);
+  const blind = blindness(report);
   const isLive = rule.mode === 'live' && ruleSet.settings.mode === 'live';
   return [
     ...(isLive ? [] : ['its mode, or that of the set, is not live: armed it would only watch']),
     ...untested(ruleSet, rule),
     ...(report ? [] : [`no backtest is kept in which this text had a say (${BACKTEST})`]),
+    ...(blind === undefined ? [] : [blind]),
     ...(seen >= needed
       ? []
       : [`${seen} of ${needed} matches looked at (selvedge rules matches ${rule.id} --seen)`]),
@@ -165,7 +184,10 @@ async function arm(
   const report = await latestReport(tx, rule);
   if (wanting.length > 0 || report === undefined) {
     const list = wanting.map((one) => `\n  ${one}`).join('');
-    throw new RefusedError('rules.not_ready', `${ruleId} cannot be armed yet:${list}`);
+    const isBlind = blindness(report) !== undefined;
+    const hint = isBlind ? BLIND_HINT : undefined;
+    const code = isBlind ? NOT_KNOWN : 'rules.not_ready';
+    throw new RefusedError(code, `${ruleId} cannot be armed yet:${list}`, { hint });
   }
   const at = deps.clock.now();
   const expiresAt = at + lastsMs;
@@ -176,7 +198,7 @@ async function arm(
       ...{ actor: who.actor, reason: who.reason },
       rule_id: ruleId,
       rule_hash: rule.hash,
-      report_id: report,
+      report_id: report.reportId,
       at,
       expires_at: expiresAt,
       ended_at: null,
@@ -184,7 +206,7 @@ async function arm(
       end_reason: null,
     })
     .execute();
-  const armed = { ruleId, ruleHash: rule.hash, reportId: report, expiresAt };
+  const armed = { ruleId, ruleHash: rule.hash, reportId: report.reportId, expiresAt };
   const act = { action: 'rules.arm', subject: `rule:${ruleId}`, detail: armed };
   await writeAudit(tx, { ...who, ...act }, at);
   const lack = await lackOfCustomers(tx, rule, ruleSet.settings);

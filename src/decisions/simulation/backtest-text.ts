@@ -5,6 +5,8 @@
 import { decimalOf, formatAmount } from '../../lib/money.ts';
 import { explain } from '../../rules/explain.ts';
 import type { Amounts, Backtest, WouldBeReject } from './backtest.ts';
+import { momentsText, notKnownHint, notKnownText } from './not-known.ts';
+import { isSilent } from './rule-use.ts';
 
 const HASH_CHARS = 16;
 const MOVES_SHOWN_MAX = 10;
@@ -43,15 +45,32 @@ function changeLines({ changes }: Backtest): readonly string[] {
 }
 
 function useLines({ uses }: Backtest): readonly string[] {
-  const fired = uses.filter((use) => use.fired + use.unknown > 0);
+  const fired = uses.filter((use) => !isSilent(use));
   return columns(
-    fired.map(({ id, action, mode, fired: times, unknown }) => [
+    fired.map(({ id, action, mode, fired: times, unknown, notGathered }) => [
       id,
       `${action}, ${mode}`,
       count(times, 'delivery', 'deliveries'),
-      unknown > 0 ? `not known on ${unknown}` : '',
+      unknown > 0 ? `could not be evaluated on ${unknown}` : '',
+      notGathered > 0 ? `not known on ${notGathered}` : '',
     ]),
   );
+}
+
+/** Lines about deliveries that are not known, and about moments that were never looked at. */
+function notKnownLines({ notKnown, deliveries, found }: Backtest): readonly string[] {
+  const [text, moments] = [notKnownText(notKnown, deliveries), momentsText(found)];
+  const examples = `e.g. delivery ${notKnown.examples.join(' ')}`;
+  return [
+    ...(text === undefined
+      ? []
+      : [
+          text,
+          `   they are in none of the counts below, ${examples}`,
+          `   ${notKnownHint(notKnown)}`,
+        ]),
+    ...(moments === undefined ? [] : [moments]),
+  ];
 }
 
 /** Lines about limits that alone prevented accepts, and what other limits would let pass. */
@@ -109,12 +128,13 @@ export function formatBacktest(report: Backtest): string {
   const before = against === null ? 'the journal' : against.slice(0, HASH_CHARS);
   const period = [since, until].map((at) => new Date(at).toISOString()).join(' to ');
   const together = report.together.map((ids) => ids.join(' + ')).join(', ');
-  const silent = report.uses.filter((use) => use.fired + use.unknown === 0).map(({ id }) => id);
+  const silent = report.uses.filter(isSilent).map(({ id }) => id);
   const all = `${count(deliveries, 'delivery', 'deliveries')}, ${count(decisions, 'decision')}`;
   const total = report.rejectCount;
   const more = total > rejects.length ? `, the first ${rejects.length} in full` : '';
   return [
     `rules ${before} -> ${rules.slice(0, HASH_CHARS)}   ${all}, ${period}`,
+    ...notKnownLines(report),
     'changed decisions',
     ...changeLines(report),
     'what the rules say / what became of it',

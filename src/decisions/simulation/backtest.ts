@@ -1,28 +1,33 @@
 /**
  * Replays past decisions under another rule set. It evaluates the facts that were stored with every
  * decision, and compares the outcomes with those of the rules of that time, or of a second set.
- * Only the clock facts are computed again, because the calendar is part of the rules on trial.
+ * Facts that were not stored then are found as they were (past/facts.ts); a delivery whose outcome
+ * depends on one that nobody knows any more is counted as not known, and as nothing else.
  * Reads the journal, decides nothing.
  *
  * A delivery's final outcome is the first accept or reject among its decisions; without one, its
  * last decision counts. Reject rules count as armed, because the report shows what they would do.
- * Deliveries that people decided are left to people in the replay as well.
+ * A reject counts whatever safeguard may have stopped it; an accept that a safeguard held is held.
  */
 
-import { localClockOf } from '../../lib/local-time.ts';
 import { sumOfUnits } from '../../lib/money.ts';
 import { counterfactualsOf, type Judged } from '../../rules/analysis/counterfactuals.ts';
 import type { Outcome } from '../../rules/combine.ts';
-import { type EvaluateOptions, type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import {
+  type EvaluateOptions,
+  type Evaluation,
+  evaluate,
+  possibleKinds,
+} from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
-import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { clockFacts } from '../calendar.ts';
 import { type ActualOutcome, actualOutcomesOf } from './actual-outcomes.ts';
 import { type DeliveryHistory, histories, type PastDecision, type Period } from './history.ts';
 import { createLimitMoves, type LimitMove } from './limit-moves.ts';
+import { createNotKnown, type NotKnown } from './not-known.ts';
+import { createPastFacts, type PastFacts, type SeenFacts } from './past/facts.ts';
 import { createRuleUse, type RuleUse } from './rule-use.ts';
 
 export interface BacktestOptions {
@@ -95,8 +100,12 @@ export interface Backtest extends Period {
   /** Hashes of the rules on trial that could decide, by rule id. */
   readonly judged: Readonly<Record<string, string>>;
   readonly deliveries: number;
-  /** Number of decisions that were replayed. */
+  /** Number of decisions of these deliveries. */
   readonly decisions: number;
+  /** Number of replayed decisions with facts that were not gathered, and found as they were. */
+  readonly found: number;
+  /** Those of the deliveries whose outcome nobody knows; they are in none of the counts below. */
+  readonly notKnown: NotKnown;
   readonly changes: readonly Change[];
   /** The first changed deliveries, as many as `changedMax` allows. */
   readonly changed: readonly ChangedDelivery[];
@@ -120,56 +129,98 @@ const EXAMPLES_MAX = 3;
 /** Maximum of rejects that the report has in full; nobody reads more, and all are counted. */
 const REJECTS_IN_FULL_MAX = 200;
 
+/** A past decision with its facts as one side sees them. */
+type Seen = PastDecision & SeenFacts;
+
 interface FinalOutcome {
   readonly kind: DecisionOutcome;
-  readonly decision: PastDecision;
+  readonly decision: Seen;
 }
 
 interface Side {
   readonly ruleSet: RuleSet;
   readonly options: EvaluateOptions;
-  readonly shadowAsLive: boolean;
-  /** Stored facts of a decision, with clock facts by the calendar of this side's rule set. */
-  factsOf(decision: PastDecision): Facts;
+  readonly which: 'live' | 'shadow';
+  readonly past: PastFacts;
 }
 
-function sideOf(ruleSet: RuleSet, { shadowAsLive = false }: BacktestOptions): Side {
-  const { settings } = ruleSet;
+async function sideOf(db: Db, period: Period, ruleSet: RuleSet, shadowAsLive: boolean) {
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
-  const localTime = localClockOf(settings.timezone);
-  return {
+  const side: Side = {
     ruleSet,
     options: { armed, operands: false },
-    shadowAsLive,
-    factsOf: ({ facts }) => ({ ...facts, clock: clockFacts(facts.clock.now, settings, localTime) }),
+    which: shadowAsLive ? 'shadow' : 'live',
+    past: await createPastFacts(db, period, ruleSet),
+  };
+  return side;
+}
+
+function optionsFor({ options }: Side, { lapsed, open }: Seen): EvaluateOptions {
+  return { ...options, lapsed, notGathered: open };
+}
+
+/** Outcomes that a decision may have; more than one if that depends on what nobody knows. */
+type Kinds = ReadonlySet<DecisionOutcome>;
+
+interface Judgement<D extends PastDecision> {
+  readonly kinds: Kinds;
+  readonly decision: D;
+}
+
+/** Judges a decision; undefined: its facts are not there. */
+type Judge<D extends PastDecision> = (
+  decision: PastDecision,
+) => Promise<Judgement<D> | undefined> | Judgement<D>;
+
+/** Outcomes after the safeguards, of which is only known what they did to the outcome then. */
+function afterSafeguards(kinds: Kinds, { said, outcome }: PastDecision): Kinds {
+  if (said === outcome || !kinds.has('accept')) return kinds;
+  const held: Kinds = new Set([...kinds].map((kind) => (kind === 'accept' ? outcome : kind)));
+  return said === 'accept' ? held : kinds.union(held);
+}
+
+function judgeWith(
+  side: Side,
+  seen?: (evaluation: Evaluation, decision: Seen) => void,
+): Judge<Seen> {
+  const { ruleSet, which, past } = side;
+  return async (one) => {
+    const { facts } = one;
+    if (facts === undefined) return undefined;
+    const decision = { ...one, ...(await past.of({ ...one, facts })) };
+    const evaluation = evaluate(ruleSet, decision.facts, optionsFor(side, decision));
+    seen?.(evaluation, decision);
+    const kinds = possibleKinds(ruleSet, decision.facts, evaluation, which);
+    return { kinds: afterSafeguards(kinds, decision), decision };
   };
 }
 
-function outcomeOf(side: Side, evaluation: Evaluation): Outcome {
-  return side.shadowAsLive ? evaluation.shadow : evaluation.live;
+/** Outcome in the journal; a reject that a safeguard stopped is one. */
+function judgeByJournal(decision: PastDecision): Judgement<PastDecision> {
+  const { said, outcome } = decision;
+  return { kinds: new Set([said === 'reject' ? said : outcome]), decision };
 }
 
-function judgeWith(side: Side, seen?: (evaluation: Evaluation) => void) {
-  return (decision: PastDecision): DecisionOutcome => {
-    const facts = side.factsOf(decision);
-    const { lapsed } = decision;
-    const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed });
-    seen?.(evaluation);
-    return decision.leftToPeople ? 'hold' : outcomeOf(side, evaluation).kind;
-  };
-}
+/** End of a delivery; without a kind nobody knows it, because of this decision. */
+type End<D extends PastDecision> =
+  | { readonly kind: DecisionOutcome; readonly decision: D }
+  | { readonly kind: undefined; readonly decision: PastDecision };
 
-/** Final outcome of a delivery when each of its decisions is judged in turn. */
-function endOf(
+/** End of a delivery when each of its decisions is judged in turn. */
+async function endOf<D extends PastDecision>(
   { decisions }: DeliveryHistory,
-  judge: (decision: PastDecision) => DecisionOutcome,
-): FinalOutcome | undefined {
-  let final: FinalOutcome | undefined;
+  judge: Judge<D>,
+): Promise<End<D> | undefined> {
+  let end: End<D> | undefined;
   for (const decision of decisions) {
-    final = { kind: judge(decision), decision };
-    if (final.kind === 'accept' || final.kind === 'reject') return final;
+    const judged = await judge(decision);
+    if (!judged) return { kind: undefined, decision };
+    const { kinds } = judged;
+    const [kind] = kinds.size === 1 ? kinds : [];
+    end = { kind, decision: judged.decision };
+    if (kinds.has('accept') || kinds.has('reject')) return end;
   }
-  return final;
+  return end;
 }
 
 interface Tally extends Stake {
@@ -218,12 +269,11 @@ function changesIn({ rows }: ReturnType<typeof createTable<DecisionOutcome, Deci
 
 function changedOf(
   { orderDeliveryId }: DeliveryHistory,
-  before: FinalOutcome,
+  from: DecisionOutcome,
   after: FinalOutcome,
 ): ChangedDelivery {
   const { decisionId, facts } = after.decision;
   const { amount = null, currency = null, number } = completeFacts(facts).delivery;
-  const { kind: from } = before;
   return {
     ...{ orderDeliveryId, deliveryNo: number, decisionId, from, to: after.kind },
     ...{ amount, currency },
@@ -232,91 +282,116 @@ function changedOf(
 
 function rejectInFull(
   side: Side,
-  history: DeliveryHistory,
-  final: FinalOutcome,
+  { orderDeliveryId }: DeliveryHistory,
+  { decision }: FinalOutcome,
   isNew: boolean,
 ): WouldBeReject {
-  const { decisionId, lapsed } = final.decision;
-  const facts = side.factsOf(final.decision);
-  const evaluation = evaluate(side.ruleSet, facts, { ...side.options, lapsed, operands: true });
-  const { orderDeliveryId } = history;
-  return { orderDeliveryId, decisionId, isNew, outcome: outcomeOf(side, evaluation), evaluation };
+  const { decisionId, facts } = decision;
+  const evaluation = evaluate(side.ruleSet, facts, {
+    ...optionsFor(side, decision),
+    operands: true,
+  });
+  return { orderDeliveryId, decisionId, isNew, outcome: evaluation[side.which], evaluation };
+}
+
+/** Collects what becomes of each delivery, for the report. */
+function createCollector(side: Side, actual: ReadonlyMap<number, ActualOutcome>, changedMax = 0) {
+  const changes = createTable<DecisionOutcome, DecisionOutcome>();
+  const unchanged = createTable<DecisionOutcome, DecisionOutcome>();
+  const agreement = createTable<DecisionOutcome, ActualOutcome>();
+  const moves = createLimitMoves(tallyOf);
+  const changed: ChangedDelivery[] = [];
+  const rejects: WouldBeReject[] = [];
+  const stake = emptyTally();
+  let newRejects = 0;
+  return {
+    add(
+      history: DeliveryHistory,
+      before: DecisionOutcome,
+      after: FinalOutcome,
+      last: Evaluation | undefined,
+    ): void {
+      const isChanged = before !== after.kind;
+      (isChanged ? changes : unchanged).add(before, after.kind, after);
+      if (isChanged && changed.length < changedMax) changed.push(changedOf(history, before, after));
+      agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', after);
+      const { decision } = after;
+      const { ruleSet, which } = side;
+      if (decision.said === decision.outcome) {
+        const options = optionsFor(side, decision);
+        const judged: Judged = { ruleSet, facts: decision.facts, options, which };
+        for (const told of counterfactualsOf(judged, last)) moves.add(told, after);
+      }
+      if (after.kind !== 'reject') return;
+      const isNew = before !== 'reject';
+      addTo(stake, after);
+      if (isNew) newRejects += 1;
+      if (rejects.length < REJECTS_IN_FULL_MAX) {
+        rejects.push(rejectInFull(side, history, after, isNew));
+      }
+    },
+    result() {
+      return {
+        changes: changesIn(changes),
+        changed,
+        unchanged: changesIn(unchanged),
+        agreement: agreement
+          .rows()
+          .map(({ a, b, tally }) => ({ outcome: a, actual: b, deliveries: tally.deliveries })),
+        moves: moves.result(),
+        rejects,
+        rejectCount: stake.deliveries,
+        newRejects,
+        rejectAmounts: stake.amounts,
+      };
+    },
+  };
 }
 
 export async function backtest(
   db: Db,
   period: Period,
-  options: BacktestOptions,
+  { rules, against, shadowAsLive = false, changedMax, onProgress }: BacktestOptions,
 ): Promise<Backtest> {
-  const side = sideOf(options.rules, options);
-  const use = createRuleUse(options.rules.rules);
-  const other = options.against && sideOf(options.against, options);
-  const moves = createLimitMoves(tallyOf);
-  const which = side.shadowAsLive ? 'shadow' : 'live';
+  const side = await sideOf(db, period, rules, shadowAsLive);
+  const other = against && (await sideOf(db, period, against, shadowAsLive));
+  const use = createRuleUse(rules.rules);
+  const judged = new Map<string, string>();
   let last: Evaluation | undefined;
-  const judgeAfter = judgeWith(side, (evaluation) => {
+  let found = 0;
+  const judgeAfter = judgeWith(side, (evaluation, { isFound }) => {
     last = evaluation;
+    if (isFound) found += 1;
     use.see(evaluation);
     for (const { id, hash, mode } of evaluation.rules) {
-      if (mode === 'live' || side.shadowAsLive) judged.set(id, hash);
+      if (mode === 'live' || shadowAsLive) judged.set(id, hash);
     }
   });
-  const judgeBefore = other
-    ? judgeWith(other)
-    : (decision: PastDecision) => (decision.leftToPeople ? 'hold' : decision.said);
-  const changes = createTable<DecisionOutcome, DecisionOutcome>();
-  const unchanged = createTable<DecisionOutcome, DecisionOutcome>();
-  const changed: ChangedDelivery[] = [];
-  const { changedMax = 0, onProgress } = options;
-  const agreement = createTable<DecisionOutcome, ActualOutcome>();
-  const actual = await actualOutcomesOf(db, period);
-  const rejects: WouldBeReject[] = [];
-  const judged = new Map<string, string>();
-  const counts = { deliveries: 0, decisions: 0, newRejects: 0 };
-  const stake = emptyTally();
+  const judgeBefore: Judge<PastDecision> = other ? judgeWith(other) : judgeByJournal;
+  const collector = createCollector(side, await actualOutcomesOf(db, period), changedMax);
+  const notKnown = createNotKnown();
+  const counts = { deliveries: 0, decisions: 0 };
   for await (const history of histories(db, period)) {
-    const before = endOf(history, judgeBefore);
-    const after = endOf(history, judgeAfter);
+    const before = await endOf(history, judgeBefore);
+    const after = await endOf(history, judgeAfter);
     use.endHistory();
     if (!before || !after) continue;
     counts.deliveries += 1;
     counts.decisions += history.decisions.length;
     onProgress?.(counts.deliveries);
-    const isChanged = before.kind !== after.kind;
-    (isChanged ? changes : unchanged).add(before.kind, after.kind, after);
-    if (isChanged && changed.length < changedMax) changed.push(changedOf(history, before, after));
-    agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', after);
-    if (!after.decision.leftToPeople) {
-      const { decision } = after;
-      const options = { ...side.options, lapsed: decision.lapsed };
-      const facts = side.factsOf(decision);
-      const judged: Judged = { ruleSet: side.ruleSet, facts, options, which };
-      for (const told of counterfactualsOf(judged, last)) moves.add(told, after);
-    }
-    if (after.kind !== 'reject') continue;
-    const isNew = before.kind !== 'reject';
-    addTo(stake, after);
-    if (isNew) counts.newRejects += 1;
-    if (rejects.length < REJECTS_IN_FULL_MAX) {
-      rejects.push(rejectInFull(side, history, after, isNew));
-    }
+    if (before.kind === undefined) notKnown.add(history.orderDeliveryId, before.decision);
+    else if (after.kind === undefined) notKnown.add(history.orderDeliveryId, after.decision);
+    else collector.add(history, before.kind, after, last);
   }
   return {
     ...period,
-    rules: options.rules.hash,
-    against: options.against?.hash ?? null,
+    rules: rules.hash,
+    against: against?.hash ?? null,
     judged: Object.fromEntries(judged),
     ...counts,
-    changes: changesIn(changes),
-    changed,
-    unchanged: changesIn(unchanged),
-    agreement: agreement
-      .rows()
-      .map(({ a, b, tally }) => ({ outcome: a, actual: b, deliveries: tally.deliveries })),
+    found,
+    notKnown: notKnown.result(),
+    ...collector.result(),
     ...use.result(),
-    moves: moves.result(),
-    rejects,
-    rejectCount: stake.deliveries,
-    rejectAmounts: stake.amounts,
   };
 }

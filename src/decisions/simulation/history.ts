@@ -6,7 +6,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
-import { storedFacts } from '../journal.ts';
+import { provenFacts } from '../journal.ts';
 
 /** Period from `since` (included) until `until` (not included), in epoch milliseconds. */
 export interface Period {
@@ -17,14 +17,12 @@ export interface Period {
 export interface PastDecision {
   readonly decisionId: number;
   readonly at: number;
-  readonly facts: Facts;
+  /** Facts that it was made on; undefined: they were deleted, or are not those any more. */
+  readonly facts: Facts | undefined;
   /** Outcome by the rules of that time. */
   readonly said: DecisionOutcome;
-  /**
-   * Whether the daemon held the delivery for people, whatever the rules said, because a person had
-   * decided.
-   */
-  readonly leftToPeople: boolean;
+  /** Outcome that it had; a safeguard may have held what the rules accepted or rejected. */
+  readonly outcome: DecisionOutcome;
   /** Hashes of the hold rules whose time was up and that then accepted or said nothing more. */
   readonly lapsed: ReadonlySet<string>;
 }
@@ -71,19 +69,18 @@ async function historiesOf(
   ids: readonly number[],
 ): Promise<DeliveryHistory[]> {
   const rows = await decisionsIn(db, period)
-    .innerJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
-    .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'f.facts'])
-    .select(['n.said', 'n.lapsed'])
+    .leftJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
+    .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'n.said', 'n.lapsed'])
+    .select(['f.facts', 'n.facts_digest'])
     .where(inKeys('n.order_delivery_id', ids))
     .orderBy('n.decision_id')
     .execute();
   const decisions = new Map<number, PastDecision[]>(ids.map((id) => [id, []]));
   for (const { order_delivery_id: id, decision_id: decisionId, at, outcome, ...row } of rows) {
-    const facts = storedFacts(row.facts);
+    const facts = provenFacts(row.facts, row.facts_digest);
     const { said } = row;
     const lapsed = new Set<string>(JSON.parse(row.lapsed));
-    const leftToPeople = said !== outcome;
-    decisions.get(id)?.push({ decisionId, at, facts, said, leftToPeople, lapsed });
+    decisions.get(id)?.push({ decisionId, at, facts, said, outcome, lapsed });
   }
   return [...decisions].map(([orderDeliveryId, past]) => ({ orderDeliveryId, decisions: past }));
 }

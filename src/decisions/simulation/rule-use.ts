@@ -8,10 +8,16 @@ export interface RuleUse {
   readonly mode: Rule['mode'];
   /**
    * Number of deliveries on which the rule matched at least once; `unknown`: on which it could not
-   * be evaluated.
+   * be evaluated; `notGathered`: on which it might have matched, by facts that nobody knows.
    */
   readonly fired: number;
   readonly unknown: number;
+  readonly notGathered: number;
+}
+
+/** Whether the rule is known to have matched on no delivery. */
+export function isSilent({ fired, unknown, notGathered }: RuleUse): boolean {
+  return fired + unknown + notGathered === 0;
 }
 
 /** Minimum of matches for a group of rules that always match together: once is a coincidence. */
@@ -41,18 +47,24 @@ function createTogether(ids: readonly string[]) {
  * delivery's decisions are all told.
  */
 export function createRuleUse(rules: readonly Rule[]) {
-  const counts = new Map(rules.map(({ id }) => [id, { true: 0, unknown: 0 }]));
-  const story = { true: new Set<string>(), unknown: new Set<string>() };
+  const counts = new Map(rules.map(({ id }) => [id, { fired: 0, unknown: 0, notGathered: 0 }]));
+  const story = {
+    fired: new Set<string>(),
+    unknown: new Set<string>(),
+    notGathered: new Set<string>(),
+  };
   const together = createTogether([...counts.keys()]);
   return {
     see(evaluation: Evaluation): void {
       together.see(evaluation);
-      for (const { id, value } of evaluation.rules) {
-        if (value !== false) story[value === true ? 'true' : 'unknown'].add(id);
+      for (const { id, value, isOpen } of evaluation.rules) {
+        if (value === true) story.fired.add(id);
+        else if (isOpen) story.notGathered.add(id);
+        else if (value === 'unknown') story.unknown.add(id);
       }
     },
     endHistory(): void {
-      for (const value of ['true', 'unknown'] as const) {
+      for (const value of ['fired', 'unknown', 'notGathered'] as const) {
         for (const id of story[value]) {
           const count = counts.get(id);
           if (count) count[value] += 1;
@@ -64,10 +76,10 @@ export function createRuleUse(rules: readonly Rule[]) {
       const uses: readonly RuleUse[] = rules
         .filter(({ mode }) => mode !== 'off')
         .map(({ id, action, mode }) => {
-          const count = counts.get(id);
-          return { id, action, mode, fired: count?.true ?? 0, unknown: count?.unknown ?? 0 };
+          const { fired = 0, unknown = 0, notGathered = 0 } = counts.get(id) ?? {};
+          return { id, action, mode, fired, unknown, notGathered };
         });
-      const fired = (id: string): number => counts.get(id)?.true ?? 0;
+      const fired = (id: string): number => counts.get(id)?.fired ?? 0;
       return { uses, together: together.result(fired) };
     },
   };

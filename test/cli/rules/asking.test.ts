@@ -375,4 +375,24 @@ describe('beside a mirror that was changed', () => {
       expect(told.armed).toMatchObject([{ ruleId: 'reject-old', inForce: null }]);
     });
   });
+
+  // The last one, because it takes facts away.
+  describe('a limit of new rejects', () => {
+    it('is not kept where nobody knows: it exits with 5 and names the next step', async () => {
+      const mirror = new Database(join(house.folder, 'demo', 'data', 'mirror.db'));
+      const one = `select facts_digest from decision where actor = 'daemon' order by at limit 1`;
+      mirror.exec(`delete from fact_snapshot where digest in (${one})`);
+      mirror.close();
+      const folder = rules('none', rule('reject').replace('> 0', '> 999'));
+      const asked = ['rules', 'backtest', '--since', '1h', '--rules', folder];
+      const { code, stdout, stderr } = await house.run(...asked, '--max-new-rejects', '0');
+      const told = expect.stringMatching(/\nnot known for 1 of \d+ deliveries: all facts \(1\)\n/);
+      expect([code, stdout]).toEqual([5, told]);
+      expect(stderr).toMatch(/^nobody knows whether more would be rejected; not known for 1 of/);
+      const since = /--since (\S+Z)$/m.exec(stderr)?.[1] ?? '';
+      expect((await house.run(...asked)).code).toBe(0);
+      const later = [...asked.with(3, since), '--max-new-rejects', '0'];
+      expect((await house.run(...later)).code).toBe(0);
+    });
+  });
 });

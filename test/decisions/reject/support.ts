@@ -69,6 +69,8 @@ export function settingsWith(reject: object, more: object = {}): string {
 export type RejectFixture = Awaited<ReturnType<typeof createRejectFixture>>;
 
 const WHO = { actor: 'ada', reason: 'agreed' };
+/** A backtest that knows the outcome of every delivery. */
+const KNOWN = { notKnown: { deliveries: 0 } };
 const address = { countryCode: 'DK', accountNo: 'C-1' };
 
 export async function createRejectFixture(rulesText = UNLUCKY, settings = settingsWith({})) {
@@ -134,7 +136,7 @@ export async function createRejectFixture(rulesText = UNLUCKY, settings = settin
       if (decisions.length > 0) await operations.seen(rule.id, decisions, WHO);
       const period = { since: 0, until: clock.now(), deliveries: 1 };
       const hashes = { [rule.id]: rule.hash };
-      const report = { ruleSetHash: rules.ruleSet.hash, ...period, rules: hashes, report: {} };
+      const report = { ruleSetHash: rules.ruleSet.hash, ...period, rules: hashes, report: KNOWN };
       await operations.keepReport(report, WHO);
       return operations.arm(rule.id, lastsMs, WHO);
     },

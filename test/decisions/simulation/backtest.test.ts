@@ -206,10 +206,11 @@ describe('a backtest', () => {
     when: [ customer.credit.overdue_days > 14 ]
 `);
     const report = await run({ rules });
+    const none = { unknown: 0, notGathered: 0 };
     expect(report.uses).toEqual([
-      { id: 'accept-small', action: 'accept', mode: 'live', fired: 1, unknown: 0 },
-      { id: 'hold-large', action: 'hold', mode: 'live', fired: 0, unknown: 0 },
-      { id: 'hold-overdue', action: 'hold', mode: 'shadow', fired: 0, unknown: 1 },
+      { id: 'accept-small', action: 'accept', mode: 'live', fired: 1, ...none },
+      { id: 'hold-large', action: 'hold', mode: 'live', fired: 0, ...none },
+      { id: 'hold-overdue', action: 'hold', mode: 'shadow', fired: 0, ...none, unknown: 1 },
     ]);
     expect(formatBacktest(report)).toContain('never matched: hold-large\n');
   });
