@@ -66,7 +66,7 @@ async function screensOf(page: Page, at: At): Promise<Map<string, string>> {
     ['events', '/events'],
     ['events-empty', '/events?type=nothing'],
     ['events-event', `/events/${events[0]?.eventId}`],
-    ['events-replay', '/events/replay?hours=24'],
+    ['events-replay', '/acts/events.replay?since=1d'],
     ['rules', '/rules'],
     ['rules-rule', '/rules/hold-short-stock'],
     ['rules-reject', `/rules/${reject}`],

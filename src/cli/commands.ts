@@ -161,8 +161,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       list: async () => (await import('./erp/look.ts')).ordersList,
       show: async () => (await import('./erp/look.ts')).ordersShow,
       push: async () => (await import('./erp/push.ts')).ordersPush,
-      forget: async () => (await import('./erp/forget.ts')).ordersForget,
     },
+    acts: async () => [(await import('../outbox/surface.ts')).forgetOrder],
   },
   {
     name: 'refunds',
@@ -217,15 +217,14 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: {
       list: async () => (await import('./events/list.ts')).eventsList,
       show: async () => (await import('./events/show.ts')).eventsShow,
-      replay: async () => (await import('./events/replay.ts')).eventsReplay,
     },
+    acts: async () => [(await import('../inbox/surface.ts')).replayEvents],
   },
   {
     name: 'portal',
     description: "open the relay's portal",
-    commands: {
-      open: async () => (await import('./events/portal.ts')).portalOpen,
-    },
+    commands: {},
+    acts: async () => [(await import('../inbox/surface.ts')).openPortal],
   },
   {
     name: 'outbox',
@@ -289,21 +288,23 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   },
 ];
 
-/** Commands made from the declared acts and lists of a group. */
+/** Commands made from the declared acts and lists; acts that share a command are chosen among. */
 async function madeCommands({
   acts,
   lists,
 }: CommandGroup): Promise<Readonly<Record<string, Load>>> {
   if (!acts && !lists) return {};
-  const { actCommand, wordOf } = await import('./surface-commands.ts');
+  const { actCommand, choiceCommand, wordOf } = await import('./surface-commands.ts');
   const { listCommand } = await import('./surface-lists.ts');
   const ofLists = ((await lists?.()) ?? []).map((of) => {
     const load: Load = async () => (context) => listCommand(of, context);
     return [wordOf(of), load] as const;
   });
-  const ofActs = ((await acts?.()) ?? []).map((of) => {
-    const load: Load = async () => (context) => actCommand(of, context);
-    return [wordOf(of), load] as const;
+  const ofActs = [...Map.groupBy((await acts?.()) ?? [], wordOf)].map(([word, sharing]) => {
+    const [of, ...others] = sharing;
+    const load: Load = async () => (context) =>
+      of && others.length === 0 ? actCommand(of, context) : choiceCommand(sharing, context);
+    return [word, load] as const;
   });
   return Object.fromEntries([...ofLists, ...ofActs]);
 }

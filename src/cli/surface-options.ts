@@ -1,33 +1,40 @@
 /** Arguments and options of commands made from declared acts, and what was typed in them. */
 import { Argument, type Command, Option } from 'commander';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { RefusedError } from '../lib/errors.ts';
+import { dashed } from '../lib/strings.ts';
 import type { ActHead } from '../surface/acts.ts';
 import type { Given } from '../surface/given.ts';
-import { choicesOf, isMany, isOptional, memberOf } from '../surface/members.ts';
+import { choicesOf, isMany, isOptional, memberOf, unwrapped } from '../surface/members.ts';
 import type { CliContext } from './command.ts';
 
 export interface Options {
   readonly dryRun?: boolean;
+  /** Whether the person is not to be asked. */
+  readonly yes?: boolean;
   readonly reason?: string;
   readonly json?: boolean;
 }
 
-function dashed(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (one) => `-${one.toLowerCase()}`);
-}
-
 /** Text for the help: what the member means, else its title. */
 export function helpOf(schema: z.core.$ZodType, name: string): string {
-  const { title = name, about = title } = memberOf(schema) ?? {};
-  return `${about.charAt(0).toLowerCase()}${about.slice(1)}`;
+  const { title = name, about = title, kind } = memberOf(schema) ?? {};
+  const text = `${about.charAt(0).toLowerCase()}${about.slice(1)}`;
+  return kind === 'time' ? `${text}, or 2h for two hours ago` : text;
 }
 
+/** Names of values for the help, by kinds; others have the name of their option. */
+const VALUES: Readonly<Record<string, string>> = {
+  duration: 'duration',
+  time: 'time',
+  whole: 'n',
+};
+
 export function memberOption(name: string, schema: z.core.$ZodType): Option {
-  const { kind, option = dashed(name), isStated = false } = memberOf(schema) ?? {};
+  const { kind = 'text', option = dashed(name), isStated = false } = memberOf(schema) ?? {};
   const isFlag = kind === 'flag';
   const hasLabel = isFlag || option.includes('<');
-  const flags = hasLabel ? `--${option}` : `--${option} <${option}>`;
+  const flags = hasLabel ? `--${option}` : `--${option} <${VALUES[kind] ?? option}>`;
   const made = new Option(flags, helpOf(schema, name));
   const choices = choicesOf(schema);
   if (choices) made.choices([...choices]);
@@ -38,7 +45,7 @@ export function memberOption(name: string, schema: z.core.$ZodType): Option {
 }
 
 export function memberArgument(name: string, schema: z.core.$ZodType): Argument {
-  const label = dashed(name);
+  const label = `${dashed(name)}${unwrapped(schema) instanceof z.ZodArray ? '...' : ''}`;
   const argument = new Argument(
     isOptional(schema) ? `[${label}]` : `<${label}>`,
     helpOf(schema, name),
@@ -65,14 +72,22 @@ export function givenBy(of: ActHead, command: Command): Given {
   return { ...Object.fromEntries(flags), ...statedBy(of, command) };
 }
 
-/** Asks at the terminal for the member that confirms a final act, unless an option gives it. */
-export async function confirmed(context: CliContext, of: ActHead, given: Given): Promise<Given> {
-  const { typed } = of;
-  const schema = typed && of.input.shape[typed.member];
+/**
+ * Asks at the terminal for the member that confirms an act, unless an option gives it, or says that
+ * nobody is to be asked.
+ */
+export async function confirmed(
+  context: CliContext,
+  { typed, args: [thing = ''], input }: ActHead,
+  given: Given,
+  isSure = false,
+): Promise<Given> {
+  const schema = typed && input.shape[typed.member];
   if (!typed || !schema || given[typed.member] !== undefined) return given;
-  const [thing = ''] = of.args;
-  const answer = await context.ask(`${typed.ask.replace('{}', String(given[thing]))} `);
+  if (isSure) return { ...given, [typed.member]: given[thing] };
+  const answer = await context.ask(`${typed.ask.replaceAll('{}', String(given[thing]))} `);
   if (answer !== undefined) return { ...given, [typed.member]: answer.trim() };
-  const hint = `name it: ${memberOption(typed.member, schema).flags}`;
+  const option = typed.again ? '--yes' : memberOption(typed.member, schema).flags;
+  const hint = `type it when you are asked, or name it: ${option}`;
   throw new RefusedError('act.unconfirmed', 'the act must be confirmed', { hint });
 }

@@ -48,7 +48,7 @@ export interface ConsoleParts {
   readonly pauses: Pauses;
   readonly ruleOperations: RuleOperations;
   readonly sync: Pick<Sync, 'operations'>;
-  readonly inbox: Pick<Inbox, 'operations' | 'openPortal' | 'meter'>;
+  readonly inbox: Pick<Inbox, 'meter'>;
   /** Written form of the configuration; undefined: nobody handed it over. */
   readonly written: Written | undefined;
 }
@@ -82,9 +82,7 @@ function operationsOf(
 ): OperationDeps {
   return {
     sync: sync.operations,
-    events: inbox.operations,
     rules: ruleOperations,
-    openPortal: inbox.openPortal,
     inbox: inbox.meter.stats,
     people: entrance.people,
     endSession: entrance.endSession,

@@ -44,6 +44,7 @@ import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
 import { createActs } from './acts.ts';
 import { createCertificates } from './certificates.ts';
+import { createForgetting } from './commands/forget.ts';
 import { commandRoutes } from './commands/routes.ts';
 import { type Console, type ConsoleParts, createConsole, type Written } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
@@ -254,7 +255,8 @@ interface FrontParts extends Omit<ConsoleParts, Inner> {
 /** Creates the fronts to people and programs: the local API and the console. */
 function createFronts(config: Config, parts: FrontParts) {
   const { log, random, decisions, outbox, groups, onListening } = parts;
-  const acts = createActs(parts);
+  const orders = createForgetting({ ...parts, config });
+  const acts = createActs({ ...parts, orders });
   const pages = createConsole(config, {
     ...parts,
     acts,
@@ -263,9 +265,13 @@ function createFronts(config: Config, parts: FrontParts) {
     ruleOperations: decisions.ruleOperations,
   });
   parts.rules.onReloaded(pages.takeConfig);
-  const ofActs = [actRoutes(acts, parts.clock), parts.inbox.routes];
-  const ofRooms = [...ofActs, ...decisions.routes, ...outbox.routes, ...pages.routes];
-  const all = [...commandRoutes(config, parts), ...groups, ...ofRooms];
+  const ofRooms = [
+    actRoutes(acts, parts.clock),
+    ...decisions.routes,
+    ...outbox.routes,
+    ...pages.routes,
+  ];
+  const all = [...commandRoutes(parts), ...groups, ...ofRooms];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups: all, onListening },
     { ...config.local, dataDir: config.dataDir },

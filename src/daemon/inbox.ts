@@ -30,8 +30,6 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import type { RouteGroup } from '../local-api/api.ts';
-import { eventRoutes } from '../local-api/event-routes.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refetch-queue.ts';
 import type { Actor } from '../store/audit.ts';
@@ -49,8 +47,6 @@ export interface Inbox {
   readonly refetcher: OrderRefetcher;
   readonly meter: Meter;
   readonly coverage: CoverageWatch;
-  /** Routes of the local API for events. */
-  readonly routes: RouteGroup;
   readonly operations: EventOperations;
   /** Makes a link into the relay's portal, which is kept out of every log line. */
   openPortal(who: Actor): Promise<PortalLink>;
@@ -301,7 +297,6 @@ export function createInbox(
     meter,
     url,
     refetcher: afterUpgrade(refetcher, { ...deps, log }),
-    routes: eventRoutes({ events: operations, openPortal: openPortalFor }),
     operations,
     openPortal: openPortalFor,
     coverage: createCoverageWatch({ store, clock, log, meter, secrets: secretsOf(config) }),

@@ -32,6 +32,8 @@ export interface ReplayResult {
 }
 
 export interface EventOperations {
+  /** Counts what a replay would do, without doing it. */
+  preview(selection: Selection): Promise<ReplayResult>;
   replay(selection: Selection, asker: Actor): Promise<ReplayResult>;
 }
 
@@ -176,6 +178,7 @@ async function replay(
 export function createEventOperations(deps: EventOperationsDeps): EventOperations {
   const { store, clock, wakeUp } = deps;
   return {
+    preview: (selection) => previewReplay(store.db, selection),
     async replay(selection, asker) {
       const now = clock.now();
       // Checks that all ids exist before anything is changed.

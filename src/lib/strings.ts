@@ -119,6 +119,11 @@ export function shellWord(text: string): string {
   return /^[\w./:-]+$/.test(text) ? text : quotedForShell(text);
 }
 
+/** Name of a member as an option of a command has it. */
+export function dashed(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (one) => `-${one.toLowerCase()}`);
+}
+
 /** Decodes the percent-encoding in part of an address; undefined: a % in it stands for nothing. */
 export function decodedPart(part: string): string | undefined {
   try {

@@ -25,14 +25,35 @@ export const previewSchema = z.looseObject({
   seen: z.record(z.string(), z.unknown()).optional(),
 });
 
+/** Choice of one act among those of a command, as `--as absent` makes it. */
+export interface Choice {
+  readonly option: string;
+  readonly value: string;
+  /** Member that may follow the value after a colon, as in `--as confirmed:500123`. */
+  readonly member?: string;
+  /** Sentence about the command, without a period. */
+  readonly about: string;
+  /** Further lines for its help. */
+  readonly more: string;
+}
+
+/** Confirmation of an act by a person, who types what it is done to. */
+export interface Typed {
+  readonly member: string;
+  /** Question at the terminal; `{}` in it is the thing's name. */
+  readonly ask: string;
+  /** Whether the first of the act's arguments is typed once more; `--yes` then stands for it. */
+  readonly again?: true;
+}
+
 /** Everything about an act but how it is done. */
 export interface ActHead {
   /** Tag and name, as in `sync.release`. */
   readonly name: string;
   /** Words of the command where they are not those of the name. */
   readonly command?: string;
-  /** Option of the command that chooses this act among several, as `--as absent` does. */
-  readonly choice?: { readonly option: string; readonly value: string };
+  /** Place among the acts that share its command. */
+  readonly choice?: Choice;
   /** Id of the OpenAPI operation. */
   readonly operation: string;
   /** Address at the console; `{id}` is the first of `args`. */
@@ -64,13 +85,17 @@ export interface ActHead {
   readonly examples: readonly (readonly [typed: string, what: string])[];
   /** Whether a command may do it without a daemon. */
   readonly offline?: true;
-  /**
-   * Member that confirms a final act, which a command asks for at the terminal; `{}` in the
-   * question is the thing's name.
-   */
-  readonly typed?: { readonly member: string; readonly ask: string };
   /** How the act is done to many things at once; left out: it is done to one. */
   readonly many?: ManyHead;
+  /** Confirmation, which a command asks for at the terminal. */
+  readonly typed?: Typed;
+  /** Member of the answer that is shown once to its asker, and kept nowhere. */
+  readonly secret?: string;
+  /**
+   * Checks what was given, without that which the asker saw.
+   * @throws UsageError `request.invalid`
+   */
+  check(given: Given, now: number): void;
   /** Words about what was done, from the answer and what was given. */
   done(answer: unknown, given: Given): string;
   /** Whether everything was done that was asked for; else a command ends with 1. */
@@ -95,7 +120,17 @@ type Read<T extends Shape> = z.output<z.ZodObject<T>>;
 
 type Stated = Omit<
   ActHead,
-  'args' | 'input' | 'seen' | 'output' | 'done' | 'isWhole' | 'undo' | 'typed' | 'many'
+  | 'args'
+  | 'input'
+  | 'seen'
+  | 'output'
+  | 'check'
+  | 'done'
+  | 'isWhole'
+  | 'undo'
+  | 'typed'
+  | 'secret'
+  | 'many'
 >;
 
 export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodType> extends Stated {
@@ -103,8 +138,11 @@ export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodTy
   readonly input: I;
   readonly seen?: S;
   readonly output: O;
-  readonly typed?: { readonly member: keyof I & string; readonly ask: string };
+  readonly typed?: Typed & { readonly member: keyof I & string };
+  readonly secret?: keyof z.output<O> & string;
   readonly many?: Many<On>;
+  /** Checks over several members; throws a UsageError. */
+  check?(input: Read<I>): void;
   preview(on: On, input: Read<I>): Promise<Preview & { readonly seen?: Read<S> }>;
   run(on: On, input: Read<I>, actor: Actor, seen: Read<S>): Promise<z.input<O>>;
   done(answer: z.output<O>, given: Given): string;
@@ -125,26 +163,33 @@ function split(seen: z.ZodObject, given: Given): readonly [Given, Given] {
 export function act<On, I extends Shape, S extends Shape, O extends z.ZodType>(
   spec: ActSpec<On, I, S, O>,
 ): Act<On> & { readonly output: O } {
-  const { undo, isWhole } = spec;
+  const { check, undo, isWhole } = spec;
   const input = z.strictObject(spec.input);
   const seen = z.strictObject<Shape>(spec.seen ?? {});
   const sawSchema = z.strictObject<S>(spec.seen ?? Object.create(null));
+  const read = (given: Given, now: number): Read<I> => {
+    const stated = readGiven(input, given, now);
+    check?.(stated);
+    return stated;
+  };
   return {
     ...spec,
     args: spec.args ?? [],
     input,
     seen,
+    check(given, now) {
+      read(split(seen, given)[0], now);
+    },
     done: (answer, given) => spec.done(spec.output.parse(answer), given),
     isWhole: (answer) => isWhole?.(spec.output.parse(answer)) ?? true,
     undo: (answer, given) => undo?.(spec.output.parse(answer), given),
     async preview(on, given, now) {
       const [stated] = split(seen, given);
-      return spec.preview(on, readGiven(input, stated, now));
+      return spec.preview(on, read(stated, now));
     },
     async run(on, given, actor, now) {
       const [stated, saw] = split(seen, given);
-      const read = readGiven(input, stated, now);
-      return spec.run(on, read, actor, readGiven(sawSchema, saw, now));
+      return spec.run(on, read(stated, now), actor, readGiven(sawSchema, saw, now));
     },
   };
 }

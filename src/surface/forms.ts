@@ -53,7 +53,9 @@ export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType {
     const wire = z.strictObject(Object.fromEntries(members));
     return id === undefined ? wire : namedSchema(id, wire);
   }
-  return memberOf(schema)?.kind === 'time' ? z.iso.datetime() : schema;
+  const { kind, about } = memberOf(schema) ?? {};
+  if (kind !== 'time') return schema;
+  return about === undefined ? z.iso.datetime() : z.iso.datetime().meta({ description: about });
 }
 
 /** Schemas with a name in the description, each of which is one object however often it is used. */

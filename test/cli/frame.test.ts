@@ -81,8 +81,8 @@ describe('the command line', () => {
       ['outbox', 'resolve', '--needs-attention', '--as', 'noted', '--reason', 'x'],
       'is for one row',
     ],
-    [['events', 'replay'], 'which events?\nhint: selvedge events replay <id>, or'],
-    [['events', 'replay', 'msg_1', '--since', '1h'], 'name events, or a time, not both'],
+    [['events', 'replay'], 'which events?\nhint: name their ids, or a time'],
+    [['events', 'replay', 'msg_1', '--since', '1h'], 'ids or since, not both'],
     [['orders', 'push', 'a.json', '--wait', '20'], 'It must be a duration such as 30s.'],
     [
       ['rules', 'arm', 'a', '--reason', 'x', '--expires', 'x'],

@@ -164,7 +164,7 @@ it('a form of several acts begins with a button by which Enter does none of them
   for (const path of [
     ...['/', '/review', '/review?shown=all', `/review?open=${id}`, `/deliveries/${id}`],
     ...[`/review/card/${other}`, '/outbox', `/outbox/${push}`, '/stock', '/reports', '/pulls'],
-    ...['/pulls/orders', '/events', '/events/replay?hours=24', '/rules', '/rules/hold-all'],
+    ...['/pulls/orders', '/events', '/acts/events.replay?since=1d', '/rules', '/rules/hold-all'],
     ...['/rules/reload', '/rules/trial', '/system', '/system/people', '/system/settings'],
     ...['/system/audit', '/reports/stock-grid'],
   ]) {

@@ -219,6 +219,10 @@ async function operateAll(): Promise<void> {
   await act('/events/replay', '', { ids: ['nowhere'] });
   await act('/events/replay', '', { since: '2026-01-01T00:00:00Z' });
   await act('/events/portal', '');
+  const order = 'F';
+  await pushIn(order, { state: 'canceled', ended_at: 1, reference_key: 'f' });
+  await act('/orders/forget', '', { order });
+  await act('/orders/forget', '', { order, again: order });
   const { sessions } = await ask(anna, ['get', '/system/people.json']);
   const listed = z.array(z.looseObject({ sessionId: z.int(), way: z.string() })).parse(sessions);
   const token = listed.find(({ way }) => way === 'token');
@@ -287,7 +291,7 @@ const FOR_PEOPLE = [
   ...['get /pulls', 'get /events', 'get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings', 'get /system/audit'],
   ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
-  ...['get /rules/:id/arm'],
+  ...['get /rules/:id/arm', 'get /acts/:name'],
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
 ];
 

@@ -30,7 +30,6 @@ export const NO_OPERATIONS: OperationDeps = {
     previewRelease: notAsked,
     retryQuarantine: notAsked,
   },
-  events: { replay: notAsked },
   rules: {
     rejects: {
       arm: notAsked,
@@ -42,7 +41,6 @@ export const NO_OPERATIONS: OperationDeps = {
     preview: notAsked,
     reload: notAsked,
   },
-  openPortal: notAsked,
   inbox: () => ({}),
   people: () => ({ operators: [], proxyRole: null }),
   doctor: notAsked,

@@ -249,15 +249,20 @@ describe('the page of events', () => {
   it('says what a replay would do before it is done, and does it for an operator', async () => {
     const before = await vera.get('/events/replay.json?hours=24');
     const { orders } = z.looseObject({ orders: z.int().min(1) }).parse(before.json);
-    const page = await olaf.get('/events/replay?hours=24');
-    expect(page.text).toContain(`${orders} would be read again`);
+    const asked = await olaf.get('/events/replay?hours=24');
+    const page = await olaf.get(asked.headers.get('location') ?? '');
+    expect(page.text).toContain(`${orders} orders would be read again`);
+    expect(page.text).toContain('selvedge events replay --since 20');
     const since = /name="since" value="([^"]+)"/.exec(page.text)?.[1] ?? '';
+    expect((await vera.get(asked.headers.get('location') ?? '')).text).toContain(
+      'An operator may do this.',
+    );
     expect(await auditOf(house, 'events.replay')).toEqual([]);
     const fields = { since, reason: 'relay was down' };
     expect(await vera.form('/events/replay', fields)).toMatchObject({ status: 403 });
     const done = await olaf.form('/events/replay', fields);
     expect([done.status, done.headers.get('location')]).toEqual([303, '/events']);
-    expect((await olaf.get('/events')).text).toContain(`${orders} orders are read again.`);
+    expect((await olaf.get('/events')).text).toContain(`${orders} orders are read again`);
     expect(await auditOf(house, 'events.replay')).toMatchObject([
       { actor: 'olaf', reason: 'relay was down' },
     ]);
@@ -268,12 +273,23 @@ describe('the page of events', () => {
 
   it('opens the portal for an approver alone, and keeps the link out of the audit', async () => {
     expect(await olaf.json('/events/portal', { reason: 'x' })).toMatchObject({ status: 403 });
-    const { text } = await anna.form('/events/portal', { reason: 'rotate the secret' });
+    const opened = await anna.form('/events/portal', { reason: 'rotate the secret' });
+    expect(opened.headers.get('cache-control')).toBe('no-store');
+    const { text } = opened;
     const link = /href="(http[^"]+)" rel="noreferrer"/.exec(text)?.[1];
     expect(link).toBeDefined();
     const [row] = await auditOf(house, 'portal.open');
     expect(row).toMatchObject({ actor: 'anna', reason: 'rotate the secret' });
     expect(JSON.stringify((await anna.get('/system/audit.json')).json)).not.toContain(link);
+    expect((await anna.get('/events')).text).not.toContain(link);
+  });
+
+  it('returns after an act to a page of this console alone', async () => {
+    for (const back of ['https://example.com/', '//example.com/', '/pulls?a=b']) {
+      const fields = { since: '1s', reason: 'x', back };
+      const { headers } = await olaf.form('/events/replay', fields);
+      expect([back, headers.get('location')]).toEqual([back, back === '/pulls?a=b' ? back : '/']);
+    }
   });
 });
 

@@ -25,7 +25,7 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
     `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
     ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
     ...['/pulls', '/pulls/orders', `/pulls/runs/${run.id}`],
-    ...['/events', `/events/${event.event_id}`, '/events/replay?hours=24'],
+    ...['/events', `/events/${event.event_id}`, '/acts/events.replay?since=1d'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
     ...['/system/audit', '/system/people'],
     ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],

@@ -18,8 +18,10 @@ export async function measureForgetting(
   );
   look.close();
   const order = `id:${orderId}`;
+  const given = { order, again: order };
   return daemon.watched(async () => {
-    await daemon.local('/api/forget', { order, actor: 'bench', reason: 'measured' });
+    const body = { given, actor: 'bench', reason: 'measured' };
+    await daemon.local('/api/acts/orders.forget', body);
     await sleep(AFTER_MS);
   });
 }

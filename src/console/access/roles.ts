@@ -13,8 +13,6 @@ const NEEDED = {
   'outbox.cancel': 'operator',
   'outbox.absent': 'approver',
   'outbox.noted': 'operator',
-  'events.replay': 'operator',
-  'portal.open': 'approver',
   'session.end': 'approver',
   'rules.try': 'operator',
   'rules.report': 'operator',

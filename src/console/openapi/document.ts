@@ -232,6 +232,7 @@ export function consoleDocument() {
     tags: [
       { name: 'review', description: 'Deliveries, and what people decide about them' },
       { name: 'outbox', description: 'Pushes on their way to the service' },
+      { name: 'orders', description: 'People in orders, who can be forgotten' },
       { name: 'operation', description: 'Health, and pauses' },
       { name: 'stock', description: 'Styles by color and size, now and before' },
       { name: 'reports', description: 'Named questions to the mirror, as tables and files' },

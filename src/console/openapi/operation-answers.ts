@@ -126,18 +126,6 @@ export const eventFiguresSchema = z.strictObject({
     .nullable(),
 });
 
-export const replaySchema = z.strictObject({
-  events: z.int(),
-  orders: z.int(),
-  withoutOrder: z.int(),
-  newlyUnderstood: z.int(),
-});
-
-export const portalSchema = z.strictObject({
-  url: z.string().meta({ description: 'Works once' }),
-  expiresAt: textOrNull,
-});
-
 export const systemSchema = z
   .strictObject({
     version: z.string(),

@@ -1,6 +1,7 @@
 /** OpenAPI paths about pulls, events and the system. */
 import { z } from 'zod';
-import { reasonAct, replayAct, replayQuery } from '../operations/wishes.ts';
+import { replayEvents } from '../../inbox/surface.ts';
+import { reasonAct, replayQuery } from '../operations/wishes.ts';
 import { eventsQuery } from '../routes/events.ts';
 import { auditQuery, settingsQuery } from '../routes/system.ts';
 import { nothingSchema } from './answers.ts';
@@ -11,8 +12,6 @@ import {
   eventListSchema,
   eventSchema,
   peopleSchema,
-  portalSchema,
-  replaySchema,
   runViewSchema,
   settingsSchema,
   systemSchema,
@@ -63,16 +62,8 @@ const EVENTS = {
       ...{ id: 'previewReplay', tag: 'events', summary: 'What a replay would do' },
       ...{ query: hours, problems: NO_SUCH },
     },
-    replaySchema,
+    replayEvents.output,
   ),
-  '/events/replay': writing({
-    ...{ id: 'replayEvents', tag: 'events', role: 'operator', body: replayAct },
-    ...{ summary: 'Read the orders of stored events again', done: replaySchema },
-  }),
-  '/events/portal': writing({
-    ...{ id: 'openPortal', tag: 'events', role: 'approver', body: reasonAct, done: portalSchema },
-    summary: 'A link into the portal of the relay; it works once',
-  }),
 };
 
 const SYSTEM = {

@@ -2,7 +2,6 @@
  * The daemon's side of the pages about pulls, events and the system: acts through the functions
  * that the command line uses, and answers what only the daemon knows.
  */
-import type { EventOperations } from '../../inbox/operations.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Actor } from '../../store/audit.ts';
 import type { SyncOperations } from '../../sync/operations.ts';
@@ -10,17 +9,9 @@ import type { People } from '../access/entrance.ts';
 import { operateRules, type RuleOperations } from './rules.ts';
 import type { Lookup, OperationWish } from './wishes.ts';
 
-/** Link into the portal of the relay, which works once. */
-interface PortalLink {
-  readonly url: { reveal(): string };
-  readonly expiresAt?: string | undefined;
-}
-
 export interface OperationDeps {
   readonly sync: SyncOperations;
-  readonly events: EventOperations;
   readonly rules: RuleOperations;
-  readonly openPortal: (who: Actor) => Promise<PortalLink>;
   /** Counters of the event listener since the daemon started, such as refused events by reason. */
   readonly inbox: () => unknown;
   readonly people: () => People;
@@ -31,17 +22,11 @@ export interface OperationDeps {
 }
 
 export async function operate(
-  { events, rules, openPortal, endSession }: OperationDeps,
+  { rules, endSession }: OperationDeps,
   wish: OperationWish,
   actor: Actor,
 ): Promise<unknown> {
   switch (wish.do) {
-    case 'events.replay':
-      return events.replay(wish.selection, actor);
-    case 'portal.open': {
-      const { url, expiresAt } = await openPortal(actor);
-      return { url: url.reveal(), expiresAt: expiresAt ?? null };
-    }
     case 'session.end':
       await endSession(wish.sessionId, actor);
       return {};

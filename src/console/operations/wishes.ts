@@ -9,29 +9,11 @@ const reason = z.string().trim().min(1, 'say why').max(1_000);
 
 export const reasonAct = z.object({ reason });
 
-/** Most event ids of one replay at the console; more events are replayed by time. */
-const IDS_MAX = 100;
-
 /** Selection of events: one by its id, or all that arrived since a time (ISO 8601, UTC). */
 export const replayQuery = z.object({
   id: z.string().trim().max(256).optional(),
   since: z.iso.datetime({ offset: true }).optional(),
 });
-
-export const replayAct = z
-  .object({
-    reason,
-    ids: z
-      .union([z.array(z.string().min(1).max(256)).max(IDS_MAX), z.string().min(1).max(256)])
-      .optional()
-      .transform((ids) => (typeof ids === 'string' ? [ids] : ids)),
-    since: z.iso.datetime({ offset: true }).optional(),
-  })
-  .refine(({ ids, since }) => (ids === undefined) !== (since === undefined), {
-    error: 'either ids or since',
-  });
-
-export type Replayed = { readonly ids: readonly string[] } | { readonly since: number };
 
 /** Reply of the daemon to a lookup of the doctor's findings. */
 export const doctorFindings = z.array(
@@ -45,8 +27,6 @@ export const doctorFindings = z.array(
 
 /** Changes that a page asks of the daemon, which alone can make them. */
 export type OperationWish =
-  | { readonly do: 'events.replay'; readonly selection: Replayed; readonly reason: string }
-  | { readonly do: 'portal.open'; readonly reason: string }
   | { readonly do: 'session.end'; readonly sessionId: number; readonly reason: string }
   | RuleWish;
 

@@ -2,6 +2,7 @@
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { plural } from '../../lib/strings.ts';
+import { forgetOrder } from '../../outbox/surface.ts';
 import { counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import type {
   DeliveryChange,
@@ -53,14 +54,16 @@ function rawPart(title: string, rows: readonly object[], id: string): Html {
 }
 
 export function rawPage(ids: DeliveryIds, raw: RawDelivery): Html {
-  const path = `/deliveries/${ids.orderDeliveryId}/raw.json`;
+  const page = `/deliveries/${ids.orderDeliveryId}/raw`;
+  const forgetting = String(new URLSearchParams({ order: `id:${ids.orderId}`, back: page }));
   return html`${head(ids, '/raw', 'Raw rows of delivery')}
 <p>As the mirror has them; amounts are ten-thousandths, times milliseconds since 1970 (UTC). Members
-that have no column are in <code>extra</code>. <a href="${path}">JSON</a></p>
+that have no column are in <code>extra</code>. <a href="${page}.json">JSON</a></p>
 ${rawPart('Delivery', [raw.delivery], 'raw-delivery')}
 ${rawPart('Lines', raw.delivery_lines, 'raw-lines')}
 ${rawPart('Order', raw.order === null ? [] : [raw.order], 'raw-order')}
-${rawPart('Lines of the order', raw.order_lines, 'raw-order-lines')}`;
+${rawPart('Lines of the order', raw.order_lines, 'raw-order-lines')}
+<p><a href="/acts/${forgetOrder.name}?${forgetting}">Forget the people in this order…</a></p>`;
 }
 
 function valueText(value: unknown): string {

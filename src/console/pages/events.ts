@@ -1,13 +1,14 @@
-/** Pages about events: the list, one event with its effects, a replay's preview, the portal. */
+/** Pages about events: the list, and one event with its effects. */
 import type { MissedDelivery } from '../../inbox/event-coverage.ts';
-import type { ReplayResult } from '../../inbox/operations.ts';
 import type { EventRow, EventTrace } from '../../inbox/overview.ts';
+import { openPortal } from '../../inbox/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import type { Role } from '../../surface/roles.ts';
 import type { EventFigures, EventPage } from '../read/events.ts';
+import { actForm } from '../surface/html.ts';
 import { span, time, whole } from './format.ts';
-import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
+import { figures, type Reader, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 
 /** Counters of the event listener since the daemon started. */
@@ -137,9 +138,9 @@ function replayPart(): Html {
 }
 
 function portalPart(role: Role): Html {
-  return reasonForm(role, {
-    ...{ act: 'portal.open', path: '/events/portal', id: 'portal-reason' },
-    button: 'Open the portal',
+  return actForm(openPortal, {
+    role,
+    given: {},
     what:
       'In the portal of the relay are the endpoints, their secrets and the history; it sends ' +
       'missed events again, and an example (ping) to try the way here. Its link works once.',
@@ -186,35 +187,6 @@ ${more && html`<p><a class="button" href="${more}">Next page</a></p>`}
 <h2>Replay</h2><p>Interprets stored events again and reads their orders again. That is always safe:
 an event is a hint, and what the service says now is what counts.</p>${replayPart()}
 <h2>Portal and ping</h2>${portalPart(role)}`;
-}
-
-export interface ReplayView {
-  /** Selection in words: `event msg_1`, `events since …`. */
-  readonly what: Html;
-  readonly result: ReplayResult;
-  /** Hidden fields of the form that carries the replay out. */
-  readonly fields: Readonly<Record<string, string>>;
-}
-
-export function replayPage({ what, result, fields }: ReplayView, role: Role): Html {
-  const { events, orders, withoutOrder, newlyUnderstood } = result;
-  const nothing = orders === 0;
-  return html`<h1>Replay, before it is done</h1><p>${what}</p>
-${figures([
-  ['Events', whole(events)],
-  ['Orders', `${whole(orders)} would be read again`],
-  ['Without one', withoutOrder > 0 && `${whole(withoutOrder)} name no order`],
-  ['New', newlyUnderstood > 0 && `${whole(newlyUnderstood)} were not understood when they came`],
-])}
-${
-  nothing
-    ? html`<p class="empty">There is nothing to read again.</p>`
-    : reasonForm(role, {
-        ...{ act: 'events.replay', path: '/events/replay', id: 'replay-reason', fields },
-        button: `Read ${plural(orders, 'order')} again`,
-        what: 'Ten events of one order are one read.',
-      })
-}<p><a href="/events">Back to the events</a></p>`;
 }
 
 function traceFigures(trace: EventTrace, timeZone: string): Html {
@@ -276,19 +248,4 @@ export function eventPage(trace: EventTrace, body: unknown, { timeZone }: Reader
     'None.',
   )}
 <h2>Body</h2><pre tabindex="0">${text}</pre>`;
-}
-
-/**
- * Page with the link to the relay's portal; `url` is undefined where it is no web address that a
- * browser may be sent to.
- */
-export function portalPage(url: string | undefined, expiresAt: string | null): Html {
-  return html`<h1>The portal of the relay</h1>
-${
-  url === undefined
-    ? html`<p class="problem">The service gave an address that is no web page.</p>`
-    : html`<p><a class="button" href="${url}" rel="noreferrer">Open the portal</a></p>
-<p>The link works once${expiresAt !== null && `, until ${expiresAt}`}. Who has it can change where
-events go: give it to nobody.</p>`
-}<p><a href="/events">Back to the events</a></p>`;
 }

@@ -1,25 +1,17 @@
-/** Routes for events with their twins, for a replay, and for the relay's portal. */
+/** Routes for events with their twins, and for the preview of a replay. */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { previewReplay } from '../../inbox/operations.ts';
 import { type EventRow, traceEvent } from '../../inbox/overview.ts';
+import { replayEvents } from '../../inbox/surface.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { html } from '../../lib/html.ts';
-import { askFor, RefusedHere, signedIn } from '../context.ts';
-import { type Replayed, reasonAct, replayAct, replayQuery } from '../operations/wishes.ts';
-import {
-  eventPage,
-  eventsPage,
-  type InboxCounts,
-  portalPage,
-  replayPage,
-} from '../pages/events.ts';
-import { time } from '../pages/format.ts';
+import { askFor, RefusedHere } from '../context.ts';
+import { replayQuery } from '../operations/wishes.ts';
+import { eventPage, eventsPage, type InboxCounts } from '../pages/events.ts';
 import { optionalOr, optionalText } from '../query.ts';
 import { bodyOf, readEventFigures, readEventPage } from '../read/events.ts';
-import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
-import { answer, createActing } from './acts.ts';
+import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
 export const eventsQuery = z.object({
@@ -39,7 +31,6 @@ const inboxCounts = z.object({
   refused: z.record(z.string(), z.int()),
   clockOffsetMs: z.number().optional(),
 });
-const portalLink = z.object({ url: z.string(), expiresAt: z.string().nullable() });
 
 const HOUR_MS = 3_600_000;
 const hoursQuery = replayQuery.extend({
@@ -104,56 +95,29 @@ async function showEvent(context: PageContext, request: FastifyRequest, reply: F
 function selectionIn(
   request: FastifyRequest,
   now: number,
-): { readonly ids: readonly string[] } | { readonly since: string } {
+): { readonly ids: string } | { readonly since: string } {
   const { id, since, hours } = hoursQuery.parse(request.query);
-  if (id !== undefined) return { ids: [id] };
+  if (id !== undefined) return { ids: id };
   const from = hours === undefined ? since : new Date(now - hours * HOUR_MS).toISOString();
   if (from !== undefined) return { since: from };
   const message = 'name an event (id), a point in time (since), or a number of hours';
   throw new RefusedHere({ status: 400, code: 'console.bad_request', message });
 }
 
-function replayedOf(selection: ReturnType<typeof selectionIn>): Replayed {
-  return 'ids' in selection ? selection : { since: Date.parse(selection.since) };
-}
-
-function installReplay(app: FastifyInstance, context: PageContext): void {
-  const { deps, show, zoneOf } = context;
-  const { db, clock } = deps;
-  const { act } = createActing(deps);
-  app.get('/events/replay', async (request, reply) => {
-    const selection = selectionIn(request, clock.now());
-    const result = await previewReplay(db, replayedOf(selection));
-    const timeZone = await zoneOf();
-    const what =
-      'ids' in selection
-        ? html`The event <code>${selection.ids.join()}</code>.`
-        : html`All events since ${time(Date.parse(selection.since), timeZone)}.`;
-    const fields: Record<string, string> =
-      'ids' in selection ? { ids: selection.ids.join() } : { since: selection.since };
-    const option = 'ids' in selection ? selection.ids.join() : `--since ${selection.since}`;
-    const cli = `selvedge events replay ${option} --dry-run`;
-    const head = { title: 'Replay', tab: '/events', cli } as const;
-    const { role } = signedIn(request);
-    return show(request, reply, head, replayPage({ what, result, fields }, role));
+function installReplay(app: FastifyInstance, { deps: { db, clock } }: PageContext): void {
+  app.get('/events/replay', (request, reply) => {
+    const query = new URLSearchParams({ ...selectionIn(request, clock.now()) });
+    return reply.redirect(`/acts/${replayEvents.name}?${query}`, 302);
   });
-  app.get('/events/replay.json', (request) =>
-    previewReplay(db, replayedOf(selectionIn(request, clock.now()))),
-  );
-  app.post('/events/replay', async (request, reply) => {
-    const { reason, ids, since } = replayAct.parse(request.body);
-    const selection = ids === undefined ? { since: Date.parse(since ?? '') } : { ids };
-    const value = await act(request, { do: 'events.replay', selection, reason });
-    const { orders } = z.looseObject({ orders: z.int() }).parse(value);
-    const text = `${orders} orders are read again.`;
-    return answer(deps, request, reply, value, { back: '/events', text });
+  app.get('/events/replay.json', (request) => {
+    const at = selectionIn(request, clock.now());
+    return previewReplay(db, 'ids' in at ? { ids: [at.ids] } : { since: Date.parse(at.since) });
   });
 }
 
 export function installEvents(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
   const { db, clock } = deps;
-  const { act } = createActing(deps);
   app.get('/events', async (request, reply) => {
     const page = await pageOf(context, request);
     const [figures, counts] = [await readEventFigures(db, clock.now()), await countsOf(context)];
@@ -171,14 +135,5 @@ export function installEvents(app: FastifyInstance, context: PageContext): void 
     return isoTimes({ lastAt, ...figures, inbox });
   });
   installReplay(app, context);
-  app.post('/events/portal', async (request, reply) => {
-    const { reason } = reasonAct.parse(request.body);
-    const link = portalLink.parse(await act(request, { do: 'portal.open', reason }));
-    reply.header('cache-control', 'no-store');
-    if (!isForPeople(request)) return reply.send(link);
-    const isWeb = /^https?:\/\//.test(link.url);
-    const head = { title: 'Portal', tab: '/events', cli: 'selvedge portal open' } as const;
-    return show(request, reply, head, portalPage(isWeb ? link.url : undefined, link.expiresAt));
-  });
   app.get('/events/:id', (request, reply) => showEvent(context, request, reply));
 }

@@ -61,7 +61,7 @@ const TABS: readonly Tab[] = [
 
 /** Tab under which the act stands. */
 export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
-  if (path.startsWith('/deliveries/')) return '/review';
+  if (/^\/(?:deliveries|orders)\//.test(path)) return '/review';
   return TABS.find((one) => path.startsWith(one)) ?? '/system';
 }
 

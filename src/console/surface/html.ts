@@ -190,7 +190,8 @@ function field(of: ActHead, name: string, id: string): HtmlValue {
   const { title, kind, about } = member;
   const choices = choicesOf(schema);
   const label = html`<label for="${id}">${title}</label>`;
-  const required = !isOptional(schema) && html` required`;
+  const isWanted = !isOptional(schema) || of.typed?.member === name;
+  const required = isWanted && html` required`;
   if (kind === 'flag') {
     return html`<label class="check"><input type="checkbox" id="${id}" name="${name}" value="1">
 ${title}</label>`;

@@ -4,13 +4,16 @@
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { html } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { isJsonObject } from '../../lib/json.ts';
+import { dashed, shellWord } from '../../lib/strings.ts';
 import { type ActHead, previewSchema } from '../../surface/acts.ts';
 import { toWire } from '../../surface/forms.ts';
 import { type Given, invalid } from '../../surface/given.ts';
 import { answerForm, answersSchema } from '../../surface/many.ts';
+import { memberOf } from '../../surface/members.ts';
 import { actNamed, type Request } from '../../surface/perform.ts';
+import { mayDo } from '../../surface/roles.ts';
 import { askFor, signedIn } from '../context.ts';
 import { backTo, type Notice } from '../done.ts';
 import { createActing } from '../routes/acts.ts';
@@ -87,6 +90,51 @@ async function answer(
   return reply.code(303).header('location', backTo(back)).send();
 }
 
+function optionOf(name: string, schema: z.core.$ZodType, value: unknown): string {
+  const isFlag = memberOf(schema)?.kind === 'flag';
+  return ` --${dashed(name)}${isFlag ? '' : ` ${shellWord(String(value))}`}`;
+}
+
+function commandOf({ command, name, args, input, typed, choice }: ActHead, given: Given): string {
+  const words = args.flatMap((one) => (given[one] === undefined ? [] : [String(given[one])]));
+  const unsaid = new Set([...args, typed?.member, choice?.member]);
+  const options = Object.entries(input.shape).map(([one, schema]) =>
+    unsaid.has(one) || given[one] === undefined ? '' : optionOf(one, schema, given[one]),
+  );
+  const chosen = choice ? ` --${choice.option} ${choice.value}` : '';
+  const named = words.map((word) => ` ${shellWord(word)}`);
+  const all = [...named, chosen, ...options];
+  return `selvedge ${command ?? name.replace('.', ' ')}${all.join('')}`;
+}
+
+/** Page with the secret of an answer, which is shown this once. */
+function secretPage(of: ActHead, value: unknown, given: Given): Html {
+  const { secret = '' } = of;
+  const shown = String(Object(value)[secret]);
+  const isWeb = /^https?:\/\//.test(shown);
+  return html`<h1>${of.button}</h1>${
+    isWeb
+      ? html`<p><a class="button" href="${shown}" rel="noreferrer">Open it</a></p>`
+      : html`<p><code>${shown}</code></p>`
+  }<p>${of.done(value, given)}.</p><p><a href="${pageOf(of, given)}">Back</a></p>`;
+}
+
+/** Answers an act whose answer holds a secret: nothing keeps it. */
+async function answerOnce(
+  { deps, show }: PageContext,
+  [request, reply]: readonly [FastifyRequest, FastifyReply],
+  of: ActHead,
+  asked: Request,
+): Promise<FastifyReply> {
+  const { askerOf } = createActing(deps);
+  const value = await askFor(deps, { ask: 'perform', by: askerOf(request), request: asked });
+  reply.header('cache-control', 'no-store');
+  if (asked.dryRun) return reply.send(value);
+  if (!isForPeople(request)) return reply.send(toWire(of.output, value));
+  const head = { title: of.button, tab: tabOf(of), cli: commandOf(of, asked.given) };
+  return show(request, reply, head, secretPage(of, value, asked.given));
+}
+
 function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void {
   app.post(of.path.replace('{id}', ':id'), (request, reply) => {
     const { back, ...wanted } = bodyOf(of, request);
@@ -97,6 +145,7 @@ function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void
       back: back ?? pageOf(of, given),
     });
     const asked = { act: of.name, ...wanted };
+    if (of.secret !== undefined) return answerOnce(context, [request, reply], of, asked);
     return answer(context, [request, reply], asked, [of.output, noticeOf]);
   });
 }
@@ -148,23 +197,22 @@ function mountMany(app: FastifyInstance, context: PageContext, [path, acts]: Sha
   });
 }
 
+async function previewFor({ deps }: PageContext, request: FastifyRequest, asked: Request) {
+  const by = createActing(deps).askerOf(request);
+  return previewSchema.parse(await askFor(deps, { ask: 'perform', by, request: asked }));
+}
+
 /** Page of one act: what it would do, and the form that does it. */
 async function showAct(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { name } = z.object({ name: z.string() }).parse(request.params);
   const of = actNamed(ACTS, name);
   const { back, ...given } = Object.fromEntries(parametersOf(request));
-  const asked = { act: name, given, reason: '', dryRun: true };
-  const { askerOf } = createActing(context.deps);
-  const value = await askFor(context.deps, {
-    ask: 'perform',
-    by: askerOf(request),
-    request: asked,
-  });
-  const { lines, seen } = previewSchema.parse(value);
   const { role } = signedIn(request);
+  const { lines, seen } = mayDo(role, of.role)
+    ? await previewFor(context, request, { act: name, given, reason: '', dryRun: true })
+    : { lines: [] };
   const form = actForm(of, { role, given: { ...given, ...seen }, lines, back });
-  const words = [of.command ?? of.name.replace('.', ' '), ...of.args.map((one) => given[one])];
-  const head = { title: of.button, tab: tabOf(of), cli: `selvedge ${words.join(' ')}` };
+  const head = { title: of.button, tab: tabOf(of), cli: commandOf(of, given) };
   return context.show(request, reply, head, html`<h1>${of.button}</h1>${form}`);
 }
 

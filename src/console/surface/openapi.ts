@@ -4,6 +4,7 @@ import type { ActHead } from '../../surface/acts.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { type ListHead, parametersOf } from '../../surface/lists.ts';
 import { refusedMembers } from '../../surface/many.ts';
+import { memberOf } from '../../surface/members.ts';
 import { csvOf, jsonOf, NO_SUCH, PLACE, writing } from '../openapi/route.ts';
 import { actionOf, type SharedAddress, sharedAddresses } from './addresses.ts';
 
@@ -17,10 +18,15 @@ function reasonOf(of: ActHead) {
   return { reason: of.reason === 'free' ? z.string().max(1_000).optional() : reason };
 }
 
+/** Schema of a member as programs send it. */
+function asked(schema: z.core.$ZodType): z.core.$ZodType {
+  return memberOf(schema)?.kind === 'time' ? wireSchema(schema) : schema;
+}
+
 function actPathOf(of: ActHead, tag: string) {
   const [first = ''] = of.path.includes('{id}') ? of.args : [];
   const members = Object.entries({ ...of.input.shape, ...of.seen.shape });
-  const own = members.filter(([name]) => name !== first);
+  const own = members.flatMap(([name, one]) => (name === first ? [] : [[name, asked(one)]]));
   const id = of.input.shape[first];
   const body = z.strictObject({
     ...Object.fromEntries(own),
@@ -41,7 +47,11 @@ function actPathOf(of: ActHead, tag: string) {
 }
 
 /** Tags of the description, by the nouns of commands where these are others. */
-const TAGS: Readonly<Record<string, string>> = { sync: 'pulls', deliveries: 'review' };
+const TAGS: Readonly<Record<string, string>> = {
+  sync: 'pulls',
+  deliveries: 'review',
+  portal: 'events',
+};
 
 function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}`;

@@ -1,10 +1,12 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
+import { openPortal, replayEvents } from '../../inbox/surface.ts';
+import { forgetOrder } from '../../outbox/surface.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
 import { runs, streams } from '../../sync/lists.ts';
 import { syncActs } from '../../sync/surface.ts';
 
-export const ACTS: readonly ActHead[] = [...syncActs];
+export const ACTS: readonly ActHead[] = [...syncActs, replayEvents, openPortal, forgetOrder];
 
 /** Lists whose pages are made by hand around the declared table, with the reason. */
 const BY_HAND = new Map<List, string>([

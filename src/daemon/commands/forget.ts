@@ -20,6 +20,7 @@ import {
 } from '../../mirror/forget.ts';
 import { forgetPushes, type OwnPush, pushesOf } from '../../outbox/forget.ts';
 import { forgetFiles } from '../../outbox/intake/folder-channel.ts';
+import type { Forgotten, OrderOperations } from '../../outbox/surface.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import { backupDirectory, listBackups } from '../../store/backup/manifest.ts';
 import {
@@ -35,17 +36,6 @@ export interface ForgetDeps {
   readonly config: Config;
   readonly store: SqliteStore;
   readonly clock: Clock;
-}
-
-export interface Forgotten {
-  readonly reference: string | null;
-  /** Id of the order; null: the service never had it. */
-  readonly orderId: number | null;
-  readonly decisions: number;
-  readonly events: number;
-  readonly documents: number;
-  /** Copies that still hold the data, each with what to do about it. */
-  readonly copies: readonly string[];
 }
 
 interface Subject {
@@ -166,22 +156,33 @@ async function forgetInMirror(
   });
 }
 
-/** Forgets the people in the order with this reference (or `id:7`). Repeating it is harmless. */
-export async function forgetOrder(deps: ForgetDeps, name: string, who: Actor): Promise<Forgotten> {
-  const { config, store, clock } = deps;
+/**
+ * Finds what is stored of the order.
+ * @throws RefusedError where nothing is, or where something of the order is under way
+ */
+async function found({ store }: ForgetDeps, name: string, exchange: Exchange | undefined) {
   const subject = await subjectOf(store.db, name);
   const { orderId, reference, pushes } = subject;
   store.requireRoomToWriteAgain();
   const own = { documentIds: pushes.map(({ outboxId }) => outboxId), reference, orderId };
-  using exchange = openIfThere(deps);
-  await requireOver(store.db, subject, exchange?.openStates(own) ?? []);
-  const documents = exchange?.forgetDocuments(own) ?? 0;
-  await exchange?.writeAgain();
-  if (orderId === null && pushes.length === 0 && documents === 0) {
+  const { open, final } = exchange?.statesOf(own) ?? { open: [], final: 0 };
+  await requireOver(store.db, subject, open);
+  if (orderId === null && pushes.length === 0 && final === 0) {
     throw new RefusedError('orders.unknown', `nothing is stored of an order ${name}`, {
       hint: 'name it by its reference, or by its id as id:500123',
     });
   }
+  return { subject, own, documents: final };
+}
+
+/** Forgets the people in the order with this reference (or `id:7`). Repeating it is harmless. */
+async function forgetOrder(deps: ForgetDeps, name: string, who: Actor): Promise<Forgotten> {
+  const { config, store, clock } = deps;
+  using exchange = openIfThere(deps);
+  const { subject, own } = await found(deps, name, exchange);
+  const { orderId, reference } = subject;
+  const documents = exchange?.forgetDocuments(own) ?? 0;
+  await exchange?.writeAgain();
   const { decisions, events } = await forgetInMirror(deps, subject, who);
   const { path } = config.intake.folder;
   if (path !== null) await forgetFiles(store, path, own.documentIds, referencesOf(subject));
@@ -189,4 +190,18 @@ export async function forgetOrder(deps: ForgetDeps, name: string, who: Actor): P
   const held = `${store.path}-wal: a program reads the database; end it ("selvedge doctor"), again`;
   const copies = [...(isGone ? [] : [held]), ...copiesOf(config, clock.now())];
   return { reference, orderId, decisions, events, documents, copies };
+}
+
+export function createForgetting(deps: ForgetDeps): OrderOperations {
+  return {
+    forget: (name, who) => forgetOrder(deps, name, who),
+    async previewForget(name) {
+      using exchange = openIfThere(deps);
+      const { subject, documents } = await found(deps, name, exchange);
+      const { reference, orderId, keys, pushes } = subject;
+      const deliveries = keys.get('delivery')?.length ?? 0;
+      const copies = copiesOf(deps.config, deps.clock.now());
+      return { reference, orderId, deliveries, pushes: pushes.length, documents, copies };
+    },
+  };
 }

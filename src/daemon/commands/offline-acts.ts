@@ -1,5 +1,6 @@
 /** Acts that a command may do without a daemon, with the operations that they need. */
 import { BugError } from '../../lib/errors.ts';
+import type { Actor } from '../../store/audit.ts';
 import { type BoundAct, bind } from '../../surface/perform.ts';
 import type { OfflineParts } from './offline.ts';
 
@@ -12,6 +13,22 @@ export async function offlineActs(parts: OfflineParts, name: string): Promise<re
       const { offlineOperations } = await import('../sync.ts');
       const operations = offlineOperations(parts);
       return bind(syncActs, () => operations);
+    }
+    case 'events': {
+      const { replayEvents } = await import('../../inbox/surface.ts');
+      const { createEventOperations } = await import('../../inbox/operations.ts');
+      const events = createEventOperations({ ...parts, wakeUp: () => undefined });
+      return bind([replayEvents], () => events);
+    }
+    case 'orders': {
+      const { forgetOrder } = await import('../../outbox/surface.ts');
+      const { createForgetting } = await import('./forget.ts');
+      return bind([forgetOrder], () => createForgetting(parts));
+    }
+    case 'portal': {
+      const { openPortal } = await import('../../inbox/surface.ts');
+      const { openPortal: open } = await import('./portal.ts');
+      return bind([openPortal], () => ({ openPortal: (who: Actor) => open(parts, who) }));
     }
     default:
       throw new BugError('acts.offline', `${name} is declared for offline work, which it has not`);

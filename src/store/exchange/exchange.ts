@@ -35,6 +35,7 @@ import {
   forgetter,
   type OutcomeRow,
   type OwnDocuments,
+  type OwnStates,
   outcomeWriter,
   type ReceiptRow,
   receiptWriter,
@@ -67,8 +68,8 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number): CustomerChange[];
   /** Marks changes of customers as done; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
-  /** States of those documents of an order that are not final yet. */
-  openStates(own: OwnDocuments): string[];
+  /** What the receipts of an order's documents say. */
+  statesOf(own: OwnDocuments): OwnStates;
   /**
    * Deletes final documents of an order and blanks the mistakes in their receipts. Returns how many
    * rows there were.
@@ -405,7 +406,7 @@ export function openExchange(path: string, clock: Clock): Exchange {
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
-    openStates: (which) => run(() => own.openStates(which)),
+    statesOf: (which) => run(() => own.statesOf(which)),
     forgetDocuments: (which) => run(() => own.forgetDocuments(which)),
     async writeAgain() {
       try {

@@ -281,13 +281,19 @@ export interface OwnDocuments {
   readonly orderId: number | null;
 }
 
+/** Receipts of an order: the states of those that are open, and the number of the others. */
+export interface OwnStates {
+  readonly open: readonly string[];
+  readonly final: number;
+}
+
 const OWN = `(document_id in (select value from json_each(@ids))
   or (kind = 'order' and trim(reference) = @reference collate nocase))`;
 
 export function forgetPart(database: Database.Database) {
-  const open = database
-    .prepare<[object], string>(`select state from receipt where final = 0 and ${OWN}`)
-    .pluck();
+  const states = database.prepare<[object], { state: string; final: number }>(
+    `select state, final from receipt where ${OWN}`,
+  );
   const dropRows = database.prepare(`delete from intake where intake_id in (
     select intake_id from receipt where final = 1 and intake_id is not null and ${OWN})`);
   const blank = database.prepare(`update receipt set problems = '[]' where final = 1 and ${OWN}`);
@@ -305,7 +311,12 @@ export function forgetPart(database: Database.Database) {
     return changes + blank.run(named(own)).changes;
   });
   return {
-    openStates: (own: OwnDocuments) => open.all(named(own)),
+    statesOf(own: OwnDocuments): OwnStates {
+      const { open = [], final = [] } = Object.groupBy(states.all(named(own)), (row) =>
+        row.final === 0 ? 'open' : 'final',
+      );
+      return { open: open.map(({ state }) => state), final: final.length };
+    },
     forgetDocuments: (own: OwnDocuments): number => forget.immediate(own),
   };
 }

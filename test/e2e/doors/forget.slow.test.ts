@@ -110,6 +110,9 @@ it('leaves nothing of the person in any file, and everything else as it was', as
   await house.sqlEnd(house.insert('SO-1', other));
   house.drop('one.json', JSON.stringify({ kind: 'order', reference: 'SO-1', payload: other }));
   await house.fileEnd('refused/one.json');
+  const forget = ['orders', 'forget', 'SO-1', '--reason', 'asked to'];
+  const tooEarly = await house.call(...forget, '--dry-run');
+  expect(tooEarly.stderr).toMatch(/SO-1 is still under way: /);
   const early = await house.call('orders', 'forget', 'SO-1', '--yes', '--reason', 'asked to');
   expect(early.code).not.toBe(0);
   expect(early.stderr).toMatch(/SO-1 is still under way: .*\nhint: let it end/s);
@@ -117,7 +120,10 @@ it('leaves nothing of the person in any file, and everything else as it was', as
   expect(await factsOf(house)).toContain(MARK);
   expect(filesWithMark(house)).toEqual(expect.arrayContaining(['exchange.db', 'refused/one.json']));
 
-  const done = await house.typing('SO-1', 'orders', 'forget', 'SO-1', '--reason', 'asked to');
+  const wouldBe = await house.call(...forget, '--dry-run');
+  expect(wouldBe.stdout).toMatch(/^the people in SO-1 \(order \d+\) would be forgotten for good/);
+  expect(filesWithMark(house)).not.toEqual([]);
+  const done = await house.typing('SO-1', ...forget);
   expect(done.code).toBe(0);
   expect(done.stdout).toMatch(/SO-1: forgotten \(\d+ decisions?, \d+ events/);
   expect(filesWithMark(house)).toEqual([]);
