@@ -193,9 +193,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'audit',
     description: 'show what people did',
-    commands: {
-      list: async () => (await import('./ops/audit.ts')).auditList,
-    },
+    commands: {},
+    lists: async () => (await import('../ops/lists.ts')).auditLists,
   },
   {
     name: 'notify',

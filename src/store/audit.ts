@@ -1,7 +1,8 @@
 /** The audit: who did what, when and why. No code deletes a row of it. */
 import { sql } from 'kysely';
-import { tryParseJson } from '../lib/json.ts';
+import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { insertRows } from './bulk.ts';
+import { type IdPage, newestFirst } from './pages.ts';
 import type { Db, Tx } from './store.ts';
 
 /** The person behind a change, and the reason: part of every request that changes something. */
@@ -42,34 +43,27 @@ export interface AuditFilter {
   readonly action?: string | undefined;
   readonly subject?: string | undefined;
   readonly actor?: string | undefined;
-  /** Limits the list to rows with a smaller id; undefined: no limit. */
-  readonly before?: number | undefined;
-  readonly limit: number;
 }
 
 /** Rows of the audit that match the filter, the latest first. */
 export async function listAudit(
   db: Db,
-  { since, action, subject, actor, before, limit }: AuditFilter,
+  { since, action, subject, actor }: AuditFilter,
+  page: IdPage,
 ) {
-  let query = db
-    .selectFrom('audit')
-    .selectAll()
-    .where('at', '>=', since)
-    .orderBy('id', 'desc')
-    .limit(limit);
+  let query = db.selectFrom('audit').selectAll().where('at', '>=', since);
   if (action !== undefined) {
     const escaped = action.replaceAll(/[\\%_]/g, '\\$&');
     query = query.where(sql<boolean>`action like ${`${escaped}%`} escape '\\'`);
   }
   if (subject !== undefined) query = query.where('subject', '=', subject);
   if (actor !== undefined) query = query.where('actor', '=', actor);
-  if (before !== undefined) query = query.where('id', '<', before);
-  const rows = await query.execute();
-  return rows.map(({ detail, ...row }) => ({ ...row, detail: tryParseJson(detail) }));
+  const rows = await newestFirst(query, 'id', page);
+  return rows.map(({ detail, ...row }) => {
+    const more = tryParseJson(detail);
+    return { ...row, detail: isJsonObject(more) ? more : {} };
+  });
 }
-
-export type AuditRow = Awaited<ReturnType<typeof listAudit>>[number];
 
 /**
  * Writes one audit row, in the transaction of the act if it has one, so that no act goes

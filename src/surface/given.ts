@@ -101,15 +101,17 @@ function problemsOf(schema: z.ZodObject, given: Given, error: z.ZodError): strin
 
 /** What was given, with the names that members have today. */
 export function canonical(schema: z.ZodObject, given: Given): Given {
-  const names = Object.entries(schema.shape).map(
-    ([name, declared]) => [memberOf(declared)?.alias ?? name, name] as const,
-  );
-  const today = new Map(names);
+  const members = Object.entries(schema.shape).map(([name, declared]) => {
+    const { alias = name, fromAlias } = memberOf(declared) ?? {};
+    return [alias, { name, fromAlias }] as const;
+  });
+  const today = new Map(members);
   return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [
-      name in schema.shape ? name : (today.get(name) ?? name),
-      value,
-    ]),
+    Object.entries(given).map(([name, value]) => {
+      const known = name in schema.shape ? undefined : today.get(name);
+      const read = known?.fromAlias && typeof value === 'string' ? known.fromAlias(value) : value;
+      return [known?.name ?? name, read];
+    }),
   );
 }
 

@@ -23,6 +23,8 @@ export interface Page {
 export interface Made<Row> {
   readonly title: string;
   readonly kind?: Member['kind'];
+  /** Whether the text is long, so that a page shows it only once somebody asks for it. */
+  readonly isFolded?: true;
   text(row: Row, now: number): string | null;
   class?(row: Row): string;
 }
@@ -33,6 +35,7 @@ export interface Shown {
   /** Member that the column shows; undefined: it is made. */
   readonly name?: string;
   readonly member?: Member;
+  readonly isFolded?: true | undefined;
   text(row: Given, now: number): string | null;
   class?(row: Given): string | undefined;
 }
@@ -192,10 +195,11 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
   const row = z.strictObject(spec.row);
   const shown = spec.shown.map((one): Shown => {
     if (typeof one === 'string') return memberAs(one, row.shape[one] ?? z.unknown());
-    const { title, kind = 'text' } = one;
+    const { title, kind = 'text', isFolded } = one;
     return {
       title,
       kind,
+      isFolded,
       text: (of, now) => one.text(row.parse(of), now),
       class: (of) => one.class?.(row.parse(of)),
     };
@@ -248,9 +252,22 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
   };
 }
 
+/** Schema of a parameter; of a time it is a text, which may be `7d` for seven days ago. */
+function asParameter(schema: z.core.$ZodType): z.core.$ZodType {
+  const { kind, about } = memberOf(schema) ?? {};
+  return kind === 'time' ? z.string().max(40).meta({ description: about }).optional() : schema;
+}
+
 /** Parameters of a list's address, for programs. */
 export function parametersOf({ query, args, pageParameter, sorts }: ListHead): z.ZodObject {
-  const own = Object.entries(query.shape).filter(([name]) => !args.includes(name));
+  const own = Object.entries(query.shape)
+    .filter(([name]) => !args.includes(name))
+    .flatMap(([name, one]) => {
+      const { alias } = memberOf(one) ?? {};
+      const earlier = z.string().optional().meta({ deprecated: true, description: name });
+      const today = [name, asParameter(one)] as const;
+      return alias === undefined ? [today] : [today, [alias, earlier] as const];
+    });
   const [first, ...others] = sorts;
   const order = first === undefined ? {} : { sort: z.enum([first, ...others]).optional() };
   return z.strictObject({

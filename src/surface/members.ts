@@ -39,8 +39,12 @@ export interface Member {
   readonly isAge?: true;
   /** Member of the row that has the currency of an amount. */
   readonly currency?: string;
+  /** Whether the value is an identifier or a path, which people read in the font of code. */
+  readonly isCode?: true;
   /** Earlier name of a member of a query, which addresses and scripts hold. */
   readonly alias?: string;
+  /** Today's text for a value under the earlier name, where it was written in another way. */
+  readonly fromAlias?: (text: string) => string;
   /** Name of the column in CSV where it is not that of the member, as in `run_id` of `runId`. */
   readonly csv?: string;
 }

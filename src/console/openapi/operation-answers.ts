@@ -186,23 +186,6 @@ export const settingsSchema = z.strictObject({
   settings: z.array(z.strictObject({ path: z.string(), value: z.string(), origin: z.string() })),
 });
 
-export const auditSchema = z.strictObject({
-  rows: z.array(
-    z.strictObject({
-      id: z.int(),
-      at: time,
-      actor: z.string(),
-      action: z.string(),
-      subject: z.string(),
-      reason: z.string(),
-      session: textOrNull,
-      address: textOrNull,
-      detail: z.record(z.string(), z.unknown()),
-    }),
-  ),
-  next: textOrNull,
-});
-
 const role = z.enum(['viewer', 'operator', 'approver']);
 
 export const peopleSchema = z.strictObject({

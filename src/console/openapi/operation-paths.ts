@@ -3,10 +3,9 @@ import { z } from 'zod';
 import { replayEvents } from '../../inbox/surface.ts';
 import { reasonAct, replayQuery } from '../operations/wishes.ts';
 import { eventsQuery } from '../routes/events.ts';
-import { auditQuery, settingsQuery } from '../routes/system.ts';
+import { settingsQuery } from '../routes/system.ts';
 import { nothingSchema } from './answers.ts';
 import {
-  auditSchema,
   doctorSchema,
   eventFiguresSchema,
   eventListSchema,
@@ -86,17 +85,6 @@ const SYSTEM = {
   ),
   '/system/settings.csv': csvOf({
     ...{ id: 'listSettingsCsv', tag: 'system', summary: 'The same', query: settingsQuery },
-  }),
-  '/system/audit.json': jsonOf(
-    {
-      ...{ id: 'listAudit', tag: 'system', query: auditQuery },
-      summary: 'Who did what and why, the latest first',
-    },
-    auditSchema,
-  ),
-  '/system/audit.csv': csvOf({
-    ...{ id: 'listAuditCsv', tag: 'system', summary: 'The same, up to 10,000 at once' },
-    query: auditQuery,
   }),
   '/system/people.json': jsonOf(
     { id: 'listPeople', tag: 'system', summary: 'Operators, open sessions and tokens' },

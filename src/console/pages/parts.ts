@@ -42,6 +42,27 @@ ${rows.map(
 )}</tbody></table></div>`;
 }
 
+/** Pages that stand below a tab, by groups. */
+const PARTS: readonly (readonly (readonly [path: string, name: string])[])[] = [
+  [
+    ['/system', 'Host'],
+    ['/system/doctor', 'Doctor'],
+    ['/system/settings', 'Settings'],
+    ['/system/audit', 'Audit'],
+    ['/system/people', 'People and tokens'],
+  ],
+];
+
+/** Links to the pages of the same tab; nothing for a page that stands alone. */
+export function partsNav(here: string): Html | false {
+  const group = PARTS.find((one) => one.some(([path]) => path === here));
+  if (!group) return false;
+  return html`<nav class="parts" aria-label="Parts">${group.map(
+    ([path, name]) =>
+      html`<a href="${path}"${path === here && html` aria-current="page"`}>${name}</a>`,
+  )}</nav>`;
+}
+
 export function figures(pairs: readonly (readonly [string, HtmlValue])[]): Html {
   const shown = pairs.filter(([, value]) => value !== null && value !== false && value !== '');
   return html`<dl class="facts wide">${shown.map(

@@ -4,7 +4,6 @@ import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatSize } from '../../lib/units.ts';
 import { describeCopy, type PlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
-import type { AuditRow } from '../../store/audit.ts';
 import { describePause, labelOf, type Pause, resumeStep } from '../../store/pauses.ts';
 import type { Role } from '../../surface/roles.ts';
 import { mayDo } from '../access/roles.ts';
@@ -12,26 +11,10 @@ import type { SessionRow, Way } from '../access/sessions.ts';
 import type { WrittenSettings } from '../context.ts';
 import type { BackupList, LoopDelay, readDaemon, Storage } from '../read/system.ts';
 import { span, time, whole } from './format.ts';
-import { figures, type Reader, reasonForm, tableOf } from './parts.ts';
+import { figures, partsNav, type Reader, reasonForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 
-const PARTS = [
-  ['/system', 'Host'],
-  ['/system/doctor', 'Doctor'],
-  ['/system/settings', 'Settings'],
-  ['/system/audit', 'Audit'],
-  ['/system/people', 'People and tokens'],
-] as const;
-type Part = (typeof PARTS)[number][0];
-
-function partsNav(here: Part): Html {
-  return html`<nav class="parts" aria-label="Parts of the system">${PARTS.map(
-    ([path, name]) =>
-      html`<a href="${path}"${path === here && html` aria-current="page"`}>${name}</a>`,
-  )}</nav>`;
-}
-
-function csvLink(path: Part, locale: string, query = new URLSearchParams()): Html {
+function csvLink(path: string, locale: string, query = new URLSearchParams()): Html {
   return html`<a href="${withQuery(`${path}.csv`, query, { before: '', locale })}">CSV</a>`;
 }
 
@@ -227,54 +210,6 @@ ${tableOf<SettingRow>(
   ],
   'Every setting is as it comes.',
 )}`;
-}
-
-export interface AuditView {
-  readonly rows: readonly AuditRow[];
-  readonly next: string | null;
-  readonly query: URLSearchParams;
-}
-
-export function auditPage({ rows, next, query }: AuditView, { timeZone, locale }: Reader): Html {
-  const field = (name: string, label: string): Html =>
-    html`<div><label for="f-${name}">${label}</label>
-<input id="f-${name}" name="${name}" value="${query.get(name) ?? ''}"></div>`;
-  const more = next !== null && withQuery('/system/audit', query, { before: next });
-  return html`<h1>Audit</h1>${partsNav('/system/audit')}
-<form class="filters" method="get" action="/system/audit" role="search"
-aria-label="Filter the audit">
-${field('actor', 'Who')}${field('action', 'Action begins with')}${field('subject', 'About')}
-<div><label for="f-days">Last days</label>
-<input id="f-days" name="days" type="number" min="1" value="${query.get('days') ?? '30'}"></div>
-<div class="buttons"><button>Filter</button> <a class="button" href="/system/audit">Clear</a></div>
-</form>
-<p>${plural(rows.length, 'row')} on this page · ${csvLink('/system/audit', locale, query)}</p>
-${tableOf(
-  'Audit',
-  rows,
-  [
-    { title: 'Time', cell: ({ at }) => time(at, timeZone) },
-    { title: 'Who', cell: ({ actor }) => actor },
-    { title: 'Action', cell: ({ action }) => html`<code>${action}</code>` },
-    { title: 'About', cell: ({ subject }) => subject },
-    { title: 'Reason', cell: ({ reason }) => reason },
-    {
-      title: 'Session',
-      cell: ({ session, address }) => [session, address].filter(Boolean).join(' '),
-    },
-    {
-      title: 'More',
-      cell: ({ detail }) => {
-        const text = JSON.stringify(detail) ?? '';
-        return (
-          text !== '{}' && html`<details><summary>show</summary><code>${text}</code></details>`
-        );
-      },
-    },
-  ],
-  'Nobody did anything that fits.',
-)}
-${more && html`<p><a class="button" href="${more}">Next page</a></p>`}`;
 }
 
 interface People {

@@ -4,13 +4,11 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
 import { readPlaneCopy } from '../../ops/plane-copy.ts';
-import { type AuditRow, listAudit } from '../../store/audit.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
 import { doctorFindings, reasonAct } from '../operations/wishes.ts';
 import {
-  auditPage,
   doctorPage,
   type Finding,
   findingsPart,
@@ -19,24 +17,10 @@ import {
   problemPart,
   settingsPage,
 } from '../pages/system.ts';
-import { optionalText } from '../query.ts';
 import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
 import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
 import { answer, createActing } from './acts.ts';
-import { idParams, maskedFor, type PageContext, parametersOf } from './page-context.ts';
-
-const DAY_MS = 86_400_000;
-
-export const auditQuery = z.object({
-  actor: optionalText,
-  action: optionalText,
-  subject: optionalText,
-  days: z
-    .union([z.literal('').transform(() => 30), z.coerce.number().min(0).max(36_600)])
-    .default(30),
-  before: z.coerce.number().int().min(1).optional(),
-  limit: z.coerce.number().int().min(1).max(10_000).default(100),
-});
+import { idParams, maskedFor, type PageContext } from './page-context.ts';
 
 export const settingsQuery = z.object({ changed: z.enum(['', '0', '1']).optional() });
 
@@ -158,41 +142,6 @@ function installSettings(app: FastifyInstance, context: PageContext): void {
   );
 }
 
-async function auditOf({ deps }: PageContext, request: FastifyRequest, whole = {}) {
-  const { days, limit, ...filter } = auditQuery.parse({ ...whole, ...Object(request.query) });
-  const since = deps.clock.now() - days * DAY_MS;
-  const found = await listAudit(deps.db, { ...filter, since, limit: limit + 1 });
-  const rows = maskedFor(request, found.slice(0, limit));
-  const last = found.length > limit ? rows.at(-1) : undefined;
-  return { rows, next: last ? String(last.id) : null };
-}
-
-function auditTable(rows: readonly AuditRow[]): Table {
-  return {
-    columns: ['id', 'at', 'actor', 'action', 'subject', 'reason', 'session', 'address', 'detail'],
-    rows: rows.map((row) => [
-      ...[row.id, isoTime(row.at), row.actor, row.action, row.subject, row.reason],
-      ...[row.session, row.address, JSON.stringify(row.detail)],
-    ]),
-  };
-}
-
-const AUDIT_CSV_ROWS = 10_000;
-
-function installAudit(app: FastifyInstance, context: PageContext): void {
-  app.get('/system/audit', async (request, reply) => {
-    const view = { ...(await auditOf(context, request)), query: parametersOf(request) };
-    const head = { title: 'Audit', tab: '/system', cli: 'selvedge audit list' } as const;
-    const body = auditPage(view, await context.readerOf(request));
-    return context.show(request, reply, head, body);
-  });
-  app.get('/system/audit.json', async (request) => isoTimes(await auditOf(context, request)));
-  app.get('/system/audit.csv', async (request, reply) => {
-    const { rows } = await auditOf(context, request, { limit: AUDIT_CSV_ROWS });
-    return sendCsv(request, reply, 'audit', auditTable(rows));
-  });
-}
-
 function sessionsTable(rows: readonly SessionRow[]): Table {
   return {
     columns: ['session', 'name', 'role', 'way', 'address', 'created_at', 'seen_at', 'expires_at'],
@@ -241,6 +190,5 @@ export function installSystem(app: FastifyInstance, context: PageContext): void 
   installHost(app, context);
   installDoctor(app, context);
   installSettings(app, context);
-  installAudit(app, context);
   installPeople(app, context);
 }

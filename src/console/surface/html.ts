@@ -48,8 +48,12 @@ function cellOf(column: Shown, row: Given, { now, timeZone }: Reader): HtmlValue
       ? money(value, typeof currency === 'string' ? currency : null)
       : textCell(column, row, now);
   if (shown === null || shown === '') return null;
+  if (column.isFolded) {
+    return html`<details><summary>show</summary><code>${shown}</code></details>`;
+  }
   const style = column.class?.(row);
-  const inner = style === undefined ? shown : html`<b class="${style}">${shown}</b>`;
+  const text = member?.isCode ? html`<code>${shown}</code>` : shown;
+  const inner = style === undefined ? text : html`<b class="${style}">${text}</b>`;
   if (member?.link === undefined) return inner;
   return html`<a href="${addressOf(member.link, value)}">${inner}</a>`;
 }
@@ -119,8 +123,9 @@ ${options}</select></div>`;
   }
   const type = kind === 'whole' || kind === 'money' ? 'number' : 'text';
   const hint = about !== undefined && html` title="${about}"`;
+  const how = kind === 'time' && html` placeholder="7d, or a date"`;
   return html`<div>${label}
-<input id="${id}" name="${name}" type="${type}" value="${value}"${hint}></div>`;
+<input id="${id}" name="${name}" type="${type}" value="${value}"${hint}${how}></div>`;
 }
 
 interface Filtered {

@@ -8,6 +8,7 @@ import { canonical, type Given } from '../../surface/given.ts';
 import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
 import { signedIn } from '../context.ts';
+import { partsNav } from '../pages/parts.ts';
 import { maskedFor, type PageContext, parametersOf } from '../routes/page-context.ts';
 import { sendCsv } from '../show.ts';
 import { tabOf } from './addresses.ts';
@@ -105,8 +106,8 @@ async function showList(
   const notes = await of.notes(from);
   const command = of.command ?? of.name.replace('.', ' ');
   const head = { title: of.title, tab: tabOf(of), cli: `selvedge ${command}` };
-  const body = html`<h1>${of.title}</h1>
-<p>${plural(page.rows.length, 'row')} on this page. ${of.about}.</p>
+  const body = html`<h1>${of.title}</h1>${partsNav(of.path)}
+<p>${plural(page.rows.length, 'row')} on this page: ${of.about}. ${of.more}</p>
 ${notes.map((note) => html`<p class="warning">${note}</p>`)}${listPart(of, view)}`;
   return context.show(request, reply, head, body);
 }

@@ -48,9 +48,13 @@ function actPathOf(of: ActHead, tag: string) {
 
 /** Tags of the description, by the nouns of commands where these are others. */
 const TAGS: Readonly<Record<string, string>> = {
-  sync: 'pulls',
+  audit: 'system',
+  backup: 'system',
+  config: 'system',
+  console: 'system',
   deliveries: 'review',
   portal: 'events',
+  sync: 'pulls',
 };
 
 function sentence(text: string): string {

@@ -1,5 +1,6 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
+import { audit } from '../../ops/lists.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
@@ -14,7 +15,7 @@ const BY_HAND = new Map<List, string>([
   [runs, 'shows the figures of the stream and its acts above the table'],
 ]);
 
-export const LISTS: readonly List[] = [streams, runs];
+export const LISTS: readonly List[] = [streams, runs, audit];
 
 export function hasPageByHand(of: List): boolean {
   return BY_HAND.has(of);
