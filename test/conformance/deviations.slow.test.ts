@@ -68,7 +68,7 @@ describe('the conformance suite against accounts that differ', () => {
   it('sees what was chosen otherwise, and says what to write into which file', async () => {
     const run = await runPlanted(CHOSEN);
     expect(conforms(run)).toBe(true);
-    expect(report(run)).toMatch(/service:\n {2}v1:\n {4}paging: pages/);
+    expect(report(run)).toMatch(/service:\n {2}dialect:\n {4}v1:\n {6}paging: pages/);
     expect(report(run)).toMatch(/paging:\n {2}variantsDefault: 100\n {2}orders: 20/);
   });
 

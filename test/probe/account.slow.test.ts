@@ -47,7 +47,7 @@ describe('the probe of an account', () => {
     const { findings } = await probed(accountOf(await startAccount(knobs)));
     for (const version of ['v1', 'v2']) {
       const of = (name: string) =>
-        findings.findLast((one) => one.setting === `service.${version}.${name}`);
+        findings.findLast((one) => one.setting === `service.dialect.${version}.${name}`);
       expect(of('tokenHeader')).toMatchObject({ value: header });
       expect(of('tokenScheme')).toMatchObject({ value: scheme });
       expect(of('tokenScheme')?.seen).toMatch(/401 without, 200 with it, on GET \//);
