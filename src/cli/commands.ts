@@ -218,6 +218,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       show: async () => (await import('./events/show.ts')).eventsShow,
     },
     acts: async () => [(await import('../inbox/surface.ts')).replayEvents],
+    lists: async () => (await import('../inbox/lists.ts')).eventLists,
   },
   {
     name: 'portal',

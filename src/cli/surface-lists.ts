@@ -8,14 +8,18 @@ import { systemClock } from '../lib/clock.ts';
 import { csvLine } from '../lib/csv.ts';
 import { csvTable, fromWire, textCell } from '../surface/forms.ts';
 import type { Given } from '../surface/given.ts';
-import { type List, ROWS_MAX } from '../surface/lists.ts';
+import { type List, ROWS_MAX, type Shown } from '../surface/lists.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
+import type { Output } from './output.ts';
 import { withMirror } from './reading.ts';
 import { remoteConsoleOf } from './remote/console.ts';
 import { allowOverUrl } from './remote/over-url.ts';
 import { wordOf } from './surface-commands.ts';
 import { memberArgument, memberOption } from './surface-options.ts';
+
+/** Options for the order of rows, which are no members of the query. */
+const ORDER = ['sort', 'descending'];
 
 interface Options {
   readonly json?: boolean;
@@ -94,10 +98,14 @@ export async function showRows(
   }
   const now = systemClock().now();
   for (const note of notes) output.line(note);
-  const shown = of.shown.filter(({ title }) => of.terminal?.includes(title) ?? true);
+  showTable(output, of, rows, now);
+}
+
+/** Shows rows as a table with the columns that a terminal has room for. */
+export function showTable(output: Output, of: List, rows: readonly Given[], now: number): void {
   output.table(
-    shown.map(({ title }) => title.toUpperCase()),
-    rows.map((row) => shown.map((column) => textCell(column, row, now) ?? '-')),
+    terminalColumns(of).map(({ title }) => title.toUpperCase()),
+    rows.map((row) => cellsOf(of, row, now)),
   );
 }
 
@@ -115,7 +123,19 @@ export function placeOptions(of: List, command: Command): Command {
     .option('--csv', 'as CSV');
 }
 
-export function listCommand(of: List, context: CliContext): Command {
+/** Cells of a row for a terminal. */
+export function cellsOf(of: List, row: Given, now: number): string[] {
+  return terminalColumns(of).map((column) => textCell(column, row, now) ?? '-');
+}
+
+function terminalColumns({ shown, terminal }: List): readonly Shown[] {
+  return shown.filter(({ title }) => terminal?.includes(title) ?? true);
+}
+
+/** Shows rows in another way than as a list; false: the list is shown. */
+export type Instead = (command: Command) => Promise<boolean>;
+
+export function listCommand(of: List, context: CliContext, instead?: Instead): Command {
   const { shape } = of.query;
   const command = new Command(wordOf(of)).summary(of.about);
   if (of.more !== undefined) command.description(of.more);
@@ -125,11 +145,14 @@ export function listCommand(of: List, context: CliContext): Command {
   }
   placeOptions(of, command)
     .addHelpText('after', examples(of.examples))
-    .action(() => {
-      const { json, csv, limit, ...filter } = command.opts<Options & Given>();
+    .action(async () => {
+      if (await instead?.(command)) return;
+      const options = Object.entries(command.opts<Given>());
       const named = of.args.map((name, index) => [name, command.processedArgs[index]] as const);
-      const stated = named.filter(([, value]) => value !== undefined);
-      return showRows(command, context, of, { ...filter, ...Object.fromEntries(stated) });
+      const stated = [...options, ...named].filter(
+        ([name, value]) => value !== undefined && (name in shape || ORDER.includes(name)),
+      );
+      await showRows(command, context, of, Object.fromEntries(stated));
     });
   return allowOverUrl(command);
 }

@@ -1,5 +1,7 @@
 /** Reads stored events for people: a list, one event with its effects, and newly arrived ones. */
 import { sql } from 'kysely';
+import { RefusedError } from '../lib/errors.ts';
+import type { IdPage } from '../store/pages.ts';
 import type { Db } from '../store/store.ts';
 
 export interface EventFilter {
@@ -8,9 +10,6 @@ export interface EventFilter {
   readonly orderId?: number | undefined;
   /** Epoch ms from which events must have arrived. */
   readonly since?: number | undefined;
-  /** Last event of the page before: only events that follow it in the list are given. */
-  readonly after?: Pick<EventRow, 'receivedAt' | 'eventId'> | undefined;
-  readonly limit: number;
 }
 
 export interface EventRow {
@@ -43,19 +42,47 @@ function eventRows(db: Db) {
     ]);
 }
 
-export function listEvents(db: Db, filter: EventFilter): Promise<EventRow[]> {
-  const { type, orderId, since, after, limit } = filter;
-  let query = eventRows(db);
+/** Place of an event in the list, for the pages before and after it. */
+export function eventPlace({ receivedAt, eventId }: Pick<EventRow, 'receivedAt' | 'eventId'>) {
+  return Buffer.from(`${receivedAt} ${eventId}`).toString('base64url');
+}
+
+function placed(place: string): readonly [at: number, eventId: string] {
+  const text = Buffer.from(place, 'base64url').toString();
+  const [, at, eventId] = /^(\d{1,15}) (.{1,256})$/.exec(text) ?? [];
+  if (at !== undefined && eventId !== undefined) return [Number(at), eventId];
+  throw new RefusedError('events.no_place', 'there is no such place in the list', {
+    hint: 'begin again without it',
+  });
+}
+
+/** Events that fit, the latest first; of equal times, by their ids. */
+export async function listEvents(
+  db: Db,
+  { type, orderId, since }: EventFilter,
+  { after, back, limit }: IdPage,
+): Promise<EventRow[]> {
+  let query = eventRows(db).limit(limit);
   if (type !== undefined) query = query.where('type', 'in', [type, `sales_order.${type}`]);
   if (orderId !== undefined) query = query.where('order_id', '=', orderId);
   if (since !== undefined) query = query.where('received_at', '>=', since);
-  if (after !== undefined) {
-    const { receivedAt, eventId } = after;
-    query = query
-      .where('received_at', '<=', receivedAt)
-      .where((eb) => eb.or([eb('received_at', '<', receivedAt), eb('event_id', '>', eventId)]));
+  if (back !== undefined) {
+    const [at, eventId] = placed(back);
+    const rows = await query
+      .where('received_at', '>=', at)
+      .where((eb) => eb.or([eb('received_at', '>', at), eb('event_id', '<', eventId)]))
+      .orderBy('received_at')
+      .orderBy('event_id', 'desc')
+      .execute();
+    return rows.toReversed();
   }
-  return query.orderBy('received_at', 'desc').orderBy('event_id').limit(limit).execute();
+  if (after !== undefined) {
+    const [at, eventId] = placed(after);
+    query = query
+      .where('received_at', '<=', at)
+      .where((eb) => eb.or([eb('received_at', '<', at), eb('event_id', '>', eventId)]));
+  }
+  return query.orderBy('received_at', 'desc').orderBy('event_id').execute();
 }
 
 /** Events that arrived at `from` or later, new or repeated; the earliest first. */

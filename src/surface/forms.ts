@@ -43,6 +43,8 @@ export function fromWire(schema: z.core.$ZodType, value: unknown): unknown {
 }
 
 /** The schema of a value as {@link toWire} writes it. */
+export function wireSchema(schema: z.ZodObject): z.ZodObject;
+export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType;
 export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodNullable) return z.nullable(wireSchema(schema.unwrap()));
   if (schema instanceof z.ZodOptional) return z.optional(wireSchema(schema.unwrap()));

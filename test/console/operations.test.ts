@@ -219,7 +219,7 @@ describe('the page of events', () => {
     expect(second.json).not.toEqual(json);
     expect(await vera.get('/events?after=nowhere')).toMatchObject({ status: 409 });
     const list = await vera.get('/events');
-    expect(list.text).toContain('its order was read again');
+    expect(list.text).toContain('a read of its order');
     expect(list.text).toContain('No event was missed in 24 hours.');
     const page = await vera.get(`/events/${event?.eventId}`);
     expect(page.text).toContain('Decisions since');

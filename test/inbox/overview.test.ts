@@ -1,6 +1,6 @@
 /** Stored events as people look at them. */
 import { expect, it } from 'vitest';
-import { eventsFrom, listEvents, traceEvent } from '../../src/inbox/overview.ts';
+import { eventPlace, eventsFrom, listEvents, traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
@@ -31,10 +31,16 @@ it('lists the latest, and what came from some time on, again or for the first ti
   const store = await temporaryStore();
   for (const at of [100, 300, 200]) await addEvent(store, `msg_${at}`, at);
   await addEvent(store, 'msg_50', 50, 250);
-  expect(idsOf(await listEvents(store.db, { limit: 2 }))).toEqual(['msg_300', 'msg_200']);
-  const since = { limit: 9, since: 200 };
-  expect(idsOf(await listEvents(store.db, since))).toEqual(['msg_300', 'msg_200']);
-  expect(idsOf(await eventsFrom(store.db, 200))).toEqual(['msg_200', 'msg_50', 'msg_300']);
+  expect(idsOf(await listEvents(store.db, {}, { limit: 2 }))).toEqual(['msg_300', 'msg_200']);
+  const since = await listEvents(store.db, { since: 200 }, { limit: 9 });
+  expect(idsOf(since)).toEqual(['msg_300', 'msg_200']);
+  await addEvent(store, 'msg_201', 200);
+  const [first = '', second = ''] = (await listEvents(store.db, {}, { limit: 2 })).map(eventPlace);
+  const after = await listEvents(store.db, {}, { after: second, limit: 2 });
+  expect(idsOf(after)).toEqual(['msg_201', 'msg_100']);
+  const back = await listEvents(store.db, {}, { back: after.map(eventPlace)[0], limit: 2 });
+  expect(back.map(eventPlace)).toEqual([first, second]);
+  expect(idsOf(await eventsFrom(store.db, 201))).toEqual(['msg_50', 'msg_300']);
 });
 
 it('tells what an event led to from what else has happened to its order, since then', async () => {

@@ -1,5 +1,6 @@
 /** Schemas of answers about pulls, events and the system; each is strict, as in answers.ts. */
 import { z } from 'zod';
+import { events, missedEvents } from '../../inbox/lists.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { runSchema as runRow } from '../../sync/lists.ts';
 import { counts, idOrNull, numberOrNull, pauseMembers, textOrNull, time } from './answers.ts';
@@ -51,23 +52,6 @@ export const runViewSchema = z
   })
   .meta({ id: 'RunView' });
 
-const eventMembers = {
-  eventId: z.string(),
-  receivedAt: time,
-  sentAt: time,
-  type: textOrNull,
-  orderId: idOrNull,
-  outcome: z.enum(['refresh', 'stored']),
-  duplicates: z.int(),
-  lastDuplicateAt: timeOrNull,
-  secretName: z.string(),
-};
-
-export const eventListSchema = z.strictObject({
-  rows: z.array(z.strictObject(eventMembers)),
-  next: textOrNull,
-});
-
 const changeSchema = z.strictObject({
   at: time,
   entity: z.string(),
@@ -76,24 +60,26 @@ const changeSchema = z.strictObject({
   cause: z.string(),
 });
 
-export const eventSchema = z
-  .strictObject({
-    ...eventMembers,
-    changes: z.array(changeSchema),
-    orderSince: z.array(changeSchema),
-    decisions: z.array(
-      z.strictObject({
-        decisionId: z.int(),
-        at: time,
-        orderDeliveryId: z.int(),
-        outcome: z.string(),
-        mode: z.string(),
-      }),
-    ),
-    waiting: z.strictObject({ dueAt: time, lastError: textOrNull }).nullable(),
-    body: z.unknown().meta({ description: 'As JSON where it is some, else as text or base64' }),
-  })
-  .meta({ id: 'Event' });
+export const eventSchema = wireSchema(
+  z
+    .strictObject({
+      ...events.row.shape,
+      changes: z.array(changeSchema),
+      orderSince: z.array(changeSchema),
+      decisions: z.array(
+        z.strictObject({
+          decisionId: z.int(),
+          at: time,
+          orderDeliveryId: z.int(),
+          outcome: z.string(),
+          mode: z.string(),
+        }),
+      ),
+      waiting: z.strictObject({ dueAt: time, lastError: textOrNull }).nullable(),
+      body: z.unknown().meta({ description: 'As JSON where it is some, else as text or base64' }),
+    })
+    .meta({ id: 'Event' }),
+);
 
 export const eventFiguresSchema = z.strictObject({
   lastAt: timeOrNull,
@@ -104,14 +90,7 @@ export const eventFiguresSchema = z.strictObject({
       missed: z.int(),
     })
     .nullable(),
-  missed: z.array(
-    z.strictObject({
-      orderDeliveryId: z.int(),
-      orderId: z.int(),
-      foundAt: time,
-      createdAt: timeOrNull,
-    }),
-  ),
+  missed: z.array(wireSchema(missedEvents.row)),
   foreign: counts,
   waiting: z.int(),
   inbox: z

@@ -2,20 +2,18 @@
 import { z } from 'zod';
 import { replayEvents } from '../../inbox/surface.ts';
 import { reasonAct, replayQuery } from '../operations/wishes.ts';
-import { eventsQuery } from '../routes/events.ts';
 import { settingsQuery } from '../routes/system.ts';
 import { nothingSchema } from './answers.ts';
 import {
   doctorSchema,
   eventFiguresSchema,
-  eventListSchema,
   eventSchema,
   peopleSchema,
   runViewSchema,
   settingsSchema,
   systemSchema,
 } from './operation-answers.ts';
-import { csvOf, jsonOf, NO_SUCH, PLACE, writing } from './route.ts';
+import { csvOf, jsonOf, NO_SUCH, writing } from './route.ts';
 
 const number = z.object({ id: z.int().min(1) });
 const event = z.object({ id: z.string().meta({ description: 'As the relay has it' }) });
@@ -34,17 +32,6 @@ const PULLS = {
 };
 
 const EVENTS = {
-  '/events.json': jsonOf(
-    {
-      ...{ id: 'listEvents', tag: 'events', summary: 'Events, the latest first' },
-      ...{ query: eventsQuery, problems: PLACE },
-    },
-    eventListSchema,
-  ),
-  '/events.csv': csvOf({
-    ...{ id: 'listEventsCsv', tag: 'events', summary: 'The same' },
-    ...{ query: eventsQuery, problems: PLACE },
-  }),
   '/events/figures.json': jsonOf(
     { id: 'getEventFigures', tag: 'events', summary: 'What was missed, and what was refused' },
     eventFiguresSchema,

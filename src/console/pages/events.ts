@@ -1,15 +1,15 @@
 /** Pages about events: the list, and one event with its effects. */
-import type { MissedDelivery } from '../../inbox/event-coverage.ts';
-import type { EventRow, EventTrace } from '../../inbox/overview.ts';
+import { missedEvents } from '../../inbox/lists.ts';
+import type { EventTrace } from '../../inbox/overview.ts';
 import { openPortal } from '../../inbox/surface.ts';
-import { type Html, html } from '../../lib/html.ts';
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
+import type { Given } from '../../surface/given.ts';
 import type { Role } from '../../surface/roles.ts';
-import type { EventFigures, EventPage } from '../read/events.ts';
-import { actForm } from '../surface/html.ts';
+import type { EventFigures } from '../read/events.ts';
+import { actForm, tableFor } from '../surface/html.ts';
 import { span, time, whole } from './format.ts';
 import { figures, type Reader, tableOf } from './parts.ts';
-import { withQuery } from './review.ts';
 
 /** Counters of the event listener since the daemon started. */
 export interface InboxCounts {
@@ -33,68 +33,25 @@ const REFUSALS: Readonly<Record<string, string>> = {
   unwritable: 'the disk is nearly full: the relay sends it again',
 };
 
-function lagOf({ receivedAt, sentAt }: EventRow): string {
+function lagOf({ receivedAt, sentAt }: EventTrace): string {
   const ms = receivedAt - sentAt;
   return ms < 1_000 ? '< 1s' : span(ms);
 }
 
-function effectOf({ outcome }: EventRow): string {
-  return outcome === 'refresh' ? 'its order was read again' : 'nothing to read';
+/** Order of an event or a delivery, with a link to all that the relay said about it. */
+export function orderCell({ orderId }: Given): HtmlValue {
+  return typeof orderId === 'number' && html`<a href="/events?order=${orderId}">${orderId}</a>`;
 }
 
-function eventPath(eventId: string): string {
-  return `/events/${encodeURIComponent(eventId)}`;
-}
-
-function eventsTable(rows: readonly EventRow[], timeZone: string): Html {
-  return tableOf(
-    'Events',
-    rows,
-    [
-      { title: 'Received', cell: ({ receivedAt }) => time(receivedAt, timeZone) },
-      { title: 'Type', cell: ({ type }) => type ?? 'none' },
-      {
-        title: 'Order',
-        cell: ({ orderId }) =>
-          orderId !== null && html`<a href="/events?order=${orderId}">${orderId}</a>`,
-      },
-      { title: 'Lag', isNumber: true, cell: lagOf },
-      { title: 'Effect', cell: effectOf },
-      { title: 'Times', isNumber: true, cell: ({ duplicates }) => whole(duplicates + 1) },
-      {
-        title: 'Event',
-        cell: ({ eventId }) => html`<a href="${eventPath(eventId)}">${eventId}</a>`,
-      },
-    ],
-    html`No event fits. Where none ever came: is the endpoint subscribed?
-<code>docs/connect.md</code> tells how.`,
-  );
-}
-
-function missedPart({ missed, relay }: EventFigures, timeZone: string): Html {
+function missedPart({ missed, relay }: EventFigures, reader: Reader): Html {
   const state =
     relay === null
       ? 'Nothing was measured yet: the first deliveries tell.'
       : `Of the newest ${plural(relay.deliveries, 'delivery', 'deliveries')}, ${whole(relay.missed)}
 came without an event in time. The relay is ${relay.state}.`;
-  const table = tableOf<MissedDelivery>(
-    'Missed events',
-    missed,
-    [
-      {
-        title: 'Delivery',
-        cell: ({ orderDeliveryId: id }) => html`<a href="/deliveries/${id}">${id}</a>`,
-      },
-      {
-        title: 'Order',
-        cell: ({ orderId }) => html`<a href="/events?order=${orderId}">${orderId}</a>`,
-      },
-      { title: 'Packed', cell: ({ createdAt }) => time(createdAt, timeZone) },
-      { title: 'Found by a sweep', cell: ({ foundAt }) => time(foundAt, timeZone) },
-    ],
-    'No event was missed in 24 hours.',
-  );
-  return html`<p>${state}</p>${table}`;
+  const rows = missed.map((one) => ({ ...one }));
+  return html`<p>${state} <a href="${missedEvents.path}">All of 24 hours</a></p>
+${tableFor(missedEvents, rows, reader, { cells: { orderId: orderCell } })}`;
 }
 
 function refusedPart(counts: InboxCounts | undefined): Html {
@@ -148,30 +105,18 @@ function portalPart(role: Role): Html {
 }
 
 export interface EventsView {
-  readonly page: EventPage;
+  /** Filter, table and paging of the events. */
+  readonly list: Html;
   readonly figures: EventFigures;
   readonly counts: InboxCounts | undefined;
-  readonly query: URLSearchParams;
 }
 
-function filterForm(query: URLSearchParams, locale: string): Html {
-  const field = (name: string, label: string, type: string): Html =>
-    html`<div><label for="f-${name}">${label}</label>
-<input id="f-${name}" name="${name}" type="${type}" value="${query.get(name) ?? ''}"></div>`;
-  return html`<form class="filters" method="get" action="/events" role="search"
-aria-label="Filter events">${field('type', 'Type', 'text')}${field('order', 'Order', 'number')}
-<div class="buttons"><button>Filter</button> <a class="button" href="/events">Clear</a>
-<a class="button" href="${withQuery('/events.csv', query, { after: '', locale })}">CSV</a></div>
-</form>`;
-}
-
-export function eventsPage(view: EventsView, { role, now, timeZone, locale }: Reader): Html {
-  const { page, figures: of, counts, query } = view;
+export function eventsPage({ list, figures: of, counts }: EventsView, reader: Reader): Html {
+  const { role, now } = reader;
   const foreign = Object.entries(of.foreign);
   const { lastAt } = of;
   const last =
     lastAt === null ? 'No event has come yet.' : `The last event came ${span(now - lastAt)} ago.`;
-  const more = page.next !== null && withQuery('/events', query, { after: page.next });
   return html`<h1>Events</h1>
 <p>${last}
 ${plural(of.waiting, 'order waits', 'orders wait')} to be read again.
@@ -179,10 +124,8 @@ ${foreign.map(
   ([key, count]) =>
     html`${plural(count, 'event')} of another account (<code>${key}</code>) led to no read. `,
 )}</p>
-${filterForm(query, locale)}
-${eventsTable(page.rows, timeZone)}
-${more && html`<p><a class="button" href="${more}">Next page</a></p>`}
-<h2 id="missed">Missed</h2>${missedPart(of, timeZone)}
+${list}
+<h2 id="missed">Missed</h2>${missedPart(of, reader)}
 <h2 id="refused">Refused</h2>${refusedPart(counts)}
 <h2>Replay</h2><p>Interprets stored events again and reads their orders again. That is always safe:
 an event is a hint, and what the service says now is what counts.</p>${replayPart()}

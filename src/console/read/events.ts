@@ -1,51 +1,11 @@
 /** Reads events for pages: the list, one event with its effects, and missed events. */
 import { isUtf8 } from 'node:buffer';
 import { listMissed, type MissedDelivery } from '../../inbox/event-coverage.ts';
-import {
-  type EventFilter,
-  type EventRow,
-  type EventTrace,
-  listEvents,
-} from '../../inbox/overview.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import type { EventTrace } from '../../inbox/overview.ts';
 import { isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { type RelayFigures, readRelayFigures } from '../../ops/relay.ts';
 import type { Db } from '../../store/store.ts';
 import { foreignEvents } from '../../store/system-keys.ts';
-
-export interface EventPage {
-  readonly rows: readonly EventRow[];
-  /** Parameter `after` for the next page; null: this page is the last. */
-  readonly next: string | null;
-}
-
-export interface EventQuery extends Omit<EventFilter, 'after'> {
-  readonly after?: string | undefined;
-}
-
-function placeOf({ receivedAt, eventId }: EventRow): string {
-  return Buffer.from(`${receivedAt} ${eventId}`).toString('base64url');
-}
-
-function afterOf(place: string): NonNullable<EventFilter['after']> {
-  const text = Buffer.from(place, 'base64url').toString();
-  const [, at, eventId] = /^(\d{1,15}) (.{1,256})$/.exec(text) ?? [];
-  if (at !== undefined && eventId !== undefined) return { receivedAt: Number(at), eventId };
-  throw new RefusedError('events.no_place', 'there is no such place in the list', {
-    hint: 'begin again without it',
-  });
-}
-
-export async function readEventPage(
-  db: Db,
-  { after, limit, ...filter }: EventQuery,
-): Promise<EventPage> {
-  const place = after === undefined ? undefined : afterOf(after);
-  const found = await listEvents(db, { ...filter, after: place, limit: limit + 1 });
-  const rows = found.slice(0, limit);
-  const last = found.length > limit ? rows.at(-1) : undefined;
-  return { rows, next: last ? placeOf(last) : null };
-}
 
 export interface EventFigures {
   readonly lastAt: number | null;

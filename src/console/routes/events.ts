@@ -2,26 +2,18 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { events } from '../../inbox/lists.ts';
 import { previewReplay } from '../../inbox/operations.ts';
-import { type EventRow, traceEvent } from '../../inbox/overview.ts';
+import { traceEvent } from '../../inbox/overview.ts';
 import { replayEvents } from '../../inbox/surface.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { askFor, RefusedHere } from '../context.ts';
 import { replayQuery } from '../operations/wishes.ts';
-import { eventPage, eventsPage, type InboxCounts } from '../pages/events.ts';
-import { optionalOr, optionalText } from '../query.ts';
-import { bodyOf, readEventFigures, readEventPage } from '../read/events.ts';
-import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
-import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
-
-export const eventsQuery = z.object({
-  type: optionalText,
-  order: optionalOr(z.coerce.number().int().min(1)),
-  /** Time (ISO 8601) from which events must have arrived. */
-  since: optionalOr(z.iso.datetime({ offset: true })),
-  after: z.string().max(500).optional(),
-  limit: z.coerce.number().int().min(1).max(1_000).default(50),
-});
+import { eventPage, eventsPage, type InboxCounts, orderCell } from '../pages/events.ts';
+import { bodyOf, readEventFigures } from '../read/events.ts';
+import { isoTimes } from '../show.ts';
+import { listPart, readView } from '../surface/lists.ts';
+import { idParams, maskedForOrders, type PageContext } from './page-context.ts';
 
 const inboxCounts = z.object({
   accepted: z.int(),
@@ -37,25 +29,9 @@ const hoursQuery = replayQuery.extend({
   hours: z.coerce.number().int().min(1).max(8_760).optional(),
 });
 
-function eventsTable(rows: readonly EventRow[]): Table {
-  return {
-    columns: ['event', 'received_at', 'sent_at', 'type', 'order_id', 'outcome', 'duplicates'],
-    rows: rows.map((row) => [
-      ...[row.eventId, isoTime(row.receivedAt), isoTime(row.sentAt), row.type, row.orderId],
-      ...[row.outcome, row.duplicates],
-    ]),
-  };
-}
-
 /** Counters of the event listener, from the daemon; undefined: its answer has none. */
 async function countsOf({ deps }: PageContext): Promise<InboxCounts | undefined> {
   return inboxCounts.safeParse(await askFor(deps, { ask: 'inbox' })).data;
-}
-
-function pageOf({ deps }: PageContext, request: FastifyRequest) {
-  const { order, since, ...query } = eventsQuery.parse(request.query);
-  const from = since === undefined ? undefined : Date.parse(since);
-  return readEventPage(deps.db, { ...query, orderId: order, since: from });
 }
 
 /** An event with its effects; its body is masked unless the session may see names and addresses. */
@@ -119,16 +95,16 @@ export function installEvents(app: FastifyInstance, context: PageContext): void 
   const { deps, show } = context;
   const { db, clock } = deps;
   app.get('/events', async (request, reply) => {
-    const page = await pageOf(context, request);
-    const [figures, counts] = [await readEventFigures(db, clock.now()), await countsOf(context)];
-    const view = { page, figures, counts, query: parametersOf(request) };
+    const view = await readView(context, request, events);
+    const cells = { orderId: orderCell };
+    const shown = {
+      list: listPart(events, view, cells),
+      figures: await readEventFigures(db, clock.now()),
+      counts: await countsOf(context),
+    };
     const head = { title: 'Events', tab: '/events', cli: 'selvedge events list' } as const;
-    return show(request, reply, head, eventsPage(view, await context.readerOf(request)));
+    return show(request, reply, head, eventsPage(shown, await context.readerOf(request)));
   });
-  app.get('/events.json', async (request) => isoTimes(await pageOf(context, request)));
-  app.get('/events.csv', async (request, reply) =>
-    sendCsv(request, reply, 'events', eventsTable((await pageOf(context, request)).rows)),
-  );
   app.get('/events/figures.json', async () => {
     const { lastAt, ...figures } = await readEventFigures(db, clock.now());
     const inbox = (await countsOf(context)) ?? null;

@@ -1,4 +1,5 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
+import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { audit } from '../../ops/lists.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
@@ -13,9 +14,10 @@ export const ACTS: readonly ActHead[] = [...syncActs, replayEvents, openPortal, 
 const BY_HAND = new Map<List, string>([
   [streams, 'shows runs under way, the latest runs and what could not be read below the table'],
   [runs, 'shows the figures of the stream and its acts above the table'],
+  [events, 'shows what was missed and refused, the replay and the portal below the table'],
 ]);
 
-export const LISTS: readonly List[] = [streams, runs, audit];
+export const LISTS: readonly List[] = [streams, runs, ...eventLists, audit];
 
 export function hasPageByHand(of: List): boolean {
   return BY_HAND.has(of);
