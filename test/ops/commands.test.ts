@@ -34,8 +34,8 @@ interface House {
 
 const PATH_TOKEN = 'canary-path-token-51f9';
 
-/** Lists of variants cost most of a start, and nobody looks at them but the search for secrets. */
-const QUIET = 'streams: { off: [stock, season] }\n';
+/** Lists cost most of a start, and nobody looks at them but the search for secrets. */
+const QUIET = 'streams: { off: [brands, freight, seasons, stock, season] }\n';
 
 /** An installation as an operator has it: a file, secrets beside it, a folder of its own. */
 async function install(knobs: Record<string, unknown> = {}, more = QUIET): Promise<House> {

@@ -518,7 +518,7 @@ describe('a file in reports/ that is no report', () => {
 });
 
 describe('a report that would take all memory', () => {
-  const limits = { resultBytesMax: 1_000_000, memoryBytesMax: 200_000_000, cacheKib: 8_192 };
+  const limits = { resultBytesMax: 1_000_000, memoryBytesMax: 120_000_000, cacheKib: 8_192 };
   const run = async (sql: string) => {
     const path = join(temporaryFolder(), 'mirror.db');
     placeDatabase(path);

@@ -45,15 +45,15 @@ const inTurn = (orders: number): number => Math.ceil((orders * 20) / (0.9 * 1_44
 
 describe('a sweep of open orders', () => {
   it('asks for deliveries alone, once twenty orders were listed as they are', async () => {
-    const { runOrders, looked, read } = await start(60);
-    expect(await runOrders()).toMatchObject({ outcome: 'complete', rows: 60 });
-    expect(new Set(read.map(({ orderId }) => orderId)).size).toBe(60);
+    const { runOrders, looked, read } = await start(30);
+    expect(await runOrders()).toMatchObject({ outcome: 'complete', rows: 30 });
+    expect(new Set(read.map(({ orderId }) => orderId)).size).toBe(30);
     // Refunds of one order tell that the account has such lists at all.
     const once = { refunds: 1, 'pending-refunds': 1 };
-    expect(looked()).toEqual({ order: 20, deliveries: 60, ...once });
+    expect(looked()).toEqual({ order: 20, deliveries: 30, ...once });
     // Whatever the list is worth, those whose turn it is are read by themselves.
     expect(await runOrders()).toMatchObject({ outcome: 'complete' });
-    expect(looked()).toEqual({ order: inTurn(60), deliveries: 60 });
+    expect(looked()).toEqual({ order: inTurn(30), deliveries: 30 });
   });
 
   it('reads each order by itself while the list shows less of it', async () => {
@@ -157,7 +157,7 @@ describe('a sweep of open orders', () => {
 
 describe('a walk over the orders', () => {
   it('does not page down to a forgotten one', async () => {
-    const { runOrders, requests, reference, store } = await start(400);
+    const { runOrders, requests, reference, store } = await start(150);
     await runOrders();
     await sql`update sales_order set completed = 1, details_read_at = changed_at
       where order_id > (select min(order_id) from sales_order)`.execute(store.db);
@@ -180,7 +180,7 @@ describe('a look that waits in the queue', () => {
     },
     { other: { cause: 'sweep:8', look: 'deliveries' as const }, asked: ['/deliveries'] },
   ])('becomes a read of the order where more is wanted: $other.cause', async ({ other, asked }) => {
-    const { runOrders, requests, reference, store, wakeUp } = await start(30);
+    const { runOrders, requests, reference, store, wakeUp } = await start(24);
     await runOrders();
     const orderId = reference.world.book.orders.all[0]?.orderId ?? 0;
     await sql`update sales_order set details_read_at = 0`.execute(store.db);
