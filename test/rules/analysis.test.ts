@@ -160,6 +160,121 @@ describe('the check of a rule set finds', () => {
   });
 });
 
+/** A finding repairs the condition: what its hint says to write has no such finding. */
+function expectRepaired(condition: string, message: RegExp, repaired: string): void {
+  const [inner = condition] = condition.startsWith('delivery.lines.')
+    ? [condition.slice(condition.indexOf(', ') + 2, -1)]
+    : [];
+  expect(warnings({ when: [condition] })).toEqual(
+    says(new RegExp(` - write ${repaired.replaceAll(/[().]/g, '\\$&')}$`)),
+  );
+  expect(warnings({ when: [condition] })).toEqual(says(message));
+  expect(warnings({ when: [condition.replace(inner, repaired)] })).toEqual([]);
+}
+
+describe('a fact that is never negative', () => {
+  it.each([
+    ['delivery.lines.exists(line, line.price_diff_pct < -5)', 'line.price_diff_pct > 5'],
+    [
+      'delivery.lines.exists(line, -2.5 >= line.list_price_diff_pct)',
+      'line.list_price_diff_pct >= 2.5',
+    ],
+    ['delivery.lines.exists(line, line.stock_free < 0)', 'line.missing > 0'],
+    ['delivery.lines.exists(line, line.weight == -1)', 'line.weight == 1'],
+    ['customer.orders_before < 0', 'customer.orders_before == 0'],
+    ['order.age < days(-3)', 'order.age > days(3)'],
+  ])('is no fact to be below zero: %s', (condition, repaired) => {
+    expectRepaired(condition, /never true: \S+ is never below 0/, repaired);
+  });
+
+  it.each([
+    ['delivery.lines.exists(line, line.price_diff_pct > -5)', 'line.price_diff_pct < 5'],
+    ['delivery.lines.all(line, line.missing >= 0)', 'has(line.missing)'],
+  ])('is always above a number below zero: %s', (condition, repaired) => {
+    const found = warnings({ when: [condition] });
+    expect(found).toEqual([expect.stringContaining(`where it is known - write ${repaired}`)]);
+  });
+
+  it('is found within an alternative, and in an exception', () => {
+    const never = says(/never true: customer\.refunds_90d/);
+    expect(warnings({ when: ['order.preorder || customer.refunds_90d < 0'] })).toEqual(never);
+    const unless = ['customer.refunds_90d < 0'];
+    expect(warnings({ when: ['order.preorder'], unless })).toEqual(never);
+    // What was packed beyond the order makes these negative.
+    expect(warnings({ when: ['order.remaining_quantity < 0'] })).toEqual([]);
+    expect(
+      warnings({ when: ['delivery.lines.exists(line, line.remaining_quantity < 0)'] }),
+    ).toEqual([]);
+  });
+});
+
+describe('a fact that there may be none of', () => {
+  const held = /is absent when .*, and then the delivery is held - write /;
+
+  it.each([
+    [
+      'order.similar_within < hours(1)',
+      'has(order.similar_within) && order.similar_within < hours(1)',
+    ],
+    ['order.comment.contains("x")', 'has(order.comment) && order.comment.contains("x")'],
+    ['order.season in lists.nordic', 'has(order.season) && order.season in lists.nordic'],
+    [
+      'customer.credit.overdue_days > 14',
+      'has(customer.credit) && customer.credit.overdue_days > 14',
+    ],
+    [
+      'delivery.lines.exists(line, line.window_to < clock.now)',
+      'has(line.window_to) && line.window_to < clock.now',
+    ],
+  ])('holds what it is not about without has(): %s', (condition, repaired) => {
+    expectRepaired(condition, held, repaired);
+  });
+
+  it('is asked for by has() anywhere in the rule, or by what says that there is one', () => {
+    const when = ['order.season != "AW24"'];
+    expect(warnings({ when, action: 'reject' })).toEqual(says(held));
+    for (const more of ['has(order.season)', 'order.preorder']) {
+      expect(warnings({ when: [more, ...when] })).toEqual([]);
+    }
+    expect(warnings({ when: ['!has(order.season) || order.season == "SS27"'] })).toEqual([]);
+    const part = 'order.country == "DK" || order.season == "SS27"';
+    expect(warnings({ when: [part] })).toEqual(
+      says(/write has\(order\.season\) && order\.season ==/),
+    );
+    expect(warnings({ when: ['order.country == "DK"'], unless: when })).toEqual(says(held));
+  });
+
+  it('does no harm in a rule that accepts', () => {
+    const accept = { action: 'accept', when: ['order.similar_within > days(1)'] };
+    expect(warnings(accept)).toEqual([]);
+  });
+});
+
+describe('a code', () => {
+  it.each([
+    ['order.country == "EL"', /Greece is GR/],
+    ['order.country in ["DK", "XI"]', /Northern Ireland is GB/],
+    ['order.currency == "XAU"', /nobody pays with it/],
+    ['order.currency == "XTS"', /nobody pays with it/],
+    ['order.currency == "HRK"', /since 2023-01-01 it is EUR/],
+    ['order.currency == "BGN"', /since 2026-01-01 it is EUR/],
+    ['order.currency == "ANG"', /since 2025-03-31 it is XCG/],
+    ['order.currency == "DEM"', /since 2002-01-01 it is EUR/],
+    ['order.currency == "DKX"', /did you mean: DKK/],
+  ])('that no order has today says why: %s', (condition, expected) => {
+    expect(warnings({ when: [condition] })).toEqual(says(expected));
+  });
+
+  it('of today is known', () => {
+    for (const code of ['EUR', 'XCG', 'XAF', 'ZWG', 'SLE', 'CHF']) {
+      expect(warnings({ when: [`order.currency == "${code}"`] })).toEqual([]);
+    }
+    for (const code of ['GR', 'GB', 'XK']) {
+      expect(warnings({ when: [`order.country == "${code}"`] })).toEqual([]);
+    }
+  });
+});
+
 describe('the check of a rule set is silent about', () => {
   it.each<[string, readonly Written[]]>([
     [
@@ -191,7 +306,6 @@ describe('the check of a rule set is silent about', () => {
       'either of two countries',
       [{ when: ['order.country == "DK" || order.country == "SE"', 'order.country != "SE"'] }],
     ],
-    ['a free stock below zero', [{ when: ['delivery.lines.exists(line, line.stock_free < 0)'] }]],
     [
       'a fraction of whole numbers in percent',
       [{ when: ['delivery.quantity * 100 < order.quantity * 80'] }],

@@ -42,15 +42,23 @@ function unarmedNotes({ rules }: RuleSet): readonly Problem[] {
   });
 }
 
+/** Warnings as errors, for who writes rules; at a start they stay warnings. */
+function asErrors(problems: readonly Problem[]): readonly Problem[] {
+  return problems.map((problem) =>
+    problem.severity === 'warning' ? { ...problem, severity: 'error' } : problem,
+  );
+}
+
 interface Options {
   readonly json?: boolean;
+  readonly strict?: boolean;
   readonly mirror?: boolean;
 }
 
 async function check(
   context: CliContext,
   directory: string,
-  { json, mirror }: Options,
+  { json, mirror, strict }: Options,
   command: Command,
 ): Promise<void> {
   const { output } = context;
@@ -69,14 +77,16 @@ async function check(
         )
       : undefined;
   const mistakes = 'problems' in loaded ? loaded.problems : [];
-  const problems = ruleSet
+  const found = ruleSet
     ? [...past(ruleSet), ...ruleSet.warnings, ...unarmedNotes(ruleSet), ...unknown]
     : mistakes;
-  if (ruleSet === undefined) context.setExitCode(EXIT.config.code);
+  const problems = strict === true ? asErrors(found) : found;
+  const isWrong = problems.some(({ severity }) => severity === 'error');
+  if (isWrong) context.setExitCode(EXIT.config.code);
   if (json === true) {
     const hash = ruleSet?.hash ?? null;
     const rules = ruleSet?.rules.map(({ id, action, mode }) => ({ id, action, mode })) ?? [];
-    const ok = ruleSet !== undefined;
+    const ok = !isWrong;
     const told = { directory, ok, hash, rules, problems: problems.map(asJson), unread };
     output.json({ ...told, ...(held ? { notArmed: held } : {}) });
     return;
@@ -90,7 +100,7 @@ async function check(
     warnings,
     ...(notes > 0 ? [counted(notes, 'note')] : []),
   ].join(', ');
-  if (ruleSet === undefined) output.note(counts);
+  if (ruleSet === undefined || isWrong) output.note(counts);
   else {
     const { rules, hash } = ruleSet;
     const set = `rule set ${hash.slice(0, 16)}`;
@@ -108,18 +118,20 @@ export function rulesCheck(context: CliContext): Command {
     .description(
       'Reads the rules and their settings and lists every mistake with file, line and column.\n' +
         'Needs no database, and with a directory no configuration. Exits with 78 on an error.\n' +
+        'With --strict a warning is one: the daemon uses such rules, but not as they are meant.\n' +
         '--mirror also warns of texts in conditions, lists and tables that no mirrored row ever\n' +
         'had, names the nearest that one had, and counts the waiting deliveries that reject\n' +
         'rules hold because they are not armed.',
     )
     .argument('[dir]', 'the directory of the rules (default: the configured one)')
     .option('--mirror', 'also compare texts with what the mirror has')
+    .option('--strict', 'warnings are errors')
     .option('--json', 'the list of problems as JSON')
     .addHelpText(
       'after',
       examples([
         ['rules check', 'the rules that the service uses'],
-        ['rules check my-rules', 'rules that are being written'],
+        ['rules check my-rules --strict', 'rules that are being written'],
         ['rules check --mirror', 'also with what orders and customers have'],
       ]),
     )

@@ -7,12 +7,14 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import { canonicalJson } from '../../lib/json.ts';
 import { unknownCode } from '../cel/codes.ts';
 import { LOOPS } from '../cel/lint.ts';
-import { createResolver, itemShape, type Scope, type Shape } from '../cel/shape.ts';
+import { createResolver, itemShape, type Resolver, type Scope, type Shape } from '../cel/shape.ts';
 import { childrenOf, sourceOf, textOf } from '../cel/tree.ts';
 import type { Clause, Rule } from '../rule.ts';
+import { absentFacts } from './absence.ts';
 import type { Atom, AtomContext, Conjunction } from './atoms.ts';
 import { conjunctionOf, domainOf, hasFact, numberOf } from './atoms.ts';
 import { choice, intersect, isEmpty, isWithin, type Region } from './region.ts';
+import { signProblem } from './signs.ts';
 
 export interface Finding {
   readonly rule: Rule;
@@ -71,9 +73,12 @@ function alwaysHint(atom: Atom): string | undefined {
   return atom.field?.optional ? `to ask whether it is known, write has(${atom.fact})` : undefined;
 }
 
-function findSingle({ rule, clauses }: Analysed): readonly Finding[] {
+function findSingle({ rule, clauses }: Analysed, resolver: Resolver): readonly Finding[] {
+  const shapeOf = (node: ASTNode): Shape => resolver.shapeOf(node, NO_SCOPE);
   return clauses.flatMap(({ clause, parts }) =>
     parts.atoms.flatMap((atom): Finding[] => {
+      // Each such comparison is found for itself, also those in loops.
+      if (signProblem(atom.node, shapeOf)) return [];
       const never = neverBy(rule, atom);
       if (never) return [{ rule, clause, ...place(atom.node), ...never }];
       if (!isAlways(rule, atom)) return [];
@@ -82,6 +87,8 @@ function findSingle({ rule, clauses }: Analysed): readonly Finding[] {
     }),
   );
 }
+
+const NO_SCOPE: Scope = new Map();
 
 function findAlways({ rule, clauses, all }: Analysed): readonly Finding[] {
   const always = all.opaque.length === 0 && all.atoms.every((atom) => isAlways(rule, atom));
@@ -234,6 +241,8 @@ function nodeProblem(node: ASTNode, shapeOf: (node: ASTNode) => Shape): Kind | u
   if (!COMPARISONS.has(node.op) && node.op !== 'in') return undefined;
   const [left, right] = childrenOf(node);
   if (!left || !right) return undefined;
+  const sign = signProblem(node, shapeOf);
+  if (sign) return sign;
   if (ORDERS.has(node.op) && (typeOf(left) === 'string' || typeOf(right) === 'string')) {
     const message = 'texts are compared by the alphabet here';
     return { message, hint: 'compare with == or in, or ask for a number' };
@@ -311,12 +320,16 @@ export function findingsOf(rules: readonly Rule[], context: AtomContext): readon
     };
     return { rule, clauses, all };
   });
+  const resolver = createResolver(context.types, () => undefined);
   return analysed.flatMap((one) => [
-    ...findSingle(one),
+    ...findSingle(one, resolver),
     ...findContradiction(one),
     ...findAlways(one),
     ...findCovered(one, analysed),
     ...findEmptyAll(one),
+    ...absentFacts(one.rule, resolver).map(({ node, ...found }) => {
+      return { rule: one.rule, ...place(node), ...found };
+    }),
     ...one.clauses.flatMap(({ clause }) =>
       findInNode(clause.program.ast, { rule: one.rule, clause, scope: new Map() }, context.types),
     ),

@@ -219,6 +219,7 @@ export const line = {
     type: 'int',
     optional: true,
     unit: 'pieces',
+    min: 0,
     about: 'Pieces in stock that no older pending and no accepted, unshipped delivery needs.',
     source:
       'stock mirror less other deliveries; if it has no such variant: service.dialect.v1.unlisted',
@@ -246,6 +247,7 @@ export const line = {
     type: 'int',
     optional: true,
     unit: 'grams',
+    min: 0,
     about: 'Weight of one piece.',
     source: 'details.weight',
   },

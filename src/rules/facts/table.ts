@@ -130,6 +130,7 @@ const delivery = {
     optional: true,
     derived: true,
     unit: 'grams',
+    min: 0,
     about: 'Weight of the delivery; absent when the weight of one of its lines is not known.',
     source: 'sum of line.quantity * line.weight',
   },

@@ -43,6 +43,24 @@ describe('rules check', () => {
     expect(stderr).toBe('2 errors, 0 warnings\n');
   });
 
+  it('takes a warning for a mistake only where it is strict', async () => {
+    const hold = RULE.replace('accept-danish', 'hold-again').replace('accept', 'hold');
+    const folder = rulesWith(
+      hold
+        .replace('order.country == "DK"', 'order.similar_within < hours(1)')
+        .split('    tests')[0] ?? '',
+    );
+    const { code, stdout } = await selvedge(['rules', 'check', folder]);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('0 errors, 1 warning')]);
+    const strict = await selvedge(['rules', 'check', folder, '--strict']);
+    expect([strict.code, strict.stderr]).toEqual([78, '1 error, 0 warnings\n']);
+    const told =
+      'order.similar_within is absent when there is no such order, and then the delivery';
+    expect(strict.stdout).toContain(
+      `deliveries.yaml:5:13 hold-again: ${told} is held - write has(order.similar_within) && `,
+    );
+  });
+
   it('names files that are not UTF-8, whose texts no fact could ever match', async () => {
     const folder = rulesWith(RULE);
     writeFileSync(
