@@ -151,8 +151,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       password: async () => (await import('./console/console.ts')).consolePassword,
       token: async () => (await import('./console/console.ts')).consoleToken,
       tokens: async () => (await import('./console/console.ts')).consoleTokens,
-      revoke: async () => (await import('./console/console.ts')).consoleRevoke,
     },
+    acts: async () => (await import('../console/surface/people.ts')).peopleActs,
   },
   {
     name: 'orders',
@@ -186,9 +186,9 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       reload: async () => (await import('./rules/acting/reload.ts')).rulesReload,
       matches: async () => (await import('./rules/acting/matches.ts')).rulesMatches,
       arm: async () => (await import('./rules/acting/arm.ts')).rulesArm,
-      disarm: async () => (await import('./rules/acting/arm.ts')).rulesDisarm,
       queue: async () => (await import('./rules/acting/queue.ts')).rulesQueue,
     },
+    acts: async () => (await import('../decisions/reject/surface.ts')).ruleActs,
   },
   {
     name: 'audit',
@@ -199,9 +199,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
   {
     name: 'notify',
     description: 'try the messages to people',
-    commands: {
-      test: async () => (await import('./notify/test.ts')).notifyTest,
-    },
+    commands: {},
+    acts: async () => (await import('../ops/surface.ts')).notifyActs,
   },
   {
     name: 'decisions',
@@ -268,6 +267,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       'grant-reader': async () => (await import('./plane/grant-reader.ts')).planeGrantReader,
       remove: async () => (await import('./plane/remove.ts')).planeRemove,
     },
+    acts: async () => (await import('../ops/surface.ts')).planeActs,
   },
   {
     name: 'fleet',

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { actionOf, actPath } from '../console/surface/addresses.ts';
 import { systemClock } from '../lib/clock.ts';
 import { SelvedgeError, UsageError } from '../lib/errors.ts';
-import { type ActHead, previewSchema } from '../surface/acts.ts';
+import { type ActHead, type Preview, previewSchema } from '../surface/acts.ts';
 import { fromWire } from '../surface/forms.ts';
 import { answerForm, answersSchema, type ManyAnswer } from '../surface/many.ts';
 import { perform, type Request } from '../surface/perform.ts';
@@ -108,7 +108,10 @@ export async function previewAct(
   context: CliContext,
   of: ActHead,
   given: Wanted['given'],
-): Promise<z.output<typeof previewSchema>> {
+): Promise<Preview> {
   const wanted = { given, reason: '', dryRun: true };
-  return previewSchema.parse(await performAct(command, context, of, wanted));
+  const { seen = {}, ...told } = previewSchema.parse(
+    await performAct(command, context, of, wanted),
+  );
+  return { ...told, seen };
 }

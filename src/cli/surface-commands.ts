@@ -6,7 +6,7 @@ import { Command, Option } from 'commander';
 import { systemClock } from '../lib/clock.ts';
 import { BugError, EXIT } from '../lib/errors.ts';
 import { dashed, visible } from '../lib/strings.ts';
-import type { ActHead, Choice } from '../surface/acts.ts';
+import type { ActHead, Choice, Preview } from '../surface/acts.ts';
 import { type Given, invalid } from '../surface/given.ts';
 import { requireReason } from '../surface/perform.ts';
 import { remark, statedReason } from './arguments.ts';
@@ -35,12 +35,22 @@ function givenOf(of: ActHead, command: Command): Given {
 /** Tells more of the answer than the act says; false: the act's own words are told. */
 export type Telling = (command: Command, answer: unknown) => Promise<boolean>;
 
-async function run(
+/** What a command made by hand does beside its act. */
+export interface Beside {
+  /** Members that the act is given beside those that were typed. */
+  readonly chosen?: Given;
+  readonly tell?: Telling | undefined;
+  /** Asks before the act, which may have a preview, and throws where it is not wanted. */
+  readonly agree?: (preview: Preview | undefined) => Promise<void>;
+  /** What the asker has seen where there can be no preview. */
+  readonly unshown?: Given;
+}
+
+export async function runAct(
   context: CliContext,
   of: ActHead,
   command: Command,
-  chosen: Given = {},
-  tell?: Telling,
+  { chosen, tell, agree, unshown }: Beside = {},
 ): Promise<void> {
   const { dryRun = false, reason = '', json, yes = false } = command.opts<Options>();
   if (!dryRun) requireReason(of, reason, false);
@@ -49,13 +59,18 @@ async function run(
   of.check(given, systemClock().now());
   const { output } = context;
   const needsPreview = dryRun || Object.keys(of.seen.shape).length > 0;
-  const preview = needsPreview ? await previewAct(command, context, of, given) : undefined;
+  const previewed = needsPreview ? previewAct(command, context, of, given) : undefined;
+  const preview = await previewed?.catch((refused: unknown) => {
+    if (dryRun || unshown === undefined) throw refused;
+    return undefined;
+  });
   if (dryRun && preview) {
     if (json === true) output.json(preview);
     else for (const line of preview.lines) output.line(visible(line));
     return;
   }
-  const wanted = await confirmed(context, of, { ...given, ...preview?.seen }, yes);
+  await agree?.(preview);
+  const wanted = await confirmed(context, of, { ...given, ...(preview?.seen ?? unshown) }, yes);
   const asked = { given: wanted, reason, dryRun: false };
   const answer = await performAct(command, context, of, asked);
   if (!of.isWhole(answer)) context.setExitCode(EXIT.failure.code);
@@ -108,7 +123,7 @@ export function actCommand(of: ActHead, context: CliContext, tell?: Telling): Co
   const command = new Command(wordOf(of)).summary(of.about);
   if (of.more !== undefined) command.description(of.more);
   addMembers(command, [of]);
-  return command.action(() => run(context, of, command, {}, tell));
+  return command.action(() => runAct(context, of, command, { tell }));
 }
 
 interface Chosen {
@@ -161,6 +176,6 @@ export function choiceCommand(heads: readonly ActHead[], context: CliContext): C
     const text = String(command.opts<Given>()[option]);
     const [of, chosen] = chosenBy(acts, text);
     requireOwn(of, acts, command, text);
-    return run(context, of, command, chosen);
+    return runAct(context, of, command, { chosen });
   });
 }

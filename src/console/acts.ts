@@ -8,10 +8,9 @@ import { z } from 'zod';
 import { expectedSet } from '../decisions/review/bulk.ts';
 import { type SelectedDelivery, SHOWN, SORTS } from '../decisions/review/listing.ts';
 import { RELEASE_REASONS } from '../decisions/review/review.ts';
-import { PAUSE_TARGETS } from '../store/pauses.ts';
 import type { Request } from '../surface/perform.ts';
 import type { Refusal } from '../surface/problem.ts';
-import type { Lookup, OperationWish } from './operations/wishes.ts';
+import type { Lookup } from './lookups.ts';
 import { optionalOr, optionalText } from './query.ts';
 
 const reason = z.string().trim().min(1, 'say why').max(1_000);
@@ -112,11 +111,6 @@ export const confirmAct = outboxAct.extend({
   /** Id of the document that the push created at the service; null: its kind creates none. */
   id: z.string().min(1).max(100).nullable(),
 });
-export const pauseAct = z.object({
-  target: z.enum(PAUSE_TARGETS),
-  name: z.string().max(100).default(''),
-  reason,
-});
 
 type ReviewAct = z.output<typeof reviewAct>;
 export type BulkAct = z.output<typeof bulkAct>;
@@ -147,9 +141,7 @@ export type Wish =
       readonly outboxId: number;
       readonly id: string | null;
       readonly reason: string;
-    }
-  | ({ readonly do: 'pause' | 'resume' } & z.output<typeof pauseAct>)
-  | OperationWish;
+    };
 
 /** Signed-in person or program that asks, with the address that the request came from. */
 export interface Asker {

@@ -12,7 +12,6 @@ import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
 import type { Actor } from '../store/audit.ts';
-import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import { type BoundAct, perform } from '../surface/perform.ts';
 import { refusalOf } from '../surface/problem.ts';
@@ -28,7 +27,7 @@ import {
   viaOf,
 } from './access/sessions.ts';
 import type { Asker, BulkAct, Question, Reply, Wish } from './acts.ts';
-import { lookUp, type OperationDeps, operate } from './operations/operate.ts';
+import { type LookupDeps, lookUp } from './lookups.ts';
 import { undoLatest } from './undo.ts';
 
 export interface AnswerDeps {
@@ -39,8 +38,7 @@ export interface AnswerDeps {
   readonly entrance: Entrance;
   readonly review: Review;
   readonly outbox: OutboxReview;
-  readonly pauses: Pick<Pauses, 'pause' | 'resume'>;
-  readonly operations: OperationDeps;
+  readonly lookups: LookupDeps;
   readonly sessionIdleMs: number;
 }
 
@@ -133,11 +131,11 @@ function needOf(wish: Wish): Act {
   if (wish.do === 'outbox') return `outbox.${wish.action}`;
   if (wish.do === 'confirm') return 'outbox.confirmed';
   if (wish.do === 'note') return 'delivery.note';
-  return wish.do === 'undo' ? 'delivery.hold' : wish.do;
+  return 'delivery.hold';
 }
 
 async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): Promise<unknown> {
-  const { store, clock, outbox, pauses } = deps;
+  const { store, clock, outbox } = deps;
   requireRole(session.role, needOf(wish));
   const actor = (reason: string) => actorOf(session, by, reason);
   switch (wish.do) {
@@ -161,15 +159,10 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
       }
       return outbox.resolve(outboxId, { as: action }, actor(reason));
     }
-    case 'confirm': {
+    default: {
       const { outboxId, id, reason } = wish;
       return outbox.resolve(outboxId, { as: 'confirmed', id }, actor(reason));
     }
-    case 'pause':
-    case 'resume':
-      return pauses[wish.do]({ target: wish.target, name: wish.name }, actor(wish.reason));
-    default:
-      return operate(deps.operations, wish, actor(wish.reason));
   }
 }
 
@@ -223,7 +216,7 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         return perform(deps.acts, request, { ...session, actor }, clock.now());
       }
       default:
-        return lookUp(deps.operations, question);
+        return lookUp(deps.lookups, question);
     }
   };
   return async (question) => {

@@ -1,23 +1,47 @@
 /** Joins the declared acts with the operations of the rooms that do them. */
 
+import type { Config } from '../config/schema.ts';
+import type { Entrance } from '../console/access/entrance.ts';
+import { peopleActs } from '../console/surface/people.ts';
+import {
+  keepReport,
+  type RuleOperations,
+  resetBreaker,
+  ruleActs,
+} from '../decisions/reject/surface.ts';
 import type { EventOperations } from '../inbox/operations.ts';
 import { openPortal, type PortalOperations, replayEvents } from '../inbox/surface.ts';
+import { createPlaneFeed } from '../ops/plane-feed.ts';
+import { notifyActs, pauseActs, planeActs } from '../ops/surface.ts';
 import { forgetOrder, type OrderOperations } from '../outbox/surface.ts';
+import type { Pauses } from '../store/pauses.ts';
 import { type BoundAct, bind } from '../surface/perform.ts';
 import type { SyncOperations } from '../sync/operations.ts';
 import { syncActs } from '../sync/surface.ts';
+import { createMessages, type MessagesDeps } from './notify.ts';
 
-export interface ActParts {
+export interface ActParts extends MessagesDeps {
   readonly sync: { readonly operations: SyncOperations };
   readonly orders: OrderOperations;
   readonly inbox: PortalOperations & { readonly operations: EventOperations };
+  readonly pauses: Pauses;
+  readonly decisions: { readonly ruleOperations: RuleOperations };
+  readonly entrance: () => Entrance;
 }
 
-export function createActs({ sync, inbox, orders }: ActParts): readonly BoundAct[] {
+export function createActs(config: Config, parts: ActParts): readonly BoundAct[] {
+  const { sync, inbox, orders, pauses, decisions, entrance } = parts;
+  const messages = createMessages(config, parts);
+  const feed = createPlaneFeed(parts);
   return [
     ...bind(syncActs, () => sync.operations),
     ...bind([replayEvents], () => inbox.operations),
     ...bind([openPortal], () => inbox),
     ...bind([forgetOrder], () => orders),
+    ...bind(pauseActs, () => pauses),
+    ...bind(notifyActs, () => messages),
+    ...bind(planeActs, () => feed),
+    ...bind([...ruleActs, resetBreaker, keepReport], () => decisions.ruleOperations),
+    ...bind(peopleActs, entrance),
   ];
 }

@@ -13,8 +13,7 @@ import {
 import { type ProxySettings, secretDigestOf } from '../console/access/proxy.ts';
 import { createAnswers } from '../console/answers.ts';
 import type { ReportSettings } from '../console/context.ts';
-import type { OperationDeps } from '../console/operations/operate.ts';
-import type { RuleOperations } from '../console/operations/rules.ts';
+import type { LookupDeps } from '../console/lookups.ts';
 import { createConsoleThread } from '../console/thread.ts';
 import type { Review } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -28,7 +27,6 @@ import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
 import { exchangeFile } from '../store/exchange/exchange.ts';
-import type { Pauses } from '../store/pauses.ts';
 import { type Store, storeOptions } from '../store/store.ts';
 import type { BoundAct } from '../surface/perform.ts';
 import type { Role } from '../surface/roles.ts';
@@ -45,8 +43,6 @@ export interface ConsoleParts {
   readonly log: Logger;
   readonly review: Review;
   readonly outbox: OutboxReview;
-  readonly pauses: Pauses;
-  readonly ruleOperations: RuleOperations;
   readonly sync: Pick<Sync, 'operations'>;
   readonly inbox: Pick<Inbox, 'meter'>;
   /** Written form of the configuration; undefined: nobody handed it over. */
@@ -61,6 +57,7 @@ export interface Written {
 }
 
 export interface Console {
+  readonly entrance: Entrance;
   /** Workers of the console; none where it is switched off. */
   readonly workers: readonly Worker[];
   readonly routes: readonly RouteGroup[];
@@ -75,17 +72,15 @@ function peopleOf({ console: { operators, proxy } }: Config): People {
 }
 
 /** Functions that answer the console's pages about pulls, events and the system. */
-function operationsOf(
+function lookupsOf(
   config: Config,
-  { sync, inbox, ruleOperations, written, clock }: ConsoleParts,
+  { sync, inbox, written, clock }: ConsoleParts,
   entrance: Entrance,
-): OperationDeps {
+): LookupDeps {
   return {
     sync: sync.operations,
-    rules: ruleOperations,
     inbox: inbox.meter.stats,
     people: entrance.people,
-    endSession: entrance.endSession,
     doctor: createDoctor({ config, warnings: written?.warnings ?? [] }, clock),
   };
 }
@@ -134,7 +129,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     ...{ store, clock, random, people, sessionIdleMs },
     sessionMs: sessions.last,
   });
-  const { review, outbox, pauses } = parts;
+  const { review, outbox } = parts;
   const answer = createAnswers({
     acts: parts.acts,
     store,
@@ -143,8 +138,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     entrance,
     review,
     outbox,
-    pauses,
-    operations: operationsOf(config, parts, entrance),
+    lookups: lookupsOf(config, parts, entrance),
     sessionIdleMs,
   });
   const settings = {
@@ -172,6 +166,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     },
   };
   return {
+    entrance,
     async takeConfig(fresh) {
       people = peopleOf(fresh);
       thread.takeMode(fresh.rules.mode);

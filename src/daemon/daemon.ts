@@ -42,10 +42,10 @@ import { createOrderLooks } from '../sync/order-looks.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
 import type { RunResult } from '../sync/run/run-stream.ts';
 import { readSeasons } from '../sync/streams/seasons.ts';
-import { createActs } from './acts.ts';
+import { type ActParts, createActs } from './acts.ts';
 import { createCertificates } from './certificates.ts';
+import { callRoutes } from './commands/call.ts';
 import { createForgetting } from './commands/forget.ts';
-import { commandRoutes } from './commands/routes.ts';
 import { type Console, type ConsoleParts, createConsole, type Written } from './console.ts';
 import { createDecisions, type Decisions } from './decisions.ts';
 import { createDoors } from './erp/doors.ts';
@@ -200,8 +200,8 @@ function createCare(
     }),
     keeper,
     renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
-    tellers: [...notifications.workers, createReports(config, forPeople)],
-    routes: [healthRoutes(health), notifications.routes],
+    tellers: [...notifications, createReports(config, forPeople)],
+    routes: [healthRoutes(health)],
     // An account whose level has no events cannot miss any.
     meters: hasAtLevel(level, 'orderParts') ? [coverage] : [],
   };
@@ -238,9 +238,9 @@ function all(...steps: readonly (() => void)[]): () => void {
 }
 
 /** Members of ConsoleParts that FrontParts has in another form, or inside of another part. */
-type Inner = 'acts' | 'review' | 'outbox' | 'store' | 'sync' | 'inbox' | 'ruleOperations';
+type Inner = 'acts' | 'review' | 'outbox' | 'store' | 'sync' | 'inbox';
 
-interface FrontParts extends Omit<ConsoleParts, Inner> {
+interface FrontParts extends Omit<ConsoleParts, Inner>, Omit<ActParts, 'entrance' | 'orders'> {
   readonly store: SqliteStore;
   readonly sync: Sync;
   readonly inbox: Inbox;
@@ -256,22 +256,16 @@ interface FrontParts extends Omit<ConsoleParts, Inner> {
 function createFronts(config: Config, parts: FrontParts) {
   const { log, random, decisions, outbox, groups, onListening } = parts;
   const orders = createForgetting({ ...parts, config });
-  const acts = createActs({ ...parts, orders });
-  const pages = createConsole(config, {
+  const acts = createActs(config, { ...parts, orders, entrance: () => pages.entrance });
+  const pages: Console = createConsole(config, {
     ...parts,
     acts,
     review: decisions.review,
     outbox: outbox.review,
-    ruleOperations: decisions.ruleOperations,
   });
   parts.rules.onReloaded(pages.takeConfig);
-  const ofRooms = [
-    actRoutes(acts, parts.clock),
-    ...decisions.routes,
-    ...outbox.routes,
-    ...pages.routes,
-  ];
-  const all = [...commandRoutes(parts), ...groups, ...ofRooms];
+  const ofRooms = [...outbox.routes, ...pages.routes];
+  const all = [actRoutes(acts, parts.clock), callRoutes(parts), ...groups, ...ofRooms];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups: all, onListening },
     { ...config.local, dataDir: config.dataDir },

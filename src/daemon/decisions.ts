@@ -1,14 +1,12 @@
 /** Builds the decisions from the configuration: decider, rejects, review, rules. */
 import type { Config } from '../config/schema.ts';
-import type { RuleOperations } from '../console/operations/rules.ts';
 import { createDecider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
+import type { RuleOperations } from '../decisions/reject/surface.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
-import type { RouteGroup } from '../local-api/api.ts';
-import { ruleRoutes } from '../local-api/rule-routes.ts';
 import { freshnessOf } from '../ops/status.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
@@ -32,10 +30,7 @@ export interface DecisionsDeps {
 export interface Decisions {
   readonly workers: readonly Worker[];
   readonly review: Review;
-  /** Operations on rules for the console, the same as the local API has. */
   readonly ruleOperations: RuleOperations;
-  /** Routes of the local API for rules. */
-  readonly routes: readonly RouteGroup[];
   /** Makes decider and rejects look at once, because something was mirrored or a push has ended. */
   wakeUp(): void;
   /** Reloads the rules and the configuration, and takes unsent decisions back. */
@@ -93,7 +88,6 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
     review,
     ruleOperations: { rejects: operations, preview, reload },
-    routes: [ruleRoutes(operations, { preview, reload })],
     wakeUp,
     reload,
   };

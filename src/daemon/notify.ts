@@ -5,12 +5,10 @@ import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import type { RouteGroup } from '../local-api/api.ts';
-import { notifyRoutes } from '../local-api/notify-routes.ts';
 import { createHeartbeat } from '../ops/notify/heartbeat.ts';
 import { channelsOf, createNotifier } from '../ops/notify/notifier.ts';
-import { type TriedChannel, tryChannels } from '../ops/notify/try-channels.ts';
-import type { Actor } from '../store/audit.ts';
+import { placesOf, tryChannels } from '../ops/notify/try-channels.ts';
+import type { Messages } from '../ops/surface.ts';
 import type { Store } from '../store/store.ts';
 import { routeOf } from './service.ts';
 import type { Worker } from './supervisor.ts';
@@ -33,33 +31,31 @@ export interface NotificationsDeps {
   readonly isWell: () => boolean;
 }
 
-/** Sends a test message through every channel, with or without a daemon. */
-export function testChannels(
-  config: Config,
-  { store, clock, scrubber }: Pick<NotificationsDeps, 'store' | 'clock' | 'scrubber'>,
-  who: Actor,
-  signal: AbortSignal,
-): Promise<readonly TriedChannel[]> {
+export type MessagesDeps = Pick<NotificationsDeps, 'store' | 'clock' | 'scrubber'>;
+
+/** Creates the test of the channels, with or without a daemon. */
+export function createMessages(config: Config, { store, clock, scrubber }: MessagesDeps): Messages {
   const { instance } = config;
-  const dispatcher = dispatchers(config);
-  const deps = { store, clock, instance, dispatcher, signal, scrub: scrubber.scrub };
-  return tryChannels(deps, channelsOf(config), who);
+  const channels = channelsOf(config);
+  return {
+    channels: () => placesOf(channels),
+    test(who) {
+      const { signal } = new AbortController();
+      const sending = { dispatcher: dispatchers(config), signal, scrub: scrubber.scrub };
+      return tryChannels({ ...sending, store, clock, instance }, channels, who);
+    },
+  };
 }
 
 export function createNotifications(
   config: Config,
   { log: base, ...deps }: NotificationsDeps,
-): { readonly workers: readonly Worker[]; readonly routes: RouteGroup } {
+): readonly Worker[] {
   const { scrub } = deps.scrubber;
   const { instance, notify } = config;
   const log = base.child({ room: 'notify' });
   const sending = { ...deps, log, instance, scrub, dispatcher: dispatchers(config) };
   const { heartbeat: address } = notify;
   const heartbeat = address === null ? [] : [createHeartbeat({ ...sending, address })];
-  return {
-    workers: [createNotifier(sending, channelsOf(config)), ...heartbeat],
-    routes: notifyRoutes((who) => {
-      return testChannels(config, deps, who, new AbortController().signal);
-    }),
-  };
+  return [createNotifier(sending, channelsOf(config)), ...heartbeat];
 }

@@ -8,7 +8,7 @@
  * nothing is pushed, and everybody can see why.
  */
 import type { Clock } from '../lib/clock.ts';
-import { ConfigError, RefusedError } from '../lib/errors.ts';
+import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules, readListsFile } from '../rules/load.ts';
 import type { Action } from '../rules/rule.ts';
@@ -73,8 +73,8 @@ interface From {
    * Called in the step that puts the rule set in force, for changes that must take effect with it.
    */
   readonly onInForce?: () => void;
-  /** Hash of the rule set that a person agreed to; another set is refused. */
-  readonly agreed?: string | undefined;
+  /** Refuses a rule set that is not the one that a person agreed to, by its hash. */
+  readonly requireAgreed?: (hash: string) => void;
 }
 
 export interface RuleKeeperDeps {
@@ -263,7 +263,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     return true;
   };
   const reload = async (who: Actor, from: From): Promise<Reloaded> => {
-    const { directory, detail, onInForce, agreed } = from;
+    const { directory, detail, onInForce, requireAgreed } = from;
     const before = inForce;
     let next: LoadedRuleSet;
     try {
@@ -272,10 +272,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       if (thrown instanceof ConfigError) await reportInvalid(deps, thrown);
       throw thrown;
     }
-    if (agreed !== undefined && next.ruleSet.hash !== agreed) {
-      const message = 'the rules changed since they were shown; nothing was reloaded';
-      throw new RefusedError('rules.changed_meanwhile', message, { hint: 'ask again' });
-    }
+    requireAgreed?.(next.ruleSet.hash);
     const { diff, counts } = changesOf(before, next);
     const disarmed = await store.transaction(async (tx) => {
       const { from: old, to } = diff;

@@ -31,7 +31,6 @@ const tokenBody = z.strictObject({
     .min(60_000)
     .max(3_660 * DAY_MS),
 });
-const revokeBody = z.strictObject({ ...actorFields, name });
 
 export function consoleRoutes({ store, clock, entrance, url }: ConsoleRouteDeps): RouteGroup {
   const address = (): string => {
@@ -60,10 +59,6 @@ export function consoleRoutes({ store, clock, entrance, url }: ConsoleRouteDeps)
       app.post('/api/console/tokens', async () => ({
         tokens: await listSessions(store.db, ['token'], clock.now()),
       }));
-      app.post('/api/console/revoke', async ({ body }) => {
-        const { name: of, ...by } = revokeBody.parse(body);
-        return { ended: await entrance.revokeTokens(of, by) };
-      });
     },
   };
 }

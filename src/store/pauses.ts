@@ -138,6 +138,10 @@ export interface Pauses {
    * exists.
    */
   resume(what: Pausable, actor: Actor): Promise<Pause>;
+  /** Refuses what {@link pause} would refuse. */
+  requirePausable(what: Pausable): Promise<void>;
+  /** Gives the pause that {@link resume} would end, and refuses what it would refuse. */
+  resumable(what: Pausable): Promise<Pause>;
   /** Writes pauses by files to the table, and removes those whose file is gone. */
   followFiles(): Promise<void>;
   /** Calls `task` whenever something was paused or resumed. */
@@ -168,14 +172,17 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
   });
 }
 
+async function requireUnpaused(db: Db | Tx, what: Pausable): Promise<void> {
+  const by = (await readTable(db)).find((row) => isSame(row, what));
+  if (!by) return;
+  const message = `${labelOf(what)} is paused already: ${describePause(by)}`;
+  throw new RefusedError('pause.paused', message, { hint: `to go on: ${resumeStep(by)}` });
+}
+
 /** Begins a pause, and returns the number of canceled decisions. */
 async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promise<number> {
   const { target, actor, reason, via, at } = pause;
-  const by = (await readTable(tx)).find((row) => isSame(row, pause));
-  if (by) {
-    const message = `${labelOf(pause)} is paused already: ${describePause(by)}`;
-    throw new RefusedError('pause.paused', message, { hint: `to go on: ${resumeStep(by)}` });
-  }
+  await requireUnpaused(tx, pause);
   await writePause(tx, pause);
   const isOfRules = target === 'decisions' || target === 'all';
   const canceled = isOfRules ? await cancelDecided(tx, describePause(pause), at) : 0;
@@ -184,24 +191,35 @@ async function begin(tx: Tx, { cancelDecided }: PausesDeps, pause: Pause): Promi
   return canceled;
 }
 
+async function pausedIn(db: Db | Tx, { dataDir }: PausesDeps, what: Pausable): Promise<Pause> {
+  const rows = await readTable(db);
+  const found = rows.find((row) => isSame(row, what));
+  if (found) return found;
+  const others = withFiles(rows, dataDir).map(labelOf).join(', ') || 'nothing';
+  const hint = `paused: ${others}`;
+  throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
+}
+
 async function end(
   tx: Tx,
-  { clock, dataDir }: PausesDeps,
+  deps: PausesDeps,
   what: Pausable,
   { actor, reason, via }: Actor,
 ): Promise<Pause> {
-  const rows = await readTable(tx);
-  const ended = rows.find((row) => isSame(row, what));
-  if (!ended) {
-    const others = withFiles(rows, dataDir).map(labelOf).join(', ') || 'nothing';
-    const hint = `paused: ${others}`;
-    throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
-  }
+  const ended = await pausedIn(tx, deps, what);
   const { target, name } = what;
   await tx.deleteFrom('pause').where('target', '=', target).where('name', '=', name).execute();
   const act = { action: 'resume', subject: labelOf(what), detail: { ended } };
-  await writeAudit(tx, { actor, reason, via, ...act }, clock.now());
+  await writeAudit(tx, { actor, reason, via, ...act }, deps.clock.now());
   return ended;
+}
+
+/** Refuses to end a pause by hand whose file is still there. */
+function requireNoFile(dataDir: string, what: Pausable): void {
+  const file = pauseFile(dataDir, what.target);
+  if (what.name !== '' || !existsSync(file)) return;
+  const hint = `remove ${file}`;
+  throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
 }
 
 /** Ignores a refusal: a person has paused or resumed the target meanwhile. */
@@ -260,12 +278,17 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     },
     async resume(what, actor) {
       requireKnown(what, deps.streams);
-      const file = pauseFile(dataDir, what.target);
-      if (what.name === '' && existsSync(file)) {
-        const hint = `remove ${file}`;
-        throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
-      }
+      requireNoFile(dataDir, what);
       return resume(what, actor);
+    },
+    async requirePausable(what) {
+      requireKnown(what, deps.streams);
+      await requireUnpaused(store.db, what);
+    },
+    async resumable(what) {
+      requireKnown(what, deps.streams);
+      requireNoFile(dataDir, what);
+      return pausedIn(store.db, deps, what);
     },
     async followFiles() {
       for (const target of FILE_TARGETS) {

@@ -31,13 +31,13 @@ export function localOf(dataDir: string) {
 
 /** Asks the daemon to begin the feed, as somebody with this token. */
 export function askPlane(dataDir: string, action: string, token?: string) {
-  return askHere(`${localOf(dataDir).url}/api/plane/${action}`, {
+  return askHere(`${localOf(dataDir).url}/api/acts/plane.${action}`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
-    body: JSON.stringify({ actor: 'test', reason: '' }),
+    body: JSON.stringify({ given: {}, actor: 'test', reason: '' }),
     headersTimeout: 60_000,
   });
 }

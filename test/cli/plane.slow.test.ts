@@ -58,7 +58,7 @@ describe('with a plane in the configuration', () => {
     const reference = await startTestReference({}, systemClock(), atEnd);
     cell = await startCell(reference, { account: 'acme', url: NOWHERE, atEnd });
     const { dataDir } = cell.config;
-    await askPlane(dataDir, 'init', localOf(dataDir).token);
+    await askPlane(dataDir, 'begin-feed', localOf(dataDir).token);
   });
 
   function tell(status: Partial<PlaneStatus>): void {

@@ -39,10 +39,16 @@ describe('with a plane in the configuration', () => {
   });
 
   it('the daemon begins the feed once, only for its token, and the audit says who', async () => {
-    expect((await ask('init')).statusCode).toBe(401);
+    expect((await ask('begin-feed')).statusCode).toBe(401);
     const { token } = localOf(cell.config.dataDir);
-    expect(JSON.parse((await ask('init', token)).text)).toEqual({ before: 'absent', now: 'whole' });
-    expect(JSON.parse((await ask('init', token)).text)).toEqual({ before: 'whole', now: 'whole' });
+    expect(JSON.parse((await ask('begin-feed', token)).text)).toEqual({
+      before: 'absent',
+      now: 'whole',
+    });
+    expect(JSON.parse((await ask('begin-feed', token)).text)).toEqual({
+      before: 'whole',
+      now: 'whole',
+    });
     const { stdout } = await cell.call('audit', 'list', '--action', 'plane.');
     expect(stdout.match(/cli:test +plane\.init/g)).toHaveLength(1);
     expect(await planeIn(cell)).toMatchObject([

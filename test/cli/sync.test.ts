@@ -43,10 +43,10 @@ describe('selvedge sync', () => {
     expect(wrong).toMatchObject({ code: 1 });
     expect(wrong.stderr).toContain('did you mean stock?');
     const { url } = JSON.parse(local);
-    const bare = await fetch(`${url}/api/pause`, { method: 'POST' });
+    const bare = await fetch(`${url}/api/acts/pause`, { method: 'POST' });
     expect([401, 403]).toContain(bare.status);
     const forged = { authorization: 'Bearer x', 'content-type': 'application/json' };
-    const guess = await fetch(`${url}/api/pause`, {
+    const guess = await fetch(`${url}/api/acts/pause`, {
       method: 'POST',
       headers: forged,
       body: '{}',

@@ -9,7 +9,7 @@ import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 import type { Store } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import { CONSOLE_SETTINGS, NO_OPERATIONS } from './made-up.ts';
+import { CONSOLE_SETTINGS, NO_LOOKUPS } from './made-up.ts';
 
 export const PROXY_SECRET = 'a-secret-of-the-proxy-alone';
 
@@ -35,10 +35,8 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   const nobody = () => Promise.reject(new Error('not asked'));
   const review = { act: nobody, actOnAll: nobody };
   const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
-  const pauses = { list: () => [], pause: nobody, resume: nobody };
   const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
-  const operations = NO_OPERATIONS;
-  const answer = createAnswers({ ...parts, acts: [], review, outbox, pauses, operations });
+  const answer = createAnswers({ ...parts, acts: [], review, outbox, lookups: NO_LOOKUPS });
   const settings = {
     ...CONSOLE_SETTINGS,
     ...{ publicUrl: 'https://selvedge.example.com', sessionIdleMs: IDLE_MS, proxy },

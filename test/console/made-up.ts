@@ -1,6 +1,6 @@
 /** Parts of the console that a test without a daemon needs, and that do nothing. */
 import type { ConsoleSettings } from '../../src/console/context.ts';
-import type { OperationDeps } from '../../src/console/operations/operate.ts';
+import type { LookupDeps } from '../../src/console/lookups.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { configOf } from '../config/config-of.ts';
 
@@ -20,29 +20,9 @@ function notAsked(): Promise<never> {
   return Promise.reject(new Error('not asked'));
 }
 
-export const NO_OPERATIONS: OperationDeps = {
-  sync: {
-    isAwake: true,
-    requirePullable: notAsked,
-    previewQuarantine: notAsked,
-    runNow: notAsked,
-    release: notAsked,
-    previewRelease: notAsked,
-    retryQuarantine: notAsked,
-  },
-  rules: {
-    rejects: {
-      arm: notAsked,
-      disarm: notAsked,
-      seen: notAsked,
-      keepReport: notAsked,
-      resetBreaker: notAsked,
-    },
-    preview: notAsked,
-    reload: notAsked,
-  },
+export const NO_LOOKUPS: LookupDeps = {
+  sync: { previewRelease: notAsked },
   inbox: () => ({}),
   people: () => ({ operators: [], proxyRole: null }),
   doctor: notAsked,
-  endSession: notAsked,
 };

@@ -105,8 +105,8 @@ describe('the page of pulls', () => {
     const paused = await olaf.form('/pause', fields);
     expect([paused.status, paused.headers.get('location')]).toEqual([303, '/pulls/brands']);
     const { text } = await olaf.get('/pulls/brands');
-    expect(text).toContain('<p>Paused.</p>');
-    expect((await olaf.get('/pulls/brands')).text).not.toContain('<p>Paused.</p>');
+    expect(text).toContain('<p>paused: stream:brands.</p>');
+    expect((await olaf.get('/pulls/brands')).text).not.toContain('<p>paused: ');
     expect(text).toMatch(/paused<\/b> by olaf: they rename/);
     expect(text).toContain('Only an approver may do this.');
     expect(await olaf.json('/pulls/brands/run', { reason: 'x' })).toMatchObject({

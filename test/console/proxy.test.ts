@@ -56,8 +56,8 @@ describe('a name with the secret of the proxy', () => {
     expect(await pause({})).toBe(403);
     expect(await pause({ origin: 'https://evil.example' })).toBe(403);
     expect(await pause({ origin: ORIGIN, 'sec-fetch-site': 'cross-site' })).toBe(403);
-    // This one is read, and found wanting.
-    expect(await pause({ origin: ORIGIN })).toBe(400);
+    // This one is read, and only the act is missing here.
+    expect(await pause({ origin: ORIGIN })).toBe(404);
   });
 
   it('comes after a session that the person has opened on purpose', async () => {

@@ -153,21 +153,3 @@ export function consoleTokens(context: CliContext): Command {
       );
     });
 }
-
-export function consoleRevoke(context: CliContext): Command {
-  return new Command('revoke')
-    .summary('end the tokens of a name')
-    .description('They are refused from then on. Asks the running daemon.')
-    .argument('<name>', 'as in: selvedge console tokens')
-    .option('--json', 'as JSON')
-    .addHelpText('after', examples([['console revoke bi', 'at once']]))
-    .action(async (name: string, options: { json?: boolean }, self: Command) => {
-      const found = await askRunningDaemon(self, context, {
-        path: '/api/console/revoke',
-        body: { name, reason: '' },
-        answer: z.object({ ended: z.int() }),
-      });
-      if (options.json === true) context.output.json(found);
-      else context.output.line(`ended: ${found.ended}`);
-    });
-}

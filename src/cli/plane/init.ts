@@ -1,10 +1,11 @@
 /** `selvedge plane init`: makes what a copy in PostgreSQL needs, on both sides. */
 import { Command } from 'commander';
 import { withPlane } from '../../daemon/plane.ts';
+import { beginFeed } from '../../ops/surface.ts';
 import { ensureSchema } from '../../plane/schema.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
-import { askForFeed } from './feed.ts';
+import { performAct } from '../surface-call.ts';
 
 export function planeInit(context: CliContext): Command {
   return new Command('init')
@@ -25,7 +26,9 @@ export function planeInit(context: CliContext): Command {
         schema,
         changed: await ensureSchema(client, schema, reader().tables),
       }));
-      const feed = await askForFeed(command, context, 'init');
+      const wanted = { given: {}, reason: '', dryRun: false };
+      const answer = await performAct(command, context, beginFeed, wanted);
+      const feed = beginFeed.output.parse(answer);
       if (json === true) {
         output.json({ ...made, feed });
         return;

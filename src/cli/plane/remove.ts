@@ -2,10 +2,11 @@
 import { Command } from 'commander';
 import { withPlane } from '../../daemon/plane.ts';
 import { planeAccount } from '../../ops/plane-copy.ts';
+import { endFeed } from '../../ops/surface.ts';
 import { removeAccount } from '../../plane/rebuild.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
-import { askForFeed } from './feed.ts';
+import { performAct } from '../surface-call.ts';
 
 interface Options {
   readonly rows?: boolean;
@@ -32,7 +33,9 @@ export function planeRemove(context: CliContext): Command {
       const { config } = configOf(command, context);
       const { schema } = config.plane;
       const account = planeAccount(config);
-      const feed = await askForFeed(command, context, 'remove');
+      const wanted = { given: {}, reason: '', dryRun: false };
+      const answer = await performAct(command, context, endFeed, wanted);
+      const feed = endFeed.output.parse(answer);
       if (rows) {
         await withPlane(config, ({ client, reader }) =>
           removeAccount({ client, reader: reader(), account }),

@@ -1,6 +1,6 @@
 /** `selvedge rules backtest`: asks rules about the stored facts of past decisions. */
 import { Command } from 'commander';
-import { z } from 'zod';
+import { keepReport } from '../../decisions/reject/surface.ts';
 import { type Backtest, backtest } from '../../decisions/simulation/backtest.ts';
 import { backtestJson, formatBacktest } from '../../decisions/simulation/backtest-text.ts';
 import { notKnownHint, notKnownText } from '../../decisions/simulation/not-known.ts';
@@ -8,8 +8,8 @@ import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
-import { askRunningDaemon } from '../daemon-call.ts';
 import { withMirror } from '../reading.ts';
+import { performAct } from '../surface-call.ts';
 import { rulesDirectory } from './directory.ts';
 import { namedRuleSet } from './rule-sets.ts';
 
@@ -34,12 +34,9 @@ async function keep(context: CliContext, command: Command, report: Backtest): Pr
   const { since, until, deliveries, judged: rules, rejects } = report;
   const kept = { ...backtestJson(report), rejects: rejects.slice(0, REJECTS_KEPT_MAX) };
   const body = { ruleSetHash: report.rules, since, until, deliveries, rules, report: kept };
-  const { reportId } = await askRunningDaemon(command, context, {
-    path: '/api/rules/report',
-    body: { report: body },
-    answer: z.object({ reportId: z.int() }),
-  });
-  context.output.note(`kept as report ${reportId}`);
+  const wanted = { given: { report: body }, reason: '', dryRun: false };
+  const answer = await performAct(command, context, keepReport, wanted);
+  context.output.note(keepReport.done(answer, {}));
 }
 
 /**

@@ -9,7 +9,7 @@ import { sha256 } from '../../lib/json.ts';
 import { keepNewest } from '../../lib/keep-newest.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Actor } from '../../store/audit.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Role } from '../../surface/roles.ts';
 import { isPassword } from './password.ts';
 import {
@@ -19,6 +19,7 @@ import {
   findSession,
   type NewSession,
   openSession,
+  openSessions,
   type Session,
   sessionLabel,
 } from './sessions.ts';
@@ -77,6 +78,10 @@ export interface Entrance {
   hasPasswords(): boolean;
   /** Current people of the configuration. */
   people(): People;
+  /** Finds an open session or token; throws RefusedError where it is not open. */
+  requireOpenSession(sessionId: number): Promise<Pick<Session, 'name' | 'way' | 'role'>>;
+  /** Counts the open tokens of this name; throws RefusedError where there is none. */
+  requireOpenTokens(name: string): Promise<number>;
   /** Ends one session or token; throws RefusedError where it is not open. */
   endSession(sessionId: number, by: Actor): Promise<void>;
   createToken(
@@ -142,35 +147,37 @@ async function createToken(
   });
 }
 
+async function requireOpenTokens(db: Db | Tx, name: string): Promise<number> {
+  const open = await openSessions(db, { name, ways: ['token'] });
+  if (open.length > 0) return open.length;
+  throw new RefusedError('console.no_token', `there is no open token ${name}`, {
+    hint: 'selvedge console tokens',
+  });
+}
+
 async function revokeTokens({ store, clock }: EntranceDeps, name: string, by: Actor) {
   const now = clock.now();
   return store.transaction(async (tx) => {
+    await requireOpenTokens(tx, name);
     const ended = await endSessions(tx, { name, ways: ['token'] }, by.actor, now);
-    if (ended === 0) {
-      throw new RefusedError('console.no_token', `there is no open token ${name}`, {
-        hint: 'selvedge console tokens',
-      });
-    }
     await auditSession(tx, 'console.revoke', by, `token:${name}`, { ended }, now);
     return ended;
+  });
+}
+
+async function requireOpenSession(db: Db | Tx, sessionId: number) {
+  const [open] = await openSessions(db, { sessionId });
+  if (open) return open;
+  throw new RefusedError('console.no_open_session', `session ${sessionId} is not open`, {
+    hint: 'it ended meanwhile: look at the list again',
   });
 }
 
 async function endSession({ store, clock }: EntranceDeps, sessionId: number, by: Actor) {
   const now = clock.now();
   await store.transaction(async (tx) => {
-    const row = await tx
-      .selectFrom('console_session')
-      .select(['name', 'way', 'role'])
-      .where('session_id', '=', sessionId)
-      .executeTakeFirst();
-    const ended = await endSessions(tx, { sessionId }, by.actor, now);
-    if (!row || ended === 0) {
-      throw new RefusedError('console.no_open_session', `session ${sessionId} is not open`, {
-        hint: 'it ended meanwhile: look at the list again',
-      });
-    }
-    const { name, way, role } = row;
+    const { name, way, role } = await requireOpenSession(tx, sessionId);
+    await endSessions(tx, { sessionId }, by.actor, now);
     const label = sessionLabel({ way, sessionId });
     await auditSession(tx, 'console.revoke', by, label, { name, role }, now);
   });
@@ -320,6 +327,8 @@ export function createEntrance(deps: EntranceDeps): Entrance {
     },
     byProxy: (name, address) => proxySession(deps, people, name, address),
     people: () => people,
+    requireOpenSession: (sessionId) => requireOpenSession(store.db, sessionId),
+    requireOpenTokens: (name) => requireOpenTokens(store.db, name),
     endSession: (sessionId, by) => endSession(deps, sessionId, by),
     hasPasswords: () => people.operators.some(({ password }) => password !== undefined),
     createToken: (token, by) => createToken(deps, token, by),

@@ -13,17 +13,7 @@ const NEEDED = {
   'outbox.cancel': 'operator',
   'outbox.absent': 'approver',
   'outbox.noted': 'operator',
-  'session.end': 'approver',
-  'rules.try': 'operator',
-  'rules.report': 'operator',
-  'rules.reload': 'approver',
-  'rules.seen': 'approver',
-  'rules.arm': 'approver',
-  'rules.disarm': 'approver',
-  'rules.resume': 'approver',
   'outbox.confirmed': 'approver',
-  pause: 'operator',
-  resume: 'approver',
 } as const satisfies Readonly<Record<string, Role>>;
 
 export type Act = keyof typeof NEEDED;

@@ -106,23 +106,34 @@ export async function touchSession(tx: Tx, sessionId: number, now: number): Prom
     .execute();
 }
 
-/** Ends open sessions, and returns how many: one by id, or a name's by certain ways. */
-export async function endSessions(
-  tx: Tx,
-  which: { readonly sessionId: number } | { readonly name: string; readonly ways: readonly Way[] },
-  by: string,
-  now: number,
-): Promise<number> {
-  const open = tx
+/** One session by its id, or those of a name by certain ways. */
+type Which =
+  | { readonly sessionId: number }
+  | { readonly name: string; readonly ways: readonly Way[] };
+
+/** Sessions that are not ended; one that has expired may be among them. */
+export function openSessions(db: Db | Tx, which: Which) {
+  return db
+    .selectFrom('console_session')
+    .select(['session_id', 'name', 'way', 'role'])
+    .where('ended_at', 'is', null)
+    .where((eb) =>
+      'sessionId' in which
+        ? eb('session_id', '=', which.sessionId)
+        : eb.and([eb('name', '=', which.name), eb('way', 'in', which.ways)]),
+    )
+    .execute();
+}
+
+/** Ends open sessions, and returns how many. */
+export async function endSessions(tx: Tx, which: Which, by: string, now: number): Promise<number> {
+  const ids = (await openSessions(tx, which)).map((row) => row.session_id);
+  await tx
     .updateTable('console_session')
     .set({ ended_at: now, ended_by: by })
-    .where('ended_at', 'is', null);
-  const query =
-    'sessionId' in which
-      ? open.where('session_id', '=', which.sessionId)
-      : open.where('name', '=', which.name).where('way', 'in', which.ways);
-  const { numUpdatedRows } = await query.executeTakeFirst();
-  return Number(numUpdatedRows);
+    .where('session_id', 'in', ids)
+    .execute();
+  return ids.length;
 }
 
 /** Deletes sessions and tokens that expired before a time. */

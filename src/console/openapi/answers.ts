@@ -44,13 +44,6 @@ export const pauseMembers = {
   at: time,
 };
 
-export const pauseSchema = z
-  .strictObject({
-    ...pauseMembers,
-    via: z.strictObject({ session: textOrNull, address: textOrNull }).optional(),
-  })
-  .meta({ id: 'Pause' });
-
 const streamSchema = z
   .strictObject({
     stream: z.string(),

@@ -9,7 +9,6 @@ import {
   confirmAct,
   noteAct,
   outboxAct,
-  pauseAct,
   reviewAct,
   reviewListQuery,
   reviewQuery,
@@ -28,7 +27,6 @@ import {
   nothingSchema,
   outboxListSchema,
   overviewSchema,
-  pauseSchema,
   pushSchema,
   resolvedSchema,
   reviewListSchema,
@@ -162,14 +160,6 @@ const ACT_PATHS = {
   '/outbox/{id}/confirmed': writing({
     ...{ id: 'confirmPush', tag: 'outbox', role: 'approver', path: idParams, body: confirmAct },
     ...{ summary: 'Say what it made at the service', done: resolvedSchema },
-  }),
-  '/pause': writing({
-    ...{ id: 'pause', tag: 'operation', summary: 'Pause pushes, decisions, a stream, or all' },
-    ...{ role: 'operator', body: pauseAct, done: pauseSchema },
-  }),
-  '/resume': writing({
-    ...{ id: 'resume', tag: 'operation', summary: 'End a pause' },
-    ...{ role: 'approver', body: pauseAct, done: pauseSchema },
   }),
 };
 

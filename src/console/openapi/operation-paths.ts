@@ -1,9 +1,8 @@
 /** OpenAPI paths about pulls, events and the system. */
 import { z } from 'zod';
 import { replayEvents } from '../../inbox/surface.ts';
-import { reasonAct, replayQuery } from '../operations/wishes.ts';
+import { replayQuery } from '../routes/events.ts';
 import { settingsQuery } from '../routes/system.ts';
-import { nothingSchema } from './answers.ts';
 import {
   doctorSchema,
   eventFiguresSchema,
@@ -13,7 +12,7 @@ import {
   settingsSchema,
   systemSchema,
 } from './operation-answers.ts';
-import { csvOf, jsonOf, NO_SUCH, writing } from './route.ts';
+import { csvOf, jsonOf, NO_SUCH } from './route.ts';
 
 const number = z.object({ id: z.int().min(1) });
 const event = z.object({ id: z.string().meta({ description: 'As the relay has it' }) });
@@ -78,10 +77,6 @@ const SYSTEM = {
     peopleSchema,
   ),
   '/system/people.csv': csvOf({ id: 'listPeopleCsv', tag: 'system', summary: 'Sessions, tokens' }),
-  '/system/sessions/{id}/end': writing({
-    ...{ id: 'endSession', tag: 'system', summary: 'End a session, or revoke a token' },
-    ...{ role: 'approver', path: number, body: reasonAct, done: nothingSchema },
-  }),
 };
 
 export const OPERATION_PATHS = { ...PULLS, ...EVENTS, ...SYSTEM };

@@ -3,10 +3,11 @@
  * as in answers.ts.
  */
 import { z } from 'zod';
-import { armAct, reloadAct, seenAct } from '../operations/rule-wishes.ts';
-import { reasonAct } from '../operations/wishes.ts';
+import { keepReport, ruleSetDiff } from '../../decisions/reject/surface.ts';
+import { wireSchema } from '../../surface/forms.ts';
 import { ruleQuery } from '../routes/rules.ts';
 import { trialAct } from '../routes/trial.ts';
+import { actPaths } from '../surface/openapi.ts';
 import { anyObject, numberOrNull, textOrNull, time } from './answers.ts';
 import { csvOf, jsonOf, NO_SUCH, writing } from './route.ts';
 
@@ -112,14 +113,6 @@ const problem = z.strictObject({
   ...{ message: z.string(), hint: z.string().optional(), source: z.string(), length: z.int() },
 });
 
-const diffSchema = z
-  .strictObject({
-    ...{ from: z.string(), to: z.string(), added: lines, removed: lines },
-    changed: z.array(z.strictObject({ id: z.string(), differences: z.array(difference) })),
-    settings: z.array(difference),
-  })
-  .meta({ id: 'RuleSetDiff', description: 'Differences in effect.' });
-
 const change = z.strictObject({
   ...{ from: outcome, to: outcome, deliveries: z.int(), amounts, examples: lines },
 });
@@ -175,7 +168,7 @@ const trialSchema = z
     problems: z.array(problem).meta({ description: 'Mistakes: nothing was tried' }),
     trial: z
       .strictObject({
-        diff: diffSchema,
+        diff: wireSchema(ruleSetDiff),
         warnings: z.array(problem),
         tests: z.strictObject({ passed: z.int(), failed: z.array(anyObject) }),
         queue: z.strictObject({ prospects: z.array(prospect), remarks: lines }),
@@ -184,28 +177,6 @@ const trialSchema = z
       .nullable(),
   })
   .meta({ id: 'RuleTrial' });
-
-const counts = z.record(z.string(), z.int());
-const fromTo = z.strictObject({ from: z.string(), to: z.string() });
-const reloadedSchema = z
-  .strictObject({
-    ...{ diff: diffSchema, counts: z.strictObject({ go: counts, come: counts }) },
-    ...{ disarmed: lines, mode: fromTo, directory: fromTo, restart: lines, unread: lines },
-  })
-  .meta({ id: 'Reloaded' });
-
-const armedSchema = z
-  .strictObject({
-    ...{ ruleId: z.string(), ruleHash: z.string(), reportId: z.int(), expiresAt: time },
-    warnings: lines,
-  })
-  .meta({ id: 'Armed' });
-const disarmedSchema = z
-  .strictObject({ withdrawn: z.int(), canceled: z.int() })
-  .meta({ id: 'Disarmed' });
-const breakerSchema = z
-  .strictObject({ safeguard: z.string(), detail: z.string(), at: time })
-  .meta({ id: 'Breaker' });
 
 const rule = z.object({
   id: z.string().meta({ description: 'Its id', example: 'hold-short-stock' }),
@@ -225,28 +196,6 @@ export const RULE_PATHS = {
     },
     ruleSchema,
   ),
-  '/rules/reload': writing({
-    ...{ id: 'reloadRules', tag: 'rules', role: 'approver', body: reloadAct },
-    ...{ summary: 'Put the files in force, if they are those that were seen' },
-    done: reloadedSchema,
-  }),
-  '/rules/resume': writing({
-    ...{ id: 'resumeRejects', tag: 'rules', role: 'approver', body: reasonAct },
-    ...{ summary: 'Let armed rules reject again after the breaker', done: breakerSchema },
-  }),
-  '/rules/{id}/arm': writing({
-    ...{ id: 'armRule', tag: 'rules', role: 'approver', path: rule, body: armAct },
-    ...{ summary: 'Let a reject rule act, in exactly its present text', done: armedSchema },
-  }),
-  '/rules/{id}/disarm': writing({
-    ...{ id: 'disarmRule', tag: 'rules', role: 'approver', path: rule, body: reasonAct },
-    ...{ summary: 'Let a reject rule reject no more', done: disarmedSchema },
-  }),
-  '/rules/{id}/seen': writing({
-    ...{ id: 'lookAtMatch', tag: 'rules', role: 'approver', path: rule, body: seenAct },
-    summary: 'Say that a match of a reject rule is right',
-    done: z.strictObject({ seen: z.int() }),
-  }),
   '/rules/trial': writing({
     ...{ id: 'tryRules', tag: 'rules', role: 'operator', body: trialAct },
     summary: 'Try rules on what is pending and on the past; ask for the result by its id',
@@ -260,9 +209,5 @@ export const RULE_PATHS = {
     ...{ id: 'getTrialCsv', tag: 'rules', path: trial, problems: NO_SUCH },
     summary: 'What is pending, and what would have been decided otherwise',
   }),
-  '/rules/trial/{id}/keep': writing({
-    ...{ id: 'keepBacktest', tag: 'rules', role: 'operator', path: trial, body: reasonAct },
-    summary: 'Keep the backtest of the rules in force, which arming asks for',
-    done: z.strictObject({ reportId: z.int() }),
-  }),
+  ...actPaths([{ ...keepReport, input: z.strictObject({ trial: trial.shape.id }) }]),
 };

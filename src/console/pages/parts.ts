@@ -1,8 +1,10 @@
 /** Parts that several pages share: tables, figures, forms with a reason, progress bars. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
-import type { Pause } from '../../store/pauses.ts';
+import type { Pausable, Pause } from '../../store/pauses.ts';
+import type { ActHead } from '../../surface/acts.ts';
 import type { Role } from '../../surface/roles.ts';
 import { type Act, mayDo, neededFor } from '../access/roles.ts';
+import { type ActForm, actForm } from '../surface/html.ts';
 import { whole } from './format.ts';
 
 /** Person who reads a page, with the time of reading. */
@@ -68,6 +70,15 @@ export function figures(pairs: readonly (readonly [string, HtmlValue])[]): Html 
   return html`<dl class="facts wide">${shown.map(
     ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
   )}</dl>`;
+}
+
+/** Form that pauses or resumes one thing. */
+export function pauseForm(
+  act: ActHead,
+  { target, name }: Pausable,
+  form: Omit<ActForm, 'given'>,
+): Html {
+  return actForm(act, { ...form, given: { target, name, kind: undefined } });
 }
 
 export interface ReasonForm {

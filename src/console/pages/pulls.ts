@@ -1,7 +1,9 @@
 /** Pages about pulls: all streams, one stream with its runs, and one run with what it held back. */
+
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
+import { pauseAct, resumeAct } from '../../ops/surface.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
 import type { Given } from '../../surface/given.ts';
 import {
@@ -18,7 +20,7 @@ import type { RunView } from '../read/pulls.ts';
 import { actForm, tableFor } from '../surface/html.ts';
 import { type ListView, listPart } from '../surface/lists.ts';
 import { span, time, whole } from './format.ts';
-import { figures, type PauseReader, progressPart, reasonForm, tableOf } from './parts.ts';
+import { figures, type PauseReader, pauseForm, progressPart, tableOf } from './parts.ts';
 
 function took(ms: number | null): string {
   return ms === null ? '–' : formatDuration(ms < 1_000 ? ms : Math.round(ms / 1_000) * 1_000);
@@ -91,20 +93,15 @@ export function pullsPage({ view, quarantined, latest }: PullsView, context: Pau
 
 function pausePart(stream: string, { role, pauses }: PauseReader): Html {
   const pause = pauseOf(pauses, 'stream', stream);
-  const fields = { target: 'stream', name: stream, back: `/pulls/${stream}` };
+  const back = `/pulls/${stream}`;
   if (!pause) {
-    return reasonForm(role, {
-      ...{ act: 'pause', path: '/pause', id: 'pause-reason', button: 'Pause', fields },
-      what: 'Pauses it until somebody resumes it; a run that goes on comes to its end.',
-    });
+    const what = 'Pauses it until somebody resumes it; a run that goes on comes to its end.';
+    return pauseForm(pauseAct, { target: 'stream', name: stream }, { role, what, back });
   }
   if (pause.target !== 'stream' || pause.actor === 'file') {
     return html`<p>It is ${describePause(pause)}. That is not ended here.</p>`;
   }
-  return reasonForm(role, {
-    ...{ act: 'resume', path: '/resume', id: 'resume-reason', button: 'Resume', fields },
-    what: 'Pulls it on its schedule again.',
-  });
+  return pauseForm(resumeAct, pause, { role, what: 'Pulls it on its schedule again.', back });
 }
 
 function runForms(row: PullRow, context: PauseReader): Html {

@@ -1,11 +1,12 @@
 /** Pages for acts on rules that need more than a button: arming, match by match, and a reload. */
 import type { Match } from '../../decisions/reject/matches.ts';
+import { armRule, lookAtMatch, type Reload, reloadRules } from '../../decisions/reject/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
 import type { MatchesView } from '../read/rules.ts';
+import { actForm } from '../surface/html.ts';
 import { ruleBlock } from './evidence.ts';
 import { time } from './format.ts';
-import { type PauseReader, reasonForm } from './parts.ts';
+import type { PauseReader } from './parts.ts';
 import { differenceItems, rulePath } from './rules.ts';
 
 export interface ArmView {
@@ -30,29 +31,28 @@ deliveries while it watches, or <a href="${path}/arm">begin with the newest agai
   return html`${done}<article class="card"><h3>Delivery
 <a href="/deliveries/${orderDeliveryId}">${String(orderDeliveryId)}</a>, ${time(at, timeZone)}</h3>
 ${evaluation.rules.filter((one) => one.id === id).map(ruleBlock)}
-${reasonForm(role, {
-  ...{ act: 'rules.seen', path: `${path}/seen`, id: 'seen-reason' },
-  ...{ button: 'Yes, reject such', fields: { decisionId } },
+${actForm(lookAtMatch, {
+  role,
+  given: { rule: id, decisionId },
   what: 'Is it right to reject this one?',
+  back: `${path}/arm`,
 })}
 <p><a href="${path}/arm?before=${String(decisionId)}">No, or not sure: show another one</a></p>
 </article>`;
 }
 
-const LASTS = [1, 7, 30, 90] as const;
+/** Days that the page proposes: a person should look again soon. */
+const PROPOSED_DAYS = 30;
 
 export function armPage(view: ArmView, context: PauseReader): Html {
   const { id, title, missing, matches } = view;
   const path = rulePath(id);
   const wants = matches.seen < matches.needed;
-  const ready = reasonForm(context.role, {
-    ...{ act: 'rules.arm', path: `${path}/arm`, id: 'arm-reason' },
-    ...{ button: 'Arm it', isDanger: true },
+  const ready = actForm(armRule, {
+    role: context.role,
+    given: { rule: id, expires: undefined },
+    proposed: { days: PROPOSED_DAYS },
     what: 'It rejects, after its grace and if every safeguard agrees. A reject is final.',
-    more: html`<label for="days">For</label><select id="days" name="days">${LASTS.map(
-      (days) => html`<option value="${days}"${days === 30 && html` selected`}>
-${plural(days, 'day')}</option>`,
-    )}</select>`,
   });
   return html`<p><a href="${path}">The rule</a></p><h1>Arm ${title}</h1>
 ${
@@ -65,32 +65,8 @@ ${
 ${wants && html`<h2>Matches</h2>${matchPart(view, context)}`}`;
 }
 
-/** Preview of a reload: its effects, as they would be now. */
-export interface ReloadPreview {
-  readonly diff: {
-    readonly from: string;
-    readonly to: string;
-    readonly added: readonly string[];
-    readonly removed: readonly string[];
-    readonly changed: readonly {
-      readonly id: string;
-      readonly differences: readonly {
-        readonly path: string;
-        readonly before?: unknown;
-        readonly after?: unknown;
-      }[];
-    }[];
-    readonly settings: readonly { readonly path: string }[];
-  };
-  readonly mode: { readonly from: string; readonly to: string };
-  readonly directory: { readonly from: string; readonly to: string };
-  readonly disarmed: readonly string[];
-  readonly restart: readonly string[];
-  readonly unread: readonly string[];
-}
-
 /** List of the differences in effect that a reload would make. */
-export function differencesPart({ diff }: Pick<ReloadPreview, 'diff'>): Html {
+export function differencesPart({ diff }: Pick<Reload, 'diff'>): Html {
   const { added, removed, changed, settings } = diff;
   const all = [
     ...removed.map((id) => html`<li><del>rule <code>${id}</code></del> goes</li>`),
@@ -110,7 +86,7 @@ ${differenceItems(differences)}</ul></li>`,
  * which they cannot be loaded
  */
 export function reloadPage(
-  found: ReloadPreview | undefined,
+  found: Reload | undefined,
   problem: string | undefined,
   { role }: PauseReader,
 ): Html {
@@ -134,9 +110,9 @@ ${unread.map(
 the folder itself</li>`,
 )}
 ${restart.length > 0 && html`<li>acts from the next start on: ${restart.join(', ')}</li>`}</ul>
-${reasonForm(role, {
-  ...{ act: 'rules.reload', path: '/rules/reload', id: 'reload-reason', button: 'Reload' },
-  ...{ fields: { rules: found.diff.to, mode: mode.to } },
+${actForm(reloadRules, {
+  role,
+  given: { rules: found.diff.to, mode: mode.to },
   what: 'Puts exactly this in force; if the files change meanwhile, nothing is done.',
 })}`;
 }

@@ -1,11 +1,14 @@
 /** Pages about rules: the list with figures, and one with text, tests, matches and versions. */
+
+import { disarmRule, reloadRules, resetBreaker } from '../../decisions/reject/surface.ts';
 import type { RejectOverview } from '../../decisions/review/overview.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
+import { pauseAct, resumeAct } from '../../ops/surface.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { TestReport } from '../../rules/testing.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
-import { mayDo } from '../access/roles.ts';
+import { mayDo } from '../../surface/roles.ts';
 import type { Figures } from '../figures.ts';
 import {
   type Comparison,
@@ -14,9 +17,10 @@ import {
   type RuleVersion,
   type RuleView,
 } from '../read/rules.ts';
+import { actForm } from '../surface/html.ts';
 import { ruleBlock } from './evidence.ts';
 import { byWhom, span, time, whole } from './format.ts';
-import { figures, type PauseReader, reasonForm, tableOf } from './parts.ts';
+import { figures, type PauseReader, pauseForm, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 
 const MODES = { off: 'off', shadow: 'shadow: only watches', live: 'live' } as const;
@@ -103,20 +107,27 @@ ${rulesTable(rows, context)}${state}</div>`;
 
 function pausePart({ role, pauses }: PauseReader): Html {
   const pause = pauseOf(pauses, 'decisions', '');
-  const fields = { target: 'decisions', name: '', back: '/rules' };
   if (!pause) {
-    return reasonForm(role, {
-      ...{ act: 'pause', path: '/pause', id: 'pause-reason', button: 'Pause decisions', fields },
-      what: 'Pauses decisions of rules until somebody resumes them; people may decide.',
-    });
+    return pauseForm(
+      pauseAct,
+      { target: 'decisions', name: '' },
+      {
+        role,
+        button: 'Pause decisions',
+        what: 'Pauses decisions of rules until somebody resumes them; people may decide.',
+        back: '/rules',
+      },
+    );
   }
   if (pause.target !== 'decisions' || pause.actor === 'file') {
     return html`<p>Decisions are ${describePause(pause)}. That is not ended here.</p>`;
   }
   return html`<p><b class="state s-held">Paused</b>: decisions are ${describePause(pause)}.</p>
-${reasonForm(role, {
-  ...{ act: 'resume', path: '/resume', id: 'resume-reason', button: 'Resume decisions', fields },
+${pauseForm(resumeAct, pause, {
+  role,
+  button: 'Resume decisions',
   what: 'The rules decide again.',
+  back: '/rules',
 })}`;
 }
 
@@ -125,9 +136,9 @@ function breakerPart({ breaker }: RejectOverview, { role, timeZone }: PauseReade
   return html`<section class="card"><h2>No rule rejects</h2>
 <p class="problem">The breaker tripped ${time(breaker.at, timeZone)}: ${breaker.safeguard},
 ${breaker.detail}</p>
-${reasonForm(role, {
-  ...{ act: 'rules.resume', path: '/rules/resume', id: 'breaker-reason' },
-  ...{ button: 'Let rules reject again', isDanger: true },
+${actForm(resetBreaker, {
+  role,
+  given: {},
   what: 'Armed rules reject again, after their grace.',
 })}</section>`;
 }
@@ -139,6 +150,9 @@ export interface RulesView {
   readonly rejects: RejectOverview;
   readonly figures: Figures;
 }
+
+/** Lowest role that may try rules, which the console's thread does by itself. */
+export const TRIES_RULES = 'operator';
 
 const HASH_CHARS = 12;
 
@@ -160,8 +174,8 @@ ${breakerPart(rejects, context)}
     mode !== 'live' && html`, the whole set is in mode <b>${mode}</b>`
   } · <a href="${csv}">CSV</a></p>
 <p class="buttons">${
-    mayDo(role, 'rules.try') && html`<a class="button" href="/rules/trial">Try rules</a>`
-  }${mayDo(role, 'rules.reload') && html`<a class="button" href="/rules/reload">Reload…</a>`}</p>
+    mayDo(role, TRIES_RULES) && html`<a class="button" href="/rules/trial">Try rules</a>`
+  }${mayDo(role, reloadRules.role) && html`<a class="button" href="/rules/reload">Reload…</a>`}</p>
 ${figuresPart(rows, view.figures, context)}
 <h2>Decisions</h2>${pausePart(context)}`;
 }
@@ -288,9 +302,9 @@ function armPart({ row, waiting }: RuleView, { role, now, timeZone }: PauseReade
     ? html`<p><b class="state s-reject">Armed</b> by ${byWhom(armed.actor)}: ${armed.reason}.
 It ends ${time(armed.expiresAt, timeZone)}, in ${span(armed.expiresAt - now)}.
 ${!armed.inForce && `It has another text now, and ${does}.`}</p>
-${reasonForm(role, {
-  ...{ act: 'rules.disarm', path: `${path}/disarm`, id: 'disarm-reason' },
-  ...{ button: 'Disarm', isDanger: true },
+${actForm(disarmRule, {
+  role,
+  given: { rule: row.id },
   what: `It ${does} then; what waits for it is withdrawn, what was not sent canceled.`,
 })}`
     : html`<p>It is not armed: it ${does}.</p>`;
@@ -332,7 +346,7 @@ ${figures([
   ['Near misses', row.figures && whole(row.figures.nearMisses)],
 ])}
 <p class="buttons">${
-    mayDo(context.role, 'rules.try') &&
+    mayDo(context.role, TRIES_RULES) &&
     html`<a class="button" href="${`/rules/trial?rule=${encodeURIComponent(row.id)}`}">Try a change
 </a>`
   }<a class="button" href="/review?rule=${row.id}">What it holds</a></p>

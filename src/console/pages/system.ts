@@ -4,14 +4,16 @@ import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatSize } from '../../lib/units.ts';
 import { describeCopy, type PlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
+import { pauseAct, resumeAct } from '../../ops/surface.ts';
 import { describePause, labelOf, type Pause, resumeStep } from '../../store/pauses.ts';
-import type { Role } from '../../surface/roles.ts';
-import { mayDo } from '../access/roles.ts';
+import { mayDo, type Role } from '../../surface/roles.ts';
 import type { SessionRow, Way } from '../access/sessions.ts';
 import type { WrittenSettings } from '../context.ts';
 import type { BackupList, LoopDelay, readDaemon, Storage } from '../read/system.ts';
+import { actForm } from '../surface/html.ts';
+import { endSession } from '../surface/people.ts';
 import { span, time, whole } from './format.ts';
-import { figures, partsNav, type Reader, reasonForm, tableOf } from './parts.ts';
+import { figures, partsNav, pauseForm, type Reader, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 
 function csvLink(path: string, locale: string, query = new URLSearchParams()): Html {
@@ -60,21 +62,22 @@ of ${plural(loop.beats, 'beat')} in the last five minutes`,
 
 function pausesPart(pauses: readonly Pause[], { role }: Reader): Html {
   if (pauses.length === 0) {
-    const fields = { target: 'all', back: '/system' };
-    return html`<p class="empty">Nothing is paused.</p>${reasonForm(role, {
-      ...{ act: 'pause', path: '/pause', id: 'pause-reason', fields, isDanger: true },
-      button: 'Pause everything',
-      what: 'Nothing is pulled, decided by rules or sent any more, until it is resumed.',
-    })}`;
+    return html`<p class="empty">Nothing is paused.</p>${pauseForm(
+      pauseAct,
+      { target: 'all', name: '' },
+      {
+        role,
+        button: 'Pause everything',
+        what: 'Nothing is pulled, decided by rules or sent any more, until it is resumed.',
+        back: '/system',
+      },
+    )}`;
   }
   const one = (pause: Pause, index: number): Html => {
-    const { target, name, actor } = pause;
     const text = html`<b class="state s-held">${labelOf(pause)}</b>, ${describePause(pause)}.`;
-    if (actor === 'file') return html`<p>${text} To end it: ${resumeStep(pause)}.</p>`;
-    return reasonForm(role, {
-      ...{ act: 'resume', path: '/resume', id: `resume-${index}`, what: text },
-      ...{ button: 'Resume', fields: { target, name, back: '/system' } },
-    });
+    if (pause.actor === 'file') return html`<p>${text} To end it: ${resumeStep(pause)}.</p>`;
+    const id = `resume-${index}`;
+    return pauseForm(resumeAct, pause, { role, id, what: text, back: '/system' });
   };
   return html`${pauses.map(one)}`;
 }
@@ -119,6 +122,7 @@ export function hostPage(view: HostView, context: Reader): Html {
     ['Schema', String(storage.schema)],
     ['Copy in PostgreSQL', plane && planeText(plane)],
   ])}
+<h2>Messages</h2><p><a href="/acts/notify.test">Send a test through every channel…</a></p>
 <h2>Backups</h2>${backupsPart(backups, context)}
 <h2>For a bug report</h2><p>On the host, <code>selvedge support-bundle</code> writes one file with
 versions, the masked settings, the doctor's findings and what went wrong lately; no orders, no
@@ -237,11 +241,13 @@ const WAYS: Readonly<Record<Way, string>> = {
 };
 
 function endForm({ sessionId, name, way }: SessionRow, role: Role): Html {
-  const fields = { back: '/system/people' };
   const isToken = way === 'token';
-  return html`<details><summary>${isToken ? 'Revoke' : 'End'}…</summary>${reasonForm(role, {
-    ...{ act: 'session.end', path: `/system/sessions/${sessionId}/end`, fields, isDanger: true },
-    ...{ id: `end-${sessionId}`, button: isToken ? `Revoke ${name}` : `Sign ${name} out` },
+  return html`<details><summary>${isToken ? 'Revoke' : 'End'}…</summary>${actForm(endSession, {
+    role,
+    given: { session: sessionId },
+    back: '/system/people',
+    id: `end-${sessionId}`,
+    button: isToken ? `Revoke ${name}` : `Sign ${name} out`,
     what: isToken ? 'Programs with this token get in no more.' : 'At once, whatever is open there.',
   })}</details>`;
 }
@@ -265,7 +271,7 @@ function sessionsTable(
       { title: 'Since', cell: ({ createdAt }) => time(createdAt, timeZone) },
       { title: 'Last seen', cell: ({ seenAt }) => `${span(now - seenAt)} ago` },
       { title: 'Ends', cell: ({ expiresAt }) => time(expiresAt, timeZone) },
-      { title: 'End it', cell: (one) => mayDo(role, 'session.end') && endForm(one, role) },
+      { title: 'End it', cell: (one) => mayDo(role, endSession.role) && endForm(one, role) },
     ],
     'Nobody is signed in.',
   );

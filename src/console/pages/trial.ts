@@ -1,4 +1,6 @@
 /** Pages about rules on trial: form, wait, and what the rules would do and would have done. */
+
+import { keepReport } from '../../decisions/reject/surface.ts';
 import { momentsText, notKnownHint, notKnownText } from '../../decisions/simulation/not-known.ts';
 import { isSilent } from '../../decisions/simulation/rule-use.ts';
 import type { Trial } from '../../decisions/simulation/trial.ts';
@@ -6,10 +8,11 @@ import { type Html, html } from '../../lib/html.ts';
 import { amountUnits, decimalOf, sumOfUnits } from '../../lib/money.ts';
 import { plural } from '../../lib/strings.ts';
 import type { Problem } from '../../rules/text/problem.ts';
+import { actForm } from '../surface/html.ts';
 import type { TrialRun } from '../trials.ts';
 import { ruleBlock } from './evidence.ts';
 import { money, time, whole } from './format.ts';
-import { type PauseReader, reasonForm, tableOf } from './parts.ts';
+import { type PauseReader, tableOf } from './parts.ts';
 import { withQuery } from './review.ts';
 import { differencesPart } from './rule-acts.ts';
 
@@ -287,9 +290,9 @@ such a backtest. ${notKnownHint(notKnown)}</p>`
 
 function keepPart({ id, wish }: TrialRun, { backtest }: Trial, { role }: PauseReader) {
   if (wish.files !== null || backtest.deliveries === 0) return false;
-  return html`<h2>For arming</h2>${reasonForm(role, {
-    ...{ act: 'rules.report', path: `/rules/trial/${id}/keep`, id: 'keep-reason' },
-    button: 'Keep the backtest',
+  return html`<h2>For arming</h2>${actForm(keepReport, {
+    role,
+    given: { trial: id, report: undefined },
     what: 'Arming a reject rule asks for a kept backtest of exactly its text.',
   })}`;
 }

@@ -11,7 +11,6 @@ import {
   confirmAct,
   noteAct,
   outboxAct,
-  pauseAct,
   reviewAct,
   undoAct,
   type Wish,
@@ -181,13 +180,6 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown:
     });
     return answer(deps, request, reply, value, { back: `/outbox/${outboxId}`, text: 'Done.' });
   });
-  for (const wanted of ['pause', 'resume'] as const) {
-    app.post(`/${wanted}`, async (request, reply) => {
-      const value = await act(request, { do: wanted, ...pauseAct.parse(request.body) });
-      const text = wanted === 'pause' ? 'Paused.' : 'Resumed.';
-      return answer(deps, request, reply, value, { back: backOf(request, '/'), text });
-    });
-  }
   for (const everywhere of [false, true]) {
     app.post(everywhere ? '/sign-out/everywhere' : '/sign-out', async (request, reply) => {
       await askFor(deps, { ask: 'signOut', by: askerOf(request), everywhere });

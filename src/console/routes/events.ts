@@ -8,7 +8,6 @@ import { traceEvent } from '../../inbox/overview.ts';
 import { replayEvents } from '../../inbox/surface.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { askFor, RefusedHere } from '../context.ts';
-import { replayQuery } from '../operations/wishes.ts';
 import { eventPage, eventsPage, type InboxCounts, orderCell } from '../pages/events.ts';
 import { bodyOf, readEventFigures } from '../read/events.ts';
 import { isoTimes } from '../show.ts';
@@ -25,6 +24,13 @@ const inboxCounts = z.object({
 });
 
 const HOUR_MS = 3_600_000;
+
+/** Selection of events: one by its id, or all that arrived since a time (ISO 8601, UTC). */
+export const replayQuery = z.object({
+  id: z.string().trim().max(256).optional(),
+  since: z.iso.datetime({ offset: true }).optional(),
+});
+
 const hoursQuery = replayQuery.extend({
   hours: z.coerce.number().int().min(1).max(8_760).optional(),
 });

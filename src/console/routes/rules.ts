@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { missingForArming } from '../../decisions/reject/arm.ts';
+import { type Reload, reloadRules, reloadSchema } from '../../decisions/reject/surface.ts';
 import { rejectOverview } from '../../decisions/review/overview.ts';
 import type { RuleFigures } from '../../decisions/simulation/rule-figures.ts';
 import type { StoredRuleSet } from '../../decisions/simulation/rule-sets.ts';
@@ -9,14 +10,13 @@ import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule } from '../../rules/rule.ts';
 import { storeOptions } from '../../store/store.ts';
-import { type Act, mayDo, neededFor } from '../access/roles.ts';
+import { previewSchema } from '../../surface/acts.ts';
+import { requireRole } from '../../surface/roles.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
 import { createFigureCounter, type FigureCounter } from '../figures.ts';
 import { maskPrivate } from '../mask.ts';
-import { armAct, armedMs, reloadAct, seenAct } from '../operations/rule-wishes.ts';
-import { reasonAct } from '../operations/wishes.ts';
-import { armPage, type ReloadPreview, reloadPage } from '../pages/rule-acts.ts';
-import { rulePage, rulePath, rulesPage } from '../pages/rules.ts';
+import { armPage, reloadPage } from '../pages/rule-acts.ts';
+import { rulePage, rulesPage } from '../pages/rules.ts';
 import {
   privateOfDeliveries,
   type RuleRow,
@@ -26,7 +26,7 @@ import {
   ruleRows,
 } from '../read/rules.ts';
 import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
-import { answer, createActing } from './acts.ts';
+import { createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
 
 export const ruleQuery = z.object({
@@ -39,20 +39,6 @@ const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "â
 
 /** Most matches among which the next one to look at is searched. */
 const MATCHES_MAX = 500;
-
-/**
- * Refuses an act that the role may not do. The daemon checks the acts that it is asked for; this is
- * for acts of the console's thread alone.
- */
-export function requireHere(request: FastifyRequest, act: Act): void {
-  const { role } = signedIn(request);
-  if (mayDo(role, act)) return;
-  const message = `a ${role} may not do this (${act})`;
-  throw new RefusedHere({
-    ...{ status: 403, code: 'console.role', message },
-    hint: `ask an ${neededFor(act)}`,
-  });
-}
 
 async function inForceOf({ rulesShown }: PageContext): Promise<StoredRuleSet> {
   const { inForce, unreadable } = await rulesShown();
@@ -193,30 +179,16 @@ async function showArming(context: PageContext, request: FastifyRequest, reply: 
   return context.show(request, reply, head, body);
 }
 
-const names = z.array(z.string());
-const difference = z.object({
-  path: z.string(),
-  before: z.unknown().optional(),
-  after: z.unknown().optional(),
-});
-const fromTo = z.object({ from: z.string(), to: z.string() });
-
-/** Schema of the reload's preview that the daemon answers. */
-const previewed: z.ZodType<ReloadPreview> = z.object({
-  diff: z.object({
-    ...{ from: z.string(), to: z.string(), added: names, removed: names },
-    changed: z.array(z.object({ id: z.string(), differences: z.array(difference) })),
-    settings: z.array(difference),
-  }),
-  ...{ mode: fromTo, directory: fromTo, disarmed: names, restart: names, unread: names },
-});
-
 async function showReload(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
-  requireHere(request, 'rules.reload');
-  let preview: ReloadPreview | undefined;
+  requireRole(signedIn(request).role, reloadRules.name, reloadRules.role);
+  const by = createActing(context.deps).askerOf(request);
+  const asked = { act: reloadRules.name, given: {}, reason: '', dryRun: true };
+  let preview: Reload | undefined;
   let problem: string | undefined;
   try {
-    preview = previewed.parse(await askFor(context.deps, { ask: 'reload' }));
+    const answered = await askFor(context.deps, { ask: 'perform', by, request: asked });
+    const { lines: _, seen: __, ...found } = previewSchema.parse(answered);
+    preview = reloadSchema.parse(found);
   } catch (error) {
     if (!(error instanceof RefusedHere)) throw error;
     problem = [error.refusal.message, error.refusal.hint].filter(Boolean).join('\n');
@@ -230,52 +202,6 @@ async function showReload(context: PageContext, request: FastifyRequest, reply: 
   return context.show(request, reply, head, body);
 }
 
-const armed = z.looseObject({ expiresAt: z.int(), warnings: z.array(z.string()) });
-const disarmed = z.looseObject({ withdrawn: z.int(), canceled: z.int() });
-const seen = z.object({ seen: z.int() });
-
-function installRuleActs(app: FastifyInstance, { deps }: PageContext): void {
-  const { act } = createActing(deps);
-  const ruleIn = (request: FastifyRequest): string => idParams.parse(request.params).id;
-  app.post('/rules/:id/arm', async (request, reply) => {
-    const rule = ruleIn(request);
-    const wanted = armAct.parse(request.body);
-    const lastsMs = armedMs(wanted);
-    const value = await act(request, { do: 'rules.arm', rule, lastsMs, reason: wanted.reason });
-    const { warnings } = armed.parse(value);
-    const text = [`${rule} is armed.`, ...warnings].join(' ');
-    return answer(deps, request, reply, value, { back: rulePath(rule), text });
-  });
-  app.post('/rules/:id/disarm', async (request, reply) => {
-    const rule = ruleIn(request);
-    const { reason } = reasonAct.parse(request.body);
-    const value = await act(request, { do: 'rules.disarm', rule, reason });
-    const { withdrawn, canceled } = disarmed.parse(value);
-    const text = `${rule} is disarmed: ${withdrawn} rejects withdrawn, ${canceled} canceled.`;
-    return answer(deps, request, reply, value, { back: rulePath(rule), text });
-  });
-  app.post('/rules/:id/seen', async (request, reply) => {
-    const rule = ruleIn(request);
-    const { decisionId, reason } = seenAct.parse(request.body);
-    const value = await act(request, { do: 'rules.seen', rule, decisionId, reason });
-    const text = `${seen.parse(value).seen} matches were looked at.`;
-    return answer(deps, request, reply, value, { back: `${rulePath(rule)}/arm`, text });
-  });
-  app.post('/rules/reload', async (request, reply) => {
-    const { reason, ...agreed } = reloadAct.parse(request.body);
-    const value = await act(request, { do: 'rules.reload', agreed, reason });
-    return answer(deps, request, reply, value, { back: '/rules', text: 'The rules are reloaded.' });
-  });
-  app.post('/rules/resume', async (request, reply) => {
-    const { reason } = reasonAct.parse(request.body);
-    const value = await act(request, { do: 'rules.resume', reason });
-    return answer(deps, request, reply, value, {
-      back: '/rules',
-      text: 'Armed rules may reject again.',
-    });
-  });
-}
-
 export function installRules(app: FastifyInstance, context: PageContext): void {
   const { settings, clock } = context.deps;
   const figures = createFigureCounter(storeOptions(settings.machine), clock);
@@ -284,5 +210,4 @@ export function installRules(app: FastifyInstance, context: PageContext): void {
   app.get('/rules/reload', (request, reply) => showReload(context, request, reply));
   app.get('/rules/:id/arm', (request, reply) => showArming(context, request, reply));
   installRule(app, context, figures);
-  installRuleActs(app, context);
 }

@@ -1,4 +1,4 @@
-/** Routes for the system's pages with their twins, and for ending sessions. */
+/** Routes for the system's pages with their twins. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -7,7 +7,7 @@ import { readPlaneCopy } from '../../ops/plane-copy.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { listSessions, type SessionRow } from '../access/sessions.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
-import { doctorFindings, reasonAct } from '../operations/wishes.ts';
+import { doctorFindings } from '../lookups.ts';
 import {
   doctorPage,
   type Finding,
@@ -19,8 +19,7 @@ import {
 } from '../pages/system.ts';
 import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
 import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
-import { answer, createActing } from './acts.ts';
-import { idParams, maskedFor, type PageContext } from './page-context.ts';
+import { maskedFor, type PageContext } from './page-context.ts';
 
 export const settingsQuery = z.object({ changed: z.enum(['', '0', '1']).optional() });
 
@@ -155,7 +154,6 @@ function sessionsTable(rows: readonly SessionRow[]): Table {
 function installPeople(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
   const { db, clock } = deps;
-  const { act } = createActing(deps);
   const sessions = async (request: FastifyRequest) => {
     const idle = clock.now() - deps.settings.sessionIdleMs;
     const open = await listSessions(db, ['link', 'password', 'proxy', 'token'], clock.now());
@@ -175,15 +173,6 @@ function installPeople(app: FastifyInstance, context: PageContext): void {
   app.get('/system/people.csv', async (request, reply) =>
     sendCsv(request, reply, 'sessions', sessionsTable(await sessions(request))),
   );
-  app.post('/system/sessions/:id/end', async (request, reply) => {
-    const sessionId = z.coerce.number().int().min(1).parse(idParams.parse(request.params).id);
-    const { reason } = reasonAct.parse(request.body);
-    const value = await act(request, { do: 'session.end', sessionId, reason });
-    return answer(deps, request, reply, value, {
-      back: '/system/people',
-      text: 'The session has ended.',
-    });
-  });
 }
 
 export function installSystem(app: FastifyInstance, context: PageContext): void {

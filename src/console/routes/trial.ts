@@ -1,22 +1,23 @@
 /** Routes for rules on trial: the form, the start, and the result with its twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { keepReport } from '../../decisions/reject/surface.ts';
 import type { Trial } from '../../decisions/simulation/trial.ts';
 import { type TrialFiles, textOfRule } from '../../decisions/simulation/trial-files.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { notUtf8At } from '../../lib/strings.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import { storeOptions } from '../../store/store.ts';
+import { requireRole } from '../../surface/roles.ts';
 import { signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
-import { reasonAct } from '../operations/wishes.ts';
+import { TRIES_RULES } from '../pages/rules.ts';
 import { TRIAL_CHARS_MAX, type TrialForm, trialPage, trialResultPage } from '../pages/trial.ts';
 import { privateOfDeliveries } from '../read/rules.ts';
 import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
+import { answerAct } from '../surface/http.ts';
 import { createTrials, type TrialRun, type Trials } from '../trials.ts';
-import { answer, createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
-import { requireHere } from './rules.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -100,6 +101,10 @@ async function readMultipart(request: FastifyRequest, body: Buffer): Promise<unk
   }
   const fields = [...data].filter(([, value]) => typeof value === 'string');
   return { ...Object.fromEntries(fields), uploads };
+}
+
+function requireTrying(request: FastifyRequest): void {
+  requireRole(signedIn(request).role, 'rules.try', TRIES_RULES);
 }
 
 /** Form as it is at first: names of the files in force, and the rule or file to edit. */
@@ -186,7 +191,7 @@ async function showTrial(
   request: FastifyRequest,
   reply: FastifyReply,
 ) {
-  requireHere(request, 'rules.try');
+  requireTrying(request);
   const { id } = idParams.parse(request.params);
   const [, name = id, twin] = /^(.*)\.(json|csv)$/.exec(id) ?? [];
   const { sessionId } = signedIn(request);
@@ -221,7 +226,7 @@ function installStart(app: FastifyInstance, { deps }: PageContext, trials: Trial
     (request: FastifyRequest, body: Buffer) => readMultipart(request, body),
   );
   app.post('/rules/trial', { bodyLimit: BODY_BYTES_MAX }, async (request, reply) => {
-    requireHere(request, 'rules.try');
+    requireTrying(request);
     const body = isForPeople(request) ? bodyOfForm(request.body) : request.body;
     const { files, over, days, shadowAsLive } = trialAct.parse(body);
     const until = clock.now();
@@ -240,13 +245,12 @@ function installStart(app: FastifyInstance, { deps }: PageContext, trials: Trial
 /** Most rejects that a kept backtest lists in full; all of them are counted. */
 const REJECTS_KEPT_MAX = 20;
 
-function installKeep(app: FastifyInstance, { deps }: PageContext, trials: Trials): void {
-  const { act } = createActing(deps);
-  app.post('/rules/trial/:id/keep', async (request, reply) => {
-    requireHere(request, 'rules.report');
-    const { reason } = reasonAct.parse(request.body);
+function installKeep(app: FastifyInstance, context: PageContext, trials: Trials): void {
+  app.post(keepReport.path.replace('{id}', ':id'), async (request, reply) => {
+    const { role, sessionId } = signedIn(request);
+    requireRole(role, keepReport.name, keepReport.role);
     const { id } = idParams.parse(request.params);
-    const found = trials.find(signedIn(request).sessionId, id);
+    const found = trials.find(sessionId, id);
     const end = found?.end;
     if (!end || !('trial' in end)) throw notFound();
     if (found.wish.files !== null) {
@@ -260,9 +264,8 @@ function installKeep(app: FastifyInstance, { deps }: PageContext, trials: Trials
       ...{ ruleSetHash: backtest.rules, since, until, deliveries, rules },
       report: { ...backtest, changed: [], rejects },
     };
-    const value = await act(request, { do: 'rules.report', report, reason });
-    const text = 'The backtest is kept.';
-    return answer(deps, request, reply, value, { back: `/rules/trial/${id}`, text });
+    const known = { given: { report }, back: `/rules/trial/${id}` };
+    return answerAct(context, keepReport, [request, reply], known);
   });
 }
 
@@ -271,7 +274,7 @@ export function installTrial(app: FastifyInstance, context: PageContext): void {
   const trials = createTrials(storeOptions(settings.machine), clock, log);
   app.addHook('onClose', async () => trials.close());
   app.get('/rules/trial', async (request, reply) => {
-    requireHere(request, 'rules.try');
+    requireTrying(request);
     const head = {
       title: 'Try rules',
       tab: '/rules',

@@ -67,9 +67,8 @@ export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
 
 /** Page that shows what the act was done to; without a thing, that of its tab. */
 export function pageOf(of: ActHead, given: Given): string {
-  const { thing, path } = of;
+  const { thing } = of;
   const [first = ''] = of.args;
-  const [, tab = ''] = path.split('/');
-  if (thing === undefined) return `/${tab}`;
-  return given[first] === undefined ? tabOf(of) : addressOf(thing, given[first]);
+  if (thing === undefined || given[first] === undefined) return tabOf(of);
+  return addressOf(thing, given[first]);
 }

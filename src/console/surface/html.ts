@@ -172,6 +172,8 @@ export interface ActForm {
   readonly role: Role;
   /** Members that are known, and that the form sends without showing them. */
   readonly given: Given;
+  /** Members that the form proposes; the person may state others. */
+  readonly proposed?: Given;
   /** Effect of the act, a line each. */
   readonly lines?: readonly string[];
   /** Text above the form in place of the act's own. */
@@ -188,7 +190,7 @@ function sentence(text: string): string {
 }
 
 /** Field in which a person states a member of an act. */
-function field(of: ActHead, name: string, id: string): HtmlValue {
+function field(of: ActHead, name: string, id: string, proposed: unknown): HtmlValue {
   const schema = of.input.shape[name];
   const member = schema && memberOf(schema);
   if (!schema || !member) return null;
@@ -208,13 +210,14 @@ ${title}</label>`;
   }
   const type = kind === 'whole' ? 'number' : 'text';
   const hint = about !== undefined && html` title="${about}"`;
-  return html`${label}<input id="${id}" name="${name}" type="${type}"${required}${hint}
+  const value = proposed !== undefined && html` value="${String(proposed)}"`;
+  return html`${label}<input id="${id}" name="${name}" type="${type}"${required}${hint}${value}
  maxlength="1000" autocomplete="off">`;
 }
 
 /** Form of an act; a person who may not do it reads who may. */
 export function actForm(of: ActHead, form: ActForm): Html {
-  const { role, given, lines = [], button = of.button, back, id = of.name } = form;
+  const { role, given, proposed = {}, lines = [], button = of.button, back, id = of.name } = form;
   const what = form.what ?? sentence(of.about);
   const would = lines.length > 0 && html`<ul>${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
   if (!mayDo(role, of.role)) {
@@ -229,7 +232,7 @@ export function actForm(of: ActHead, form: ActForm): Html {
   return html`<form class="line act" method="post" action="${actPath(of, given)}">${hidden.map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${String(value)}">`,
   )}
-<p>${what}</p>${would}${asked.map((name) => field(of, name, `${id}-${name}`))}${
+<p>${what}</p>${would}${asked.map((name) => field(of, name, `${id}-${name}`, proposed[name]))}${
     of.reason !== 'none' &&
     html`<label for="${reasonId}">Reason</label>
 <input id="${reasonId}" name="reason"${of.reason !== 'free' && html` required`} maxlength="1000"

@@ -135,19 +135,35 @@ async function answerOnce(
   return show(request, reply, head, secretPage(of, value, asked.given));
 }
 
-function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void {
-  app.post(of.path.replace('{id}', ':id'), (request, reply) => {
-    const { back, ...wanted } = bodyOf(of, request);
-    const { given } = wanted;
-    const noticeOf = (value: unknown) => ({
-      text: `${of.done(value, given)}.`,
-      undo: undoOf(of, value, given),
-      back: back ?? pageOf(of, given),
-    });
-    const asked = { act: of.name, ...wanted };
-    if (of.secret !== undefined) return answerOnce(context, [request, reply], of, asked);
-    return answer(context, [request, reply], asked, [of.output, noticeOf]);
+/** Members of an act that the console itself knows, and the page to return to. */
+interface Known {
+  readonly given: Given;
+  readonly back: string;
+}
+
+/** Does an act, or tells its effect. */
+export function answerAct(
+  context: PageContext,
+  of: ActHead,
+  asker: readonly [FastifyRequest, FastifyReply],
+  known?: Known,
+): Promise<FastifyReply> {
+  const { back, ...wanted } = bodyOf(of, asker[0]);
+  const given = { ...wanted.given, ...known?.given };
+  const noticeOf = (value: unknown) => ({
+    text: `${of.done(value, given)}.`,
+    undo: undoOf(of, value, given),
+    back: back ?? known?.back ?? pageOf(of, given),
   });
+  const asked = { act: of.name, ...wanted, given };
+  if (of.secret !== undefined) return answerOnce(context, asker, of, asked);
+  return answer(context, asker, asked, [of.output, noticeOf]);
+}
+
+function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void {
+  app.post(of.path.replace('{id}', ':id'), (request, reply) =>
+    answerAct(context, of, [request, reply]),
+  );
 }
 
 const selectSchema = z.strictObject({

@@ -53,7 +53,11 @@ const TAGS: Readonly<Record<string, string>> = {
   config: 'system',
   console: 'system',
   deliveries: 'review',
+  notify: 'system',
+  pause: 'operation',
+  plane: 'system',
   portal: 'events',
+  resume: 'operation',
   sync: 'pulls',
 };
 

@@ -1,14 +1,29 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
+
+import { resetBreaker, ruleActs } from '../../decisions/reject/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { audit } from '../../ops/lists.ts';
+import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
 import { runs, streams } from '../../sync/lists.ts';
 import { syncActs } from '../../sync/surface.ts';
+import { peopleActs } from './people.ts';
 
-export const ACTS: readonly ActHead[] = [...syncActs, replayEvents, openPortal, forgetOrder];
+export const ACTS: readonly ActHead[] = [
+  ...ruleActs,
+  resetBreaker,
+  ...syncActs,
+  replayEvents,
+  openPortal,
+  forgetOrder,
+  ...pauseActs,
+  ...notifyActs,
+  ...planeActs,
+  ...peopleActs,
+];
 
 /** Lists whose pages are made by hand around the declared table, with the reason. */
 const BY_HAND = new Map<List, string>([

@@ -1,8 +1,22 @@
 /** Acts that a command may do without a daemon, with the operations that they need. */
 import { BugError } from '../../lib/errors.ts';
+import { silentLogger } from '../../lib/log.ts';
 import type { Actor } from '../../store/audit.ts';
 import { type BoundAct, bind } from '../../surface/perform.ts';
 import type { OfflineParts } from './offline.ts';
+
+async function actsOfOps(parts: OfflineParts): Promise<readonly BoundAct[]> {
+  const { notifyActs, pauseActs, planeActs } = await import('../../ops/surface.ts');
+  const { createPlaneFeed } = await import('../../ops/plane-feed.ts');
+  const { createMessages } = await import('../notify.ts');
+  const { pausesOf } = await import('../pauses.ts');
+  const pauses = await pausesOf(parts.config, { ...parts, log: silentLogger() });
+  return [
+    ...bind(pauseActs, () => pauses),
+    ...bind(notifyActs, () => createMessages(parts.config, parts)),
+    ...bind(planeActs, () => createPlaneFeed(parts)),
+  ];
+}
 
 /** Operations are built for the tag of the act alone, since each costs a start of its room. */
 export async function offlineActs(parts: OfflineParts, name: string): Promise<readonly BoundAct[]> {
@@ -30,6 +44,11 @@ export async function offlineActs(parts: OfflineParts, name: string): Promise<re
       const { openPortal: open } = await import('./portal.ts');
       return bind([openPortal], () => ({ openPortal: (who: Actor) => open(parts, who) }));
     }
+    case 'pause':
+    case 'resume':
+    case 'notify':
+    case 'plane':
+      return actsOfOps(parts);
     default:
       throw new BugError('acts.offline', `${name} is declared for offline work, which it has not`);
   }

@@ -15,6 +15,7 @@ export interface OfflineParts {
   readonly clock: Clock;
   readonly store: SqliteStore;
   readonly service: Service;
+  readonly scrubber: Scrubber;
 }
 
 export interface OfflineDeps {
@@ -43,7 +44,7 @@ export async function workOffline<T>(
     const stopping = new AbortController();
     const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
     try {
-      return await work({ config, clock: deps.clock, store, service });
+      return await work({ ...deps, config, store, service });
     } finally {
       stopping.abort(new Error('done'));
       await service.transport[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@
 
 import type { ConfigProblem } from '../../config/problems.ts';
 import type { Config } from '../../config/schema.ts';
-import { doctorFindings } from '../../console/operations/wishes.ts';
+import { doctorFindings } from '../../console/lookups.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';

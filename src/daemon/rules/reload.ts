@@ -88,6 +88,14 @@ function isChange({ from, to }: Change<string>): boolean {
   return from !== to;
 }
 
+/** Refuses what differs from what a person agreed to; by then, mistakes have their incidents. */
+function requireSame(agreed: Agreed, { rules, mode }: Agreed): void {
+  if (agreed.mode === mode && agreed.rules === rules) return;
+  const other = agreed.mode === mode ? 'the rules' : 'rules.mode';
+  const message = `${other} changed meanwhile; nothing was reloaded`;
+  throw new RefusedError('rules.changed_meanwhile', message, { hint: 'ask again' });
+}
+
 function tellUnread(log: Logger, directory: string): readonly string[] {
   const unread = unreadRuleFiles(directory);
   if (unread.length > 0) log.warn({ unread }, 'these files look like rules, and are not read');
@@ -167,10 +175,6 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       const fresh = await readAgain(config, deps);
       // The configuration is valid now; mistakes in the rules have an incident of their own.
       await nowSound();
-      if (agreed !== undefined && agreed.mode !== fresh.rules.mode) {
-        const message = 'rules.mode changed since it was shown; nothing was reloaded';
-        throw new RefusedError('rules.changed_meanwhile', message, { hint: 'ask again' });
-      }
       const { directory } = fresh.rules;
       const changes = () => changesTo(fresh);
       let changed = changes();
@@ -178,7 +182,10 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
         changed = changes();
         rules = fresh.rules;
       };
-      const from = { directory, detail: changes, onInForce, agreed: agreed?.rules };
+      const requireAgreed = (hash: string): void => {
+        if (agreed) requireSame(agreed, { rules: hash, mode: fresh.rules.mode });
+      };
+      const from = { directory, detail: changes, onInForce, requireAgreed };
       const reloaded = await keeper.reload(who, from);
       await note();
       const { mode: modes, directory: directories } = changed;

@@ -16,11 +16,11 @@ import { type Actor, writeAudit } from '../../store/audit.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { expiredArmings, openArmings } from './arming.ts';
-import { type Breaker, resetBreaker } from './breaker.ts';
+import { type Breaker, resetBreaker, trippedBreaker } from './breaker.ts';
 import { cancelDisallowedRejects } from './finish-reject.ts';
 import { lackOfCustomers } from './freshness.ts';
-import { markSeen, seenCount } from './matches.ts';
-import { endEntries } from './queue.ts';
+import { markSeen, matchesAmong, seenCount } from './matches.ts';
+import { endEntries, waitingEntries } from './queue.ts';
 
 export interface ReportInput {
   readonly ruleSetHash: string;
@@ -107,6 +107,14 @@ interface Disarmed {
 }
 
 export interface RejectOperations {
+  /** Gives what {@link arm} would arm, and refuses what it would refuse. */
+  armable(ruleId: string): Promise<Omit<Armed, 'expiresAt'>>;
+  /** Gives how many rejects {@link disarm} would withdraw, and refuses what it would refuse. */
+  disarmable(ruleId: string): Promise<number>;
+  /** Refuses decisions that {@link seen} would refuse. */
+  requireMatches(ruleId: string, decisions: readonly number[]): Promise<void>;
+  /** Gives what {@link resetBreaker} would reset; throws where the breaker has not tripped. */
+  tripped(): Promise<Breaker>;
   /** @param lastsMs how many milliseconds the rule stays armed. */
   arm(ruleId: string, lastsMs: number, who: Actor): Promise<Armed>;
   disarm(ruleId: string, who: Actor): Promise<Disarmed>;
@@ -173,12 +181,12 @@ export async function missingForArming(
   ];
 }
 
-async function arm(
-  deps: RejectOperationsDeps,
+/** What can be armed; a RefusedError lists everything that is missing. */
+async function armable(
   tx: Tx,
-  [ruleId, lastsMs, who]: Parameters<RejectOperations['arm']>,
-): Promise<Armed> {
-  const ruleSet = deps.ruleSet();
+  ruleSet: RuleSet,
+  ruleId: string,
+): Promise<Omit<Armed, 'expiresAt'>> {
   const rule = rejectRule(ruleSet, ruleId);
   const wanting = await missingForArming(tx, ruleSet, rule);
   const report = await latestReport(tx, rule);
@@ -189,6 +197,17 @@ async function arm(
     const code = isBlind ? NOT_KNOWN : 'rules.not_ready';
     throw new RefusedError(code, `${ruleId} cannot be armed yet:${list}`, { hint });
   }
+  const lack = await lackOfCustomers(tx, rule, ruleSet.settings);
+  const warnings = lack === undefined ? [] : [lack];
+  return { ruleId, ruleHash: rule.hash, reportId: report.reportId, warnings };
+}
+
+async function arm(
+  deps: RejectOperationsDeps,
+  tx: Tx,
+  [ruleId, lastsMs, who]: Parameters<RejectOperations['arm']>,
+): Promise<Armed> {
+  const { warnings, ...ready } = await armable(tx, deps.ruleSet(), ruleId);
   const at = deps.clock.now();
   const expiresAt = at + lastsMs;
   await endArming(tx, ruleId, { actor: who.actor, reason: 'armed again' }, at);
@@ -197,8 +216,8 @@ async function arm(
     .values({
       ...{ actor: who.actor, reason: who.reason },
       rule_id: ruleId,
-      rule_hash: rule.hash,
-      report_id: report.reportId,
+      rule_hash: ready.ruleHash,
+      report_id: ready.reportId,
       at,
       expires_at: expiresAt,
       ended_at: null,
@@ -206,11 +225,10 @@ async function arm(
       end_reason: null,
     })
     .execute();
-  const armed = { ruleId, ruleHash: rule.hash, reportId: report.reportId, expiresAt };
+  const armed = { ...ready, expiresAt };
   const act = { action: 'rules.arm', subject: `rule:${ruleId}`, detail: armed };
   await writeAudit(tx, { ...who, ...act }, at);
-  const lack = await lackOfCustomers(tx, rule, ruleSet.settings);
-  return { ...armed, warnings: lack === undefined ? [] : [lack] };
+  return { ...armed, warnings };
 }
 
 /** Ends the arming of a rule and gives whether it was armed. */
@@ -225,12 +243,14 @@ async function endArming(tx: Tx, ruleId: string, who: Actor, at: number): Promis
   return ended.length > 0;
 }
 
+function refuseDisarming(ruleSet: RuleSet, ruleId: string): never {
+  rejectRule(ruleSet, ruleId);
+  throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);
+}
+
 /** Disarms a rule by a person's request, also one that is in no file any more. */
 async function disarm(tx: Tx, ruleSet: RuleSet, ruleId: string, who: Actor, at: number) {
-  if (!(await endArming(tx, ruleId, who, at))) {
-    rejectRule(ruleSet, ruleId);
-    throw new RefusedError('rules.not_armed', `${ruleId} is not armed`);
-  }
+  if (!(await endArming(tx, ruleId, who, at))) refuseDisarming(ruleSet, ruleId);
   const detail = `disarmed by ${who.actor}: ${who.reason}`;
   const end = { state: 'withdrawn', by: who.actor, safeguard: 'arming', detail, at } as const;
   const withdrawn = await endEntries(tx, ruleId, end);
@@ -312,6 +332,17 @@ export function createRejectOperations(deps: RejectOperationsDeps): RejectOperat
     return result;
   };
   return {
+    armable: (ruleId) => store.snapshot((tx) => armable(tx, deps.ruleSet(), ruleId)),
+    async disarmable(ruleId) {
+      const open = await store.snapshot((tx) => openArmings(tx, deps.ruleSet()));
+      if (!open.some((one) => one.ruleId === ruleId)) refuseDisarming(deps.ruleSet(), ruleId);
+      const waiting = await waitingEntries(store.db);
+      return waiting.filter((one) => one.ruleId === ruleId).length;
+    },
+    async requireMatches(ruleId, decisions) {
+      await matchesAmong(store.db, rejectRule(deps.ruleSet(), ruleId).hash, decisions);
+    },
+    tripped: () => trippedBreaker(store.db),
     arm: (...request) => changing((tx) => arm(deps, tx, request)),
     disarm: (ruleId, who) => changing((tx) => disarm(tx, deps.ruleSet(), ruleId, who, clock.now())),
     seen: (ruleId, decisions, who) =>

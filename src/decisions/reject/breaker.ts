@@ -40,10 +40,16 @@ export async function breakerResetAt(tx: Tx): Promise<number> {
   return row?.updated_at ?? 0;
 }
 
+/** Reads cause and time of the breaker's trip; throws a RefusedError when it has not tripped. */
+export async function trippedBreaker(db: Db | Tx): Promise<Breaker> {
+  const breaker = await readBreaker(db);
+  if (breaker) return breaker;
+  throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
+}
+
 /** Resets the breaker; throws a RefusedError when it has not tripped. */
 export async function resetBreaker(tx: Tx, who: Actor, at: number): Promise<Breaker> {
-  const breaker = await readBreaker(tx);
-  if (!breaker) throw new RefusedError('rules.breaker_whole', 'the breaker has not tripped');
+  const breaker = await trippedBreaker(tx);
   await deleteState(tx, KEY);
   await writeStateAt(tx, RESET_KEY, who.actor, at);
   await endIncidents(tx, INCIDENT, [INCIDENT.key], at);

@@ -69,6 +69,20 @@ export async function seenCount(db: Db | Tx, ruleHash: string): Promise<number> 
   return Number(row.count);
 }
 
+/** Matches among these decisions; throws where one is no match of exactly this rule text. */
+export async function matchesAmong(db: Db | Tx, ruleHash: string, decisions: readonly number[]) {
+  const matches = await db
+    .selectFrom('decision as d')
+    .select(['decision_id', 'order_delivery_id'])
+    .where(inKeys('decision_id', decisions))
+    .where(isMatch(ruleHash))
+    .execute();
+  if (matches.length < decisions.length) {
+    throw new RefusedError('rules.no_match', 'not all of these decisions are matches of the rule');
+  }
+  return matches;
+}
+
 /**
  * Records that somebody looked at these decisions; each must be a match of exactly this rule text.
  */
@@ -78,15 +92,7 @@ export async function markSeen(
   decisions: readonly number[],
   who: { readonly actor: string; readonly at: number },
 ): Promise<number> {
-  const matches = await tx
-    .selectFrom('decision as d')
-    .select(['decision_id', 'order_delivery_id'])
-    .where(inKeys('decision_id', decisions))
-    .where(isMatch(ruleHash))
-    .execute();
-  if (matches.length < decisions.length) {
-    throw new RefusedError('rules.no_match', 'not all of these decisions are matches of the rule');
-  }
+  const matches = await matchesAmong(tx, ruleHash, decisions);
   for (const { decision_id, order_delivery_id } of matches) {
     await tx
       .insertInto('match_seen')

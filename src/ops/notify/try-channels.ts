@@ -22,6 +22,19 @@ export interface TryDeps extends SendDeps {
   readonly scrub: Scrubber['scrub'];
 }
 
+/** Channels with their places; empty for one whose secret cannot be read. */
+export function placesOf(
+  channels: readonly Channel[],
+): readonly Omit<TriedChannel, 'error' | 'note'>[] {
+  return channels.map(({ name: channel, to }) => {
+    try {
+      return { channel, to: placeOf(to) };
+    } catch {
+      return { channel, to: '' };
+    }
+  });
+}
+
 async function tryChannel(deps: TryDeps, { name, to }: Channel): Promise<TriedChannel> {
   const { clock, instance, scrub } = deps;
   const at = clock.now();

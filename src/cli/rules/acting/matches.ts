@@ -2,15 +2,15 @@
  * `selvedge rules matches`: shows what a reject rule would have rejected, for a person to look at.
  */
 import { Command } from 'commander';
-import { z } from 'zod';
 import { type Match, seenCount, unseenMatches } from '../../../decisions/reject/matches.ts';
+import { lookAtMatch } from '../../../decisions/reject/surface.ts';
 import { RefusedError } from '../../../lib/errors.ts';
 import { explain } from '../../../rules/explain.ts';
 import { wholeNumber } from '../../arguments.ts';
 import { type CliContext, examples } from '../../command.ts';
-import { askRunningDaemon } from '../../daemon-call.ts';
 import type { Output } from '../../output.ts';
 import { firstRows, withMirror } from '../../reading.ts';
+import { performAct } from '../../surface-call.ts';
 import { rulesDirectory } from '../directory.ts';
 import { namedRuleSet } from '../rule-sets.ts';
 
@@ -61,13 +61,11 @@ async function tellSeen(
   matches: readonly Match[],
 ): Promise<void> {
   if (matches.length === 0) return;
-  const decisions = matches.map(({ decisionId }) => decisionId);
-  const answer = await askRunningDaemon(command, context, {
-    path: '/api/rules/seen',
-    body: { rule, decisions },
-    answer: z.object({ seen: z.int() }),
-  });
-  context.output.note(`you have looked at these ${matches.length}: ${answer.seen} in all`);
+  const given = { rule, decisionId: matches.map(({ decisionId }) => decisionId) };
+  const wanted = { given, reason: '', dryRun: false };
+  const answer = await performAct(command, context, lookAtMatch, wanted);
+  const { seen } = lookAtMatch.output.parse(answer);
+  context.output.note(`you have looked at these ${matches.length}: ${seen} in all`);
 }
 
 /**
