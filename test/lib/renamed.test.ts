@@ -7,6 +7,7 @@ import { renamedHint } from '../../src/lib/reading/renamed.ts';
 import { repositoryRoot } from '../support/source.ts';
 
 const tables = parse(readFileSync(join(repositoryRoot, 'docs/internals/renamed.yaml'), 'utf8'));
+const commands = readFileSync(join(repositoryRoot, 'docs/commands.md'), 'utf8');
 const known = new Set(readSettings().map(({ path }) => path));
 
 it('says of each renamed or removed setting what became of it', () => {
@@ -17,6 +18,8 @@ it('says of each renamed or removed setting what became of it', () => {
   }
   for (const name of Object.keys(tables.commands)) {
     expect(renamedHint('commands', name), name).toMatch(/is now|was removed/);
+    const isThere = name.includes(' ') && commands.includes(`\n## selvedge ${name}\n`);
+    expect(isThere, `${name} is a command again`).toBe(false);
   }
 });
 
