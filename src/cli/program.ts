@@ -177,6 +177,11 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
       if (thrown.code === 'commander.unknownCommand') await noteRenamed(words, output);
       return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
     }
+    // A script that asked for JSON reads the code of a refusal where it would read the answer.
+    if (args.includes('--json') && thrown instanceof SelvedgeError) {
+      const { code, message, hint } = thrown;
+      output.json({ code, message, hint });
+    }
     return reportError(thrown, context);
   }
 }

@@ -6,8 +6,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
+import { watchMethods } from '../lib/http-server/methods.ts';
 import { createHttpServer } from '../lib/http-server.ts';
-import { type Refusal, refusalOf, sendProblem } from '../surface/problem.ts';
+import { type Refusal, refusalOf, sendProblem, sendWrongMethod } from '../surface/problem.ts';
 import { ROLES } from '../surface/roles.ts';
 import { proxiedBy } from './access/proxy.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
@@ -151,7 +152,10 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
     { parseAs: 'string' },
     async (_request: FastifyRequest, body: string) => Object.fromEntries(new URLSearchParams(body)),
   );
+  const methodsOf = watchMethods(app);
   app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(request.url);
+    if (methods.length > 0) return sendWrongMethod(reply, request.method, methods);
     const message = 'there is no such page';
     if (!isForPeople(request)) {
       return sendProblem(reply, { status: 404, code: 'console.not_found', message });
@@ -164,7 +168,7 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
     if (!isForPeople(request)) return sendProblem(reply, refusal);
     const text = [refusal.message, refusal.hint].filter(Boolean).join(' · ');
     const title = TITLES[status] ?? 'This did not work';
-    return sendPage(reply.code(status), noticePage(title, text));
+    return sendPage(reply.code(status), noticePage(title, text, refusal.code));
   });
   installAssets(app);
   installSigning(app, deps);

@@ -12,11 +12,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { untilAborted } from '../lib/clock.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
+import { watchMethods } from '../lib/http-server/methods.ts';
 import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import { refusalOf, sendProblem } from '../surface/problem.ts';
+import { refusalOf, sendProblem, sendWrongMethod } from '../surface/problem.ts';
 import { localFile } from './ask.ts';
 
 /** Routes that belong together, with the access that they need. */
@@ -89,9 +90,14 @@ function createApp(
   const routes = groups.flatMap(({ underOtherNames = [] }) => underOtherNames);
   guardBrowser(app, { hasCookies: false, others: { names, routes } });
   // Fastify's own answer would repeat the path that was asked for.
-  app.setNotFoundHandler((_request, reply) =>
-    sendProblem(reply, { status: 404, code: 'local.not_found', message: 'there is no such path' }),
-  );
+  const methodsOf = watchMethods(app);
+  app.setNotFoundHandler(({ url, method }, reply) => {
+    const methods = methodsOf(url);
+    if (methods.length > 0) return sendWrongMethod(reply, method, methods);
+    const message = 'there is no such path';
+    const hint = 'the paths are in /openapi.json';
+    return sendProblem(reply, { status: 404, code: 'local.not_found', message, hint });
+  });
   app.setErrorHandler((error, request, reply) => {
     const ours = refusalOf(error);
     if (ours) return sendProblem(reply, ours);

@@ -57,6 +57,18 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   return reply.code(refusal.status).type(PROBLEM_TYPE).send(problemOf(refusal));
 }
 
+/** Answers a request whose path is known under other methods. */
+export function sendWrongMethod(
+  reply: FastifyReply,
+  method: string,
+  allowed: readonly string[],
+): FastifyReply {
+  const message = `${method} is not answered here`;
+  const hint = `ask with ${allowed.filter((one) => one !== 'HEAD').join(' or ')}`;
+  const refusal = { status: 405, code: 'request.method', message, hint };
+  return sendProblem(reply.header('allow', allowed.join(', ')), refusal);
+}
+
 function problemOf({ status, code, message, hint }: Refusal) {
   const title = TITLES[status] ?? 'Error';
   const problem = { type: 'about:blank', title, status, detail: message, code, message };

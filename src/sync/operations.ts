@@ -234,12 +234,8 @@ async function keysToDelete(
   return keys;
 }
 
-async function requireExpected(
-  deps: OperationsDeps,
-  held: Awaited<ReturnType<typeof heldOf>>,
-  { deletes }: ExpectedRelease,
-): Promise<void> {
-  const now = (await keysToDelete(deps, held)).length;
+function requireSeen(now: number, expected: ExpectedRelease | undefined): void {
+  const { deletes = now } = expected ?? {};
   if (now === deletes) return;
   const message = `the release would delete ${now} rows by now, not ${deletes}`;
   throw new RefusedError('sync.changed', message, { hint: 'look at the run again' });
@@ -253,7 +249,7 @@ async function releaseHeld(
 ): Promise<Deleted> {
   const { store, clock } = deps;
   const held = await heldOf(deps, runId);
-  if (expected) await requireExpected(deps, held, expected);
+  if (expected) requireSeen((await keysToDelete(deps, held)).length, expected);
   const { run, off, stream, seenBy } = held;
   // This check is repeated in each transaction of the release: a run may have begun since, and rows
   // that it found unchanged carry no mark of it.
@@ -316,6 +312,7 @@ async function releaseCounted(
   } catch (error) {
     if (!(error instanceof RefusedError) || !NEEDS_LOOK.has(error.code)) throw error;
   }
+  requireSeen(0, expected);
   const { accepted, ...run } = await acceptCount(deps, runId, asker);
   return { ...run, rowsDeleted: 0, acceptedCount: accepted, released: false };
 }
@@ -363,6 +360,7 @@ async function release(
 ): Promise<Released> {
   const waiting = await waitingRun(deps, named);
   const { stream, runId, isChanged, isHeld } = waiting;
+  if (!isHeld) requireSeen(0, expected);
   const nothing = { stream, runId, rowsDeleted: 0, acceptedCount: null, released: false };
   const released = isHeld ? await releaseKind(deps, waiting, asker, expected) : nothing;
   if (!isChanged) return { ...released, changedRuns: [] };

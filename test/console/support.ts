@@ -185,7 +185,7 @@ export function cookieIn({ headers }: Answer): string {
 
 /** Signs in by a printed link. */
 export async function signIn(
-  { daemon, url }: ConsoleHouse,
+  { daemon, url }: Pick<ConsoleHouse, 'daemon' | 'url'>,
   name: string,
   role: Role,
 ): Promise<Caller & { readonly cookie: string }> {
@@ -198,7 +198,7 @@ export async function signIn(
 
 /** A program with a token of its own. */
 export async function program(
-  { daemon, url }: ConsoleHouse,
+  { daemon, url }: Pick<ConsoleHouse, 'daemon' | 'url'>,
   role: Role,
   lastsMs = 3_600_000,
 ): Promise<Caller> {

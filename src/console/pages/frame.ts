@@ -50,9 +50,12 @@ function head(title: string): Html {
 }
 
 /** Page with a short notice, for people who are not signed in, and for refusals. */
-export function noticePage(title: string, text: string): Html {
+/** Page of one notice; `code` names a refusal to whoever is asked for help with it. */
+export function noticePage(title: string, text: string, code?: string): Html {
   return html`<!doctype html><html lang="en">${head(`${title} · Selvedge`)}
-<body class="outside"><main class="card"><h1>${title}</h1><p>${text}</p>
+<body class="outside"><main class="card"><h1>${title}</h1><p>${text}</p>${
+    code !== undefined && html`<p class="soft"><code id="code">${code}</code></p>`
+  }
 <p><a href="/">To the start</a></p></main></body></html>`;
 }
 
