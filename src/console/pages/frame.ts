@@ -50,7 +50,7 @@ function head(title: string): Html {
 }
 
 /** Page with a short notice, for people who are not signed in, and for refusals. */
-/** Page of one notice; `code` names a refusal to whoever is asked for help with it. */
+/** Page of a single notice; `code` names a refusal to people who are asked for help. */
 export function noticePage(title: string, text: string, code?: string): Html {
   return html`<!doctype html><html lang="en">${head(`${title} · Selvedge`)}
 <body class="outside"><main class="card"><h1>${title}</h1><p>${text}</p>${
