@@ -1,18 +1,20 @@
 /**
  * Tries other rules on the live queue: what would happen to every pending delivery if the daemon
  * decided now. The deliveries compete as they do for the daemon: the facts of each leave out what
- * older ones claim, and each simulated accept uses up the customer's credit, so two of them never
- * both have the last piece or the last of the credit.
+ * older ones claim, and each simulated accept uses up the customer's credit and counts among the
+ * accepts of the day, so two of them never both have the last piece or the last of a budget.
  */
 import { decimalOf, sumOfUnits } from '../../lib/money.ts';
 import { evaluate } from '../../rules/evaluate.ts';
 import { completeFacts } from '../../rules/facts/derive.ts';
-import type { Facts } from '../../rules/facts/plain.ts';
+import type { CreditFacts, Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
+import type { AcceptedBefore } from '../accept/accepted.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
 import { holdForCooldown } from '../accept/revocation.ts';
+import { sumsOf } from '../facts/history.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
@@ -79,28 +81,50 @@ function worthOf(facts: Facts): Pick<Prospect, 'amount' | 'currency'> {
   return { amount: typeof amount === 'number' ? decimalOf(amount) : null, currency };
 }
 
-/**
- * Credit that the accepts of this simulation have used, by customer, in units (lib/money.ts); null
- * when the sum is unknown, as in `reservedCredit`.
- */
-type Taken = Map<string, number | null>;
+/** Accepts of this simulation, the oldest first. */
+type Taken = AcceptedBefore[];
 
-/** Facts of a delivery as they would be after the simulated accepts before it. */
-function afterAccepts(facts: Facts, taken: Taken): Facts {
-  const { customer } = facts;
-  const amount = taken.get(customer?.account_no ?? '');
-  const reserved = customer?.credit?.reserved;
-  if (!customer?.credit || amount === undefined || typeof reserved !== 'number') return facts;
-  const credit = { ...customer.credit, reserved: sumOfUnits([reserved, amount]) };
-  return { ...facts, customer: { ...customer, credit } };
+/** A sum that was gathered, with that of the simulated accepts; null: not known. */
+function plus(before: number | null | undefined, more: number | null | undefined) {
+  return before === undefined ? undefined : sumOfUnits([before, more ?? null]);
 }
 
-function take(facts: Facts, taken: Taken): void {
-  const account = facts.customer?.account_no ?? '';
-  const before = taken.get(account) ?? (taken.has(account) ? null : 0);
-  const { amount, currency } = completeFacts(facts).delivery;
-  const isSame = typeof currency === 'string' && currency === facts.customer?.credit?.currency;
-  taken.set(account, isSame ? sumOfUnits([before, amount]) : null);
+/** Credit after these accepts of the account; unknown where one has another currency. */
+function creditAfter(credit: CreditFacts, own: Taken): CreditFacts {
+  const amounts = own.map(({ currency, amount }) => (currency === credit.currency ? amount : null));
+  return { ...credit, reserved: sumOfUnits([credit.reserved ?? null, ...amounts]) };
+}
+
+/** Facts of a delivery as they would be after the simulated accepts before it. */
+function afterAccepts(facts: Facts, taken: Taken, { settings }: RuleSet): Facts {
+  const { customer, order, today } = facts;
+  const { account_no: accountNo = null, currency = null } = order;
+  const own = taken.filter((one) => accountNo !== null && one.accountNo === accountNo);
+  if (own.length === 0 && (!today || taken.length === 0)) return facts;
+  const more = sumsOf(today ? taken : own, { accountNo, currency }, settings);
+  return {
+    ...facts,
+    ...(customer && {
+      customer: {
+        ...customer,
+        ...(customer.credit && { credit: creditAfter(customer.credit, own) }),
+        accepted_today: plus(customer.accepted_today, more.customer.accepted_today),
+        amount_today: plus(customer.amount_today, more.customer.amount_today),
+      },
+    }),
+    ...(today && {
+      today: {
+        accepted: plus(today.accepted, more.today.accepted),
+        amount: plus(today.amount, more.today.amount),
+        amount_base: plus(today.amount_base, more.today.amount_base),
+      },
+    }),
+  };
+}
+
+function take(facts: Facts, taken: Taken, at: number): void {
+  const { amount = null, currency = null } = completeFacts(facts).delivery;
+  taken.push({ at, accountNo: facts.order.account_no ?? null, currency, amount });
 }
 
 async function answerFor(
@@ -123,14 +147,14 @@ async function answerFor(
   // already.
   const left = await whyLeftToPeople(tx, subject);
   if (left !== undefined) return { after: before, rules: [], reason: left, ...value };
-  const facts = afterAccepts(subject.facts, taken);
+  const facts = afterAccepts(subject.facts, taken, ruleSet);
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
   const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
   const prospect = { subject, ruleSet, evaluation, outcome: wanted, freshness: {}, now };
   const held = (await holdOfSafeguard(tx, prospect)) ?? (await holdForCooldown(tx, prospect));
   const { kind, rules, reason } = held?.outcome ?? wanted;
-  if (kind === 'accept') take(facts, taken);
+  if (kind === 'accept') take(facts, taken, now);
   return { after: kind, rules, reason, ...value };
 }
 
@@ -155,7 +179,7 @@ async function remarksOn(tx: Tx, now: number, seen: number, { rules }: QueueOpti
 export function tryQueue(store: Store, now: number, options: QueueOptions): Promise<Queue> {
   return store.snapshot(async (tx) => {
     const prospects: Prospect[] = [];
-    const taken: Taken = new Map();
+    const taken: Taken = [];
     for (const row of await pendingDeliveries(tx, options.most ?? QUEUE_MAX)) {
       const orderDeliveryId = row.order_delivery_id;
       const answer = await answerFor(tx, row, now, options, taken);

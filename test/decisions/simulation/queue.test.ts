@@ -181,3 +181,33 @@ describe('the queue under rules that read the credit', () => {
     expect(decided).toEqual(['1 accept', '2 hold']);
   });
 });
+
+describe('the queue under rules with a budget of a day', () => {
+  it('counts each accept of the simulation, and ends where the daemon would', async () => {
+    const fixture = await createDeciderFixture();
+    for (const [id, accountNo] of [
+      [1, 'C-1'],
+      [2, 'C-2'],
+      [3, 'C-1'],
+      [4, 'C-3'],
+    ] as const) {
+      await fixture.order(id, { shippingAddress: { accountNo } });
+      await fixture.delivery({ id, order: id });
+    }
+    for (const limit of [
+      'today.accepted < 2',
+      'order.currency == "DKK" && today.amount + delivery.amount <= 400',
+      'customer.accepted_today < 1',
+      'order.currency == "DKK" && customer.amount_today + delivery.amount <= 200',
+      'today.amount_base < 40',
+    ]) {
+      const text = `rules:\n  - { id: a, title: A, action: accept, mode: live, when: [ '${limit}' ] }\n`;
+      const rules = loadedRules(text, 'version: 1\nbase_currency: EUR\nrates: { DKK: 0.1 }\n');
+      const tried = await fixture.tried({ rules: rules.ruleSet });
+      const told = tried.map((one) => `${one.orderDeliveryId} ${one.after}`);
+      const isOfAccount = limit.includes('customer');
+      const last = isOfAccount ? ['3 no_rule', '4 accept'] : ['3 no_rule', '4 no_rule'];
+      expect([limit, ...told]).toEqual([limit, '1 accept', '2 accept', ...last]);
+    }
+  });
+});
