@@ -19,7 +19,9 @@
  * - an entry in `decisions/fact-streams.ts`, if it comes from a pulled list (stock, seasons,
  *   styles, colors), and in `decisions/reject/freshness.ts`, if it counts pieces in stock;
  * - an entry in `NO_SUMS` of `decisions/facts.ts`, if it is a sum of lines;
- * - its own `isRead` beside that of the facts it is derived from, where these are behind one;
+ * - its own `isRead` beside that of the facts it is derived from, where these are behind one, and
+ *   then a source in `decisions/simulation/past/facts.ts`, else backtests do not know it;
+ * - an entry in `rules/analysis/absence.ts`, if there is none of it for many good deliveries;
  * - a name that `BY_TIME` of `rules/cel/operands.ts` knows, if it changes by the clock alone;
  * - an entry in `decisions/simulation/never-occurred.ts`, if it is a text in a column;
  * - a value in `typical.ts`, if most deliveries have one;

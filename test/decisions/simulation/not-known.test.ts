@@ -7,6 +7,7 @@ import {
   backtest,
 } from '../../../src/decisions/simulation/backtest.ts';
 import { backtestJson, formatBacktest } from '../../../src/decisions/simulation/backtest-text.ts';
+import { EXIT, exitCodeOf } from '../../../src/lib/errors.ts';
 import { canonicalJson, sha256 } from '../../../src/lib/json.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { createRejectFixture, DAY, settingsWith } from '../reject/support.ts';
@@ -236,6 +237,7 @@ describe('arming', () => {
       await expect(arm).rejects.toThrow(why);
       const hint = expect.stringContaining('selvedge rules backtest');
       await expect(arm).rejects.toMatchObject({ code: 'rules.not_known', hint });
+      expect(exitCodeOf(await arm.catch((error: unknown) => error))).toBe(EXIT.notKnown.code);
     }
     await expect(rejects.arm()).resolves.toMatchObject({ ruleId: 'reject-unlucky' });
   });

@@ -201,7 +201,8 @@ describe('the queue under rules with a budget of a day', () => {
       'order.currency == "DKK" && customer.amount_today + delivery.amount <= 200',
       'today.amount_base < 40',
     ]) {
-      const text = `rules:\n  - { id: a, title: A, action: accept, mode: live, when: [ '${limit}' ] }\n`;
+      const rule = `{ id: a, title: A, action: accept, mode: live, when: [ '${limit}' ] }`;
+      const text = `rules:\n  - ${rule}\n`;
       const rules = loadedRules(text, 'version: 1\nbase_currency: EUR\nrates: { DKK: 0.1 }\n');
       const tried = await fixture.tried({ rules: rules.ruleSet });
       const told = tried.map((one) => `${one.orderDeliveryId} ${one.after}`);
