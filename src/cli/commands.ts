@@ -158,20 +158,20 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'orders',
     description: 'send orders of the ERP, see what became of them, forget the people in one',
     commands: {
-      list: async () => (await import('./erp/look.ts')).ordersList,
       show: async () => (await import('./erp/look.ts')).ordersShow,
       push: async () => (await import('./erp/push.ts')).ordersPush,
     },
     acts: async () => [(await import('../outbox/surface.ts')).forgetOrder],
+    lists: async () => [(await import('../outbox/lists.ts')).orders],
   },
   {
     name: 'refunds',
     description: 'send pending refunds of the ERP, and see what became of them',
     commands: {
-      list: async () => (await import('./erp/look.ts')).refundsList,
       show: async () => (await import('./erp/look.ts')).refundsShow,
       push: async () => (await import('./erp/push.ts')).refundsPush,
     },
+    lists: async () => [(await import('../outbox/lists.ts')).refunds],
   },
   {
     name: 'rules',

@@ -9,6 +9,7 @@ import { csvLine } from '../lib/csv.ts';
 import { csvTable, fromWire, textCell } from '../surface/forms.ts';
 import type { Given } from '../surface/given.ts';
 import { type List, ROWS_MAX, type Shown } from '../surface/lists.ts';
+import type { Reading } from '../surface/reading.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
 import type { Output } from './output.ts';
@@ -63,13 +64,14 @@ async function readRows(
   const remote = remoteConsoleOf(command, context);
   if (remote) return readRemote(remote, of, given);
   return withMirror(command, context, async (db, _store, config) => {
-    const from = {
+    const from: Reading = {
       db,
       now: systemClock().now(),
       pulled: pulledStreams(config),
       notAtLevel: streamsNotAtLevel(config),
       dataDir: config.dataDir,
       seesAddresses: true,
+      masked: async (_orderIds, value) => value,
     };
     const { rows, next } = await of.read(from, given);
     return { rows, hasMore: next !== null, notes: await of.notes(from) };

@@ -1,5 +1,5 @@
 /** Pages of long lists, found by the number of a row and never by counting rows. */
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { RefusedError } from '../lib/errors.ts';
 
 /** Place in a list of numbered rows, the newest first; both numbers are texts of addresses. */
@@ -22,13 +22,13 @@ export function placeNumber(place: string): number {
   });
 }
 
-/** Rows of a page, the newest first; `column` is the number of a row. */
+/** Rows of a page, the newest first; `column` is the number of a row, or SQL for it. */
 export async function newestFirst<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
-  column: string,
+  column: string | RawBuilder<number>,
   { after, back, limit }: IdPage,
 ): Promise<O[]> {
-  const id = sql.ref<number>(column);
+  const id = typeof column === 'string' ? sql.ref<number>(column) : column;
   if (back !== undefined) {
     const later = query.where(sql<boolean>`${id} > ${placeNumber(back)}`);
     const rows = await later.orderBy(id, 'asc').limit(limit).execute();

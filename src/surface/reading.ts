@@ -15,4 +15,9 @@ export interface Reading {
   readonly dataDir: string | undefined;
   /** Whether the reader may see names and addresses. */
   readonly seesAddresses: boolean;
+  /**
+   * Masks names and addresses in a value about orders, wherever it quotes those of the orders or
+   * of `others`, unless the reader may see them.
+   */
+  masked<T>(orderIds: readonly number[], value: T, others?: readonly unknown[]): Promise<T>;
 }

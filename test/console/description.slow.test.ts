@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
+import { LISTS } from '../../src/console/surface/registry.ts';
 import { tripBreaker } from '../../src/decisions/reject/breaker.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { type Asked, type GeneratedClient, generateClient } from '../support/generated-client.ts';
@@ -288,8 +289,9 @@ const FOR_PEOPLE = [
   ...['get /', 'get /review', 'get /review/card/:id', 'get /outbox', 'get /assets/:tag/:name'],
   ...['get /stock', 'get /reports', 'get /deliveries/:id/raw', 'get /deliveries/:id/changes'],
   ...['get /deliveries/:id/facts', 'get /deliveries/:id/now'],
-  ...['get /pulls', 'get /events', 'get /events/replay', 'get /system', 'get /system/doctor'],
-  ...['get /system/doctor/findings', 'get /system/settings', 'get /system/audit'],
+  ...LISTS.map(({ path }) => `get ${path.replace('{id}', ':id')}`),
+  ...['get /events/replay', 'get /system', 'get /system/doctor'],
+  ...['get /system/doctor/findings', 'get /system/settings'],
   ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
   ...['get /rules/:id/arm', 'get /acts/:name'],
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
@@ -301,7 +303,6 @@ const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/outbox/:id': ['.json'],
   '/stock/:id': ['.json', '.csv'],
   '/reports/:id': ['.json', '.csv', '.html', '.xlsx'],
-  '/pulls/:id': ['.json', '.csv'],
   '/pulls/runs/:id': ['.json'],
   '/events/:id': ['.json'],
   '/rules/:id': ['.json'],

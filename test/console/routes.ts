@@ -85,13 +85,14 @@ export function idsOf({ delivery, push, run, event, style, trial }: Things) {
     '/rules/:id': RULE,
     '/rules/:id/arm': REJECT_RULE,
     '/rules/trial/:id': trial,
+    '/acts/:name': 'events.replay',
   };
 }
 
 /** Reads that want to know of what. */
 const QUERIES: Readonly<Record<string, string>> = {
-  '/events/replay': '?hours=24',
   '/events/replay.json': '?hours=24',
+  '/acts/:name': '?since=24h',
 };
 
 /** Twins that share a route with their page. */
@@ -100,22 +101,26 @@ const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/outbox/:id': ['', '.json'],
   '/stock/:id': ['', '.json', '.csv'],
   '/reports/:id': ['', '.json', '.csv', '.html', '.xlsx'],
-  '/pulls/:id': ['', '.json', '.csv'],
   '/pulls/runs/:id': ['', '.json'],
   '/events/:id': ['', '.json'],
   '/rules/:id': ['', '.json'],
   '/rules/trial/:id': ['', '.json', '.csv'],
 };
 
+/** An earlier address, which only leads on. */
+const LEADS_ON = '/events/replay';
+
 /** Addresses of all reads but of assets; throws for a route that it cannot fill. */
 export function readAddresses(routes: readonly Route[], things: Things): string[] {
   const ids: Readonly<Record<string, number | string>> = idsOf(things);
   return routes
-    .filter(({ method, path }) => method === 'get' && !path.startsWith('/assets/'))
+    .filter(
+      ({ method, path }) => method === 'get' && !path.startsWith('/assets/') && path !== LEADS_ON,
+    )
     .flatMap(({ path }) => {
       const id = ids[path] ?? ids[path.replace(/\.\w+$/, '')];
       if (path.includes(':') && id === undefined) throw new Error(`say what ${path} stands for`);
-      const address = path.replace(':id', String(id));
+      const address = path.replace(/:(?:id|name)/, String(id));
       return (TWINS[path] ?? [QUERIES[path] ?? '']).map((twin) => `${address}${twin}`);
     });
 }

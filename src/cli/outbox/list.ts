@@ -21,7 +21,7 @@ interface ListOptions extends FilterOptions {
 }
 
 /** State of an outbox row in words for people. */
-export function stateText({ state, blockedReason, lost }: OutboxRow): string {
+function stateText({ state, blockedReason, lost }: OutboxRow): string {
   if (lost !== null) return `${state} (gone)`;
   return blockedReason === null ? state : `${state} (needs attention)`;
 }

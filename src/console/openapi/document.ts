@@ -221,8 +221,10 @@ export function consoleDocument() {
     servers: [{ url: 'http://127.0.0.1:8793', description: 'setting `console`, as shipped' }],
     tags: [
       { name: 'review', description: 'Deliveries, and what people decide about them' },
-      { name: 'outbox', description: 'Pushes on their way to the service' },
-      { name: 'orders', description: 'People in orders, who can be forgotten' },
+      {
+        name: 'outbox',
+        description: 'Pushes on their way to the service, and documents of the ERP',
+      },
       { name: 'operation', description: 'Health, and pauses' },
       { name: 'stock', description: 'Styles by color and size, now and before' },
       { name: 'reports', description: 'Named questions to the mirror, as tables and files' },

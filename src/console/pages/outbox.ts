@@ -6,6 +6,7 @@ import { describeLost } from '../../outbox/watch/lost.ts';
 import type { Role } from '../../surface/roles.ts';
 import { type Act, mayDo } from '../access/roles.ts';
 import { span, time } from './format.ts';
+import { partsNav } from './parts.ts';
 import { withQuery } from './review.ts';
 
 /** Word for a push's state: an unknown outcome is no failure, and is called by its name. */
@@ -45,7 +46,7 @@ export function outboxPage(view: OutboxListView): Html {
     one.blockedReason !== null && ' needs you'
   }</td><td class="number">${span(now - one.createdAt)}</td><td class="number">${one.attempts}</td>
 <td>${why(one)}</td></tr>`;
-  return html`<h1>Outbox</h1>
+  return html`<h1>Outbox</h1>${partsNav('/outbox')}
 <form class="filters" method="get" action="/outbox" role="search" aria-label="Filter pushes">
 ${choice('kind', 'Kind', view.kinds, query)}${choice('state', 'State', view.states, query)}
 <div><label for="f-reference">Reference</label>

@@ -47,6 +47,11 @@ ${rows.map(
 /** Pages that stand below a tab, by groups. */
 const PARTS: readonly (readonly (readonly [path: string, name: string])[])[] = [
   [
+    ['/outbox', 'Pushes'],
+    ['/orders', 'Orders'],
+    ['/refunds', 'Refunds'],
+  ],
+  [
     ['/system', 'Host'],
     ['/system/doctor', 'Doctor'],
     ['/system/settings', 'Settings'],

@@ -20,16 +20,3 @@ export async function privateOfOrders(
     ]),
   );
 }
-
-/** Documents of pushes, by the push's id. */
-export async function documentsOf(
-  db: Db,
-  outboxIds: readonly number[],
-): Promise<ReadonlyMap<number, unknown>> {
-  const rows = await db
-    .selectFrom('outbox')
-    .select(['outbox_id', 'body'])
-    .where(inKeys('outbox_id', outboxIds))
-    .execute();
-  return new Map(rows.map(({ outbox_id: outboxId, body }) => [outboxId, tryParseJson(body)]));
-}

@@ -4,16 +4,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { listOutbox, type OutboxRow, showOutbox } from '../../outbox/review/listing.ts';
+import {
+  documentsOf,
+  listOutbox,
+  type OutboxRow,
+  showOutbox,
+} from '../../outbox/review/listing.ts';
 import type { Db } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
-import type { Session } from '../access/sessions.ts';
 import { outboxCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
-import { maskPrivate } from '../mask.ts';
 import { outboxItemPage, outboxPage } from '../pages/outbox.ts';
 import { optionalText } from '../query.ts';
-import { documentsOf, privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, localeOf, sendCsv } from '../show.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
@@ -34,19 +36,10 @@ export const outboxQuery = z.object({
 });
 
 /** Rows of pushes, masked unless the session may see names and addresses. */
-async function rowsFor({ seesAddresses }: Session, db: Db, rows: readonly OutboxRow[]) {
-  if (seesAddresses) return rows;
-  const documents = await documentsOf(
-    db,
-    rows.map(({ outboxId }) => outboxId),
-  );
-  const orders = await privateOfOrders(
-    db,
-    rows.flatMap(({ orderId }) => orderId ?? []),
-  );
-  return rows.map((row) =>
-    maskPrivate(row, [documents.get(row.outboxId), orders.get(row.orderId ?? 0)]),
-  );
+async function rowsFor(request: FastifyRequest, db: Db, rows: readonly OutboxRow[]) {
+  const orderIds = rows.flatMap(({ orderId }) => orderId ?? []);
+  const outboxIds = rows.map(({ outboxId }) => outboxId);
+  return maskedForOrders(request, db, orderIds, rows, await documentsOf(db, outboxIds));
 }
 
 async function cardFor(request: FastifyRequest, db: Db, outboxId: number) {
@@ -60,13 +53,14 @@ export function installOutbox(app: FastifyInstance, context: PageContext): void 
   const { deps, zoneOf, show } = context;
   const { db, clock } = deps;
   const outboxOf = async (request: FastifyRequest) => {
-    const { attention, open, limit, ...query } = outboxQuery.parse(request.query);
+    const { attention, open, limit, before, ...query } = outboxQuery.parse(request.query);
     const flags = {
       needsAttention: attention === '1' || undefined,
       open: open === '1' || undefined,
     };
-    const found = await listOutbox(db, { ...query, ...flags, limit: limit + 1 });
-    const rows = await rowsFor(signedIn(request), db, found.slice(0, limit));
+    const place = { after: before?.toString(), limit: limit + 1 };
+    const found = await listOutbox(db, { ...query, ...flags, ...place });
+    const rows = await rowsFor(request, db, found.slice(0, limit));
     const last = found.length > limit ? rows.at(-1) : undefined;
     return { rows, next: last ? String(last.outboxId) : null };
   };

@@ -34,16 +34,17 @@ export function maskedFor<T>(request: FastifyRequest, value: T): T {
 
 /**
  * Masks a value about orders, unless the session may see names and addresses: the orders' private
- * texts are masked wherever the value quotes them.
+ * texts, and those of `others`, are masked wherever the value quotes them.
  */
 export async function maskedForOrders<T>(
   request: FastifyRequest,
   db: Db,
   orderIds: readonly number[],
   value: T,
+  others: readonly unknown[] = [],
 ): Promise<T> {
   if (signedIn(request).seesAddresses) return value;
-  return maskPrivate(value, [...(await privateOfOrders(db, orderIds)).values()]);
+  return maskPrivate(value, [...(await privateOfOrders(db, orderIds)).values(), ...others]);
 }
 
 interface PageHead {

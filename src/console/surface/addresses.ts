@@ -62,6 +62,7 @@ const TABS: readonly Tab[] = [
 /** Tab under which the act stands. */
 export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
   if (/^\/(?:deliveries|orders)\//.test(path)) return '/review';
+  if (path === '/orders' || path === '/refunds') return '/outbox';
   return TABS.find((one) => path.startsWith(one)) ?? '/system';
 }
 

@@ -9,7 +9,12 @@ import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
 import { signedIn } from '../context.ts';
 import { partsNav } from '../pages/parts.ts';
-import { maskedFor, type PageContext, parametersOf } from '../routes/page-context.ts';
+import {
+  maskedFor,
+  maskedForOrders,
+  type PageContext,
+  parametersOf,
+} from '../routes/page-context.ts';
 import { sendCsv } from '../show.ts';
 import { tabOf } from './addresses.ts';
 import { type Cells, filtersOf, pagingOf, type Reader, tableFor } from './html.ts';
@@ -28,6 +33,7 @@ export function readingFor({ deps }: PageContext, request: FastifyRequest): Read
     notAtLevel,
     dataDir: machine.dataDir || undefined,
     seesAddresses: signedIn(request).seesAddresses,
+    masked: (orderIds, value, others) => maskedForOrders(request, db, orderIds, value, others),
   };
 }
 

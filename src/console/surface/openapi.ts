@@ -54,9 +54,11 @@ const TAGS: Readonly<Record<string, string>> = {
   console: 'system',
   deliveries: 'review',
   notify: 'system',
+  orders: 'outbox',
   pause: 'operation',
   plane: 'system',
   portal: 'events',
+  refunds: 'outbox',
   resume: 'operation',
   sync: 'pulls',
 };

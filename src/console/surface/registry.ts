@@ -5,6 +5,7 @@ import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { audit } from '../../ops/lists.ts';
 import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
+import { orders, refunds } from '../../outbox/lists.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
@@ -32,7 +33,7 @@ const BY_HAND = new Map<List, string>([
   [events, 'shows what was missed and refused, the replay and the portal below the table'],
 ]);
 
-export const LISTS: readonly List[] = [streams, runs, ...eventLists, audit];
+export const LISTS: readonly List[] = [streams, runs, orders, refunds, ...eventLists, audit];
 
 export function hasPageByHand(of: List): boolean {
   return BY_HAND.has(of);

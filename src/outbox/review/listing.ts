@@ -6,6 +6,7 @@ import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.t
 import { decimalOf } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { inKeys } from '../../store/bulk.ts';
+import { type IdPage, newestFirst } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
@@ -19,13 +20,10 @@ import { seasonsShown } from '../evidence/seasons.ts';
 import { type Lost, readLost } from '../watch/lost.ts';
 import { fits, isOpenState, type RowFilter } from './selection.ts';
 
-export interface ListFilter extends RowFilter {
+export interface ListFilter extends RowFilter, IdPage {
   readonly open?: boolean | undefined;
   readonly reference?: string | undefined;
   readonly outboxId?: number | undefined;
-  /** Id below which rows are listed: that of the last row on the page before. */
-  readonly before?: number | undefined;
-  readonly limit: number;
 }
 
 export interface OutboxRow {
@@ -52,14 +50,11 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
     .select(['outbox_id as outboxId', 'kind', 'reference', 'state', 'created_at as createdAt'])
     .select(['attempts', 'order_id as orderId', 'due_at as dueAt', 'last_error as lastError'])
     .select(['blocked_reason as blockedReason', 'ended_at as endedAt', 'result'])
-    .where(fits(filter))
-    .limit(filter.limit);
-  const { reference, outboxId, before } = filter;
+    .where(fits(filter));
+  const { reference, outboxId } = filter;
   // What is open is found by its own index and sorted: by the number SQLite would step over all
   // that was ever confirmed.
   const isOpen = filter.open === true || isOpenState(filter.state);
-  query = query.orderBy(isOpen ? sql`+outbox_id` : 'outbox_id', 'desc');
-  if (before !== undefined) query = query.where('outbox_id', '<', before);
   if (outboxId !== undefined) query = query.where('outbox_id', '=', outboxId);
   if (filter.open === true) query = query.where('ended_at', 'is', null);
   if (reference !== undefined) {
@@ -67,13 +62,23 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
       eb.or([eb('reference_key', '=', referenceKey(reference)), eb('reference', '=', reference)]),
     );
   }
-  const rows = await query.execute();
+  const rows = await newestFirst(query, isOpen ? sql<number>`+outbox_id` : 'outbox_id', filter);
   const ids = rows.map((row) => row.outboxId);
   const lost = await readLost(db, ids);
   return rows.map(({ result, ...row }) => {
     const { orderNo = null, pendingRefundId = null } = readResult(result);
     return { ...row, orderNo, pendingRefundId, lost: lost.get(row.outboxId) ?? null };
   });
+}
+
+/** Documents of pushes, as they were submitted. */
+export async function documentsOf(db: Db, outboxIds: readonly number[]): Promise<unknown[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select('body')
+    .where(inKeys('outbox_id', outboxIds))
+    .execute();
+  return rows.map(({ body }) => tryParseJson(body));
 }
 
 const NAMES_MAX = 1_000;

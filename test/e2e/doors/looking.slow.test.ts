@@ -15,7 +15,7 @@ it('lists and shows orders and refunds by their references', async () => {
 
   const orders = await house.call('orders', 'list');
   expect(orders.code).toBe(0);
-  expect(orders.stdout).toMatch(/^REFERENCE +STATE +ORDER +AGE +ID +WHY$/m);
+  expect(orders.stdout).toMatch(/^REFERENCE +STATE +ORDER +AGE +PUSH +WHY$/m);
   expect(orders.stdout).toMatch(/^SO-2 +refused +- .*needs a seasonName/m);
   expect(orders.stdout).toMatch(new RegExp(`^SO-1 +confirmed +${order.orderNo} `, 'm'));
   expect(orders.stdout).not.toContain('RMA-1');
