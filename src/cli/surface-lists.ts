@@ -8,7 +8,7 @@ import { systemClock } from '../lib/clock.ts';
 import { csvLine } from '../lib/csv.ts';
 import { csvTable, fromWire, textCell } from '../surface/forms.ts';
 import type { Given } from '../surface/given.ts';
-import { type List, ROWS_MAX, type Shown } from '../surface/lists.ts';
+import type { List, Shown } from '../surface/lists.ts';
 import type { Reading } from '../surface/reading.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
@@ -21,6 +21,9 @@ import { memberArgument, memberOption } from './surface-options.ts';
 
 /** Options for the order of rows, which are no members of the query. */
 const ORDER = ['sort', 'descending'];
+
+/** Most rows of a command, which keeps nobody else waiting. */
+const ROWS_MAX = 100_000;
 
 interface Options {
   readonly json?: boolean;
@@ -70,6 +73,7 @@ async function readRows(
       pulled: pulledStreams(config),
       notAtLevel: streamsNotAtLevel(config),
       dataDir: config.dataDir,
+      rowsMax: ROWS_MAX,
       seesAddresses: true,
       masked: async (_orderIds, value) => value,
     };

@@ -121,6 +121,7 @@ export interface ListSpec<Q extends Shape, R extends Shape, B extends Shape> ext
   notes?(from: Reading): Promise<readonly string[]>;
 }
 
+/** Most rows of an answer of the console, whose thread has other readers. */
 export const ROWS_MAX = 10_000;
 const LIMIT = 100;
 const HIDDEN = '•••';
@@ -150,7 +151,7 @@ function memberAs(name: string, schema: z.core.$ZodType): Shown {
   };
 }
 
-function pageOf(of: ListHead, given: Given): Page {
+function pageOf(of: ListHead, given: Given, rowsMax: number): Page {
   const texts = Object.entries(given).map(([name, value]) => [name, String(value)]);
   const {
     limit = String(of.limit),
@@ -159,8 +160,8 @@ function pageOf(of: ListHead, given: Given): Page {
     back,
     ...places
   } = placed.parse(Object.fromEntries(texts.filter(([, value]) => value !== '')));
-  if (!/^\d{1,5}$/.test(limit) || Number(limit) < 1 || Number(limit) > ROWS_MAX) {
-    throw invalid(`limit: must be a whole number from 1 to ${ROWS_MAX}`);
+  if (!/^\d{1,9}$/.test(limit) || Number(limit) < 1 || Number(limit) > rowsMax) {
+    throw invalid(`limit: must be a whole number from 1 to ${rowsMax}`);
   }
   if (sort !== undefined && !of.sorts.includes(sort)) {
     throw invalid(`sort: the list cannot be sorted by ${sort}`, `known: ${of.sorts.join(', ')}`);
@@ -221,7 +222,7 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     row,
     async read(from, given) {
       const [asked, place] = split(given);
-      const page = pageOf(head, place);
+      const page = pageOf(head, place, from.rowsMax);
       const wanted = readGiven(query, asked, from.now);
       const found = await spec.read(from, wanted, { ...page, limit: page.limit + 1 });
       const hasMore = found.length > page.limit;

@@ -13,6 +13,8 @@ export interface Reading {
   readonly notAtLevel: Readonly<Record<string, string>>;
   /** Folder in which files pause the daemon; undefined: not known. */
   readonly dataDir: string | undefined;
+  /** Most rows that may be asked for at once. */
+  readonly rowsMax: number;
   /** Whether the reader may see names and addresses. */
   readonly seesAddresses: boolean;
   /**

@@ -83,7 +83,7 @@ describe('health', () => {
     await until('ready', async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
     expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ ready: true, why: [] });
     expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ healthy: true, why: [] });
-    expect((await fetch(`${url}/api/sync/run`, { method: 'POST' })).status).toBe(401);
+    expect((await fetch(`${url}/api/acts/sync.run`, { method: 'POST' })).status).toBe(401);
   });
 
   it('is ill while a worker makes no progress, and well again', async () => {

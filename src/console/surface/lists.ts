@@ -32,6 +32,7 @@ export function readingFor({ deps }: PageContext, request: FastifyRequest): Read
     pulled,
     notAtLevel,
     dataDir: machine.dataDir || undefined,
+    rowsMax: ROWS_MAX,
     seesAddresses: signedIn(request).seesAddresses,
     masked: (orderIds, value, others) => maskedForOrders(request, db, orderIds, value, others),
   };
