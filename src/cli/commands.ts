@@ -231,10 +231,8 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     commands: {
       list: async () => (await import('./outbox/list.ts')).outboxList,
       show: async () => (await import('./outbox/show.ts')).outboxShow,
-      retry: async () => (await import('./outbox/act.ts')).outboxRetry,
-      cancel: async () => (await import('./outbox/act.ts')).outboxCancel,
-      resolve: async () => (await import('./outbox/act.ts')).outboxResolve,
     },
+    acts: async () => (await import('../outbox/surface.ts')).outboxActs,
   },
   {
     name: 'sync',

@@ -18,9 +18,10 @@ import { type RemoteConsole, remoteConsoleOf } from './remote/console.ts';
 export type Wanted = Omit<Request, 'act'>;
 
 function answerOf(of: ActHead, wanted: Wanted): z.ZodType {
-  const form = answerForm(of, wanted);
-  if (wanted.things || (form !== of.output && !wanted.dryRun)) return answersSchema;
-  return wanted.dryRun ? previewSchema : of.output;
+  if (wanted.things) return answersSchema;
+  if (wanted.dryRun) return previewSchema;
+  const isEach = wanted.select !== undefined && of.many?.isOneAnswer === false;
+  return isEach ? answersSchema : answerForm(of, wanted);
 }
 
 /** Whether a refusal concerns one thing only, so that the others are still tried. */

@@ -140,18 +140,23 @@ function chosenBy(acts: readonly Chosen[], text: string): readonly [ActHead, Giv
   const [value = '', ...rest] = text.split(':');
   const found = acts.find(({ choice }) => choice.value === value);
   const { member } = found?.choice ?? {};
+  if (found && member !== undefined) return [found.of, { [member]: rest.join(':') || null }];
   if (found && rest.length === 0) return [found.of, {}];
-  if (found && member !== undefined) return [found.of, { [member]: rest.join(':') }];
   const [option = ''] = acts.map(({ choice }) => choice.option);
   const known = acts.map(({ choice }) => `--${option} ${spellingOf(choice)}`).join(', ');
   throw invalid(`--${option} ${text} is not known`, known);
 }
 
+function membersOf({ input, many }: ActHead): string[] {
+  return Object.keys({ ...input.shape, ...many?.filter.shape, ...(many && { expect: null }) });
+}
+
 /** Refuses options of the other acts of the command, which would be ignored. */
 function requireOwn(of: ActHead, acts: readonly Chosen[], command: Command, text: string): void {
-  const others = new Set(acts.flatMap((one) => Object.keys(one.of.input.shape)));
+  const own = new Set(membersOf(of));
+  const others = new Set(acts.flatMap((one) => membersOf(one.of)));
   const stray = Object.keys(command.opts<Given>()).find(
-    (name) => others.has(name) && !(name in of.input.shape),
+    (name) => others.has(name) && !own.has(name),
   );
   if (stray === undefined) return;
   const [option = ''] = acts.map(({ choice }) => choice.option);
@@ -170,7 +175,7 @@ export function choiceCommand(heads: readonly ActHead[], context: CliContext): C
   const spellings = acts.map(({ choice }) => spellingOf(choice)).join(', ');
   const command = new Command(wordOf(first.of)).summary(about);
   command.description(`${more}\n\n${rows.join('\n')}`);
-  command.requiredOption(`--${option} <${option}>`, spellings);
+  command.requiredOption(`--${option} <what>`, spellings);
   addMembers(command, heads);
   return command.action(() => {
     const text = String(command.opts<Given>()[option]);

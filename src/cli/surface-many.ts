@@ -8,6 +8,7 @@ import { visible } from '../lib/strings.ts';
 import { type ActHead, previewSchema } from '../surface/acts.ts';
 import type { Given } from '../surface/given.ts';
 import { answersSchema, type ManyAnswer, type ManyHead } from '../surface/many.ts';
+import { memberOf } from '../surface/members.ts';
 import type { CliContext } from './command.ts';
 import { performAct } from './surface-call.ts';
 import {
@@ -44,10 +45,11 @@ export function filterOptions({ shape }: ManyHead['filter']): Option[] {
 export function addManyOptions(command: Command, of: ActHead, many: ManyHead): void {
   const [thing = ''] = of.args;
   const schema = of.input.shape[thing];
+  const value = memberOf(many.expect)?.kind === 'whole' ? 'n' : 'mark';
   const label = many.isNamed ? `[${thing}...]` : `[${thing}]`;
   command.addArgument(new Argument(label, schema && helpOf(schema, thing)));
   if (many.isNamed) command.option('--all-matching', 'instead: all that fit the filter');
-  command.addOption(new Option('--expect <mark>', many.mark));
+  command.addOption(new Option(`--expect <${value}>`, many.mark));
   for (const option of filterOptions(many.filter)) command.addOption(option);
 }
 
@@ -133,7 +135,7 @@ async function actOnMatching(
 }
 
 /** Names on the command line; undefined: all that fit the filter are meant. */
-function namesOf(of: ActHead, many: ManyHead, command: Command): readonly string[] | undefined {
+function namesOf(many: ManyHead, command: Command): readonly string[] | undefined {
   const { allMatching = false, expect } = command.opts<ManyOptions>();
   const names = command.args;
   const filter = statedBy({ input: many.filter }, command);
@@ -143,8 +145,8 @@ function namesOf(of: ActHead, many: ManyHead, command: Command): readonly string
     return isAll ? undefined : names;
   }
   const how = many.isNamed ? '--all-matching with a filter' : 'a filter with --expect <mark>';
-  throw new UsageError('act.no_selection', `which ${of.thing ?? 'thing'}s?`, {
-    hint: `name them, or ${how}`,
+  throw new UsageError('act.no_selection', 'which ones?', {
+    hint: `name ${many.isNamed ? 'them' : 'one'}, or ${how}`,
   });
 }
 
@@ -156,7 +158,7 @@ export async function actOnMany(
   many: ManyHead,
 ): Promise<boolean> {
   const { dryRun = false, json } = command.opts<ManyOptions>();
-  const names = namesOf(of, many, command);
+  const names = namesOf(many, command);
   if (names && !many.isNamed) return false;
   const { output } = context;
   const answer = names
@@ -165,8 +167,9 @@ export async function actOnMany(
   const isOne = !names && (dryRun || many.isOneAnswer);
   if (isOne) {
     const preview = dryRun ? previewSchema.parse(answer) : undefined;
-    if (!preview && !of.isWhole(answer)) context.setExitCode(EXIT.failure.code);
-    const lines = preview ? preview.lines : [of.done(answer, {})];
+    const { done, isWhole } = many.answer ?? of;
+    if (!preview && !isWhole(answer)) context.setExitCode(EXIT.failure.code);
+    const lines = preview ? preview.lines : [done(answer, {})];
     if (json === true) output.json(answer);
     else for (const line of lines) output.line(visible(line, '\n'));
     return true;

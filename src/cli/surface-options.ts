@@ -83,10 +83,14 @@ export async function confirmed(
   isSure = false,
 ): Promise<Given> {
   const schema = typed && input.shape[typed.member];
-  if (!typed || !schema || given[typed.member] !== undefined) return given;
+  if (!typed || !schema) return given;
+  const known = given[typed.member];
+  // An empty text is no member at all for the act, which would do without the confirmation.
+  if (known !== undefined && known !== '') return given;
   if (isSure) return { ...given, [typed.member]: given[thing] };
-  const answer = await context.ask(`${typed.ask.replaceAll('{}', String(given[thing]))} `);
-  if (answer !== undefined) return { ...given, [typed.member]: answer.trim() };
+  const question = `${typed.ask.replaceAll('{}', String(given[thing]))} `;
+  const answer = known === undefined ? await context.ask(question) : undefined;
+  if (answer?.trim()) return { ...given, [typed.member]: answer.trim() };
   const option = typed.again ? '--yes' : memberOption(typed.member, schema).flags;
   const hint = `type it when you are asked, or name it: ${option}`;
   throw new RefusedError('act.unconfirmed', 'the act must be confirmed', { hint });

@@ -106,11 +106,6 @@ export const bulkRequest = bulkAct.omit({ expect: true }).extend({
 });
 export const noteAct = z.object({ text: z.string().trim().max(1_000) });
 export const undoAct = z.object({ decisionId: id });
-export const outboxAct = z.object({ reason });
-export const confirmAct = outboxAct.extend({
-  /** Id of the document that the push created at the service; null: its kind creates none. */
-  id: z.string().min(1).max(100).nullable(),
-});
 
 type ReviewAct = z.output<typeof reviewAct>;
 export type BulkAct = z.output<typeof bulkAct>;
@@ -129,19 +124,7 @@ export type Wish =
       readonly deliveries: readonly SelectedDelivery[];
     }
   | { readonly do: 'note'; readonly delivery: number; readonly text: string }
-  | { readonly do: 'undo'; readonly delivery: number; readonly decisionId: number }
-  | {
-      readonly do: 'outbox';
-      readonly action: 'retry' | 'cancel' | 'absent' | 'noted';
-      readonly outboxId: number;
-      readonly reason: string;
-    }
-  | {
-      readonly do: 'confirm';
-      readonly outboxId: number;
-      readonly id: string | null;
-      readonly reason: string;
-    };
+  | { readonly do: 'undo'; readonly delivery: number; readonly decisionId: number };
 
 /** Signed-in person or program that asks, with the address that the request came from. */
 export interface Asker {

@@ -128,14 +128,12 @@ async function reviewMany(
 function needOf(wish: Wish): Act {
   if (wish.do === 'review') return `delivery.${wish.action}`;
   if (wish.do === 'bulk') return `delivery.${wish.act.action}`;
-  if (wish.do === 'outbox') return `outbox.${wish.action}`;
-  if (wish.do === 'confirm') return 'outbox.confirmed';
   if (wish.do === 'note') return 'delivery.note';
   return 'delivery.hold';
 }
 
 async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): Promise<unknown> {
-  const { store, clock, outbox } = deps;
+  const { store, clock } = deps;
   requireRole(session.role, needOf(wish));
   const actor = (reason: string) => actorOf(session, by, reason);
   switch (wish.do) {
@@ -152,17 +150,6 @@ async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): P
         await writeNote(tx, id, wish.text, actor(wish.text), clock.now());
       });
       return {};
-    case 'outbox': {
-      const { action, outboxId, reason } = wish;
-      if (action === 'retry' || action === 'cancel') {
-        return outbox[action]({ outboxId }, actor(reason));
-      }
-      return outbox.resolve(outboxId, { as: action }, actor(reason));
-    }
-    default: {
-      const { outboxId, id, reason } = wish;
-      return outbox.resolve(outboxId, { as: 'confirmed', id }, actor(reason));
-    }
   }
 }
 

@@ -13,7 +13,8 @@ import type { EventOperations } from '../inbox/operations.ts';
 import { openPortal, type PortalOperations, replayEvents } from '../inbox/surface.ts';
 import { createPlaneFeed } from '../ops/plane-feed.ts';
 import { notifyActs, pauseActs, planeActs } from '../ops/surface.ts';
-import { forgetOrder, type OrderOperations } from '../outbox/surface.ts';
+import type { OutboxReview } from '../outbox/review/operations.ts';
+import { forgetOrder, type OrderOperations, outboxActs } from '../outbox/surface.ts';
 import type { Pauses } from '../store/pauses.ts';
 import { type BoundAct, bind } from '../surface/perform.ts';
 import type { SyncOperations } from '../sync/operations.ts';
@@ -23,6 +24,7 @@ import { createMessages, type MessagesDeps } from './notify.ts';
 export interface ActParts extends MessagesDeps {
   readonly sync: { readonly operations: SyncOperations };
   readonly orders: OrderOperations;
+  readonly outbox: { readonly review: OutboxReview };
   readonly inbox: PortalOperations & { readonly operations: EventOperations };
   readonly pauses: Pauses;
   readonly decisions: { readonly ruleOperations: RuleOperations };
@@ -30,7 +32,7 @@ export interface ActParts extends MessagesDeps {
 }
 
 export function createActs(config: Config, parts: ActParts): readonly BoundAct[] {
-  const { sync, inbox, orders, pauses, decisions, entrance } = parts;
+  const { sync, inbox, orders, outbox, pauses, decisions, entrance } = parts;
   const messages = createMessages(config, parts);
   const feed = createPlaneFeed(parts);
   return [
@@ -38,6 +40,7 @@ export function createActs(config: Config, parts: ActParts): readonly BoundAct[]
     ...bind([replayEvents], () => inbox.operations),
     ...bind([openPortal], () => inbox),
     ...bind([forgetOrder], () => orders),
+    ...bind(outboxActs, () => outbox.review),
     ...bind(pauseActs, () => pauses),
     ...bind(notifyActs, () => messages),
     ...bind(planeActs, () => feed),

@@ -264,8 +264,8 @@ function createFronts(config: Config, parts: FrontParts) {
     outbox: outbox.review,
   });
   parts.rules.onReloaded(pages.takeConfig);
-  const ofRooms = [...outbox.routes, ...pages.routes];
-  const all = [actRoutes(acts, parts.clock), callRoutes(parts), ...groups, ...ofRooms];
+  const own = [actRoutes(acts, parts.clock), callRoutes(parts)];
+  const all = [...own, ...groups, ...pages.routes];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups: all, onListening },
     { ...config.local, dataDir: config.dataDir },

@@ -6,8 +6,6 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import type { RouteGroup } from '../local-api/api.ts';
-import { outboxRoutes } from '../local-api/outbox-routes.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
 import type { RecentReads } from '../mirror/refetch-queue.ts';
 import { createDispatcher } from '../outbox/dispatcher.ts';
@@ -67,8 +65,6 @@ export interface Outbox {
   readonly workers: readonly Worker[];
   readonly review: OutboxReview;
   readonly kinds: readonly OutboxKind[];
-  /** Routes of the local API for the outbox. */
-  readonly routes: readonly RouteGroup[];
   /** Makes the dispatcher look at once: a push was added, or pushes are held no more. */
   wakeUp(): void;
   /** Tells the outbox that a pull has read orders. */
@@ -284,6 +280,5 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     wakeUp: dispatcher.wakeUp,
     onOrdersRead: accountWatch.wakeUp,
     onOrderRead: dispatcher.onOrderRead,
-    routes: [outboxRoutes(review)],
   };
 }

@@ -15,7 +15,7 @@ const actBody = z.strictObject({
   given,
   dryRun: z.boolean().default(false),
   things: z.array(given).optional(),
-  select: z.strictObject({ filter: given, expect: z.unknown() }).optional(),
+  select: z.strictObject({ filter: given, expect: z.unknown().optional() }).optional(),
 });
 
 export function actRoutes(acts: readonly BoundAct[], clock: Clock): RouteGroup {

@@ -51,9 +51,9 @@ export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType {
   if (schema instanceof z.ZodArray) return z.array(wireSchema(schema.element));
   if (schema instanceof z.ZodObject) {
     const members = Object.entries(schema.shape).map(([name, one]) => [name, wireSchema(one)]);
-    const { id } = z.globalRegistry.get(schema) ?? {};
+    const { id, description = '' } = z.globalRegistry.get(schema) ?? {};
     const wire = z.strictObject(Object.fromEntries(members));
-    return id === undefined ? wire : namedSchema(id, wire);
+    return id === undefined ? wire : namedSchema(id, wire, description);
   }
   const { kind, about } = memberOf(schema) ?? {};
   if (kind !== 'time') return schema;
@@ -63,8 +63,8 @@ export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType {
 /** Schemas with a name in the description, each of which is one object however often it is used. */
 const named = new Map<string, z.ZodObject>();
 
-function namedSchema(id: string, schema: z.ZodObject): z.ZodObject {
-  const known = named.get(id) ?? schema.meta({ id });
+function namedSchema(id: string, schema: z.ZodObject, description: string): z.ZodObject {
+  const known = named.get(id) ?? schema.meta({ id, ...(description !== '' && { description }) });
   named.set(id, known);
   return known;
 }

@@ -61,6 +61,7 @@ function ofText(text: string, kind: Member['kind'], now: number): unknown {
 function readValue(schema: z.core.$ZodType, value: unknown, now: number): unknown {
   if (typeof value !== 'string') return value;
   if (value === '' && isOptional(schema)) return undefined;
+  if (value === '' && schema instanceof z.ZodNullable) return null;
   if (unwrapped(schema) instanceof z.ZodArray) return [value];
   const kind = memberOf(schema)?.kind;
   return kind === undefined ? value : ofText(value, kind, now);

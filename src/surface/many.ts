@@ -45,6 +45,14 @@ export interface ManyHead {
   readonly expect: z.ZodType;
   /** Help of the command for `--expect`. */
   readonly mark: string;
+  /** Answer about all that fit, where it is not like that about one thing. */
+  readonly answer?: AnswerHead;
+}
+
+export interface AnswerHead {
+  readonly output: z.ZodType;
+  done(answer: unknown): string;
+  isWhole(answer: unknown): boolean;
 }
 
 /** Functions of acts on many things, once it is known on what they act. */
@@ -130,5 +138,6 @@ export function answerForm(
   { things, select }: { readonly things?: unknown; readonly select?: unknown },
 ): z.ZodType {
   const isEach = things !== undefined || (select !== undefined && of?.isOneAnswer === false);
-  return isEach ? z.looseObject({ answers: z.array(output) }) : output;
+  if (isEach) return z.looseObject({ answers: z.array(output) });
+  return (select === undefined ? undefined : of?.answer?.output) ?? output;
 }

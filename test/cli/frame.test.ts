@@ -79,7 +79,7 @@ describe('the command line', () => {
     [['outbox', 'resolve', '1', '--as', 'lost', '--reason', 'x'], '--as lost is not known'],
     [
       ['outbox', 'resolve', '--needs-attention', '--as', 'noted', '--reason', 'x'],
-      'is for one row',
+      '--needs-attention does not go with --as noted',
     ],
     [['events', 'replay'], 'which events?\nhint: name their ids, or a time'],
     [['events', 'replay', 'msg_1', '--since', '1h'], 'ids or since, not both'],

@@ -34,7 +34,14 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   const log = createLogger({ level: 'warn', format: 'json', scrubber, write });
   const nobody = () => Promise.reject(new Error('not asked'));
   const review = { act: nobody, actOnAll: nobody };
-  const outbox = { retry: nobody, cancel: nobody, resolve: nobody, resolveAbsent: nobody };
+  const would = { would: nobody, wouldResolve: nobody };
+  const outbox = {
+    ...would,
+    retry: nobody,
+    cancel: nobody,
+    resolve: nobody,
+    resolveAbsent: nobody,
+  };
   const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
   const answer = createAnswers({ ...parts, acts: [], review, outbox, lookups: NO_LOOKUPS });
   const settings = {

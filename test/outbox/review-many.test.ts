@@ -78,6 +78,20 @@ it('cancels many, or none of them', async () => {
   expect(planned.times(/./)).toBeLessThan(20);
 });
 
+it('says what it would do with many, and refuses what the act would', async () => {
+  const { review, states, audit } = await deskWithRows();
+  const all = { filter: {} };
+  await expect(review.would('cancel', all)).rejects.toMatchObject({ code: 'outbox.wrong_state' });
+  const few = { ...DEAD, expect: ROWS - 1 };
+  await expect(review.would('retry', few)).rejects.toThrow('the filter fits 200 rows, 199');
+  expect(await review.would('retry', all)).toHaveLength(2 * ROWS);
+  expect(await review.would('absent', IN_DOUBT)).toHaveLength(ROWS);
+  await expect(review.wouldResolve(1, { as: 'noted' })).rejects.toThrow('no difference or loss');
+  expect(await review.wouldResolve(2, { as: 'confirmed', id: '7' })).toMatchObject({ outboxId: 2 });
+  expect(await states()).toEqual([`${ROWS} dead, ${ROWS} ended`, `${ROWS} in_doubt, 0 ended`]);
+  expect(await audit()).toEqual([]);
+});
+
 it('touches none where there are more than anybody can have counted', async () => {
   const { store, review, audit } = await deskWithRows();
   await sql`with recursive n(i) as (select 1001 union all select i + 1 from n where i < 10801)

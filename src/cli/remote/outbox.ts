@@ -1,6 +1,5 @@
-/** Reads the outbox over a URL, and acts on its rows. */
+/** Reads the outbox over a URL. */
 import { z } from 'zod';
-import { UsageError } from '../../lib/errors.ts';
 import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
 import type { Query, RemoteConsole } from './console.ts';
 import { shaped } from './shapes.ts';
@@ -70,45 +69,4 @@ export async function listRemoteOutbox(
 
 export function showRemoteOutbox(remote: RemoteConsole, outboxId: number): Promise<OutboxCard> {
   return remote.get(`/outbox/${outboxId}.json`, card);
-}
-
-/**
- * Requires the number of a row: over a URL, a person names the rows one by one, having looked at
- * each.
- */
-export function requireOneRow(outboxId: number | undefined): number {
-  if (outboxId !== undefined) return outboxId;
-  throw new UsageError('remote.one_by_one', 'over a URL one row is named at a time', {
-    hint: 'its number: selvedge outbox list',
-  });
-}
-
-const acted = z.object({
-  rows: z.int(),
-  left: z.array(z.object({ outboxId: z.int(), reference: z.string(), state: z.string() })),
-});
-
-/**
- * Retries or cancels one outbox row; the answer's `left` has it if its state has changed meanwhile.
- */
-export function actOnRemoteRow(
-  remote: RemoteConsole,
-  action: 'retry' | 'cancel',
-  outboxId: number,
-  reason: string,
-): Promise<z.output<typeof acted>> {
-  return remote.post(`/outbox/${outboxId}/${action}`, { reason }, acted);
-}
-
-export function resolveRemoteRow(
-  remote: RemoteConsole,
-  outboxId: number,
-  resolution:
-    | { readonly as: 'absent' | 'noted' }
-    | { readonly as: 'confirmed'; readonly id: string | null },
-  reason: string,
-): Promise<{ readonly outboxId: number; readonly state: string }> {
-  const body = resolution.as === 'confirmed' ? { reason, id: resolution.id } : { reason };
-  const answer = z.object({ outboxId: z.int(), state: z.string() });
-  return remote.post(`/outbox/${outboxId}/${resolution.as}`, body, answer);
 }

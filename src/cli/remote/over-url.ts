@@ -21,9 +21,6 @@ const OVER_URL = [
   'deliveries note',
   'outbox list',
   'outbox show',
-  'outbox retry',
-  'outbox cancel',
-  'outbox resolve',
   'completion',
 ];
 

@@ -9,11 +9,6 @@ const NEEDED = {
   'delivery.release': 'operator',
   'delivery.note': 'operator',
   'delivery.reject': 'approver',
-  'outbox.retry': 'operator',
-  'outbox.cancel': 'operator',
-  'outbox.absent': 'approver',
-  'outbox.noted': 'operator',
-  'outbox.confirmed': 'approver',
 } as const satisfies Readonly<Record<string, Role>>;
 
 export type Act = keyof typeof NEEDED;

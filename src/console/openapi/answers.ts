@@ -546,16 +546,3 @@ export const bulkSchema = z
     ),
   })
   .meta({ id: 'BulkDecided', description: 'The answer for each delivery.' });
-
-export const movedSchema = z
-  .strictObject({
-    rows: z.int(),
-    left: z.array(
-      z.strictObject({ outboxId: id, reference: z.string(), state: z.enum(OUTBOX_STATES) }),
-    ),
-  })
-  .meta({ id: 'Moved', description: '`left`: somebody moved it meanwhile.' });
-
-export const resolvedSchema = z
-  .strictObject({ outboxId: id, state: z.enum(OUTBOX_STATES) })
-  .meta({ id: 'Resolved' });

@@ -4,17 +4,8 @@
  */
 import { z } from 'zod';
 import { createDocument } from 'zod-openapi';
-import {
-  bulkRequest,
-  confirmAct,
-  noteAct,
-  outboxAct,
-  reviewAct,
-  reviewListQuery,
-  reviewQuery,
-  undoAct,
-} from '../acts.ts';
-import { OUTBOX_ACTIONS, REVIEW_ACTIONS } from '../routes/acts.ts';
+import { bulkRequest, noteAct, reviewAct, reviewListQuery, reviewQuery, undoAct } from '../acts.ts';
+import { REVIEW_ACTIONS } from '../routes/acts.ts';
 import { outboxQuery } from '../routes/outbox.ts';
 import { actPaths, listPaths } from '../surface/openapi.ts';
 import { ACTS, LISTS } from '../surface/registry.ts';
@@ -23,12 +14,10 @@ import {
   decidedSchema,
   deliverySchema,
   liveSchema,
-  movedSchema,
   nothingSchema,
   outboxListSchema,
   overviewSchema,
   pushSchema,
-  resolvedSchema,
   reviewListSchema,
   selectionSchema,
 } from './answers.ts';
@@ -112,13 +101,6 @@ const REVIEW_SUMMARIES = {
   reject: 'Reject a delivery for good; `confirmed` is its number',
 } as const;
 
-const OUTBOX_SUMMARIES = {
-  retry: 'Try a push again at once',
-  cancel: 'Never send a push',
-  absent: 'Say that the service does not have it: it is sent again',
-  noted: 'Say that a difference is known',
-} as const;
-
 const DECISION_PATHS = Object.fromEntries(
   REVIEW_ACTIONS.map((action) => [
     `/deliveries/{id}/${action}`,
@@ -126,18 +108,6 @@ const DECISION_PATHS = Object.fromEntries(
       ...{ id: `${action}Delivery`, tag: 'review', summary: REVIEW_SUMMARIES[action] },
       role: action === 'reject' ? 'approver' : 'operator',
       ...{ path: idParams, body: reviewAct, done: decidedSchema },
-    }),
-  ]),
-);
-
-const PUSH_PATHS = Object.fromEntries(
-  OUTBOX_ACTIONS.map((action) => [
-    `/outbox/{id}/${action}`,
-    writing({
-      ...{ id: `${action}Push`, tag: 'outbox', summary: OUTBOX_SUMMARIES[action] },
-      role: action === 'absent' ? 'approver' : 'operator',
-      ...{ path: idParams, body: outboxAct },
-      done: action === 'retry' || action === 'cancel' ? movedSchema : resolvedSchema,
     }),
   ]),
 );
@@ -155,11 +125,6 @@ const ACT_PATHS = {
   '/review/bulk': writing({
     ...{ id: 'decideMany', tag: 'review', role: 'operator', body: bulkRequest, done: bulkSchema },
     summary: 'Decide all that fit a filter, if they are those that were seen',
-  }),
-  ...PUSH_PATHS,
-  '/outbox/{id}/confirmed': writing({
-    ...{ id: 'confirmPush', tag: 'outbox', role: 'approver', path: idParams, body: confirmAct },
-    ...{ summary: 'Say what it made at the service', done: resolvedSchema },
   }),
 };
 

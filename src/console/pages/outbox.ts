@@ -2,9 +2,12 @@
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
+import { cancelPush, resolveAbsent, resolveConfirmed, retryPush } from '../../outbox/surface.ts';
 import { describeLost } from '../../outbox/watch/lost.ts';
+import type { ActHead } from '../../surface/acts.ts';
+import type { Given } from '../../surface/given.ts';
 import type { Role } from '../../surface/roles.ts';
-import { type Act, mayDo } from '../access/roles.ts';
+import { actForm } from '../surface/html.ts';
 import { span, time } from './format.ts';
 import { partsNav } from './parts.ts';
 import { withQuery } from './review.ts';
@@ -76,46 +79,16 @@ ${
 }`;
 }
 
-function act(
-  card: OutboxCard,
-  role: Role,
-  action: string,
-  text: string,
-  what: string,
-): Html | false {
-  const need: Readonly<Record<string, Act>> = {
-    retry: 'outbox.retry',
-    cancel: 'outbox.cancel',
-    absent: 'outbox.absent',
-    noted: 'outbox.noted',
-  };
-  const act = need[action];
-  if (act === undefined || !mayDo(role, act)) return false;
-  const id = `reason-${action}`;
-  return html`<form class="line" method="post" action="/outbox/${card.outboxId}/${action}">
-<p>${what}</p><label for="${id}">Reason</label>
-<input id="${id}" name="reason" required maxlength="1000" autocomplete="off">
-<button>${text}</button></form>`;
-}
-
-/** Buttons for the acts that make sense in the push's state. */
-function acts(card: OutboxCard, role: Role): readonly (Html | false)[] {
-  const { state, blockedReason } = card;
-  const needs = blockedReason !== null;
-  const canRetry = state === 'dead' || state === 'queued' || (state === 'in_doubt' && needs);
-  const canCancel = state === 'queued' || state === 'dead' || (state === 'in_doubt' && needs);
+/** Forms of the acts that make sense in the push's state. */
+function acts({ outboxId, reference, state, blockedReason }: OutboxCard, role: Role): Html[] {
+  const needs = state === 'in_doubt' && blockedReason !== null;
+  const canMove = state === 'queued' || state === 'dead' || needs;
+  const form = (of: ActHead, more: Given = {}): Html =>
+    actForm(of, { role, given: { push: outboxId, ...more } });
   return [
-    canRetry && act(card, role, 'retry', 'Try again', 'Sends or looks it up again at once.'),
-    state === 'in_doubt' &&
-      needs &&
-      act(
-        card,
-        role,
-        'absent',
-        'It is not there',
-        'You looked at the service: it has no such thing. It is sent again.',
-      ),
-    canCancel && act(card, role, 'cancel', 'Cancel', 'It is never sent.'),
+    ...(canMove ? [form(retryPush)] : []),
+    ...(needs ? [form(resolveAbsent, { reference }), form(resolveConfirmed)] : []),
+    ...(canMove ? [form(cancelPush)] : []),
   ];
 }
 
@@ -142,7 +115,7 @@ ${one.differences.map((difference) => html`<p class="problem">≠ ${difference}<
 }
 
 export function outboxItemPage(card: OutboxCard, role: Role, timeZone: string): Html {
-  const possible = acts(card, role).filter((one) => one !== false);
+  const possible = acts(card, role);
   return html`<h1>Push ${String(card.outboxId)}: ${card.kind}</h1>
 <p><code>${card.reference}</code></p>
 <p><b class="state s-${card.state}">${stateWord(card.state)}</b>,

@@ -5,16 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { selectExpected } from '../../decisions/review/bulk.ts';
-import {
-  type Asker,
-  bulkRequest,
-  confirmAct,
-  noteAct,
-  outboxAct,
-  reviewAct,
-  undoAct,
-  type Wish,
-} from '../acts.ts';
+import { type Asker, bulkRequest, noteAct, reviewAct, undoAct, type Wish } from '../acts.ts';
 import { askFor, type ConsoleDeps, signedIn } from '../context.ts';
 import { backTo, type Notice } from '../done.ts';
 import { filterOf } from '../filter.ts';
@@ -23,7 +14,6 @@ import { isForPeople, isoTimes } from '../show.ts';
 import { addressOf, forgetCookie } from './signing.ts';
 
 export const REVIEW_ACTIONS = ['accept', 'hold', 'release', 'reject'] as const;
-export const OUTBOX_ACTIONS = ['retry', 'cancel', 'absent', 'noted'] as const;
 
 const deliveryParams = z.object({ id: z.coerce.number().int().min(1) });
 const formBack = z.object({ back: z.string().max(2_000).optional() });
@@ -163,23 +153,6 @@ export function installActs(app: FastifyInstance, deps: ConsoleDeps, rulesShown:
   const { askerOf, act } = createActing(deps);
   installDeliveryActs(app, deps, { askerOf, act });
   installBulkAct(app, deps, rulesShown, { askerOf, act });
-  for (const action of OUTBOX_ACTIONS) {
-    app.post(`/outbox/:id/${action}`, async (request, reply) => {
-      const { id } = deliveryParams.parse(request.params);
-      const { reason } = outboxAct.parse(request.body);
-      const value = await act(request, { do: 'outbox', action, outboxId: id, reason });
-      return answer(deps, request, reply, value, { back: `/outbox/${id}`, text: 'Done.' });
-    });
-  }
-  app.post('/outbox/:id/confirmed', async (request, reply) => {
-    const { id: outboxId } = deliveryParams.parse(request.params);
-    const value = await act(request, {
-      do: 'confirm',
-      outboxId,
-      ...confirmAct.parse(request.body),
-    });
-    return answer(deps, request, reply, value, { back: `/outbox/${outboxId}`, text: 'Done.' });
-  });
   for (const everywhere of [false, true]) {
     app.post(everywhere ? '/sign-out/everywhere' : '/sign-out', async (request, reply) => {
       await askFor(deps, { ask: 'signOut', by: askerOf(request), everywhere });

@@ -1,5 +1,5 @@
 /** Parts of pages that are made from declarations: tables, filters, paging, forms of acts. */
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import { textCell } from '../../surface/forms.ts';
@@ -197,7 +197,8 @@ function field(of: ActHead, name: string, id: string, proposed: unknown): HtmlVa
   const { title, kind, about } = member;
   const choices = choicesOf(schema);
   const label = html`<label for="${id}">${title}</label>`;
-  const isWanted = !isOptional(schema) || of.typed?.member === name;
+  const isFree = isOptional(schema) || schema instanceof z.ZodNullable;
+  const isWanted = !isFree || of.typed?.member === name;
   const required = isWanted && html` required`;
   if (kind === 'flag') {
     return html`<label class="check"><input type="checkbox" id="${id}" name="${name}" value="1">

@@ -168,7 +168,7 @@ function mountAct(app: FastifyInstance, context: PageContext, of: ActHead): void
 
 const selectSchema = z.strictObject({
   filter: z.record(z.string(), z.unknown()).default({}),
-  expect: z.unknown(),
+  expect: z.unknown().optional(),
 });
 const FILTER = 'filter.';
 
@@ -185,7 +185,7 @@ function selectOf({ select, expect, ...rest }: Given) {
 
 /** What was done to many things, in one line. */
 function manyText(of: ActHead, value: unknown): string {
-  if (of.many?.isOneAnswer !== false) return of.done(value, {});
+  if (of.many?.isOneAnswer !== false) return (of.many?.answer ?? of).done(value, {});
   const [thing = ''] = of.args;
   const { answers } = answersSchema.parse(value);
   const failed = answers.flatMap((one) => (one.ok ? [] : [one]));

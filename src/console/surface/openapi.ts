@@ -74,7 +74,9 @@ function tagOf({ name }: Pick<ActHead, 'name'>): string {
 
 /** The answers for each of many things, or the act's own. */
 function manyAnswerOf({ args: [thing = ''], output, many }: ActHead) {
-  if (many?.isOneAnswer !== false || !(output instanceof z.ZodObject)) return output;
+  if (many?.isOneAnswer !== false || !(output instanceof z.ZodObject)) {
+    return many?.answer?.output ?? output;
+  }
   const name = { [thing]: z.string() };
   const done = z.strictObject({ ...name, ok: z.literal(true), ...output.shape });
   const refused = z.strictObject({ ...name, ...refusedMembers });

@@ -6,7 +6,7 @@ import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { audit } from '../../ops/lists.ts';
 import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
 import { orders, refunds } from '../../outbox/lists.ts';
-import { forgetOrder } from '../../outbox/surface.ts';
+import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
 import { runs, streams } from '../../sync/lists.ts';
@@ -14,6 +14,7 @@ import { syncActs } from '../../sync/surface.ts';
 import { peopleActs } from './people.ts';
 
 export const ACTS: readonly ActHead[] = [
+  ...outboxActs,
   ...ruleActs,
   resetBreaker,
   ...syncActs,

@@ -90,11 +90,15 @@ async function answerTo({ db }: Store, { outboxId }: ReviewRow): Promise<JsonObj
 }
 
 /** Refuses an id that belongs to another document: that document would lose its order or refund. */
-export async function requireUnclaimed(tx: Tx, row: ReviewRow, made: JsonObject): Promise<void> {
+export async function requireUnclaimed(
+  db: Tx | Store['db'],
+  row: ReviewRow,
+  made: JsonObject,
+): Promise<void> {
   const member = MADE_ID[row.kind];
   if (member === undefined) return;
   const id = Number(made[member]);
-  const owner = await tx
+  const owner = await db
     .selectFrom('outbox')
     .select(['outbox_id', 'reference'])
     .where('kind', '=', row.kind)

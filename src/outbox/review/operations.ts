@@ -9,7 +9,7 @@ import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { type Actor, writeAudits } from '../../store/audit.ts';
 import { inKeys, insertRows } from '../../store/bulk.ts';
-import { endIncidents } from '../../store/incidents.ts';
+import { endIncidents, openDetail } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { candidatesIn } from '../evidence/records.ts';
@@ -17,19 +17,24 @@ import { noteSeasonUnseen } from '../evidence/seasons.ts';
 import { type Change, moveAll } from '../queue.ts';
 import { settlementDelay } from '../reconcile.ts';
 import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
-import { noteLost } from '../watch/lost.ts';
+import { isLostUnnoted, noteLost } from '../watch/lost.ts';
 import { noteRecognised, requireUnclaimed } from './confirmation.ts';
 import {
   type Done,
   inSlices,
+  type Looked,
   type ReviewRow,
   type Selection,
   select,
   selected,
 } from './selection.ts';
 
-type Resolution =
-  | { readonly as: 'absent' }
+export type Resolution =
+  | {
+      readonly as: 'absent';
+      /** Reference that a person typed, to confirm that the row is sent again. */
+      readonly reference?: string | undefined;
+    }
   /** Notes a difference that stays: the document at the service is not as it was sent. */
   | { readonly as: 'noted' }
   /**
@@ -52,6 +57,10 @@ export interface ReviewDeps {
 }
 
 export interface OutboxReview {
+  /** Finds the rows that the act would change; throws what the act would. */
+  would(act: ManyAct, selection: Looked): Promise<readonly ReviewRow[]>;
+  /** Finds the row that a resolution would change; throws what it would. Reads a claimed object. */
+  wouldResolve(outboxId: number, resolution: Resolution): Promise<ReviewRow>;
   retry(selection: Selection, asker: Actor): Promise<Done>;
   cancel(selection: Selection, asker: Actor): Promise<Done>;
   resolve(
@@ -64,6 +73,8 @@ export interface OutboxReview {
    */
   resolveAbsent(selection: Selection, asker: Actor): Promise<Done>;
 }
+
+export type ManyAct = 'retry' | 'cancel' | 'absent';
 
 function byState(rows: readonly ReviewRow[]): ReadonlyMap<OutboxState, readonly ReviewRow[]> {
   return Map.groupBy(rows, ({ state }) => state);
@@ -124,18 +135,21 @@ function retried(row: ReviewRow, now: number): { readonly state: OutboxState; ch
   return refuse(row, 'tried again', hint);
 }
 
+function requireCancelable(row: ReviewRow): void {
+  const mayBe = row.state === 'in_doubt' && row.blockedReason !== null;
+  if (row.state === 'queued' || row.state === 'dead' || mayBe) return;
+  const hint =
+    row.state === 'in_doubt'
+      ? 'it is still being looked up; a row that needs a person can be canceled'
+      : 'a push that was sent cannot be called back';
+  refuse(row, 'canceled', hint);
+}
+
 /**
  * Change of a row that a person cancels. The reason replaces the last error, where the ERP sees it.
  */
 function canceled(row: ReviewRow, now: number, { actor, reason }: Actor): Change {
-  const mayBe = row.state === 'in_doubt' && row.blockedReason !== null;
-  if (row.state !== 'queued' && row.state !== 'dead' && !mayBe) {
-    const hint =
-      row.state === 'in_doubt'
-        ? 'it is still being looked up; a row that needs a person can be canceled'
-        : 'a push that was sent cannot be called back';
-    return refuse(row, 'canceled', hint);
-  }
+  requireCancelable(row);
   const why = `${actor} canceled it: ${reason}`;
   return { ended_at: now, due_at: now, blocked_reason: null, last_error: why };
 }
@@ -255,6 +269,22 @@ async function resolveAbsences(
   await audit(tx, now, asker, 'outbox.absent', rows, (row) => ({ notOurs: notOurs(row) }));
 }
 
+/** Refuses a reference that was typed to confirm the row, and is another one. */
+function requireTyped({ reference }: ReviewRow, typed: string | undefined): void {
+  if (typed === undefined || typed.trim() === reference) return;
+  throw new RefusedError('outbox.unconfirmed', 'sending again must be confirmed', {
+    hint: `name its reference: --reference ${reference}`,
+  });
+}
+
+async function requireNotable(db: Tx | Store['db'], { outboxId }: ReviewRow): Promise<void> {
+  const difference = await openDetail(db, { ...DIFFERENCE, key: String(outboxId) });
+  if (difference !== undefined || (await isLostUnnoted(db, outboxId))) return;
+  const text = `outbox ${outboxId} has no difference or loss that waits for a person`;
+  const hint = `see: selvedge outbox show ${outboxId}`;
+  throw new RefusedError('outbox.nothing_to_note', text, { hint });
+}
+
 /** Ends the incident about a difference or loss that a person accepts. */
 async function resolveNoted(
   tx: Tx,
@@ -264,13 +294,9 @@ async function resolveNoted(
 ): Promise<OutboxState> {
   const now = deps.clock.now();
   const isUnseen = await isSeasonUnseen(tx, row.outboxId);
-  const differences = await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
-  const lost = await noteLost(tx, row.outboxId, now);
-  if (differences + lost === 0) {
-    const text = `outbox ${row.outboxId} has no difference or loss that waits for a person`;
-    const hint = `see: selvedge outbox show ${row.outboxId}`;
-    throw new RefusedError('outbox.nothing_to_note', text, { hint });
-  }
+  await requireNotable(tx, row);
+  await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
+  await noteLost(tx, row.outboxId, now);
   if (isUnseen) await noteSeasonUnseen(tx, now);
   await audit(tx, now, asker, 'outbox.noted', [row]);
   return row.state;
@@ -319,15 +345,26 @@ export function createOutboxReview(deps: ReviewDeps): OutboxReview {
     deps.wakeUp();
     for (const { outboxId } of rows) deps.onMoved(outboxId);
   };
+  const would = async (act: ManyAct, selection: Looked): Promise<readonly ReviewRow[]> => {
+    const chosen = await selected(store.db, selection);
+    const require = act === 'retry' ? retried : requireCancelable;
+    if (act === 'absent') await requireAbsences(store.db, chosen, deps);
+    else for (const row of chosen) require(row, clock.now());
+    return chosen;
+  };
+  const oneRow = async (outboxId: number): Promise<ReviewRow> => {
+    const [row] = await selected(store.db, { outboxId });
+    if (!row) throw new BugError('bug.selection', 'a selection of one row gave none');
+    return row;
+  };
   const actOn = async (
     selection: Selection,
     asker: Actor,
-    action: 'outbox.retry' | 'outbox.cancel',
+    name: 'retry' | 'cancel',
     act: (row: ReviewRow, now: number) => { readonly state: OutboxState; readonly change: Change },
   ): Promise<Done> => {
-    const chosen = await selected(store.db, selection);
     // All rows are checked before the first change: if one refuses, no row is changed.
-    for (const row of chosen) act(row, clock.now());
+    const chosen = await would(name, selection);
     const actOnSome = async (tx: Tx, rows: readonly ReviewRow[]): Promise<void> => {
       const now = clock.now();
       const steps = new Map(rows.map((row) => [row.state, act(row, now)]));
@@ -335,32 +372,44 @@ export function createOutboxReview(deps: ReviewDeps): OutboxReview {
         const step = steps.get(from);
         if (step) await moveOn(tx, from, some, step.state, step.change);
       }
-      await audit(tx, now, asker, action, rows);
+      await audit(tx, now, asker, `outbox.${name}`, rows);
     };
     return inSlices(store, chosen, actOnSome, announce);
   };
   return {
-    retry: (selection, asker) => actOn(selection, asker, 'outbox.retry', retried),
+    would,
+    async wouldResolve(outboxId, resolution) {
+      const row = await oneRow(outboxId);
+      if (resolution.as === 'absent') await requireAbsences(store.db, [row], deps);
+      else if (resolution.as === 'noted') await requireNotable(store.db, row);
+      else {
+        requireUnresolved(row);
+        await requireUnclaimed(store.db, row, await deps.confirm(row, resolution.id));
+      }
+      return row;
+    },
+    retry: (selection, asker) => actOn(selection, asker, 'retry', retried),
     cancel: (selection, asker) =>
-      actOn(selection, asker, 'outbox.cancel', (row, now) => ({
+      actOn(selection, asker, 'cancel', (row, now) => ({
         state: 'canceled',
         change: canceled(row, now, asker),
       })),
     async resolve(outboxId, resolution, asker) {
-      const [row] = await selected(store.db, { outboxId });
-      if (!row) throw new BugError('bug.selection', 'a selection of one row gave none');
+      const row = await oneRow(outboxId);
       let state: OutboxState = 'queued';
       if (resolution.as === 'confirmed') {
         state = await resolveConfirmed(deps, row, resolution.id, asker);
       } else if (resolution.as === 'noted') {
         state = await store.transaction((tx) => resolveNoted(tx, deps, row, asker));
-      } else await store.transaction((tx) => resolveAbsences(tx, deps, [row], asker));
+      } else {
+        requireTyped(row, resolution.reference);
+        await store.transaction((tx) => resolveAbsences(tx, deps, [row], asker));
+      }
       announce([row]);
       return { outboxId, state };
     },
     async resolveAbsent(selection, asker) {
-      const chosen = await selected(store.db, selection);
-      await requireAbsences(store.db, chosen, deps);
+      const chosen = await would('absent', selection);
       const say = (tx: Tx, rows: readonly ReviewRow[]) => resolveAbsences(tx, deps, rows, asker);
       return inSlices(store, chosen, say, announce);
     },

@@ -21,6 +21,9 @@ export type Selection =
   | { readonly outboxId: number }
   | { readonly filter: RowFilter; readonly expect: number };
 
+/** Selection of rows to look at, whose number nobody has to know. */
+export type Looked = Selection | { readonly filter: RowFilter; readonly expect?: undefined };
+
 export interface ReviewRow {
   readonly outboxId: number;
   readonly kind: string;
@@ -34,7 +37,7 @@ export interface ReviewRow {
 export interface Done {
   readonly rows: number;
   /** Rows that somebody else moved meanwhile, and that were left alone. */
-  readonly left: readonly Pick<ReviewRow, 'outboxId' | 'reference' | 'state'>[];
+  readonly left: Pick<ReviewRow, 'outboxId' | 'reference' | 'state'>[];
 }
 
 const ROWS_MAX = 10_000;
@@ -71,7 +74,7 @@ function groupOf(state: OutboxState): RawBuilder<SqlBool>[] {
 
 export async function select(
   db: Tx | Store['db'],
-  selection: Selection | { readonly outboxIds: readonly number[] },
+  selection: Looked | { readonly outboxIds: readonly number[] },
 ): Promise<ReviewRow[]> {
   let query = db
     .selectFrom('outbox')
@@ -93,7 +96,7 @@ export async function select(
   return query.execute();
 }
 
-export async function selected(db: Tx | Store['db'], selection: Selection): Promise<ReviewRow[]> {
+export async function selected(db: Tx | Store['db'], selection: Looked): Promise<ReviewRow[]> {
   const rows = await select(db, selection);
   if ('outboxId' in selection) {
     if (rows.length > 0) return rows;
@@ -102,11 +105,12 @@ export async function selected(db: Tx | Store['db'], selection: Selection): Prom
       hint: 'see: selvedge outbox list',
     });
   }
-  if (rows.length === selection.expect) return rows;
+  const { expect = Math.min(rows.length, ROWS_MAX) } = selection;
+  if (rows.length === expect) return rows;
   const many = rows.length > ROWS_MAX ? `more than ${ROWS_MAX}` : String(rows.length);
   throw new RefusedError(
     'outbox.unexpected_count',
-    `the filter fits ${many} rows, ${selection.expect} were expected: nothing was done`,
+    `the filter fits ${many} rows, ${expect} were expected: nothing was done`,
     { hint: 'look at them with "selvedge outbox list" and the same filter' },
   );
 }

@@ -143,23 +143,24 @@ export async function reportLost(tx: Tx, now: number): Promise<void> {
   await updateIncident(tx, { ...PUT_BACK, detail: { lost: rows.length, orders, hint } }, now);
 }
 
-/**
- * Marks all lost orders as noted by a person, if this document's order is one of them; returns how
- * many.
- */
-export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<number> {
-  const own = await tx
+/** Whether the document's order is lost, and no person has noted it. */
+export async function isLostUnnoted(db: Db | Tx, outboxId: number): Promise<boolean> {
+  const own = await db
     .selectFrom('outbox_lost')
     .select('outbox_id')
     .where('outbox_id', '=', outboxId)
     .where('noted_at', 'is', null)
     .executeTakeFirst();
-  if (!own) return 0;
-  const { numUpdatedRows } = await tx
+  return own !== undefined;
+}
+
+/** Marks all lost orders as noted by a person, if this document's order is one of them. */
+export async function noteLost(tx: Tx, outboxId: number, now: number): Promise<void> {
+  if (!(await isLostUnnoted(tx, outboxId))) return;
+  await tx
     .updateTable('outbox_lost')
     .set({ noted_at: now })
     .where('noted_at', 'is', null)
-    .executeTakeFirst();
+    .execute();
   await reportLost(tx, now);
-  return Number(numUpdatedRows);
 }

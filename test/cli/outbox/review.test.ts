@@ -76,6 +76,13 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
   const unsure = await call(...as('absent', again), ...reason, '--reference', 'something');
   expect(unsure).toMatchObject({ code: 1 });
   expect(unsure.stderr).toContain(`--reference ${second?.reference}`);
+  const unsaid = await call(...as('absent', again), ...reason, '--reference', '');
+  expect([unsaid.code, unsaid.stderr]).toEqual([1, expect.stringContaining('must be confirmed')]);
+  const would = await call(...as('absent', again), '--dry-run');
+  expect(would.stdout).toMatch(
+    /^outbox \d+ \(order .*, in_doubt\) would be queued and sent again\n$/,
+  );
+  expect(await stateOf(again)).toBe('in_doubt');
   const sure = ['--reference', second?.reference ?? ''];
   expect(await call(...as('absent', again), ...reason, ...sure)).toMatchObject({ code: 0 });
   await until('the second order', async () =>
@@ -87,7 +94,9 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
 it('acts on many rows only when they are as many as was expected', async () => {
   const { call } = await startReview();
   const cancel = ['outbox', 'cancel', '--reason', 'no'];
-  expect((await call(...cancel)).stderr).toContain('one number, or a filter');
+  expect((await call(...cancel)).stderr).toContain('name one, or a filter with --expect');
+  const unsaid = await call(...cancel, '--state', 'queued');
+  expect([unsaid.code, unsaid.stderr]).toEqual([2, expect.stringContaining('--expect 0')]);
   const few = await call(...cancel, '--kind', 'order', '--state', 'queued', '--expect', '3');
   expect(few.stderr).toContain('the filter fits 0 rows, 3 were expected: nothing was done');
   const none = await call(...cancel, '--kind', 'order', '--state', 'queued', '--expect', '0');
