@@ -14,7 +14,7 @@ describe('npm run bench', () => {
     const unknown = bench('acepts');
     expect(unknown).toMatchObject({ status: 2 });
     expect(unknown.stderr).toContain(
-      'there is no benchmark acepts\n  name one of accepts, console',
+      'there is no benchmark acepts\n  name one of accepts, backtest, console',
     );
 
     const nameless = bench('--beside', 'HEAD');

@@ -64,7 +64,7 @@ describe('the command line', () => {
     [['config', 'show', '--jsno'], "selvedge: unknown option '--jsno'\n(Did you mean --json?)"],
     [['config', 'show', 'extra'], 'too many arguments'],
     [['--config'], 'argument missing'],
-    [['events', 'list', '--limit', 'all'], 'It must be a whole number from 1 to 10000.'],
+    [['events', 'list', '--limit', 'all'], 'It must be a whole number from 1 to 100000.'],
     [['sync', 'show', '--limit', '0'], 'It must be a whole number from 1 to 10000.'],
     [['decisions', 'verify', '4.7'], 'It must be a whole number from 0.'],
     [['status', '--check', '--json'], "'--check' cannot be used with option '--json'"],

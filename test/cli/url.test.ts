@@ -415,11 +415,12 @@ describe('a console that cannot be asked', () => {
   });
 
   it('names the commands that a URL is for', async () => {
-    const here = await from('viewer', 'sync', 'list');
+    const here = await from('viewer', 'doctor');
     expect(here).toMatchObject({
       code: 2,
-      stderr: expect.stringMatching(/"sync list" does not work .*\nhint: .*deliveries accept/),
+      stderr: expect.stringMatching(/"doctor" does not work over a URL\nhint: over a URL: status/),
     });
+    expect((await from('viewer', 'sync', 'list')).stdout).toMatch(/^STREAM .*\norders /);
     const now = await from('viewer', 'deliveries', 'explain', '1', '--now');
     expect([now.code, now.stderr]).toEqual([2, expect.stringContaining('--now does not work')]);
     const alone = await selvedge(['--token-file', files.get('viewer') ?? '', 'status']);

@@ -145,8 +145,10 @@ async function openHouse({ knobs, settings }: Account, atEnd: AtEnd): Promise<Ho
   };
   const pull: House['pull'] = async (stream) => {
     const own = { ...headers, authorization: `Bearer ${local?.token}` };
-    const body = JSON.stringify({ stream, full: false, actor: 'test', reason: 'the next run' });
-    await fetch(`${local?.url}/api/sync/run`, { method: 'POST', headers: own, body });
+    const body = JSON.stringify({ given: { stream }, actor: 'test', reason: 'the next run' });
+    const request = { method: 'POST', headers: own, body };
+    const { ok, status } = await fetch(`${local?.url}/api/acts/sync.run`, request);
+    if (!ok) throw new Error(`${stream} cannot be pulled: ${status}`);
   };
   return { reference, daemon, post, pull };
 }

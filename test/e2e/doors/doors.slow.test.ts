@@ -294,7 +294,7 @@ describe('the HTTP door', () => {
     expect([general.status, general.body.kind]).toEqual([422, 'refund_status']);
     // The token of a program opens nothing else.
     expect((await house.post('/api/intake/push', {})).status).toBe(401);
-    expect((await house.post('/api/sync/run', {})).status).toBe(401);
+    expect((await house.post('/api/acts/sync.run', {})).status).toBe(401);
   });
 });
 
