@@ -11,10 +11,12 @@ import { HOLD_ALL, sharedEnd } from '../console/support.ts';
 import { startTestReference, until, withStreams } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { DOORS, type Door, type Doors, openDoors } from './doors.ts';
+import { inboxExamples } from './examples/inbox.ts';
+import { outboxExamples } from './examples/outbox.ts';
 import { syncExamples } from './examples/sync.ts';
 import type { Example, Examples } from './examples.ts';
 
-const EXAMPLES: Examples = { ...syncExamples };
+const EXAMPLES: Examples = { ...syncExamples, ...outboxExamples, ...inboxExamples };
 
 const shared = sharedEnd();
 let house: CliHouse;

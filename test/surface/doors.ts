@@ -59,16 +59,30 @@ function wordsOf(act: ActHead, { given, reason, dryRun }: Asked): string[] {
   const named = act.args.flatMap((name) =>
     given[name] === undefined ? [] : [String(given[name])],
   );
+  const { choice, typed } = act;
+  const isSure = typed?.again === true && given[typed.member] !== undefined;
+  const elsewhere = new Set([...act.args, choice?.member, isSure ? typed.member : undefined]);
   const rest = Object.entries(given).filter(
-    ([name]) => !act.args.includes(name) && !(name in act.seen.shape),
+    ([name]) => !elsewhere.has(name) && !(name in act.seen.shape),
   );
   const options = rest.flatMap(([name, value]) => {
     if (value === true) return [`--${dashed(name)}`];
     return value === false ? [] : [`--${dashed(name)}`, String(value)];
   });
-  const choice = act.choice ? [act.choice.option, act.choice.value] : [];
+  const follows = given[choice?.member ?? ''] ?? '';
+  const value = choice && `${choice.value}${follows === '' ? '' : `:${follows}`}`;
+  const chosen = choice && value !== undefined ? [`--${choice.option}`, value] : [];
+  const sure = isSure ? ['--yes'] : [];
   const why = reason === undefined ? [] : ['--reason', reason];
-  return [...words, ...named, ...choice, ...options, ...why, ...(dryRun ? ['--dry-run'] : [])];
+  return [
+    ...words,
+    ...named,
+    ...chosen,
+    ...sure,
+    ...options,
+    ...why,
+    ...(dryRun ? ['--dry-run'] : []),
+  ];
 }
 
 export async function openDoors(house: CliHouse, url: string): Promise<Doors> {
