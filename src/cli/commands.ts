@@ -63,7 +63,7 @@ const COMMANDS: readonly LoneCommand[] = [
     load: async () => (await import('./ops/status.ts')).status,
   },
   {
-    usage: 'stock [options] <barcode|style>',
+    usage: 'stock [options] [barcode|style]',
     summary: 'show the stock of a barcode or a style, also in the past',
     load: async () => (await import('./stock.ts')).stock,
   },
@@ -142,6 +142,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       undo: async () => (await import('./deliveries/act.ts')).deliveriesUndo,
       note: async () => (await import('./deliveries/act.ts')).deliveriesNote,
     },
+    lists: async () => (await import('../decisions/review/parts.ts')).deliveryPartLists,
   },
   {
     name: 'console',
@@ -180,7 +181,6 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       list: async () => (await import('./rules/list.ts')).rulesList,
       check: async () => (await import('./rules/check.ts')).rulesCheck,
       test: async () => (await import('./rules/test.ts')).rulesTest,
-      facts: async () => (await import('./rules/facts.ts')).rulesFacts,
       backtest: async () => (await import('./rules/backtest.ts')).rulesBacktest,
       whatif: async () => (await import('./rules/whatif.ts')).rulesWhatif,
       reload: async () => (await import('./rules/acting/reload.ts')).rulesReload,
@@ -189,6 +189,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       queue: async () => (await import('./rules/acting/queue.ts')).rulesQueue,
     },
     acts: async () => (await import('../decisions/reject/surface.ts')).ruleActs,
+    lists: async () => (await import('../decisions/review/parts.ts')).factLists,
   },
   {
     name: 'audit',
@@ -252,6 +253,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       run: async () => (await import('./report/run.ts')).reportRun,
       snapshot: async () => (await import('./report/snapshot.ts')).reportSnapshot,
     },
+    lists: async () => (await import('../report/lists.ts')).reportLists,
   },
   {
     name: 'plane',

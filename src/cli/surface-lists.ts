@@ -31,7 +31,7 @@ interface Options {
   readonly limit: number;
 }
 
-interface Found {
+export interface Found {
   readonly rows: readonly Given[];
   readonly hasMore: boolean;
   readonly notes: readonly string[];
@@ -58,7 +58,8 @@ async function readRemote(
   };
 }
 
-async function readRows(
+/** Reads rows of the database of this machine, or of the console that `--url` names. */
+export async function readRows(
   command: Command,
   context: CliContext,
   of: List,
@@ -66,14 +67,17 @@ async function readRows(
 ): Promise<Found> {
   const remote = remoteConsoleOf(command, context);
   if (remote) return readRemote(remote, of, given);
-  return withMirror(command, context, async (db, _store, config) => {
+  return withMirror(command, context, async (db, store, config) => {
     const from: Reading = {
       db,
+      snapshot: store.snapshot.bind(store),
       now: systemClock().now(),
       pulled: pulledStreams(config),
       notAtLevel: streamsNotAtLevel(config),
       dataDir: config.dataDir,
       rowsMax: ROWS_MAX,
+      reports: config.reports,
+      timeZone: async () => (await import('./report/zone.ts')).timeZoneOf(config),
       seesAddresses: true,
       masked: async (_orderIds, value) => value,
     };
@@ -89,9 +93,18 @@ export async function showRows(
   of: List,
   given: Given,
 ): Promise<void> {
+  const { limit } = command.opts<Options>();
+  printRows(command, context.output, of, await readRows(command, context, of, { ...given, limit }));
+}
+
+/** Shows rows in the form that the options of the command name. */
+export function printRows(
+  command: Command,
+  output: Output,
+  of: List,
+  { rows, hasMore, notes }: Found,
+): void {
   const { json, csv, limit } = command.opts<Options>();
-  const { output } = context;
-  const { rows, hasMore, notes } = await readRows(command, context, of, { ...given, limit });
   if (hasMore) output.note(`there are more than ${limit} rows; --limit shows more`);
   if (json === true) {
     output.json(rows);
@@ -131,7 +144,9 @@ export function placeOptions(of: List, command: Command): Command {
 
 /** Cells of a row for a terminal. */
 export function cellsOf(of: List, row: Given, now: number): string[] {
-  return terminalColumns(of).map((column) => textCell(column, row, now) ?? '-');
+  return terminalColumns(of).map(
+    (column) => textCell(column, row, now)?.replaceAll('\n', ', ') ?? '-',
+  );
 }
 
 function terminalColumns({ shown, terminal }: List): readonly Shown[] {

@@ -23,7 +23,7 @@ const KEPT_NAMES = new Set(
   ['id', 'at', 'since', 'barcode', 'reference', 'href', 'digest', 'kind', 'state', 'status']
     .concat(['outcome', 'code', 'rule', 'rules', 'style', 'color', 'size', 'season', 'currency'])
     .concat(['country', 'type', 'actor', 'author', 'endedBy', 'decidedBy', 'stream', 'target'])
-    .concat(['name', 'holder']),
+    .concat(['name', 'holder', 'entity', 'op']),
 );
 const KEPT_END = /(?:Id|No|At|Hash|Key|Name)$/;
 
@@ -41,9 +41,10 @@ function isPrivate(name: string, member: unknown): boolean {
   return PRIVATE.has(name.replaceAll('_', '').toLowerCase());
 }
 
-/** Whether an object is an operand of a rule's condition with a private fact's value. */
+/** Whether an object is a fact, or an operand of a rule's condition, with a private value. */
 function isPrivateFact(value: object): boolean {
-  return 'text' in value && typeof value.text === 'string' && PRIVATE_FACT.test(value.text);
+  const name = 'text' in value ? value.text : 'path' in value && value.path;
+  return typeof name === 'string' && PRIVATE_FACT.test(name);
 }
 
 function leavesOf(value: unknown, into: Set<string>): void {

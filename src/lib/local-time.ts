@@ -1,4 +1,5 @@
 /** Converts moments to the date and time of day in a zone, for calendars and for people. */
+import { parseTime } from './units.ts';
 
 interface LocalTime {
   /** Local date, such as `2026-11-21`. */
@@ -46,4 +47,33 @@ function createLocalClock(timeZone: string): LocalClock {
     if (last?.minute !== minute) last = { minute, time: read(at) };
     return last.time;
   };
+}
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Epoch ms of a local time in a zone. A time that the change of clocks skips is later by what is
+ * skipped; of a time that occurs twice, the first counts.
+ */
+export function atLocal(timeZone: string, date: string, time: string): number {
+  const localTime = localClockOf(timeZone);
+  const wanted = Date.parse(`${date}T${time}Z`);
+  const offsetAt = (at: number): number => {
+    const local = localTime(at);
+    return Date.parse(`${local.date}T${local.time}Z`) - at;
+  };
+  // The zone's offsets a day before and after differ only if clocks change between.
+  const [before, after] = [offsetAt(wanted - DAY_MS), offsetAt(wanted + DAY_MS)];
+  const fits = [wanted - before, wanted - after].filter((at) => at + offsetAt(at) === wanted);
+  return fits.length > 0 ? Math.min(...fits) : wanted - before;
+}
+
+const LOCAL = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d))?(?::\d\d(?:\.\d+)?)?$/;
+
+/** Epoch ms of a time as people write it, local unless it names its zone; undefined: it is none. */
+export function localMoment(text: string, timeZone: string): number | undefined {
+  const [, date, time = '00:00'] = LOCAL.exec(text) ?? [];
+  const at = date === undefined ? undefined : parseTime(`${date}T${time}Z`);
+  if (date === undefined || at === undefined) return parseTime(text);
+  return atLocal(timeZone, date, time);
 }

@@ -38,16 +38,6 @@ function boundValue(
   throw new UsageError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
 }
 
-/** Command-line options for a report's parameters: `--param style=… [--param at=…]`. */
-export function parameterUsage({ params }: Report): string {
-  return Object.entries(params)
-    .map(([name, { default: preset }]) => {
-      const shown = `--param ${name}=…`;
-      return preset === undefined ? shown : `[${shown}]`;
-    })
-    .join(' ');
-}
-
 /** Values for every parameter of the report; a UsageError names what is missing or unknown. */
 export function bindParameters(
   report: Report,

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { CsvCell } from '../lib/csv.ts';
 import { isJsonObject } from '../lib/json.ts';
+import { formatDecimal } from '../lib/money.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { Given } from './given.ts';
 import type { ListHead, Shown } from './lists.ts';
@@ -98,7 +99,9 @@ export function textCell({ title, kind, name, member, text }: Shown, row: Given,
   }
   if (typeof value === 'number' && kind === 'duration') return formatDuration(value);
   if (typeof value === 'boolean') return value ? 'yes' : null;
-  const shown = text(row, now);
   const currency = member?.currency === undefined ? null : row[member.currency];
+  const unit = typeof currency === 'string' ? currency : null;
+  const isAmount = typeof value === 'number' && kind === 'money';
+  const shown = isAmount ? formatDecimal(value, unit) : text(row, now);
   return shown !== null && typeof currency === 'string' ? `${shown} ${currency}` : shown;
 }

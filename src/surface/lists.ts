@@ -26,7 +26,7 @@ export interface Made<Row> {
   /** Whether the text is long, so that a page shows it only once somebody asks for it. */
   readonly isFolded?: true;
   text(row: Row, now: number): string | null;
-  class?(row: Row): string;
+  class?(row: Row): string | undefined;
 }
 
 export interface Shown {
@@ -96,6 +96,8 @@ export interface List extends ListHead {
   choices(from: Reading): Promise<Readonly<Record<string, readonly string[]>>>;
   /** Remarks above the table, such as a pause that holds the rows up. */
   notes(from: Reading): Promise<readonly string[]>;
+  /** Lists whose first rows its page shows below its own. */
+  readonly below: readonly List[];
 }
 
 type Shape = Readonly<Record<string, z.ZodType>>;
@@ -119,6 +121,7 @@ export interface ListSpec<Q extends Shape, R extends Shape, B extends Shape> ext
   hide?(from: Reading, rows: readonly Read<R>[]): Promise<readonly Read<R>[]>;
   readBeside?(from: Reading, query: Read<Q>): Promise<Read<B>>;
   notes?(from: Reading): Promise<readonly string[]>;
+  readonly below?: readonly List[];
 }
 
 /** Most rows of an answer of the console, whose thread has other readers. */
@@ -250,6 +253,7 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
       return Object.fromEntries((await Promise.all(known)).flat());
     },
     notes: async (from) => (await spec.notes?.(from)) ?? [],
+    below: spec.below ?? [],
   };
 }
 

@@ -1,8 +1,24 @@
 /** Surroundings of a declared list, which the console, a command and a test each have. */
-import type { Db } from '../store/store.ts';
+import type { Db, Store } from '../store/store.ts';
+
+/** Folder of the reports, and when each is made by the clock. */
+export interface ReportsRead {
+  readonly directory: string;
+  readonly schedules: readonly {
+    readonly name: string;
+    readonly report: string;
+    readonly every: {
+      readonly text: string;
+      readonly weekdays: readonly number[];
+      readonly time: string;
+    };
+    readonly format: string;
+  }[];
+}
 
 export interface Reading {
   readonly db: Db;
+  readonly snapshot: Store['snapshot'];
   /** Epoch ms when the answer is read. */
   readonly now: number;
   /** Streams that are pulled: schedule (cron, UTC) and maximum age of their data in ms. */
@@ -15,6 +31,9 @@ export interface Reading {
   readonly dataDir: string | undefined;
   /** Most rows that may be asked for at once. */
   readonly rowsMax: number;
+  readonly reports: ReportsRead;
+  /** Zone of times of day. */
+  timeZone(): Promise<string>;
   /** Whether the reader may see names and addresses. */
   readonly seesAddresses: boolean;
   /**

@@ -24,8 +24,8 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   expect(await call('sync', 'run', 'stock')).toMatchObject({ code: 0 });
   const soldOut = await row();
   expect(soldOut?.deleted_at).not.toBeNull();
-  expect(JSON.parse((await call('stock', barcode, '--json')).stdout)).toEqual([
-    { barcode, state: null },
+  expect(JSON.parse((await call('stock', barcode, '--json')).stdout)).toMatchObject([
+    { barcode, state: null, onHand: 0 },
   ]);
   stock.set(at, 41);
   expect(await call('sync', 'run', 'stock')).toMatchObject({ code: 0 });
@@ -34,6 +34,10 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   const style = JSON.parse((await call('stock', String(first.style_no), '--json')).stdout);
   expect(style.length).toBeGreaterThan(1);
   expect(style).toContainEqual(expect.objectContaining({ barcode }));
+  const listed = await call('stock', '--find', String(first.style_no));
+  expect(listed.stdout).toMatch(new RegExp(`^${first.style_no} .* all sizes$`, 'm'));
+  const wanted = await call('stock', String(first.style_no), '--orders', '--json');
+  expect(wanted).toMatchObject({ code: 0, stdout: '[]\n' });
   const before = new Date((soldOut?.deleted_at ?? 0) - 1).toISOString();
   const then = JSON.parse((await call('stock', barcode, '--as-of', before, '--json')).stdout);
   expect(then).toMatchObject([{ barcode, state: { quantity: first.quantity } }]);
@@ -75,7 +79,7 @@ it('shows the stock of a barcode and a style: now, in the past, through time', a
   );
   const unknown = await call('stock', 'nonsense');
   expect(unknown).toMatchObject({ code: 1 });
-  expect(unknown.stderr).toContain('no barcode and no style nonsense');
+  expect(unknown.stderr).toContain('no style and no barcode nonsense');
   const wrong = await call('stock', barcode, '--as-of', 'yesterday');
   expect(wrong.stderr).toContain('hint: write it as');
 });

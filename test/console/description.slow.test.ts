@@ -287,7 +287,9 @@ it('is valid for an independent linter', async () => {
 /** For people: pages, which have twins, and forms that make a session. */
 const FOR_PEOPLE = [
   ...['get /', 'get /review', 'get /review/card/:id', 'get /outbox', 'get /assets/:tag/:name'],
-  ...['get /stock', 'get /reports', 'get /deliveries/:id/raw', 'get /deliveries/:id/changes'],
+  ...['get /stock', 'get /stock/:id', 'get /stock/:id/history', 'get /stock/:id/orders'],
+  ...['get /stock/:id/seasons', 'get /reports', 'get /reports/all/schedules'],
+  ...['get /deliveries/:id/raw', 'get /deliveries/:id/changes'],
   ...['get /deliveries/:id/facts', 'get /deliveries/:id/now'],
   ...LISTS.map(({ path }) => `get ${path.replace('{id}', ':id')}`),
   ...['get /events/replay', 'get /system', 'get /system/doctor'],
@@ -301,7 +303,6 @@ const FOR_PEOPLE = [
 const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/deliveries/:id': ['.json', '.csv'],
   '/outbox/:id': ['.json'],
-  '/stock/:id': ['.json', '.csv'],
   '/reports/:id': ['.json', '.csv', '.html', '.xlsx'],
   '/pulls/runs/:id': ['.json'],
   '/events/:id': ['.json'],

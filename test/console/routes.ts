@@ -78,6 +78,8 @@ export function idsOf({ delivery, push, run, event, style, trial }: Things) {
     '/deliveries/:id/now': delivery,
     '/stock/:id': encodeURIComponent(style),
     '/stock/:id/orders': encodeURIComponent(style),
+    '/stock/:id/history': encodeURIComponent(style),
+    '/stock/:id/seasons': encodeURIComponent(style),
     '/reports/:id': 'held-deliveries',
     '/pulls/:id': STREAM,
     '/pulls/runs/:id': run,
@@ -99,7 +101,6 @@ const QUERIES: Readonly<Record<string, string>> = {
 const TWINS: Readonly<Record<string, readonly string[]>> = {
   '/deliveries/:id': ['', '.json', '.csv'],
   '/outbox/:id': ['', '.json'],
-  '/stock/:id': ['', '.json', '.csv'],
   '/reports/:id': ['', '.json', '.csv', '.html', '.xlsx'],
   '/pulls/runs/:id': ['', '.json'],
   '/events/:id': ['', '.json'],

@@ -21,7 +21,8 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
   const mistaken = await trialOf(own, { files: [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }] });
   return [
     ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
-    ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, '/reports', '/reports/stock-grid'],
+    ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, `${style}/history`, `${style}/orders`],
+    ...[`${style}/seasons`, '/reports', '/reports/all/schedules', '/reports/stock-grid'],
     `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,
     ...['/reports/decisions-per-day', '/reports/stock-as-of?param.style=x&param.at=soon'],
     ...['/pulls', '/pulls/orders', `/pulls/runs/${run.id}`],

@@ -43,13 +43,20 @@ afterAll(end);
 describe('the list of styles', () => {
   const found = async (query: string) =>
     z
-      .object({ rows: z.array(z.object({ style: z.string() })), next: z.string().nullable() })
+      .object({
+        rows: z.array(z.object({ style: z.string() })),
+        next: z.string().nullable(),
+        back: z.string().nullable(),
+      })
       .parse((await anna.get(`/stock.json${query}`)).json);
 
   it('has every style by number, a page at a time', async () => {
     const first = await found('?limit=1');
-    expect(first).toEqual({ rows: [{ style: 'B-7' }], next: 'B-7' });
-    expect(await found('?limit=1&after=B-7')).toEqual({ rows: [{ style: SHIRT }], next: null });
+    expect(first).toEqual({ rows: [{ style: 'B-7' }], next: 'B-7', back: null });
+    const last = { rows: [{ style: SHIRT }], next: null, back: SHIRT };
+    expect(await found('?limit=1&after=B-7')).toEqual(last);
+    const before = await found(`?limit=1&back=${encodeURIComponent(SHIRT)}`);
+    expect(before).toEqual({ ...first, back: null });
     const page = (await anna.get('/stock?limit=1')).text;
     expect(page).toContain('href="/stock?limit=1&amp;after=B-7"');
   });
@@ -61,7 +68,7 @@ describe('the list of styles', () => {
   it('says in words that nothing was found, and takes signs of a pattern as they are', async () => {
     const { text, status } = await anna.get('/stock?q=%25');
     expect(status).toBe(200);
-    expect(text).toContain('No number, name or brand of a style has “%” in it');
+    expect(text).toContain('No number, name or brand of a style has that in it');
   });
 
   it('marks a style that has fewer than no pieces', async () => {
@@ -141,7 +148,7 @@ describe('a style', () => {
     const { text } = await anna.get(`${path}?asOf=${at}`);
     expect(text).toContain(`selvedge stock ${SHIRT} --as-of ${at}</code>`);
     expect(text).toContain('What was packed and ordered then is not kept.');
-    expect(text).not.toContain('In open orders');
+    expect(text).not.toContain('<h2>Open orders</h2>');
   });
 
   it('takes a time without a zone as one of the console', async () => {
@@ -156,18 +163,54 @@ describe('a style', () => {
     const late = await anna.get(`${path}.json?asOf=2999-01-01T10:00`);
     expect(late).toMatchObject({ status: 409, json: { code: 'stock.too_late' } });
     const none = await anna.get(`${path}.json?asOf=yesterday`);
-    expect(none).toMatchObject({ status: 409, json: { code: 'stock.bad_time' } });
+    expect(none).toMatchObject({ status: 400, json: { code: 'request.invalid' } });
   });
 
   it('tells who has it in open orders, and a program not by name', async () => {
     const { text } = await anna.get(path);
     expect(text).toContain(CUSTOMER);
-    expect(text).toContain('2 orders still want 6 pieces');
+    expect(text).toContain('<h2>Open orders</h2>');
+    expect(text).toContain('<td>SO-990001</td>');
     const csv = (await bi.get(`${path}/orders.csv`)).text;
     expect(csv).toContain('SO-990001');
     expect(csv).toContain('•••');
     expect(csv).not.toContain(CUSTOMER);
     expect((await bi.get(`${path}.json`)).text).not.toContain(CUSTOMER);
+  });
+
+  it('has its open orders a page at a time, forth and back', async () => {
+    const page = z.looseObject({
+      rows: z.array(z.looseObject({ orderId: z.int() })),
+      next: z.string().nullable(),
+      back: z.string().nullable(),
+    });
+    const read = async (query: string) =>
+      page.parse((await anna.get(`${path}/orders.json?limit=1${query}`)).json);
+    const first = await read('');
+    const second = await read(`&after=${first.next}`);
+    const ids = [...first.rows, ...second.rows].map(({ orderId }) => orderId);
+    expect(ids).toEqual([990_002, 990_001]);
+    expect([first.back, second.next]).toEqual([null, null]);
+    expect((await read(`&back=${second.back}`)).rows).toEqual(first.rows);
+  });
+
+  it('has every movement, the newest first, also of one barcode and page by page', async () => {
+    const page = z.looseObject({
+      rows: z.array(z.looseObject({ barcode: z.string(), what: z.string(), seq: z.int() })),
+      next: z.string().nullable(),
+    });
+    const read = async (of: string, query = '') =>
+      page.parse((await anna.get(`/stock/${of}/history.json${query}`)).json);
+    const { rows } = await read('570204');
+    expect(rows.map(({ what }) => what)).toEqual(['sold out', 'first seen']);
+    const first = await read('570204', '?limit=1');
+    const second = await read('570204', `?limit=1&after=${first.next}`);
+    expect([...first.rows, ...second.rows]).toEqual(rows);
+    const style = await read(encodeURIComponent(SHIRT));
+    expect(new Set(style.rows.map(({ barcode }) => barcode)).size).toBe(6);
+    const { text } = await anna.get(`${path}/history`);
+    expect(text).toContain('<td>sold out</td><td>quantity 5 → -3</td>');
+    expect(text).toContain(`selvedge stock --history ${SHIRT}</code>`);
   });
 
   it('is found by a barcode, and one that is not known is refused in words', async () => {

@@ -102,8 +102,8 @@ service: { v1: { baseUrl: http://127.0.0.1:9, apiKey: { env: K } } }`,
     async command(wanted: string, at: number): Promise<Stock> {
       const time = new Date(at).toISOString();
       const args = ['stock', wanted, '--as-of', time, '--json', '--config', config];
-      const { stdout } = await selvedge(args, { K: 'key-4711' });
-      const told = stateSchema.parse(JSON.parse(stdout || '[]'));
+      const { code, stdout } = await selvedge(args, { K: 'key-4711' });
+      const told = stateSchema.parse(code === 0 ? JSON.parse(stdout) : []);
       return new Map(
         told.flatMap(({ barcode, state }) =>
           state ? [[barcode, { styleNo: state.style_no, quantity: state.quantity }]] : [],

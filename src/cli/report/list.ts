@@ -1,17 +1,20 @@
-/** `selvedge report list`: lists the reports and their schedules. */
+/** `selvedge report list`: lists the reports and their schedules, also before there is a mirror. */
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
-import { parameterUsage } from '../../report/parameters.ts';
-import { readReports, type WrongReport } from '../../report/report-file.ts';
-import { nextDue } from '../../report/schedules/due.ts';
-import { readSchedule } from '../../report/schedules/state.ts';
+import { readReportList, reports, schedules } from '../../report/lists.ts';
+import type { WrongReport } from '../../report/report-file.ts';
 import { openReadOnlyStore, storeOptions } from '../../store/store.ts';
+import { toWire } from '../../surface/forms.ts';
+import { pageOfAll } from '../../surface/lists.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
+import { remoteConsoleOf } from '../remote/console.ts';
+import { allowOverUrl } from '../remote/over-url.ts';
+import { placeOptions, printRows, showRows } from '../surface-lists.ts';
 import { timeZoneOf } from './zone.ts';
 
 /** Names the report files that are invalid, each with its mistake. */
@@ -19,101 +22,60 @@ export function noteWrong(output: Output, wrong: readonly WrongReport[]): void {
   for (const { error } of wrong) output.note(`wrong: ${error.message}\n    hint: ${error.hint}`);
 }
 
-interface ShownSchedule {
-  readonly name: string;
-  readonly report: string;
-  readonly every: string;
-  readonly format: string;
-  /** Next time in UTC as ISO 8601; null: it is not known. */
-  readonly nextAt: string | null;
-  readonly retryAt: string | null;
-  readonly last: {
-    readonly at: string;
-    readonly isGood: boolean;
-    readonly rows: number | null;
-    readonly says: string;
-  } | null;
-}
-
-function isoOf(at: number | null): string | null {
-  return at === null || !Number.isFinite(at) ? null : new Date(at).toISOString();
-}
-
-/** Lists the schedules with their last results, which the database has. */
-async function schedulesOf(config: Config, now: number): Promise<ShownSchedule[]> {
-  const { schedules } = config.reports;
-  if (schedules.length === 0) return [];
+async function readList(config: Config) {
   const { path } = storeOptions(config);
   const store = existsSync(path) ? await openReadOnlyStore(storeOptions(config)) : undefined;
   try {
-    const timeZone = timeZoneOf(config);
-    const shown: ShownSchedule[] = [];
-    for (const { name, report, every, format } of schedules) {
-      const state = store && (await readSchedule(store.db, name));
-      const last = state?.last ?? null;
-      shown.push({
-        ...{ name, report, every: every.text, format },
-        nextAt: isoOf(nextDue(every, timeZone, now)),
-        retryAt: isoOf(state?.retryAt ?? null),
-        last: last && { ...last, at: new Date(last.at).toISOString() },
-      });
-    }
-    return shown;
+    const now = systemClock().now();
+    return await readReportList(store?.db, config.reports, timeZoneOf(config), now);
   } finally {
     await store?.close();
   }
 }
 
-function resultOf({ last, retryAt }: ShownSchedule): string {
-  if (!last) return 'never made';
-  if (last.isGood) return `${last.at}: ${last.rows} rows, ${last.says}`;
-  const then = retryAt === null ? 'given up until it is due again' : `tried again at ${retryAt}`;
-  return `${last.at}: failed, ${then}: ${last.says}`;
+interface Options {
+  readonly json?: boolean;
+  readonly csv?: boolean;
+  readonly limit: number;
+  readonly sort?: string;
+  readonly descending?: boolean;
 }
 
-function showSchedules(output: Output, schedules: readonly ShownSchedule[]): void {
-  if (schedules.length === 0) return;
-  output.line();
-  output.table(
-    ['SCHEDULE', 'REPORT', 'EVERY', 'FORMAT', 'NEXT', 'LAST'],
-    schedules.map((one) => [
-      ...[one.name, one.report, one.every, one.format, one.nextAt ?? '-', resultOf(one)],
-    ]),
-  );
-}
-
-async function list(context: CliContext, config: Config, asJson: boolean): Promise<void> {
-  const { reports, wrong } = readReports(config.reports.directory);
-  const schedules = await schedulesOf(config, systemClock().now());
+async function show(command: Command, context: CliContext): Promise<void> {
+  const { json, csv, limit, sort, descending = false } = command.opts<Options>();
+  if (remoteConsoleOf(command, context)) {
+    const order = sort === undefined ? {} : { sort, descending: descending ? '1' : '0' };
+    return showRows(command, context, reports, order);
+  }
+  const { output } = context;
+  const { rows, wrong } = await readList(configOf(command, context).config);
   if (wrong.length > 0) context.setExitCode(EXIT.config.code);
-  if (!asJson) {
-    const rows = reports.map((report) => [report.name, parameterUsage(report), report.title]);
-    context.output.table(['REPORT', 'PARAMETERS', 'TITLE'], rows);
-    showSchedules(context.output, schedules);
-    noteWrong(context.output, wrong);
+  const shown = pageOfAll(rows, { limit, sort, descending }, ({ name }) => name);
+  const found = { rows: shown, hasMore: rows.length > limit, notes: [] };
+  if (json === true) {
+    const bad = wrong.map(({ name, error: { code, message, hint } }) => {
+      return { name, error: { code, message, hint } };
+    });
+    output.json([...shown.map((row) => toWire(reports.row, row)), ...bad]);
     return;
   }
-  const good = reports.map(({ name, title, about, params }) => {
-    const own = schedules.filter(({ report }) => report === name);
-    return { name, title, params, about, schedules: own.length === 0 ? undefined : own };
-  });
-  const bad = wrong.map(({ name, error }) => ({
-    name,
-    error: { code: error.code, message: error.message, hint: error.hint },
-  }));
-  context.output.json([...good, ...bad]);
+  printRows(command, output, reports, found);
+  const planned = rows.flatMap((row) => row.schedules);
+  if (planned.length > 0 && csv !== true) {
+    output.line();
+    printRows(command, output, schedules, { rows: planned, hasMore: false, notes: [] });
+  }
+  noteWrong(output, wrong);
 }
 
 export function reportList(context: CliContext): Command {
-  return new Command('list')
+  const command = new Command('list')
     .summary('show the reports there are')
     .description(
       'Those that came along and those in the folder of the configuration (reports.directory),\n' +
         'and the schedules (reports.schedules) with their last results.',
-    )
-    .option('--json', 'as JSON')
-    .addHelpText('after', examples([['report list', 'names, parameters and titles']]))
-    .action((options: { json?: boolean }, command: Command) =>
-      list(context, configOf(command, context).config, options.json === true),
     );
+  return allowOverUrl(placeOptions(reports, command))
+    .addHelpText('after', examples(reports.examples))
+    .action(() => show(command, context));
 }

@@ -1,53 +1,57 @@
-/** OpenAPI paths about stock, reports and the parts of a delivery. */
+/** OpenAPI paths about making reports, and the parts of a delivery. */
 import { z } from 'zod';
-import { changesQuery, factsQuery } from '../routes/delivery-parts.ts';
-import { styleQuery, stylesQuery } from '../routes/stock.ts';
 import { csvQuery } from '../show.ts';
 import {
-  changesSchema,
-  factsSchema,
-  nowSchema,
-  rawSchema,
-  reportRowsSchema,
-  reportsSchema,
-  styleStockSchema,
-  stylesSchema,
-} from './goods-answers.ts';
-import { answer, csvOf, jsonOf, NO_SUCH, problem, reading } from './route.ts';
+  anyObject,
+  counterfactualsSchema,
+  evaluationSchema,
+  numberOrNull,
+  textOrNull,
+  time,
+} from './answers.ts';
+import { answer, jsonOf, NO_SUCH, problem, reading } from './route.ts';
 
-const style = z.object({
-  id: z
-    .string()
-    .meta({ description: 'Number of the style, or a barcode of it', example: '100017' }),
-});
-const asOf = styleQuery.pick({ asOf: true });
-const PAST = { ...NO_SUCH, 409: problem('Nothing is known of that time') };
+const reportRowsSchema = z
+  .strictObject({
+    name: z.string(),
+    title: z.string(),
+    about: z.string().meta({ description: 'Parameters and time of the run, in words' }),
+    notes: z.array(z.string()).meta({ description: 'What the rows do not tell' }),
+    rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.null()]))),
+  })
+  .meta({ id: 'ReportRows' });
 
-const STOCK = {
-  '/stock.json': jsonOf(
-    { id: 'listStyles', tag: 'stock', summary: 'Styles by number', query: stylesQuery },
-    stylesSchema,
-  ),
-  '/stock.csv': csvOf({
-    ...{ id: 'listStylesCsv', tag: 'stock', summary: 'The same, up to 10,000 at once' },
-    query: stylesQuery,
-  }),
-  '/stock/{id}.json': jsonOf(
-    {
-      ...{ id: 'getStyle', tag: 'stock', path: style, query: asOf, problems: PAST },
-      summary: 'A style by color and size, now or as of a time, and who wants it',
-    },
-    styleStockSchema,
-  ),
-  '/stock/{id}.csv': csvOf({
-    ...{ id: 'getStyleCsv', tag: 'stock', path: style, query: asOf, problems: PAST },
-    summary: 'The same by color and size',
-  }),
-  '/stock/{id}/orders.csv': csvOf({
-    ...{ id: 'getStyleOrdersCsv', tag: 'stock', path: style, problems: NO_SUCH },
-    summary: 'Lines of open orders that want it, up to 10,000',
-  }),
-};
+const rawSchema = z
+  .strictObject({
+    delivery: anyObject,
+    delivery_lines: z.array(anyObject),
+    order: anyObject.nullable(),
+    order_lines: z.array(anyObject),
+  })
+  .meta({
+    id: 'RawDelivery',
+    description: 'Columns of the mirror: amounts in ten-thousandths, times in epoch milliseconds',
+  });
+
+const nowSchema = z
+  .strictObject({
+    status: textOrNull,
+    evaluation: evaluationSchema,
+    inWay: textOrNull.meta({ description: 'Why it is not decided so' }),
+    asked: textOrNull.meta({ description: 'Which rules see it, where it is not pending' }),
+    decisionId: numberOrNull.meta({ description: 'The decision that set its status' }),
+    counterfactuals: counterfactualsSchema,
+    replay: z
+      .strictObject({
+        decisionId: z.int(),
+        at: time,
+        outcome: z.string(),
+        differences: z.array(z.string()),
+      })
+      .nullable()
+      .meta({ description: 'The latest decision once more; no differences: identical' }),
+  })
+  .meta({ id: 'RulesNow' });
 
 const report = z.object({
   id: z.string().meta({ description: 'Its name', example: 'held-deliveries' }),
@@ -67,11 +71,6 @@ function fileOf(id: string, summary: string, type: string) {
 }
 
 const REPORTS = {
-  '/reports.json': jsonOf(
-    { id: 'listReports', tag: 'reports', summary: 'Reports with their schedules' },
-    reportsSchema,
-  ),
-  '/reports.csv': csvOf({ id: 'listReportsCsv', tag: 'reports', summary: 'Their names' }),
   '/reports/{id}.json': reading(
     {
       ...{ id: 'runReport', tag: 'reports', path: report, problems: MADE },
@@ -92,31 +91,16 @@ const delivery = z.object({
   id: z.string().meta({ description: 'Its id or its number', example: '500044' }),
 });
 
-function part(id: string, summary: string, query?: z.ZodObject) {
-  return {
-    ...{ id, summary, tag: 'review', path: delivery, problems: NO_SUCH },
-    ...(query && { query }),
-  };
+function part(id: string, summary: string) {
+  return { id, summary, tag: 'review', path: delivery, problems: NO_SUCH };
 }
 
 const PARTS = {
   '/deliveries/{id}/raw.json': jsonOf(part('getRawDelivery', 'Its mirrored rows'), rawSchema),
-  '/deliveries/{id}/changes.json': jsonOf(
-    part('listDeliveryChanges', 'Its changes and those of its order', changesQuery),
-    changesSchema,
-  ),
-  '/deliveries/{id}/changes.csv': csvOf(
-    part('listDeliveryChangesCsv', 'The same, up to 10,000 at once', changesQuery),
-  ),
-  '/deliveries/{id}/facts.json': jsonOf(
-    part('listFacts', 'What a condition may ask of it, as it is now', factsQuery),
-    factsSchema,
-  ),
-  '/deliveries/{id}/facts.csv': csvOf(part('listFactsCsv', 'The same', factsQuery)),
   '/deliveries/{id}/now.json': jsonOf(
     part('explainNow', 'What the rules say of it now; decides nothing'),
     nowSchema,
   ),
 };
 
-export const GOODS_PATHS = { ...STOCK, ...REPORTS, ...PARTS };
+export const GOODS_PATHS = { ...REPORTS, ...PARTS };

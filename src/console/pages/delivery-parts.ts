@@ -1,20 +1,11 @@
-/** Pages with the details of a delivery: mirrored rows, changes, facts, and the rules now. */
-import { type Html, type HtmlValue, html } from '../../lib/html.ts';
-import { isJsonObject } from '../../lib/json.ts';
-import { plural } from '../../lib/strings.ts';
+/** Pages with the details of a delivery: its mirrored rows, and the rules now. */
+import type { DeliveryIds } from '../../decisions/review/parts.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
 import { counterfactualText } from '../../rules/analysis/counterfactuals.ts';
-import type {
-  DeliveryChange,
-  DeliveryIds,
-  FactView,
-  NowView,
-  RawDelivery,
-} from '../read/delivery-parts.ts';
+import type { NowView, RawDelivery } from '../read/delivery-parts.ts';
 import { evidenceOf } from './evidence.ts';
 import { byWhom, time } from './format.ts';
-import { tableOf } from './parts.ts';
-import { withQuery } from './review.ts';
 
 const PARTS = [
   ['', 'Decision'],
@@ -23,12 +14,11 @@ const PARTS = [
   ['/changes', 'Changes'],
   ['/raw', 'Raw'],
 ] as const;
-export type DeliveryPart = (typeof PARTS)[number][0];
 
 /** Navigation between the detail pages of a delivery, with a link to the events of its order. */
 export function deliveryParts(
   { orderDeliveryId, orderId }: Pick<DeliveryIds, 'orderDeliveryId' | 'orderId'>,
-  shown: DeliveryPart,
+  shown: string,
 ): Html {
   const link = ([part, text]: (typeof PARTS)[number]): Html =>
     html`<a href="/deliveries/${orderDeliveryId}${part}"${
@@ -38,10 +28,11 @@ export function deliveryParts(
 <a href="/events?order=${orderId}">Events</a></nav>`;
 }
 
-function head(ids: DeliveryIds, shown: DeliveryPart, what: string): Html {
+/** Heading of a part of a delivery, by the path of the part. */
+export function partHead(ids: DeliveryIds, path: string, what: string): Html {
   const { deliveryNo, orderDeliveryId } = ids;
-  return html`<h1>${what} ${deliveryNo ?? String(orderDeliveryId)}</h1>
-${deliveryParts(ids, shown)}`;
+  return html`<h1>${what} of delivery ${deliveryNo ?? String(orderDeliveryId)}</h1>
+${deliveryParts(ids, path.replace('/deliveries/{id}', ''))}`;
 }
 
 function rawPart(title: string, rows: readonly object[], id: string): Html {
@@ -56,7 +47,7 @@ function rawPart(title: string, rows: readonly object[], id: string): Html {
 export function rawPage(ids: DeliveryIds, raw: RawDelivery): Html {
   const page = `/deliveries/${ids.orderDeliveryId}/raw`;
   const forgetting = String(new URLSearchParams({ order: `id:${ids.orderId}`, back: page }));
-  return html`${head(ids, '/raw', 'Raw rows of delivery')}
+  return html`${partHead(ids, '/raw', 'Raw rows')}
 <p>As the mirror has them; amounts are ten-thousandths, times milliseconds since 1970 (UTC). Members
 that have no column are in <code>extra</code>. <a href="${page}.json">JSON</a></p>
 ${rawPart('Delivery', [raw.delivery], 'raw-delivery')}
@@ -64,88 +55,6 @@ ${rawPart('Lines', raw.delivery_lines, 'raw-lines')}
 ${rawPart('Order', raw.order === null ? [] : [raw.order], 'raw-order')}
 ${rawPart('Lines of the order', raw.order_lines, 'raw-order-lines')}
 <p><a href="/acts/${forgetOrder.name}?${forgetting}">Forget the people in this order…</a></p>`;
-}
-
-function valueText(value: unknown): string {
-  if (value === null || value === undefined) return 'nothing';
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-function diffPart({ diff, op }: DeliveryChange): HtmlValue {
-  if (!isJsonObject(diff)) return valueText(diff);
-  const columns = Object.entries(diff);
-  if (columns.length === 0) return op === 'insert' ? 'all of it' : 'nothing';
-  return html`<ul>${columns.map(([column, pair]) => {
-    const [before, after] = Array.isArray(pair) ? pair : [undefined, pair];
-    return html`<li><code>${column}</code> ${valueText(before)} → ${valueText(after)}</li>`;
-  })}</ul>`;
-}
-
-export interface ChangesView {
-  readonly rows: readonly DeliveryChange[];
-  readonly next: string | null;
-  readonly query: URLSearchParams;
-  readonly timeZone: string;
-  readonly locale: string;
-}
-
-export function changesPage(ids: DeliveryIds, view: ChangesView): Html {
-  const { rows, next, query, timeZone, locale } = view;
-  const path = `/deliveries/${ids.orderDeliveryId}/changes`;
-  const table = tableOf<DeliveryChange>(
-    'Changes',
-    rows,
-    [
-      { title: 'Time', cell: ({ at }) => time(at, timeZone) },
-      { title: 'Of', cell: ({ entity }) => (entity === 'delivery' ? 'delivery' : 'order') },
-      { title: 'What', cell: ({ op }) => op },
-      { title: 'From → to', cell: diffPart },
-      { title: 'By', cell: ({ cause }) => cause },
-      { title: 'Number', isNumber: true, cell: ({ seq }) => String(seq) },
-    ],
-    html`The feed has no change of it: it keeps them for <code>store.retention.changes</code>.`,
-  );
-  return html`${head(ids, '/changes', 'Changes of delivery')}
-<p>Of the delivery and its order, the latest first ·
-<a href="${withQuery(`${path}.csv`, query, { locale, before: '' })}">CSV</a></p>${table}
-${
-  next !== null &&
-  html`<p><a class="button" href="${withQuery(path, query, { before: next })}">Next page</a></p>`
-}`;
-}
-
-export interface FactsView {
-  readonly rows: readonly FactView[];
-  readonly q: string;
-  /** Number of all facts, without the filter. */
-  readonly total: number;
-  readonly locale: string;
-}
-
-export function factsPage(ids: DeliveryIds, { rows, q, total, locale }: FactsView): Html {
-  const path = `/deliveries/${ids.orderDeliveryId}/facts`;
-  const csv = withQuery(`${path}.csv`, new URLSearchParams(), { q, locale });
-  const table = tableOf<FactView>(
-    'Facts',
-    rows,
-    [
-      { title: 'Fact', cell: ({ text }) => html`<code>${text}</code>` },
-      {
-        title: 'Value',
-        cell: ({ value }) => value ?? html`<span class="soft">not known</span>`,
-      },
-      { title: 'Meaning', cell: ({ about }) => about },
-    ],
-    html`No fact has “${q}” in its name, value or meaning. <a href="${path}">All facts</a>`,
-  );
-  return html`${head(ids, '/facts', 'Facts of delivery')}
-<form class="filters" method="get" action="${path}" role="search" aria-label="Filter facts">
-<div><label for="f-q">Name, value or meaning</label>
-<input id="f-q" name="q" type="search" value="${q}" maxlength="200"></div>
-<div class="buttons"><button>Filter</button> <a class="button" href="${path}">All</a>
-<a class="button" href="${csv}">CSV</a></div></form>
-<p>${q === '' ? plural(total, 'fact') : `${rows.length} of ${plural(total, 'fact')}`}, as they are
-now: every name that a condition may use.</p>${table}`;
 }
 
 function replayPart({ replay }: NowView, timeZone: string): Html {
@@ -162,7 +71,7 @@ under the rules of then give ${
 export function nowPage(ids: DeliveryIds, view: NowView, timeZone: string): Html {
   const { evaluation, status, by, inWay, asked, counterfactuals } = view;
   const { kind, reason } = evaluation.live;
-  return html`${head(ids, '/now', 'What the rules say now of delivery')}
+  return html`${partHead(ids, '/now', 'What the rules say now')}
 <p>It is ${status ?? 'not known'}. The rules in force say
 <b class="state s-${kind}">${kind}</b>: ${reason}. Nothing is decided by this page.</p>
 ${inWay !== undefined && html`<p>It is not decided so: ${inWay}.</p>`}

@@ -1,87 +1,26 @@
-/** Pages about stock: styles to choose from, and one style by colour, size, day and order. */
+/** Page of a style's stock, by colour, size, day and order. */
 import { chartFigure } from '../../lib/chart/chart.ts';
 import type { ChartData, ChartSeries } from '../../lib/chart/data.ts';
-import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { localClockOf } from '../../lib/local-time.ts';
 import { sortSizes } from '../../lib/sizes.ts';
-import { plural } from '../../lib/strings.ts';
+import { NO_SIZE, type StockCell, type StyleStock, sizeOf } from '../../mirror/stock/style.ts';
 import { heatLevel } from '../../report/heat.ts';
-import {
-  NO_SIZE,
-  type SeasonLeft,
-  type StockCell,
-  type StockHistory,
-  type StyleRow,
-  type StyleStock,
-  sizeOf,
-  type WantedLine,
-} from '../read/stock.ts';
+import type { StockHistory } from '../read/stock.ts';
+import { addressOf } from '../surface/addresses.ts';
 import { time, whole } from './format.ts';
-import { tableOf } from './parts.ts';
+import type { Reader } from './parts.ts';
 import { withQuery } from './review.ts';
-
-export function stylePath(style: string): string {
-  return `/stock/${encodeURIComponent(style)}`;
-}
-
-export interface StylesView {
-  readonly rows: readonly StyleRow[];
-  readonly next: string | null;
-  readonly query: URLSearchParams;
-  /** Reader's language for the CSV link; empty: not known. */
-  readonly locale: string;
-}
-
-function listState({ variants, inStock, below }: StyleRow): HtmlValue {
-  if (variants === 0) return html`<span class="soft">not listed</span>`;
-  if (below > 0) return html`<b class="state s-overdue">${plural(below, 'size')} below 0</b>`;
-  return inStock === variants ? 'all sizes' : `${inStock} of ${plural(variants, 'size')}`;
-}
-
-export function stockPage({ rows, next, query, locale }: StylesView): Html {
-  const q = query.get('q') ?? '';
-  const table = tableOf<StyleRow>(
-    'Styles',
-    rows,
-    [
-      { title: 'Style', cell: ({ style }) => html`<a href="${stylePath(style)}">${style}</a>` },
-      { title: 'Name', cell: ({ styleName }) => styleName },
-      { title: 'Brand', cell: ({ brand }) => brand },
-      { title: 'Colours', isNumber: true, cell: ({ colors }) => whole(colors) },
-      { title: 'On hand', isNumber: true, cell: ({ pieces }) => whole(pieces) },
-      { title: 'In stock', cell: listState },
-    ],
-    q === ''
-      ? html`No style is known yet: the lists of stock and seasons were not read.
-<code>selvedge sync list</code> tells why.`
-      : html`No number, name or brand of a style has “${q}” in it, and no barcode is that.
-<a href="/stock">All styles</a>`,
-  );
-  return html`<h1>Stock</h1>
-<form class="filters" method="get" action="/stock" role="search" aria-label="Find a style">
-<div><label for="f-q">Style, name, brand or barcode</label>
-<input id="f-q" name="q" type="search" value="${q}" maxlength="200"></div>
-<div class="buttons"><button>Find</button> <a class="button" href="/stock">All</a>
-<a class="button" href="${withQuery('/stock.csv', query, { after: '', locale })}">CSV</a></div>
-</form>
-${table}
-${
-  next !== null &&
-  html`<p><a class="button" href="${withQuery('/stock', query, { after: next })}">Next page</a></p>`
-}`;
-}
 
 export interface StyleView {
   readonly stock: StyleStock;
-  /** Lines of open orders that want the style; undefined when the page shows a time in the past. */
-  readonly wanted: readonly WantedLine[] | undefined;
-  readonly seasons: readonly SeasonLeft[];
+  /** Lists about the style; none when the page shows the past. */
+  readonly below: readonly Html[];
   readonly days: StockHistory;
   /** Property by which the chart has one line per value. */
   readonly by: 'size' | 'color';
   readonly query: URLSearchParams;
-  readonly timeZone: string;
-  readonly locale: string;
+  readonly reader: Reader;
   /** Reason why the stock at the time asked for cannot be shown; undefined: it can. */
   readonly problem: string | undefined;
 }
@@ -222,7 +161,7 @@ function historyPart(view: StyleView): Html {
     format: whole,
     empty: 'Nothing is known of its days before: the change feed has no change of the stock.',
   };
-  const path = stylePath(stock.style);
+  const path = addressOf('style', stock.style);
   const link = (wanted: StyleView['by'], text: string): Html =>
     html`<a href="${withQuery(path, query, { by: wanted })}"${
       by === wanted && html` aria-current="true"`
@@ -233,90 +172,30 @@ function historyPart(view: StyleView): Html {
     'by size',
   )} ${link('color', 'by colour')}</nav>
 ${chartFigure(data, { table: true })}
-<p class="soft">Days are those of UTC.</p></section>`;
+<p class="soft">Days are those of UTC. <a href="${path}/history">Every movement</a></p></section>`;
 }
 
-function wantedPart(view: StyleView): Html | false {
-  const { wanted, stock, timeZone, locale } = view;
-  if (!wanted) return false;
-  const csv = withQuery(`${stylePath(stock.style)}/orders.csv`, new URLSearchParams(), { locale });
-  const orders = new Set(wanted.map(({ orderId }) => orderId)).size;
-  const pieces = wanted.reduce((sum, { toPack }) => sum + toPack, 0);
-  const table = tableOf<WantedLine>(
-    'Open orders',
-    wanted,
-    [
-      { title: 'Order', cell: ({ orderNo, orderId }) => orderNo ?? String(orderId) },
-      { title: 'Customer', cell: ({ company, accountNo }) => company ?? accountNo },
-      { title: 'Country', cell: ({ country }) => country },
-      { title: 'Ordered', cell: ({ orderedAt }) => time(orderedAt, timeZone) },
-      {
-        title: 'Season',
-        cell: ({ season, window }) => [season, window].filter((part) => part !== null).join(', '),
-      },
-      { title: 'Colour', cell: ({ color }) => color },
-      { title: 'Size', cell: ({ size }) => size },
-      { title: 'Ordered pieces', isNumber: true, cell: ({ pieces: count }) => whole(count) },
-      { title: 'To pack', isNumber: true, cell: ({ toPack }) => whole(toPack) },
-    ],
-    'No open order still wants any of it.',
-  );
-  return html`<section><h2>In open orders</h2>${
-    wanted.length > 0 &&
-    html`<p>${plural(orders, 'order')} still ${orders === 1 ? 'wants' : 'want'} ${plural(
-      pieces,
-      'piece',
-    )}${wanted.length === WANTED_SHOWN && `, the newest ${WANTED_SHOWN} lines alone`} ·
-<a href="${csv}">CSV of all</a></p>`
-  }${table}</section>`;
-}
-
-/** Most lines of open orders on a page; the CSV has all. */
-export const WANTED_SHOWN = 200;
-
-function seasonsPart(seasons: readonly SeasonLeft[]): Html | false {
-  if (seasons.length === 0) return false;
-  const table = tableOf<SeasonLeft>(
-    'Ordered ahead',
-    seasons,
-    [
-      { title: 'Season', cell: ({ season }) => season },
-      { title: 'Window', cell: ({ window }) => window },
-      { title: 'Pieces', isNumber: true, cell: ({ pieces }) => whole(pieces) },
-      { title: 'Still wanted', isNumber: true, cell: ({ toPack }) => whole(toPack) },
-      {
-        title: 'Left',
-        isNumber: true,
-        cell: ({ left }) =>
-          left !== null && left < 0 ? html`<b class="below">${whole(left)}</b>` : whole(left),
-      },
-    ],
-    '',
-  );
-  return html`<section><h2>Ordered ahead</h2>${table}
-<p class="soft">What a season's list has, and what pre-orders up to the window still want.</p>
-</section>`;
-}
-
-function asOfForm({ stock, query, timeZone, problem }: StyleView): Html {
+function asOfForm({ stock, query, reader: { timeZone, locale }, problem }: StyleView): Html {
   const { style, asOf } = stock;
+  const path = addressOf('style', style);
   const given = query.get('asOf') ?? '';
+  const csv = withQuery(`${path}.csv`, new URLSearchParams(), { asOf: given, locale });
   const local = asOf === null ? undefined : localClockOf(timeZone)(asOf);
   const shown = local ? `${local.date}T${local.time}` : given;
-  return html`<form class="filters" method="get" action="${stylePath(style)}">
+  return html`<form class="filters" method="get" action="${path}">
 <div><label for="f-as-of">As it was (${timeZone})</label>
 <input id="f-as-of" name="asOf" type="datetime-local" value="${shown}" required></div>
 ${query.has('by') && html`<input type="hidden" name="by" value="${query.get('by')}">`}
-<div class="buttons"><button>Show</button> <a class="button" href="${stylePath(style)}">Now</a>
-<a class="button" href="${withQuery(`${stylePath(style)}.csv`, query, { locale: '' })}">CSV</a>
-</div></form>${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}`;
+<div class="buttons"><button>Show</button> <a class="button" href="${path}">Now</a>
+<a class="button" href="${csv}">CSV</a></div></form>
+${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}`;
 }
 
 export function stylePage(view: StyleView): Html {
-  const { stock, timeZone } = view;
+  const { stock, reader } = view;
   const { style, styleName, brand, asOf, cells } = stock;
   const pieces = sumOf(cells, ({ onHand }) => onHand);
-  const when = asOf === null ? 'now' : html`as of ${time(asOf, timeZone)}`;
+  const when = asOf === null ? 'now' : html`as of ${time(asOf, reader.timeZone)}`;
   return html`<h1>${style}${styleName !== null && ` ${styleName}`}</h1>
 <p>${brand !== null && html`${brand} · `}${whole(pieces)} pieces on hand, ${when}.
 ${asOf !== null && 'What was packed and ordered then is not kept.'} ·
@@ -324,6 +203,5 @@ ${asOf !== null && 'What was packed and ordered then is not kept.'} ·
 ${asOfForm(view)}
 ${view.problem === undefined && gridPart(stock)}
 ${historyPart(view)}
-${wantedPart(view)}
-${seasonsPart(view.seasons)}`;
+${view.below}`;
 }

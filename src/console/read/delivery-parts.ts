@@ -1,37 +1,14 @@
-/** Reads the details of a delivery: its mirrored rows, what changed in them, and its facts. */
-import { sql } from 'kysely';
-import {
-  type DecisionRecord,
-  decisionsOf,
-  deliveryIdOf,
-} from '../../decisions/review/deliveries.ts';
-import { currentSubject } from '../../decisions/simulation/current.ts';
+/** Reads the details of a delivery: its mirrored rows, and what the rules say of it now. */
+import { type DecisionRecord, decisionsOf } from '../../decisions/review/deliveries.ts';
+import type { DeliveryIds } from '../../decisions/review/parts.ts';
 import { type ExplainedNow, explainNow } from '../../decisions/simulation/explain-now.ts';
 import { type Replay, replayDecision } from '../../decisions/simulation/replay.ts';
 import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { factRows } from '../../rules/facts/show.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { ConsoleDeps } from '../context.ts';
-
-export interface DeliveryIds {
-  readonly orderDeliveryId: number;
-  readonly deliveryNo: string | null;
-  readonly orderId: number;
-}
-
-/** Ids of a delivery that is named by id or number; throws when there is none. */
-export async function deliveryIds(db: Db, named: string): Promise<DeliveryIds> {
-  const orderDeliveryId = await deliveryIdOf(db, named);
-  return db
-    .selectFrom('delivery')
-    .select(['order_delivery_id as orderDeliveryId', 'delivery_no as deliveryNo'])
-    .select('order_id as orderId')
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirstOrThrow();
-}
 
 type RawRow = Readonly<Record<string, unknown>>;
 
@@ -90,65 +67,12 @@ export async function readRaw(
   };
 }
 
-export interface DeliveryChange {
-  readonly seq: number;
-  readonly at: number;
-  readonly entity: string;
-  readonly op: string;
-  /** Changed columns, each with its value before and after. */
-  readonly diff: unknown;
-  readonly cause: string;
-}
-
-/** Changes of a delivery and of its order in the change feed, the latest first. */
-export async function readChanges(
-  db: Db,
-  { orderDeliveryId, orderId }: DeliveryIds,
-  { before, limit }: { readonly before?: number | undefined; readonly limit: number },
-): Promise<{ readonly rows: readonly DeliveryChange[]; readonly next: string | null }> {
-  const end = before ?? Number.MAX_SAFE_INTEGER;
-  const { rows } = await sql<Omit<DeliveryChange, 'diff'> & { readonly diff: string }>`
-    select seq, at, entity, op, diff, cause from change
-    where entity = 'delivery' and key = ${String(orderDeliveryId)} and seq < ${end}
-    union all
-    select seq, at, entity, op, diff, cause from change
-    where entity = 'sales_order' and key = ${String(orderId)} and seq < ${end}
-    order by seq desc limit ${limit + 1}`.execute(db);
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  return {
-    rows: shown.map((row) => ({ ...row, diff: tryParseJson(row.diff) ?? row.diff })),
-    next: last ? String(last.seq) : null,
-  };
-}
-
 /** Rule set in force, by which the daemon decides. */
 async function rulesInForce(db: Db, hash: string | undefined): Promise<RuleSet> {
   if (hash !== undefined) return storedRuleSet(db, hash);
   throw new RefusedError('rules.none', 'no rules are in force yet', {
     hint: 'selvedge rules check tells whether those of the folder can be',
   });
-}
-
-export interface FactView {
-  /** Path of the fact, as a rule's condition names it. */
-  readonly text: string;
-  /** Present value of the fact; null: it is not known. */
-  readonly value: string | null;
-  readonly about: string;
-}
-
-/** Reads every fact that a condition may ask for, with its present value. */
-export async function readFacts(
-  deps: Pick<ConsoleDeps, 'db' | 'snapshot'>,
-  named: string,
-  { hash, now }: { readonly hash: string | undefined; readonly now: number },
-): Promise<FactView[]> {
-  const ruleSet = await rulesInForce(deps.db, hash);
-  const { facts } = await currentSubject(deps, named, ruleSet, now);
-  return factRows(facts).map(({ path, value, about }) => ({
-    ...{ text: path, value: value ?? null, about },
-  }));
 }
 
 export interface NowView extends Omit<ExplainedNow, 'facts' | 'delivery'> {

@@ -1,29 +1,24 @@
-/** Routes for reports, which are made in processes of their own, with their twins and files. */
-
+/** Routes for reports, which are made in processes of their own, with their files. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { shellWord } from '../../lib/strings.ts';
+import { schedules } from '../../report/lists.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
 import type { Refusal } from '../../surface/problem.ts';
 import { RefusedHere, signedIn } from '../context.ts';
-import { type MadeReport, PARAMETER, reportPage, reportsPage } from '../pages/reports.ts';
-import {
-  missingOf,
-  namedReport,
-  readReportList,
-  readSchedules,
-  valuesOf,
-} from '../read/reports.ts';
+import { type MadeReport, PARAMETER, reportPage } from '../pages/reports.ts';
+import { missingOf, namedReport, valuesOf } from '../read/reports.ts';
 import {
   type ConsoleFormat,
   createReportRuns,
   pageContent,
   type ReportRuns,
 } from '../reports/runs.ts';
-import { csvQuery, isoTimes, localeOf, sendCsv } from '../show.ts';
+import { csvQuery } from '../show.ts';
+import { readingFor } from '../surface/lists.ts';
 import { type PageContext, parametersOf } from './page-context.ts';
 
 /** Most rows of a report on a page; FILE_ROWS: in a file. */
@@ -148,7 +143,7 @@ async function shownOf(
 }
 
 async function showReport(context: Runs, request: FastifyRequest, reply: FastifyReply) {
-  const { deps, zoneOf, show } = context;
+  const { deps, readerOf, show } = context;
   const { id: param } = reportParams.parse(request.params);
   const [, name = param, twin] = /^(.*)\.(json|csv|xlsx|html)$/.exec(param) ?? [];
   const query = parametersOf(request);
@@ -158,11 +153,10 @@ async function showReport(context: Runs, request: FastifyRequest, reply: Fastify
     return sendFile(context, request, reply, asked, twin);
   }
   const shown = await shownOf(context, request, reply, asked);
-  const timeZone = await zoneOf();
-  const all = await readSchedules(deps.db, deps.settings.reports, timeZone, deps.clock.now());
-  const schedules = all.filter(({ report }) => report === name);
+  const planned = await schedules.read(readingFor(context, request), { report: name });
   const { made, problem } = shown;
-  const view = { ...asked, made, problem, schedules, query, timeZone, locale: localeOf(request) };
+  const reader = await readerOf(request);
+  const view = { ...asked, made, problem, planned: planned.rows, query, reader };
   const options = Object.entries(asked.given).map(([key, value]) => shellWord(`${key}=${value}`));
   const given = options.map((one) => `--param ${one}`);
   const cli = [`selvedge report run ${name}`, ...given].join(' ');
@@ -171,31 +165,8 @@ async function showReport(context: Runs, request: FastifyRequest, reply: Fastify
 }
 
 export function installReports(app: FastifyInstance, page: PageContext): void {
-  const { deps, zoneOf } = page;
-  const { db, clock, settings } = deps;
   const runs = createReportRuns();
   app.addHook('preClose', async () => runs.end());
   const context = { ...page, runs };
-  const list = async () => readReportList(db, settings.reports, await zoneOf(), clock.now());
-  app.get('/reports', async (request, reply) => {
-    const timeZone = await zoneOf();
-    const schedules = await readSchedules(db, settings.reports, timeZone, clock.now());
-    const view = { ...(await list()), schedules, timeZone, locale: localeOf(request) };
-    const head = { title: 'Reports', tab: '/reports', cli: 'selvedge report list' } as const;
-    return page.show(request, reply, head, reportsPage(view));
-  });
-  app.get('/reports.json', async () => {
-    const { reports, wrong } = await list();
-    const rows = reports.map(({ schedules, ...of }) => ({ ...of, schedules: isoTimes(schedules) }));
-    return { reports: rows, wrong };
-  });
-  app.get('/reports.csv', async (request, reply) =>
-    sendCsv(request, reply, 'reports', {
-      columns: ['name', 'title', 'about', 'parameters'],
-      rows: (await list()).reports.map((one) => [
-        ...[one.name, one.title, one.about, Object.keys(one.params).join(' ')],
-      ]),
-    }),
-  );
   app.get('/reports/:id', (request, reply) => showReport(context, request, reply));
 }

@@ -40,7 +40,7 @@ function cellOf(column: Shown, row: Given, { now, timeZone }: Reader): HtmlValue
   const isAt = kind === 'time' && typeof value === 'number';
   if (isAt && member?.isAge !== true) return time(value, timeZone);
   if (typeof value === 'number' && kind === 'whole' && member?.link === undefined) {
-    return whole(value);
+    return value < 0 ? html`<b class="below">${whole(value)}</b>` : whole(value);
   }
   const currency = member?.currency === undefined ? null : row[member.currency];
   const shown =
@@ -50,6 +50,9 @@ function cellOf(column: Shown, row: Given, { now, timeZone }: Reader): HtmlValue
   if (shown === null || shown === '') return null;
   if (column.isFolded) {
     return html`<details><summary>show</summary><code>${shown}</code></details>`;
+  }
+  if (shown.includes('\n')) {
+    return html`<ul>${shown.split('\n').map((line) => html`<li>${line}</li>`)}</ul>`;
   }
   const style = column.class?.(row);
   const text = member?.isCode ? html`<code>${shown}</code>` : shown;
@@ -185,7 +188,7 @@ export interface ActForm {
   readonly id?: string;
 }
 
-function sentence(text: string): string {
+export function sentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 

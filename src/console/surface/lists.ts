@@ -1,13 +1,15 @@
 /** Serves declared lists at the console: a page, and its twins for programs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { deliveryIds } from '../../decisions/review/parts.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
+import { plural, shellWord } from '../../lib/strings.ts';
 import { csvTable, toWire } from '../../surface/forms.ts';
 import { canonical, type Given } from '../../surface/given.ts';
 import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
 import { signedIn } from '../context.ts';
+import { partHead } from '../pages/delivery-parts.ts';
 import { partsNav } from '../pages/parts.ts';
 import {
   maskedFor,
@@ -16,23 +18,28 @@ import {
   parametersOf,
 } from '../routes/page-context.ts';
 import { sendCsv } from '../show.ts';
-import { tabOf } from './addresses.ts';
-import { type Cells, filtersOf, pagingOf, type Reader, tableFor } from './html.ts';
+import { addressOf, listPath, tabOf } from './addresses.ts';
+import { type Cells, filtersOf, pagingOf, type Reader, sentence, tableFor } from './html.ts';
 import { hasPageByHand, LISTS } from './registry.ts';
 
 const idParams = z.object({ id: z.string().min(1).max(300).optional() });
 
+const BELOW_ROWS = 100;
+
 /** Surroundings of a list that this session reads. */
-export function readingFor({ deps }: PageContext, request: FastifyRequest): Reading {
-  const { db, clock, settings } = deps;
-  const { pulled, notAtLevel, machine } = settings;
+export function readingFor({ deps, zoneOf }: PageContext, request: FastifyRequest): Reading {
+  const { db, snapshot, clock, settings } = deps;
+  const { pulled, notAtLevel, machine, reports } = settings;
   return {
     db,
+    snapshot,
     now: clock.now(),
     pulled,
     notAtLevel,
     dataDir: machine.dataDir || undefined,
     rowsMax: ROWS_MAX,
+    reports,
+    timeZone: zoneOf,
     seesAddresses: signedIn(request).seesAddresses,
     masked: (orderIds, value, others) => maskedForOrders(request, db, orderIds, value, others),
   };
@@ -81,6 +88,40 @@ export function listPart(of: List, view: ListView, cells: Cells = {}): Html {
   return html`${filtersOf(of, view)}${table}${pagingOf(of, page, given)}`;
 }
 
+/** What the address of the list names; none: it is not about one thing. */
+function namedIn({ path, args: [first = ''] }: List, given: Given): readonly string[] {
+  return path.includes('{id}') ? [String(given[first])] : [];
+}
+
+/** Heading of a list, with links to the thing that it is about. */
+async function headOf({ deps }: PageContext, of: List, given: Given): Promise<Html> {
+  const [named] = namedIn(of, given);
+  if (named === undefined || of.thing === undefined) {
+    return html`<h1>${of.title}</h1>${partsNav(of.path)}`;
+  }
+  if (of.thing === 'delivery') {
+    return partHead(await deliveryIds(deps.db, named), of.path, of.title);
+  }
+  return html`<h1>${of.title} of ${of.thing} ${named}</h1>
+<p><a href="${addressOf(of.thing, named)}">All of it</a></p>`;
+}
+
+/** First rows of the lists that stand below another one, or below a page about one thing. */
+export async function belowParts(
+  { from, reader }: Pick<ListView, 'from' | 'reader'>,
+  below: readonly List[],
+  given: Given = {},
+): Promise<readonly Html[]> {
+  const parts = below.map(async (of) => {
+    const { rows, next } = await of.read(from, { ...given, limit: BELOW_ROWS });
+    const table = tableFor(of, await from.masked([], rows), reader);
+    return html`<section><h2>${of.title}</h2><p>${sentence(of.about)}
+<a href="${listPath(of, given)}">${next === null ? 'Alone' : 'All'}, with CSV</a></p>
+${table}</section>`;
+  });
+  return Promise.all(parts);
+}
+
 async function sendTwin(
   context: PageContext,
   request: FastifyRequest,
@@ -93,7 +134,8 @@ async function sendTwin(
   if (twin === 'csv') {
     const { limit = ROWS_MAX } = given;
     const { rows } = maskedFor(request, await of.read(from, { ...given, limit }));
-    return sendCsv(request, reply, of.name.replace('.', '-'), csvTable(of, rows));
+    const file = [...of.name.split('.'), ...namedIn(of, given)].join('-');
+    return sendCsv(request, reply, file.replaceAll(/[^\w.-]+/g, '_'), csvTable(of, rows));
   }
   const { rows, ...places } = maskedFor(request, await of.read(from, given));
   const beside = maskedFor(request, await of.readBeside(from, given));
@@ -112,10 +154,12 @@ async function showList(
   const { page, from } = view;
   const notes = await of.notes(from);
   const command = of.command ?? of.name.replace('.', ' ');
-  const head = { title: of.title, tab: tabOf(of), cli: `selvedge ${command}` };
-  const body = html`<h1>${of.title}</h1>${partsNav(of.path)}
+  const words = [command, ...namedIn(of, view.given).map(shellWord)].join(' ');
+  const head = { title: of.title, tab: tabOf(of), cli: `selvedge ${words}` };
+  const below = await belowParts(view, of.below);
+  const body = html`${await headOf(context, of, view.given)}
 <p>${plural(page.rows.length, 'row')} on this page: ${of.about}. ${of.more}</p>
-${notes.map((note) => html`<p class="warning">${note}</p>`)}${listPart(of, view)}`;
+${notes.map((note) => html`<p class="warning">${note}</p>`)}${listPart(of, view)}${below}`;
   return context.show(request, reply, head, body);
 }
 

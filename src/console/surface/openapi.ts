@@ -60,6 +60,7 @@ const TAGS: Readonly<Record<string, string>> = {
   portal: 'events',
   refunds: 'outbox',
   resume: 'operation',
+  report: 'reports',
   sync: 'pulls',
 };
 

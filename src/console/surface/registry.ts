@@ -1,12 +1,15 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
 
 import { resetBreaker, ruleActs } from '../../decisions/reject/surface.ts';
+import { changes, facts } from '../../decisions/review/parts.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
+import { stockLists, variants } from '../../mirror/stock/style.ts';
 import { audit } from '../../ops/lists.ts';
 import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
 import { orders, refunds } from '../../outbox/lists.ts';
 import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
+import { reportLists } from '../../report/lists.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
 import { runs, streams } from '../../sync/lists.ts';
@@ -32,9 +35,21 @@ const BY_HAND = new Map<List, string>([
   [streams, 'shows runs under way, the latest runs and what could not be read below the table'],
   [runs, 'shows the figures of the stream and its acts above the table'],
   [events, 'shows what was missed and refused, the replay and the portal below the table'],
+  [variants, 'is a grid of colours and sizes, with a chart of the days before'],
 ]);
 
-export const LISTS: readonly List[] = [streams, runs, orders, refunds, ...eventLists, audit];
+export const LISTS: readonly List[] = [
+  changes,
+  facts,
+  orders,
+  refunds,
+  ...stockLists,
+  ...reportLists,
+  streams,
+  runs,
+  ...eventLists,
+  audit,
+];
 
 export function hasPageByHand(of: List): boolean {
   return BY_HAND.has(of);

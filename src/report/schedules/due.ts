@@ -1,27 +1,10 @@
 /** Due times of a schedule in the local time of a zone, also on days when the clocks change. */
 import type { Every } from '../../config/schema/reports.ts';
-import { localClockOf } from '../../lib/local-time.ts';
+import { atLocal, localClockOf } from '../../lib/local-time.ts';
 
 const DAY_MS = 86_400_000;
 /** Days to search for a due time: more than two months, because schedules may be monthly. */
 const DAYS_MAX = 62;
-
-/**
- * Epoch ms of a local time in a zone. A time that the change of clocks skips is later by what is
- * skipped; of a time that occurs twice, the first counts.
- */
-export function atLocal(timeZone: string, date: string, time: string): number {
-  const localTime = localClockOf(timeZone);
-  const wanted = Date.parse(`${date}T${time}Z`);
-  const offsetAt = (at: number): number => {
-    const local = localTime(at);
-    return Date.parse(`${local.date}T${local.time}Z`) - at;
-  };
-  // The zone's offsets a day before and after differ only if clocks change between.
-  const [before, after] = [offsetAt(wanted - DAY_MS), offsetAt(wanted + DAY_MS)];
-  const fits = [wanted - before, wanted - after].filter((at) => at + offsetAt(at) === wanted);
-  return fits.length > 0 ? Math.min(...fits) : wanted - before;
-}
 
 function isDay({ weekdays }: Every, date: string): boolean {
   if (weekdays.length === 0) return date.endsWith('-01');

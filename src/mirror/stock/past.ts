@@ -1,11 +1,12 @@
 /** The stock of a barcode or a style, now or in the past, as commands and pages show it. */
-import { RefusedError } from '../lib/errors.ts';
-import { type SqlRow, selectByKeys } from '../store/bulk.ts';
-import type { Db } from '../store/store.ts';
-import { leftStyleSince, type RowChange, rowAsOf, stockKnownSince } from './point-in-time.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import { type SqlRow, selectByKeys } from '../../store/bulk.ts';
+import type { Db } from '../../store/store.ts';
+import { leftStyleSince, type RowChange, rowAsOf, stockKnownSince } from '../point-in-time.ts';
 
 export interface StockVariant {
   readonly row: SqlRow;
+  /** Changes in the order of the feed; none where only the present is asked for. */
   readonly changes: readonly RowChange[];
 }
 
@@ -18,39 +19,12 @@ export function stockStateAt(
   return row.deleted_at === null ? row : undefined;
 }
 
-/**
- * Rows of the style's variants, also of those that belonged to it at the time `at` and to another
- * style now.
- */
-async function rowsOfStyle(
+async function withChanges(
   db: Db,
-  style: string,
-  at: number | undefined,
-): Promise<readonly SqlRow[]> {
-  const rows = await selectByKeys(db, 'stock_variant', 'style_no', [style], 'barcode');
-  if (at === undefined) return rows;
-  const known = new Set(rows.map((row) => row.barcode));
-  const keys = (await leftStyleSince(db, style, at)).filter((key) => !known.has(key));
-  return [...rows, ...(await selectByKeys(db, 'stock_variant', 'barcode', keys, 'barcode'))];
-}
-
-/**
- * Reads the variant of a barcode; a text that is no barcode is taken as a style, with all its
- * variants.
- * @throws RefusedError `stock.unknown`
- */
-export async function readStockVariants(
-  db: Db,
-  wanted: string,
+  rows: readonly SqlRow[],
   at: number | undefined,
 ): Promise<StockVariant[]> {
-  const byBarcode = await selectByKeys(db, 'stock_variant', 'barcode', [wanted]);
-  const rows = byBarcode.length > 0 ? byBarcode : await rowsOfStyle(db, wanted, at);
-  if (rows.length === 0) {
-    throw new RefusedError('stock.unknown', `no barcode and no style ${wanted} is known`, {
-      hint: 'selvedge sync list tells whether the stock was read',
-    });
-  }
+  if (at === undefined) return rows.map((row) => ({ row, changes: [] }));
   const found: StockVariant[] = [];
   for (const row of rows) {
     const changes = await db
@@ -62,8 +36,34 @@ export async function readStockVariants(
       .execute();
     found.push({ row, changes });
   }
-  if (byBarcode.length > 0) return found;
-  return found.filter((one) => (stockStateAt(one, at) ?? one.row).style_no === wanted);
+  return found;
+}
+
+/** Variant of a barcode, also one that the list does not have any more; none: it never had it. */
+export async function variantOfBarcode(
+  db: Db,
+  barcode: string,
+  at: number | undefined,
+): Promise<StockVariant[]> {
+  return withChanges(db, await selectByKeys(db, 'stock_variant', 'barcode', [barcode]), at);
+}
+
+/**
+ * Variants that the style has had in the stock list, also those that belonged to it at the time
+ * `at` and to another style now.
+ */
+export async function variantsOfStyle(
+  db: Db,
+  style: string,
+  at: number | undefined,
+): Promise<StockVariant[]> {
+  const rows = await selectByKeys(db, 'stock_variant', 'style_no', [style], 'barcode');
+  if (at === undefined) return withChanges(db, rows, at);
+  const known = new Set(rows.map((row) => row.barcode));
+  const keys = (await leftStyleSince(db, style, at)).filter((key) => !known.has(key));
+  const left = await selectByKeys(db, 'stock_variant', 'barcode', keys, 'barcode');
+  const found = await withChanges(db, [...rows, ...left], at);
+  return found.filter((one) => (stockStateAt(one, at) ?? one.row).style_no === style);
 }
 
 /**
