@@ -38,7 +38,7 @@ export interface Choice {
 }
 
 /** Confirmation of an act by a person, who types what it is done to. */
-export interface Typed {
+interface Typed {
   readonly member: string;
   /** Question at the terminal; `{}` in it is the thing's name. */
   readonly ask: string;

@@ -49,7 +49,7 @@ export interface ManyHead {
   readonly answer?: AnswerHead;
 }
 
-export interface AnswerHead {
+interface AnswerHead {
   readonly output: z.ZodType;
   done(answer: unknown): string;
   isWhole(answer: unknown): boolean;

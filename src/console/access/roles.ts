@@ -13,11 +13,6 @@ const NEEDED = {
 
 export type Act = keyof typeof NEEDED;
 
-/** Lowest role that the act needs. */
-export function neededFor(act: Act): Role {
-  return NEEDED[act];
-}
-
 export function mayDo(role: Role, act: Act): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(NEEDED[act]);
 }

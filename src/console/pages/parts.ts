@@ -3,7 +3,6 @@ import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Pausable, Pause } from '../../store/pauses.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { Role } from '../../surface/roles.ts';
-import { type Act, mayDo, neededFor } from '../access/roles.ts';
 import { type ActForm, actForm } from '../surface/html.ts';
 import { whole } from './format.ts';
 
@@ -84,36 +83,6 @@ export function pauseForm(
   form: Omit<ActForm, 'given'>,
 ): Html {
   return actForm(act, { ...form, given: { target, name, kind: undefined } });
-}
-
-export interface ReasonForm {
-  readonly act: Act;
-  /** Address to which the form is sent. */
-  readonly path: string;
-  readonly button: string;
-  /** Text above the form that says what it does. */
-  readonly what: HtmlValue;
-  /** Id of the form's reason field, unique on the page. */
-  readonly id: string;
-  readonly isDanger?: boolean;
-  readonly fields?: Readonly<Record<string, string | number>>;
-  readonly more?: HtmlValue;
-}
-
-/** Form that says what it does and asks why; a person who may not do it reads who may. */
-export function reasonForm(role: Role, form: ReasonForm): Html {
-  const { act, path, button, what, id, isDanger, fields = {}, more } = form;
-  if (!mayDo(role, act)) {
-    const who = neededFor(act) === 'approver' ? 'Only an approver' : 'An operator';
-    return html`<p>${what} <span class="soft">${who} may do this.</span></p>`;
-  }
-  const hidden = Object.entries(fields).map(
-    ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
-  );
-  return html`<form class="line act" method="post" action="${path}">${hidden}
-<p>${what}</p>${more}<label for="${id}">Reason</label>
-<input id="${id}" name="reason" required maxlength="1000" autocomplete="off">
-<button${isDanger === true && html` class="danger"`}>${button}</button></form>`;
 }
 
 /**

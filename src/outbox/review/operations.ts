@@ -29,7 +29,7 @@ import {
   selected,
 } from './selection.ts';
 
-export type Resolution =
+type Resolution =
   | {
       readonly as: 'absent';
       /** Reference that a person typed, to confirm that the row is sent again. */
