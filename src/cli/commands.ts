@@ -2,11 +2,10 @@
  * The command tree, in the order of the help. Modules that a command line does not need are not
  * loaded for it: all of them take half a second.
  *
- * A new command is a file that exports a `CommandFactory` and an entry here. One that asks the
- * running daemon is also a route in `local-api/`; if a console may answer it, it is named in
- * `remote/over-url.ts`, takes `remoteConsoleOf` and has a route of the console. One whose
- * arguments are names of the installation is in `ARGUMENTS` of `self/tree.ts`. `npm run
- * references` writes the page of commands again.
+ * Commands of acts and lists are made from their declarations (`acts`, `lists`). Any other new
+ * command is a file that exports a `CommandFactory` and an entry here. One whose arguments are
+ * names of the installation is in `ARGUMENTS` of `self/tree.ts`. `npm run references` writes the
+ * page of commands again.
  */
 import { Command } from 'commander';
 import type { ActHead } from '../surface/acts.ts';

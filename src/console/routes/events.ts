@@ -83,7 +83,7 @@ function selectionIn(
   const from = hours === undefined ? since : new Date(now - hours * HOUR_MS).toISOString();
   if (from !== undefined) return { since: from };
   const message = 'name an event (id), a point in time (since), or a number of hours';
-  throw new RefusedHere({ status: 400, code: 'console.bad_request', message });
+  throw new RefusedHere({ status: 400, code: 'request.invalid', message });
 }
 
 function installReplay(app: FastifyInstance, { deps: { db, clock } }: PageContext): void {
