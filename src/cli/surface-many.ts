@@ -15,8 +15,8 @@ import {
   confirmed,
   givenBy,
   helpOf,
-  memberOption,
   type Options,
+  optionsIn,
   statedBy,
 } from './surface-options.ts';
 
@@ -34,11 +34,10 @@ function someText(text: string): string {
 }
 
 /** Options of a filter, for acts as for lists. */
-export function filterOptions({ shape }: ManyHead['filter']): Option[] {
-  return Object.entries(shape).map(([name, schema]) => {
-    const option = memberOption(name, schema);
-    return option.required && !option.argChoices ? option.argParser(someText) : option;
-  });
+export function filterOptions(filter: ManyHead['filter']): Option[] {
+  return optionsIn(filter).map(([, option]) =>
+    option.required && !option.argChoices ? option.argParser(someText) : option,
+  );
 }
 
 /** Adds what names the things: arguments, and the options of the filter. */

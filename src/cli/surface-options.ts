@@ -30,6 +30,13 @@ const VALUES: Readonly<Record<string, string>> = {
   whole: 'n',
 };
 
+/** Members of a shape that are options of a command, each with its option. */
+export function optionsIn({ shape }: z.ZodObject): (readonly [name: string, option: Option])[] {
+  return Object.entries(shape).flatMap(([name, schema]) =>
+    memberOf(schema)?.option === '' ? [] : [[name, memberOption(name, schema)] as const],
+  );
+}
+
 export function memberOption(name: string, schema: z.core.$ZodType): Option {
   const { kind = 'text', option = dashed(name), isStated = false } = memberOf(schema) ?? {};
   const isFlag = kind === 'flag';
@@ -57,10 +64,9 @@ export function memberArgument(name: string, schema: z.core.$ZodType): Argument 
 /** Members that options state. */
 export function statedBy({ input }: Pick<ActHead, 'input'>, command: Command): Given {
   const options = command.opts<Given>();
-  const stated = Object.entries(input.shape).map(([name, schema]) => {
-    const value = options[memberOption(name, schema).attributeName()];
-    return [name, value] as const;
-  });
+  const stated = optionsIn(input).map(
+    ([name, option]) => [name, options[option.attributeName()]] as const,
+  );
   return Object.fromEntries(stated.filter(([, value]) => value !== undefined));
 }
 

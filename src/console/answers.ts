@@ -3,20 +3,14 @@
  * acts through the same functions as the local API. Runs on the daemon's event loop and does
  * nothing but single transactions there.
  */
-import { actOnSelected } from '../decisions/review/bulk.ts';
-import { deliveryIdOf } from '../decisions/review/deliveries.ts';
-import { writeNote } from '../decisions/review/note.ts';
-import type { Review, ReviewAnswer, ReviewRequest, Seen } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { OutboxReview } from '../outbox/review/operations.ts';
 import type { Actor } from '../store/audit.ts';
 import type { Store } from '../store/store.ts';
 import { type BoundAct, perform } from '../surface/perform.ts';
 import { refusalOf } from '../surface/problem.ts';
 import type { Entrance } from './access/entrance.ts';
-import { type Act, requireRole } from './access/roles.ts';
 import {
   auditSession,
   endSessions,
@@ -26,9 +20,8 @@ import {
   touchSession,
   viaOf,
 } from './access/sessions.ts';
-import type { Asker, BulkAct, Question, Reply, Wish } from './acts.ts';
+import type { Asker, Question, Reply } from './acts.ts';
 import { type LookupDeps, lookUp } from './lookups.ts';
-import { undoLatest } from './undo.ts';
 
 export interface AnswerDeps {
   readonly acts: readonly BoundAct[];
@@ -36,13 +29,10 @@ export interface AnswerDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly entrance: Entrance;
-  readonly review: Review;
-  readonly outbox: OutboxReview;
   readonly lookups: LookupDeps;
   readonly sessionIdleMs: number;
 }
 
-const UNDONE = 'undone at the console';
 const WRITES_MAX = 120;
 const WRITES_MS = 60_000;
 
@@ -78,79 +68,6 @@ async function sessionOf(
 function actorOf(session: Session, { address }: Asker, reason: string): Actor {
   const actor = session.way === 'token' ? `token:${session.name}` : session.name;
   return { actor, reason, via: viaOf(session, address) };
-}
-
-function seenOf({
-  decisionId,
-  contentHash,
-}: Pick<Seen, 'contentHash'> & { decisionId: number }): Seen {
-  return { decisionId: decisionId === 0 ? null : decisionId, contentHash };
-}
-
-/** Request for a review act, still without its delivery. */
-function requestOf(
-  action: ReviewRequest['action'],
-  { why, toRules, ifRejectWaits }: Pick<BulkAct, 'why' | 'toRules' | 'ifRejectWaits'>,
-  actor: Actor,
-) {
-  return {
-    ...actor,
-    action,
-    ifRejectWaits,
-    ...(action === 'release' && { why: why ?? ('checked' as const), toRules }),
-  };
-}
-
-async function reviewOne(
-  { review }: AnswerDeps,
-  wish: Extract<Wish, { do: 'review' }>,
-  actor: Actor,
-): Promise<unknown> {
-  const { action, delivery, act } = wish;
-  return review.act({
-    ...requestOf(action, act, actor),
-    delivery: `id:${delivery}`,
-    confirmed: act.confirmed === undefined ? [] : [act.confirmed],
-    seen: seenOf(act),
-  });
-}
-
-async function reviewMany(
-  { review }: AnswerDeps,
-  { act, deliveries }: Extract<Wish, { do: 'bulk' }>,
-  actor: Actor,
-): Promise<{ readonly answers: readonly ReviewAnswer[] }> {
-  const confirmed = act.confirmed?.split(/[\s,]+/) ?? [];
-  const request = { ...requestOf(act.action, act, actor), confirmed };
-  return { answers: await actOnSelected(review, request, deliveries) };
-}
-
-function needOf(wish: Wish): Act {
-  if (wish.do === 'review') return `delivery.${wish.action}`;
-  if (wish.do === 'bulk') return `delivery.${wish.act.action}`;
-  if (wish.do === 'note') return 'delivery.note';
-  return 'delivery.hold';
-}
-
-async function act(deps: AnswerDeps, session: Session, by: Asker, wish: Wish): Promise<unknown> {
-  const { store, clock } = deps;
-  requireRole(session.role, needOf(wish));
-  const actor = (reason: string) => actorOf(session, by, reason);
-  switch (wish.do) {
-    case 'review':
-      return reviewOne(deps, wish, actor(wish.act.reason));
-    case 'bulk':
-      return reviewMany(deps, wish, actor(wish.act.reason));
-    case 'undo':
-      // Undoing needs the right to hold, because it may revoke an accept.
-      return undoLatest(deps, wish, actor(UNDONE));
-    case 'note':
-      await store.transaction(async (tx) => {
-        const id = await deliveryIdOf(tx, `id:${wish.delivery}`);
-        await writeNote(tx, id, wish.text, actor(wish.text), clock.now());
-      });
-      return {};
-  }
 }
 
 async function signOut(deps: AnswerDeps, session: Session, by: Asker, everywhere: boolean) {
@@ -189,11 +106,6 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
         const session = await sessionOf(deps, question.by);
         await signOut(deps, session, question.by, question.everywhere);
         return {};
-      }
-      case 'act': {
-        const session = await sessionOf(deps, question.by);
-        countWrite(session.sessionId);
-        return act(deps, session, question.by, question.wish);
       }
       case 'perform': {
         const { by, request } = question;

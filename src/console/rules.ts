@@ -1,12 +1,12 @@
 /** The rules in force for pages: owners and titles of rules, their tests, the time zone. */
 
+import { type OwnersOfRules, ownersOf } from '../decisions/review/filter.ts';
 import { RULES_IN_FORCE } from '../decisions/rule-keeper.ts';
 import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
 import { ConfigError } from '../lib/errors.ts';
 import { runRuleTests, type TestReport } from '../rules/testing.ts';
 import { readState } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
-import type { OwnersOfRules } from './filter.ts';
 
 export interface RulesShown {
   readonly hash: string | undefined;
@@ -45,11 +45,9 @@ export function createRulesShown(db: Db): ReadRules {
     try {
       const inForce = await ruleSetInForce(db);
       const { rules, settings } = inForce.ruleSet;
-      const owned = rules.flatMap(({ id, owner }) => (owner === undefined ? [] : [{ id, owner }]));
-      const byOwner = Map.groupBy(owned, ({ owner }) => owner);
       known = {
         hash,
-        owners: new Map([...byOwner].map(([owner, of]) => [owner, of.map(({ id }) => id)])),
+        owners: ownersOf(rules),
         titles: new Map(rules.map(({ id, title }) => [id, title ?? id])),
         timeZone: settings.timezone,
         inForce,

@@ -176,7 +176,7 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
     installSessions(inside, deps);
     const rulesShown = createRulesShown(deps.db);
     installPages(inside, deps, rulesShown);
-    installActs(inside, deps, rulesShown);
+    installActs(inside, deps);
   });
   return app;
 }

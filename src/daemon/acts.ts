@@ -9,6 +9,9 @@ import {
   resetBreaker,
   ruleActs,
 } from '../decisions/reject/surface.ts';
+import { createReviewOperations } from '../decisions/review/operations.ts';
+import type { Review } from '../decisions/review/review.ts';
+import { deliveryActs } from '../decisions/review/surface.ts';
 import type { EventOperations } from '../inbox/operations.ts';
 import { openPortal, type PortalOperations, replayEvents } from '../inbox/surface.ts';
 import { createPlaneFeed } from '../ops/plane-feed.ts';
@@ -20,22 +23,36 @@ import { type BoundAct, bind } from '../surface/perform.ts';
 import type { SyncOperations } from '../sync/operations.ts';
 import { syncActs } from '../sync/surface.ts';
 import { createMessages, type MessagesDeps } from './notify.ts';
+import type { RulesInForce } from './rules/reload.ts';
 
 export interface ActParts extends MessagesDeps {
+  readonly rules: Pick<RulesInForce, 'current'>;
   readonly sync: { readonly operations: SyncOperations };
   readonly orders: OrderOperations;
-  readonly outbox: { readonly review: OutboxReview };
   readonly inbox: PortalOperations & { readonly operations: EventOperations };
   readonly pauses: Pauses;
-  readonly decisions: { readonly ruleOperations: RuleOperations };
+  readonly decisions: { readonly ruleOperations: RuleOperations; readonly review: Review };
+  readonly outbox: { readonly review: OutboxReview };
   readonly entrance: () => Entrance;
+}
+
+function reviewOperationsOf({ store, clock, rules, decisions, outbox }: ActParts) {
+  return createReviewOperations({
+    store,
+    clock,
+    rules: () => rules.current(),
+    review: decisions.review,
+    cancelPush: (outboxId, actor) => outbox.review.cancel({ outboxId }, actor),
+  });
 }
 
 export function createActs(config: Config, parts: ActParts): readonly BoundAct[] {
   const { sync, inbox, orders, outbox, pauses, decisions, entrance } = parts;
   const messages = createMessages(config, parts);
   const feed = createPlaneFeed(parts);
+  const deliveries = reviewOperationsOf(parts);
   return [
+    ...bind(deliveryActs, () => deliveries),
     ...bind(syncActs, () => sync.operations),
     ...bind([replayEvents], () => inbox.operations),
     ...bind([openPortal], () => inbox),

@@ -15,17 +15,14 @@ import { createAnswers } from '../console/answers.ts';
 import type { ReportSettings } from '../console/context.ts';
 import type { LookupDeps } from '../console/lookups.ts';
 import { createConsoleThread } from '../console/thread.ts';
-import type { Review } from '../decisions/review/review.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { consoleRoutes } from '../local-api/console-routes.ts';
-import { reviewRoutes } from '../local-api/decision-routes.ts';
 import { planeSettingsOf } from '../ops/plane-copy.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
-import type { OutboxReview } from '../outbox/review/operations.ts';
 import { exchangeFile } from '../store/exchange/exchange.ts';
 import { type Store, storeOptions } from '../store/store.ts';
 import type { BoundAct } from '../surface/perform.ts';
@@ -41,8 +38,6 @@ export interface ConsoleParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  readonly review: Review;
-  readonly outbox: OutboxReview;
   readonly sync: Pick<Sync, 'operations'>;
   readonly inbox: Pick<Inbox, 'meter'>;
   /** Written form of the configuration; undefined: nobody handed it over. */
@@ -129,15 +124,12 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     ...{ store, clock, random, people, sessionIdleMs },
     sessionMs: sessions.last,
   });
-  const { review, outbox } = parts;
   const answer = createAnswers({
     acts: parts.acts,
     store,
     clock,
     log,
     entrance,
-    review,
-    outbox,
     lookups: lookupsOf(config, parts, entrance),
     sessionIdleMs,
   });
@@ -177,9 +169,6 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
       return signInUrl(base, entrance.mintLink(name, role).key);
     },
     workers: enabled ? [worker] : [],
-    routes: [
-      consoleRoutes({ store, clock, entrance, url }),
-      reviewRoutes({ store, clock, review, outbox }),
-    ],
+    routes: [consoleRoutes({ store, clock, entrance, url })],
   };
 }

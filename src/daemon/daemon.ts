@@ -254,14 +254,12 @@ interface FrontParts extends Omit<ConsoleParts, Inner>, Omit<ActParts, 'entrance
 
 /** Creates the fronts to people and programs: the local API and the console. */
 function createFronts(config: Config, parts: FrontParts) {
-  const { log, random, decisions, outbox, groups, onListening } = parts;
+  const { log, random, groups, onListening } = parts;
   const orders = createForgetting({ ...parts, config });
   const acts = createActs(config, { ...parts, orders, entrance: () => pages.entrance });
   const pages: Console = createConsole(config, {
     ...parts,
     acts,
-    review: decisions.review,
-    outbox: outbox.review,
   });
   parts.rules.onReloaded(pages.takeConfig);
   const own = [actRoutes(acts, parts.clock), callRoutes(parts)];

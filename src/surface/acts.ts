@@ -111,7 +111,7 @@ export interface Undo {
 
 export interface Act<On> extends ActHead {
   readonly many?: Many<On>;
-  preview(on: On, given: Given, now: number): Promise<Preview>;
+  preview(on: On, given: Given, actor: Actor, now: number): Promise<Preview>;
   run(on: On, given: Given, actor: Actor, now: number): Promise<unknown>;
 }
 
@@ -143,7 +143,7 @@ export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodTy
   readonly many?: Many<On>;
   /** Checks over several members; throws a UsageError. */
   check?(input: Read<I>): void;
-  preview(on: On, input: Read<I>): Promise<Preview & { readonly seen?: Read<S> }>;
+  preview(on: On, input: Read<I>, actor: Actor): Promise<Preview & { readonly seen?: Read<S> }>;
   run(on: On, input: Read<I>, actor: Actor, seen: Read<S>): Promise<z.input<O>>;
   done(answer: z.output<O>, given: Given): string;
   isWhole?(answer: z.output<O>): boolean;
@@ -183,9 +183,9 @@ export function act<On, I extends Shape, S extends Shape, O extends z.ZodType>(
     done: (answer, given) => spec.done(spec.output.parse(answer), given),
     isWhole: (answer) => isWhole?.(spec.output.parse(answer)) ?? true,
     undo: (answer, given) => undo?.(spec.output.parse(answer), given),
-    async preview(on, given, now) {
+    async preview(on, given, actor, now) {
       const [stated] = split(seen, given);
-      return spec.preview(on, read(stated, now));
+      return spec.preview(on, read(stated, now), actor);
     },
     async run(on, given, actor, now) {
       const [stated, saw] = split(seen, given);

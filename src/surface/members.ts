@@ -29,7 +29,7 @@ export interface Member {
   readonly about?: string;
   /** Texts that the value can be now, for a picker; a member without it takes any text. */
   readonly values?: (from: Reading) => Promise<readonly string[]>;
-  /** Option of a command where it has another name, as `search` or `yes-reject <number>`. */
+  /** Option of a command where it has another name, as `search <text>`; empty: it has none. */
   readonly option?: string;
   /** Whether a command must state it, though programs may leave it out. */
   readonly isStated?: true;

@@ -16,7 +16,7 @@ import { type Role, requireRole } from './roles.ts';
 /** An act with what it acts on. */
 export interface BoundAct {
   readonly head: ActHead;
-  preview(given: Given, now: number): Promise<Preview>;
+  preview(given: Given, actor: Actor, now: number): Promise<Preview>;
   run(given: Given, actor: Actor, now: number): Promise<unknown>;
   readonly many?: BoundMany;
 }
@@ -48,7 +48,7 @@ const REASON_MAX = 1_000;
 export function bind<On>(acts: readonly Act<On>[], on: () => On): readonly BoundAct[] {
   return acts.map((head) => ({
     head,
-    preview: (given, now) => head.preview(on(), given, now),
+    preview: (given, actor, now) => head.preview(on(), given, actor, now),
     run: (given, actor, now) => head.run(on(), given, actor, now),
     ...(head.many && { many: boundMany(head.many, on) }),
   }));
@@ -155,7 +155,7 @@ export async function perform(
   const who = actor(request.reason.trim());
   const doOne = (thing: Given) => {
     const whole = { ...given, ...thing };
-    return dryRun ? one.preview(whole, now) : one.run(whole, who, now);
+    return dryRun ? one.preview(whole, who, now) : one.run(whole, who, now);
   };
   if (request.things) {
     requireFew(manyOf(one), request.things.length);

@@ -32,18 +32,8 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   const scrubber = createScrubber();
   const write = (line: string): void => void logged.push(line);
   const log = createLogger({ level: 'warn', format: 'json', scrubber, write });
-  const nobody = () => Promise.reject(new Error('not asked'));
-  const review = { act: nobody, actOnAll: nobody };
-  const would = { would: nobody, wouldResolve: nobody };
-  const outbox = {
-    ...would,
-    retry: nobody,
-    cancel: nobody,
-    resolve: nobody,
-    resolveAbsent: nobody,
-  };
   const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
-  const answer = createAnswers({ ...parts, acts: [], review, outbox, lookups: NO_LOOKUPS });
+  const answer = createAnswers({ ...parts, acts: [], lookups: NO_LOOKUPS });
   const settings = {
     ...CONSOLE_SETTINGS,
     ...{ publicUrl: 'https://selvedge.example.com', sessionIdleMs: IDLE_MS, proxy },

@@ -1,7 +1,9 @@
 /** `selvedge deliveries list`: lists packed deliveries and what was decided about each. */
 import { Command, Option } from 'commander';
-import { LIST_MAX } from '../../console/acts.ts';
-import { type ReviewRow, type Shown, SORTS, type Sort } from '../../decisions/review/listing.ts';
+import { LIST_MAX } from '../../console/read/list.ts';
+import { describeMatching } from '../../decisions/review/bulk.ts';
+import type { Shown } from '../../decisions/review/filter.ts';
+import { type ReviewRow, SORTS, type Sort } from '../../decisions/review/listing.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { formatDecimal } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
@@ -11,8 +13,6 @@ import { withMirror } from '../reading.ts';
 import { remoteConsoleOf } from '../remote/console.ts';
 import {
   addFilterOptions,
-  describeMatching,
-  type FilterOptions,
   type FoundDeliveries,
   filterQuery,
   findHere,
@@ -22,7 +22,7 @@ import {
 const STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 const FLAGS = ['held', 'undecided', 'refused', ...STATUSES] as const;
 
-interface ListOptions extends FilterOptions, Partial<Record<(typeof FLAGS)[number], boolean>> {
+interface ListOptions extends Partial<Record<(typeof FLAGS)[number], boolean>> {
   readonly status?: (typeof STATUSES)[number];
   readonly sort?: Sort;
   readonly descending?: boolean;
@@ -170,7 +170,7 @@ export function deliveriesList(context: CliContext): Command {
       const shown = shownBy(options);
       const { after, limit } = options;
       const query = {
-        ...filterQuery(options, shown),
+        ...filterQuery(self, shown),
         ...orderOf(options, shown),
         ...(after !== undefined && { after }),
         limit: String(limit),

@@ -519,30 +519,3 @@ export const pushSchema = z
     ),
   })
   .meta({ id: 'PushDetail' });
-
-const reviewedMembers = {
-  orderDeliveryId: id,
-  deliveryNo: z.string(),
-  decisionId: id,
-  outboxId: idOrNull.meta({ description: 'The push; null where the service need not hear of it' }),
-  doubt: z.string().optional().meta({ description: 'Why the service may refuse it all the same' }),
-};
-
-export const decidedSchema = z.strictObject(reviewedMembers).meta({ id: 'Decided' });
-
-export const bulkSchema = z
-  .strictObject({
-    answers: z.array(
-      z.union([
-        z.strictObject({ delivery: z.string(), ok: z.literal(true), ...reviewedMembers }),
-        z.strictObject({
-          delivery: z.string(),
-          ok: z.literal(false),
-          code: z.string(),
-          message: z.string(),
-          hint: z.string().optional(),
-        }),
-      ]),
-    ),
-  })
-  .meta({ id: 'BulkDecided', description: 'The answer for each delivery.' });

@@ -4,14 +4,12 @@
  */
 import { z } from 'zod';
 import { createDocument } from 'zod-openapi';
-import { bulkRequest, noteAct, reviewAct, reviewListQuery, reviewQuery, undoAct } from '../acts.ts';
-import { REVIEW_ACTIONS } from '../routes/acts.ts';
+import { reviewQuery } from '../../decisions/review/filter.ts';
+import { reviewListQuery } from '../read/list.ts';
 import { outboxQuery } from '../routes/outbox.ts';
 import { actPaths, listPaths } from '../surface/openapi.ts';
 import { ACTS, LISTS } from '../surface/registry.ts';
 import {
-  bulkSchema,
-  decidedSchema,
   deliverySchema,
   liveSchema,
   nothingSchema,
@@ -32,7 +30,6 @@ import {
   READ_PROBLEMS,
   SECURED,
   WRITE_PROBLEMS,
-  writing,
 } from './route.ts';
 import { RULE_PATHS } from './rule-paths.ts';
 
@@ -92,40 +89,6 @@ const OUTBOX_PATHS = {
     },
     pushSchema,
   ),
-};
-
-const REVIEW_SUMMARIES = {
-  accept: 'Accept a delivery',
-  hold: 'Hold a delivery, or take an accepted one back',
-  release: 'Give a held delivery to the rules',
-  reject: 'Reject a delivery for good; `confirmed` is its number',
-} as const;
-
-const DECISION_PATHS = Object.fromEntries(
-  REVIEW_ACTIONS.map((action) => [
-    `/deliveries/{id}/${action}`,
-    writing({
-      ...{ id: `${action}Delivery`, tag: 'review', summary: REVIEW_SUMMARIES[action] },
-      role: action === 'reject' ? 'approver' : 'operator',
-      ...{ path: idParams, body: reviewAct, done: decidedSchema },
-    }),
-  ]),
-);
-
-const ACT_PATHS = {
-  ...DECISION_PATHS,
-  '/deliveries/{id}/undo': writing({
-    ...{ id: 'undoDecision', tag: 'review', summary: 'Undo the latest decision, which is yours' },
-    ...{ role: 'operator', path: idParams, body: undoAct, done: decidedSchema },
-  }),
-  '/deliveries/{id}/note': writing({
-    ...{ id: 'noteDelivery', tag: 'review', summary: 'Write the note; an empty one takes it away' },
-    ...{ role: 'operator', path: idParams, body: noteAct, done: nothingSchema },
-  }),
-  '/review/bulk': writing({
-    ...{ id: 'decideMany', tag: 'review', role: 'operator', body: bulkRequest, done: bulkSchema },
-    summary: 'Decide all that fit a filter, if they are those that were seen',
-  }),
 };
 
 function signingOut(operationId: string, summary: string) {
@@ -200,7 +163,7 @@ export function consoleDocument() {
       { name: 'session', description: 'Its end' },
     ],
     paths: {
-      ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS, ...ACT_PATHS },
+      ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS },
       ...{ ...RULE_PATHS, ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
       ...actPaths(ACTS),
       ...listPaths(LISTS),

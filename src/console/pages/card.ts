@@ -2,12 +2,21 @@
  * Card of a delivery, beside the review list and on its own page: its facts, why it waits, and the
  * acts that are possible.
  */
+
+import {
+  acceptDelivery,
+  holdDelivery,
+  noteDelivery,
+  rejectDelivery,
+  releaseDelivery,
+} from '../../decisions/review/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { compareSizes } from '../../lib/sizes.ts';
 import { plural } from '../../lib/strings.ts';
-import type { Role } from '../../surface/roles.ts';
-import { mayDo } from '../access/roles.ts';
+import type { ActHead } from '../../surface/acts.ts';
+import { mayDo, type Role } from '../../surface/roles.ts';
 import type { DeliveryView, GridLine } from '../read/delivery.ts';
+import { actPath } from '../surface/addresses.ts';
 import { evidence } from './evidence.ts';
 import { money, span, time, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
@@ -71,10 +80,16 @@ function reasonField(id: string, reasons: readonly string[]): Html {
 <datalist id="${id}-last">${chips}</datalist>`;
 }
 
-function rejectForm(view: DeliveryView, context: CardContext, path: string): Html {
+/** Address of an act on the delivery, which its id names whatever numbers there are. */
+function pathOf(of: ActHead, { card }: DeliveryView): string {
+  return actPath(of, { delivery: `id:${card.orderDeliveryId}` });
+}
+
+function rejectForm(view: DeliveryView, context: CardContext): Html {
   const number = view.card.deliveryNo ?? String(view.card.orderDeliveryId);
   return html`<details class="reject"><summary data-key="r">Reject…</summary>
-<form method="post" action="${path}/reject" data-act="reject">${seenFields(view)}
+<form method="post" action="${pathOf(rejectDelivery, view)}"
+ data-act="reject">${seenFields(view)}
 <input type="hidden" name="back" value="${context.back}">
 <p>A reject is final at the service.</p>
 <label for="confirm">Type ${number} to go on</label>
@@ -87,8 +102,7 @@ ${reasonField('reject-reason', context.reasons)}
 function actions(view: DeliveryView, context: CardContext): Html {
   const { card, latestDecisionId } = view;
   const { role } = context;
-  const path = `/deliveries/${card.orderDeliveryId}`;
-  if (!mayDo(role, 'delivery.accept')) {
+  if (!mayDo(role, acceptDelivery.role)) {
     return html`<p class="soft">You can read, and not decide: a ${role} may not.</p>`;
   }
   if (view.openPush) return html`<p class="soft">Its push is on its way: wait for its end.</p>`;
@@ -96,29 +110,34 @@ function actions(view: DeliveryView, context: CardContext): Html {
   const canHold = isPending || card.status === 'accepted';
   if (!canHold) return html`<p class="soft">It is ${card.status}: that is final.</p>`;
   const isHeld = card.decisions[0]?.outcome === 'hold';
-  const button = (action: string, text: string, key: string, kind = ''): Html =>
-    html`<button class="${kind}" formaction="${path}/${action}" data-key="${key}">${text}
+  const button = (of: ActHead, text: string, key: string, kind = ''): Html =>
+    html`<button class="${kind}" formaction="${pathOf(of, view)}" data-key="${key}">${text}
 <kbd>${key}</kbd></button>`;
   return html`<form class="actions" method="post" data-act="decide">${seenFields(view)}
 <input type="hidden" name="back" value="${context.back}">
 ${reasonField('reason', context.reasons)}
 <div class="buttons">${NOTHING_BY_ENTER}
-${isPending && button('accept', 'Accept', 'a', 'primary')}
-${button('hold', isPending ? 'Hold' : 'Take back', 'h')}
-${isPending && isHeld && latestDecisionId !== null && button('release', 'Give to the rules', 'u')}
+${isPending && button(acceptDelivery, 'Accept', 'a', 'primary')}
+${button(holdDelivery, isPending ? 'Hold' : 'Take back', 'h')}
+${
+  isPending &&
+  isHeld &&
+  latestDecisionId !== null &&
+  button(releaseDelivery, 'Give to the rules', 'u')
+}
 </div>${SAYS_ENTER}</form>
-${isPending && mayDo(role, 'delivery.reject') && rejectForm(view, context, path)}`;
+${isPending && mayDo(role, rejectDelivery.role) && rejectForm(view, context)}`;
 }
 
-function noteForm({ note, card }: DeliveryView, { role, timeZone, back }: CardContext): Html {
+function noteForm(view: DeliveryView, { role, timeZone, back }: CardContext): Html {
+  const { note } = view;
   const shown =
     note &&
     html`<p>${note.text} <span class="soft">${note.author},
 ${time(note.at, timeZone)}</span></p>`;
   const form =
-    mayDo(role, 'delivery.note') &&
-    html`<form class="line" method="post"
-action="/deliveries/${card.orderDeliveryId}/note">
+    mayDo(role, noteDelivery.role) &&
+    html`<form class="line" method="post" action="${pathOf(noteDelivery, view)}">
 <input type="hidden" name="back" value="${back}">
 <label for="note">Note</label>
 <input id="note" name="text" maxlength="1000" value="${note?.text ?? ''}" autocomplete="off">

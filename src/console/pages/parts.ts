@@ -1,4 +1,4 @@
-/** Parts that several pages share: tables, figures, forms with a reason, progress bars. */
+/** Parts that several pages share: tables, figures, progress bars. */
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Pausable, Pause } from '../../store/pauses.ts';
 import type { ActHead } from '../../surface/acts.ts';

@@ -1,19 +1,20 @@
 /** Page of the review list, by which people decide, with the open delivery beside it. */
 
-import {
-  type Facet,
-  type Facets,
-  type ReviewPage,
-  type ReviewRow,
-  type ReviewSelection,
-  SHOWN,
-  type Sort,
+import { reviewFilter, SHOWN } from '../../decisions/review/filter.ts';
+import type {
+  Facet,
+  Facets,
+  ReviewPage,
+  ReviewRow,
+  ReviewSelection,
+  Sort,
 } from '../../decisions/review/listing.ts';
+import { markOf } from '../../decisions/review/mark.ts';
+import { acceptDelivery } from '../../decisions/review/surface.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
-import type { Role } from '../../surface/roles.ts';
-import { mayDo } from '../access/roles.ts';
+import { mayDo, type Role } from '../../surface/roles.ts';
 import type { RulesShown } from '../rules.ts';
 import { money, span, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
@@ -168,17 +169,15 @@ function sums({ sums: all }: ReviewSelection): string {
 /** Form to decide all deliveries that fit the filter in one act, with their number and value. */
 function bulkForm(view: ReviewView): Html | false {
   const { selection, role, query } = view;
-  if (!selection || selection.count < 2 || !mayDo(role, 'delivery.accept')) return false;
-  const { count, digest, asOf, customers } = selection;
+  if (!selection || selection.count < 2 || !mayDo(role, acceptDelivery.role)) return false;
+  const { count, customers } = selection;
   return html`<details class="bulk"><summary>Decide all ${String(count)}…</summary>
 <form method="post" action="/review/bulk" data-act="bulk">
 ${[...query].map(
   ([name, value]) =>
-    !PLACE.has(name) && html`<input type="hidden" name="filter.${name}" value="${value}">`,
+    name in reviewFilter && html`<input type="hidden" name="filter.${name}" value="${value}">`,
 )}
-<input type="hidden" name="count" value="${count}">
-<input type="hidden" name="digest" value="${digest}">
-<input type="hidden" name="asOf" value="${asOf}">
+<input type="hidden" name="expect" value="${markOf(selection)}">
 <p>${plural(count, 'delivery', 'deliveries')} of ${plural(customers, 'customer')},
 ${sums(selection)}.
 If others fit by then, nothing is done.</p>

@@ -1,16 +1,16 @@
 /** Routes for the review list and for deliveries, with their twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { BULK_MAX } from '../../decisions/review/bulk.ts';
 import {
   type ReviewPage,
   type ReviewRow,
   reviewFacets,
   selectForReview,
 } from '../../decisions/review/listing.ts';
+import { BULK_MAX } from '../../decisions/review/mark.ts';
+import { acceptDelivery } from '../../decisions/review/surface.ts';
 import type { Db } from '../../store/store.ts';
-import { mayDo } from '../access/roles.ts';
+import { mayDo } from '../../surface/roles.ts';
 import type { Session } from '../access/sessions.ts';
-import { LIST_MAX } from '../acts.ts';
 import { reviewCommand } from '../command-line.ts';
 import { signedIn } from '../context.ts';
 import { maskPrivate } from '../mask.ts';
@@ -18,7 +18,7 @@ import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
-import { readReviewList } from '../read/list.ts';
+import { LIST_MAX, readReviewList } from '../read/list.ts';
 import { privateOfOrders } from '../read/private.ts';
 import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
@@ -83,7 +83,7 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const { role } = signedIn(request);
   const isMany = facets.count > 1 && facets.count <= BULK_MAX;
   const selection =
-    isMany && mayDo(role, 'delivery.accept') ? await selectForReview(db, filter) : undefined;
+    isMany && mayDo(role, acceptDelivery.role) ? await selectForReview(db, filter) : undefined;
   const opened = query.get('open');
   const open =
     opened === null

@@ -1,7 +1,7 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
-
 import { resetBreaker, ruleActs } from '../../decisions/reject/surface.ts';
 import { changes, facts } from '../../decisions/review/parts.ts';
+import { deliveryActs } from '../../decisions/review/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { stockLists, variants } from '../../mirror/stock/style.ts';
@@ -17,6 +17,7 @@ import { syncActs } from '../../sync/surface.ts';
 import { peopleActs } from './people.ts';
 
 export const ACTS: readonly ActHead[] = [
+  ...deliveryActs,
   ...outboxActs,
   ...ruleActs,
   resetBreaker,

@@ -1,56 +1,21 @@
 /**
- * Decides all deliveries that fit a filter, as long as they are those that a person saw. Count and
+ * Selects all deliveries that fit a filter, as long as they are those that a person saw. Count and
  * digest identify the set, so that no delivery is decided that came into it unseen; a refusal names
  * the deliveries that came and went.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
+import { formatDecimal } from '../../lib/money.ts';
+import { plural } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
+import type { ReviewFilter } from './filter.ts';
 import {
   type DecidedSince,
   decidedSince,
-  type ReviewFilter,
   type ReviewSelection,
-  type SelectedDelivery,
   selectForReview,
 } from './listing.ts';
-import type { Review, ReviewAnswer, ReviewRequest } from './review.ts';
-
-/** Maximum of deliveries in one bulk act; nobody looks at more. */
-export const BULK_MAX = 500;
-/** Maximum of rejects in one bulk act, because each reject is final. */
-export const REJECTS_MAX = 20;
-
-/** The set of deliveries that a person saw, by its count and digest. */
-export const expectedSet = z.object({
-  count: z.coerce.number().int().min(1),
-  digest: z.string().max(64),
-  /**
-   * Latest decision that the person saw ({@link ReviewSelection.asOf}); with it a refusal can name
-   * the deliveries that came and went.
-   */
-  asOf: z.coerce.number().int().min(0).optional(),
-});
-export type ExpectedSet = z.output<typeof expectedSet>;
-
-const MARK = /^(\d{1,9})-([\da-f]{16})-(\d{1,15})$/;
-
-/** The set of deliveries as one word, which a person copies from the list to the act. */
-export function markOf({
-  count,
-  digest,
-  asOf,
-}: Pick<ReviewSelection, 'count' | 'digest' | 'asOf'>): string {
-  return `${count}-${digest}-${asOf}`;
-}
-
-/** Reads the text of a {@link markOf}; undefined when it is none. */
-export function parseMark(mark: string): ExpectedSet | undefined {
-  const [, count, digest, asOf] = MARK.exec(mark) ?? [];
-  return digest === undefined ? undefined : { count: Number(count), digest, asOf: Number(asOf) };
-}
+import { BULK_MAX, type ExpectedSet, markOf } from './mark.ts';
 
 const NAMED_MAX = 10;
 const LOOKED_AT_MAX = 1_000;
@@ -112,37 +77,16 @@ export async function selectExpected(
   throw new RefusedError('console.changed', message, { hint: 'look at the list again' });
 }
 
-/** Number of deliveries that are decided before other work of the daemon gets its turn. */
-const SLICE = 10;
+/** Deliveries that fit a filter as a count and sums, without each one. */
+export type Matching = Omit<ReviewSelection, 'deliveries'>;
 
-/**
- * Decides the selected deliveries, one after the other.
- * @throws RefusedError when they are more than one act may decide
- */
-export async function actOnSelected(
-  review: Review,
-  request: Omit<ReviewRequest, 'delivery' | 'seen'>,
-  deliveries: readonly SelectedDelivery[],
-): Promise<readonly ReviewAnswer[]> {
-  requireFew(request.action, deliveries.length);
-  const answers: ReviewAnswer[] = [];
-  for (let start = 0; start < deliveries.length; start += SLICE) {
-    const part = deliveries.slice(start, start + SLICE);
-    const ids = part.map(({ orderDeliveryId }) => `id:${orderDeliveryId}`);
-    const seen = part.map(({ decisionId, contentHash }) => ({ decisionId, contentHash }));
-    answers.push(...(await review.actOnAll(request, ids, seen)));
-    await nextTurn();
-  }
-  return answers;
-}
-
-/**
- * Checks that one act may decide so many deliveries.
- * @throws RefusedError when it may not
- */
-export function requireFew(action: ReviewRequest['action'], count: number): void {
-  const max = action === 'reject' ? REJECTS_MAX : BULK_MAX;
-  if (count <= max) return;
-  const message = `${count} deliveries at once are more than ${max}`;
-  throw new RefusedError('console.too_many', message, { hint: 'narrow the filter' });
+/** Describes the deliveries that an act on all would take, with the mark that it requires. */
+export function describeMatching(found: Matching): string {
+  const { count, customers, sums } = found;
+  const values = sums.map(({ currency, value }) =>
+    value === null ? 'a value that is not known' : `${formatDecimal(value, currency)} ${currency}`,
+  );
+  const what = `${plural(count, 'delivery', 'deliveries')} of ${plural(customers, 'customer')}`;
+  const mark = count > BULK_MAX ? `too many to decide at once` : `mark ${markOf(found)}`;
+  return [what, values.join(' + '), mark].filter((text) => text !== '').join(', ');
 }

@@ -8,52 +8,11 @@ import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
+import type { ReviewFilter, Shown } from './filter.ts';
 import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowOf } from './window.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 export type Sort = (typeof SORTS)[number];
-
-/**
- * States by which the list is filtered: of the delivery, of its latest decision, or of its push.
- */
-export const SHOWN = [
-  'held',
-  'undecided',
-  'pending',
-  'accepted',
-  'rejected',
-  'canceled',
-  'refused',
-  'all',
-] as const;
-export type Shown = (typeof SHOWN)[number];
-
-export interface ReviewFilter {
-  readonly shown: Shown;
-  /** Id of a rule that led to the decision. */
-  readonly rule?: string | undefined;
-  /** Ids of all rules of one owner; at least one of them led to the decision. */
-  readonly rules?: readonly string[] | undefined;
-  readonly country?: string | undefined;
-  /** Account number of the customer. */
-  readonly customer?: string | undefined;
-  readonly season?: string | undefined;
-  readonly currency?: string | undefined;
-  /** Least value of the delivery, in the currency of the order; `max` is the greatest. */
-  readonly min?: number | undefined;
-  readonly max?: number | undefined;
-  /** Time before which the delivery was packed, in epoch milliseconds. */
-  readonly packedBefore?: number | undefined;
-  /** Shows only deliveries whose hold has lasted its time. */
-  readonly overdue?: boolean | undefined;
-  /**
-   * Text that the number or name of the delivery, order or customer, or the order's reference,
-   * contains.
-   */
-  readonly q?: string | undefined;
-  /** The reader may not see names, so nothing is found or sorted by them. */
-  readonly isMasked?: boolean | undefined;
-}
 
 export interface Page {
   readonly sort: Sort;

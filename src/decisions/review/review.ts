@@ -9,7 +9,7 @@
  * agrees shows later, in the push.
  */
 import type { Clock } from '../../lib/clock.ts';
-import { isStoreUnusable, RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
@@ -26,35 +26,23 @@ import type { LoadedRuleSet } from '../rule-files.ts';
 import { deliveryIdOf } from './deliveries.ts';
 import { writeReview } from './manual-decision.ts';
 
-export const REVIEW_ACTIONS = ['accept', 'reject', 'hold', 'release'] as const;
-export type ReviewAction = (typeof REVIEW_ACTIONS)[number];
-
-/**
- * Reasons for a release that a person can choose from: few, because new rules are derived from
- * them.
- */
-export const RELEASE_REASONS = [
-  'checked',
-  'customer-confirmed',
-  'paid',
-  'price-agreed',
-  'stock-arrived',
-  'rule-wrong',
-  'other',
-] as const;
+export type ReviewAction = 'accept' | 'reject' | 'hold' | 'release';
 
 export interface ReviewRequest extends Actor {
   readonly action: ReviewAction;
   /** Id or number of the delivery. */
   readonly delivery: string;
   /** Reason of a release; other actions have none. */
-  readonly why?: (typeof RELEASE_REASONS)[number] | undefined;
+  readonly why?: string | undefined;
   /** For a release: the rules decide again, as if no person had decided. */
   readonly toRules?: boolean | undefined;
   /** For a hold: it is refused unless a reject waits, which the hold stops. */
   readonly ifRejectWaits?: boolean | undefined;
-  /** For a reject: the delivery numbers that the person typed as confirmation. */
-  readonly confirmed?: readonly string[] | undefined;
+  /**
+   * For a reject: the delivery numbers that the person typed as confirmation; `later`: a preview
+   * before that.
+   */
+  readonly confirmed?: readonly string[] | 'later' | undefined;
   /** Version of the delivery that the person saw; the action is refused if it has changed since. */
   readonly seen?: Seen | undefined;
 }
@@ -66,7 +54,7 @@ export interface Seen {
   readonly contentHash: string;
 }
 
-interface Reviewed {
+export interface Reviewed {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string;
   readonly decisionId: number;
@@ -76,16 +64,19 @@ interface Reviewed {
   readonly doubt?: string;
 }
 
-/** Answer for each delivery of a bulk request. */
-export type ReviewAnswer =
-  | ({ readonly delivery: string; readonly ok: true } & Reviewed)
-  | {
-      readonly delivery: string;
-      readonly ok: false;
-      readonly code: string;
-      readonly message: string;
-      readonly hint?: string | undefined;
-    };
+/** Effect that an action would have. */
+export interface ReviewPreview {
+  readonly orderDeliveryId: number;
+  readonly deliveryNo: string;
+  readonly status: string;
+  readonly pieces: number | null;
+  /** Outcome by the rules in force. */
+  readonly byRules: string;
+  /** Status that the service would be told; undefined: it need not hear of it. */
+  readonly to: DeliveryStatus | undefined;
+  readonly doubt?: string;
+  readonly seen: Seen;
+}
 
 export interface ReviewDeps {
   readonly store: Store;
@@ -99,13 +90,8 @@ export interface ReviewDeps {
 
 export interface Review {
   act(request: ReviewRequest): Promise<Reviewed>;
-  /** Acts on each delivery in its own transaction, and answers for each. */
-  actOnAll(
-    request: Omit<ReviewRequest, 'delivery' | 'seen'>,
-    deliveries: readonly string[],
-    /** Version of each delivery that the person saw, in the order of `deliveries`. */
-    seen?: readonly Seen[],
-  ): Promise<readonly ReviewAnswer[]>;
+  /** Checks an action as {@link act} does, without doing it. */
+  preview(request: Omit<ReviewRequest, 'seen'>): Promise<ReviewPreview>;
 }
 
 const OUTCOME = { accept: 'accept', reject: 'reject', hold: 'hold', release: 'release' } as const;
@@ -141,8 +127,8 @@ function doubtAbout(to: DeliveryStatus, { tracking_numbers }: Subject['delivery'
   return { doubt: 'it has a tracking number: if it has shipped, the service refuses' };
 }
 
-function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: string): void {
-  if (action !== 'reject' || confirmed.includes(number)) return;
+function checkConfirmed({ action, confirmed }: ReviewRequest, number: string): void {
+  if (action !== 'reject' || confirmed === 'later' || confirmed?.includes(number)) return;
   refuse(
     'unconfirmed',
     'a reject is final and wants the delivery number',
@@ -150,18 +136,22 @@ function checkConfirmed({ action, confirmed = [] }: ReviewRequest, number: strin
   );
 }
 
+function latestDecision(tx: Tx, orderDeliveryId: number) {
+  return tx
+    .selectFrom('evaluation as e')
+    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
+    .select(['d.decision_id', 'd.actor', 'd.outcome', 'd.at'])
+    .where('e.order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirst();
+}
+type Latest = Awaited<ReturnType<typeof latestDecision>>;
+
 /**
  * Refuses an action on a delivery that changed since the person saw it: the second of two people
  * who act on it hears of the first.
  */
-async function checkSeen(tx: Tx, { seen }: ReviewRequest, { delivery }: Subject, now: number) {
+function checkSeen({ seen }: ReviewRequest, { delivery }: Subject, latest: Latest, now: number) {
   if (seen === undefined) return;
-  const latest = await tx
-    .selectFrom('evaluation as e')
-    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
-    .select(['d.decision_id', 'd.actor', 'd.outcome', 'd.at'])
-    .where('e.order_delivery_id', '=', delivery.order_delivery_id)
-    .executeTakeFirst();
   const hint = 'look at it again, and then decide';
   if (latest !== undefined && latest.decision_id !== seen.decisionId) {
     const by = latest.actor.replace(/^person:/, '').replace(/^daemon$/, 'the rules');
@@ -182,15 +172,8 @@ async function checkNoPush(tx: Tx, orderDeliveryId: number): Promise<void> {
 }
 
 /** Refuses a release unless a rule, a safeguard or a person holds the delivery. */
-async function checkHeld(tx: Tx, { action }: ReviewRequest, orderDeliveryId: number) {
-  if (action !== 'release') return;
-  const latest = await tx
-    .selectFrom('evaluation as e')
-    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
-    .select('d.outcome')
-    .where('e.order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirst();
-  if (latest?.outcome === 'hold') return;
+function checkHeld({ action }: ReviewRequest, latest: Latest): void {
+  if (action !== 'release' || latest?.outcome === 'hold') return;
   const hint =
     'selvedge deliveries list --held shows what is held; what a person has decided goes back to ' +
     'the rules by "hold", and then "release --to-rules"';
@@ -244,21 +227,30 @@ async function judge(tx: Tx, deps: ReviewDeps, request: ReviewRequest, id: numbe
   return { rules, mode, subject, ...asked, outcome, at, dueAt: null };
 }
 
-async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Reviewed> {
-  const { action, actor } = request;
+/** Finds the delivery and refuses what makes no sense; writes what others did before. */
+async function check(deps: ReviewDeps, tx: Tx, request: ReviewRequest) {
   const at = deps.clock.now();
   const orderDeliveryId = await deliveryIdOf(tx, request.delivery);
   // An external change that is journaled after this decision would override it, so it comes first.
   await noteExternal(tx, { rules: deps.rules(), mode: 'live', now: at }, orderDeliveryId);
   const judgement = await judge(tx, deps, request, orderDeliveryId, at);
   const { delivery, facts } = judgement.subject;
-  const { number: deliveryNo } = facts.delivery;
-  await checkSeen(tx, request, judgement.subject, at);
+  const latest = await latestDecision(tx, orderDeliveryId);
+  checkSeen(request, judgement.subject, latest, at);
   checkStatus(request, delivery);
-  checkConfirmed(request, deliveryNo);
+  checkConfirmed(request, facts.delivery.number);
   await checkNoPush(tx, orderDeliveryId);
-  await checkHeld(tx, request, orderDeliveryId);
+  checkHeld(request, latest);
   await checkRejectWaits(tx, request, orderDeliveryId);
+  return { judgement, latest, at };
+}
+
+async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Reviewed> {
+  const { action, actor } = request;
+  const { judgement, at } = await check(deps, tx, request);
+  const { delivery, facts } = judgement.subject;
+  const { number: deliveryNo } = facts.delivery;
+  const orderDeliveryId = delivery.order_delivery_id;
   await endEntry(tx, orderDeliveryId, { state: 'stopped', by: actor, detail: request.reason, at });
   const by = { actor: `person:${actor}`, trigger: 'person' };
   const decisionId = await recordDecision(tx, judgement, by);
@@ -275,40 +267,69 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   return { orderDeliveryId, deliveryNo, decisionId, outboxId, ...doubtAbout(to, delivery) };
 }
 
-function refusalOf(delivery: string, thrown: unknown): ReviewAnswer {
-  if (thrown instanceof UnknownStatus) {
-    return { delivery, ok: false, code: 'review.unknown_status', message: thrown.message };
+/** Pieces of all lines; null: a quantity is not known. */
+function piecesIn(
+  lines: readonly { readonly quantity?: number | null | undefined }[],
+): number | null {
+  let sum = 0;
+  for (const { quantity } of lines) {
+    if (typeof quantity !== 'number') return null;
+    sum += quantity;
   }
-  if (isStoreUnusable(thrown)) throw thrown;
-  // A failed write does not undo those before it, so the answer names the delivery that failed.
-  if (!(thrown instanceof SelvedgeError)) {
-    const hint = 'nothing was decided about this one; ask for it again';
-    return { delivery, ok: false, code: 'review.failed', message: toError(thrown).message, hint };
-  }
-  const { code, message, hint } = thrown;
-  return { delivery, ok: false, code, message, ...(hint === undefined ? {} : { hint }) };
+  return sum;
+}
+
+async function previewOf(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<ReviewPreview> {
+  const { judgement, latest } = await check(deps, tx, request);
+  const { subject, evaluation } = judgement;
+  const { delivery, facts } = subject;
+  const to = wantedStatus(request.action, delivery.status);
+  return {
+    orderDeliveryId: delivery.order_delivery_id,
+    deliveryNo: facts.delivery.number,
+    status: delivery.status,
+    pieces: piecesIn(facts.delivery.lines),
+    byRules: evaluation.live.kind,
+    to,
+    ...(to && doubtAbout(to, delivery)),
+    seen: { decisionId: latest?.decision_id ?? null, contentHash: delivery.content_hash },
+  };
+}
+
+/** Runs the work in a transaction that is taken back, so that it changes nothing. */
+async function withoutChange<T>(store: Store, work: (tx: Tx) => Promise<T>): Promise<T> {
+  const done: T[] = [];
+  const takenBack = new Error('taken back');
+  await store
+    .transaction(async (tx) => {
+      done.push(await work(tx));
+      throw takenBack;
+    })
+    .catch((thrown: unknown) => {
+      if (thrown !== takenBack) throw thrown;
+    });
+  const [found] = done;
+  if (found !== undefined) return found;
+  throw takenBack;
+}
+
+/** A refusal in place of the error for a status that the service newly has. */
+function unknownStatus(thrown: unknown): never {
+  if (!(thrown instanceof UnknownStatus)) throw thrown;
+  return refuse('unknown_status', thrown.message);
 }
 
 export function createReview(deps: ReviewDeps): Review {
-  const actOnOne = async (request: ReviewRequest): Promise<Reviewed> => {
-    const reviewed = await deps.store.transaction((tx) => act(deps, tx, request));
-    if (reviewed.outboxId !== null) deps.onPush();
-    deps.onReviewed();
-    return reviewed;
-  };
+  const { store } = deps;
   return {
-    act: actOnOne,
-    async actOnAll(request, deliveries, seen) {
-      const answers: ReviewAnswer[] = [];
-      for (const [index, delivery] of deliveries.entries()) {
-        try {
-          const one = { ...request, delivery, seen: seen?.[index] };
-          answers.push({ delivery, ok: true, ...(await actOnOne(one)) });
-        } catch (thrown) {
-          answers.push(refusalOf(delivery, thrown));
-        }
-      }
-      return answers;
+    async act(request) {
+      const work = (tx: Tx) => act(deps, tx, request);
+      const reviewed = await store.transaction(work).catch(unknownStatus);
+      if (reviewed.outboxId !== null) deps.onPush();
+      deps.onReviewed();
+      return reviewed;
     },
+    preview: (request) =>
+      withoutChange(store, (tx) => previewOf(deps, tx, request)).catch(unknownStatus),
   };
 }

@@ -2,9 +2,14 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { verifyChain } from '../../../src/decisions/journal.ts';
 import { deliveryCard } from '../../../src/decisions/review/card.ts';
+import { createReviewOperations } from '../../../src/decisions/review/operations.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
+import { deliveryActs } from '../../../src/decisions/review/surface.ts';
 import { replayDecision } from '../../../src/decisions/simulation/replay.ts';
 import { explain } from '../../../src/rules/explain.ts';
+import type { Given } from '../../../src/surface/given.ts';
+import { answersSchema } from '../../../src/surface/many.ts';
+import { bind, perform, type Request } from '../../../src/surface/perform.ts';
 import {
   ACCEPT_SMALL,
   createDeciderFixture,
@@ -27,7 +32,9 @@ async function createReviewFixture(rulesText = ACCEPT_SMALL) {
   await fixture.decide({ rules: () => rules });
   const act = (action: ReviewRequest['action'], more: Partial<ReviewRequest> = {}) =>
     review.act({ action, delivery: '1', actor: 'ada', reason: 'because', ...more });
-  return { ...fixture, review, told, act };
+  const look = (action: ReviewRequest['action']) =>
+    review.preview({ action, delivery: '1', actor: 'ada', reason: '' });
+  return { ...fixture, review, told, act, look };
 }
 
 const outbox = ({ store }: DeciderFixture) =>
@@ -260,30 +267,85 @@ it('a number that is the id of another delivery decides about neither of them', 
   expect(await reviews.act('accept', { delivery: 'id:2' })).toMatchObject({ orderDeliveryId: 2 });
 });
 
-describe('several deliveries at once', () => {
-  it('have one answer each: one that cannot be done stops no other', async () => {
+describe('an act on several deliveries', () => {
+  /** Acts as the doors have them, in the name of ada. */
+  async function createActs() {
     const reviews = await createReviewFixture();
     await reviews.delivery({ id: 2, lines: [['a', 40]], more: { deliveryNo: 'DN-2' } });
-    await reviews.delivery({ id: 3, status: 'canceled', more: { deliveryNo: 'DN-3' } });
-    const request = { action: 'accept', actor: 'ada', reason: 'all seen' } as const;
-    const answers = await reviews.review.actOnAll(request, ['DN-1', 'nowhere', 'DN-3', '2']);
+    const operations = createReviewOperations({
+      ...{ store: reviews.store, clock: reviews.clock, review: reviews.review },
+      rules: () => loadedRules(ACCEPT_SMALL),
+      cancelPush: () => Promise.reject(new Error('not asked')),
+    });
+    const acts = bind(deliveryActs, () => operations);
+    const actor = (reason: string) => ({ actor: 'ada', reason });
+    const ask = async (act: string, request: Partial<Request>) => {
+      const whole = { given: {}, reason: 'all seen', dryRun: false, ...request, act };
+      const asker = { role: null, seesAddresses: true, actor };
+      return answersSchema.parse(await perform(acts, whole, asker, reviews.clock.now())).answers;
+    };
+    const things = async (...names: readonly string[]): Promise<Given[]> => {
+      const named = names.map((delivery) => ({ delivery }));
+      const looked = await ask('deliveries.accept', { things: named, dryRun: true });
+      return looked.map((one, index) => ({ ...named[index], ...Object(one.ok ? one.seen : {}) }));
+    };
+    return { ...reviews, ask, things };
+  }
+
+  it('has one answer each: one that cannot be done stops no other', async () => {
+    const { delivery, ask, things } = await createActs();
+    await delivery({ id: 3, status: 'canceled', more: { deliveryNo: 'DN-3' } });
+    const seen = { decisionId: 0, contentHash: '' };
+    const [first = {}, second = {}] = await things('DN-1', '2');
+    const gone = [
+      { delivery: 'nowhere', ...seen },
+      { delivery: 'DN-3', ...seen },
+    ];
+    const answers = await ask('deliveries.accept', { things: [first, ...gone, second] });
     expect(answers.map((one) => (one.ok ? one.deliveryNo : one.code))).toEqual([
-      ...['DN-1', 'deliveries.unknown', 'review.status', 'DN-2'],
+      ...['DN-1', 'deliveries.unknown', 'review.changed', 'DN-2'],
     ]);
   });
 
-  it('are answered also where one of them could not be written', async () => {
-    const reviews = await createReviewFixture();
-    await reviews.delivery({ id: 2, lines: [['a', 40]], more: { deliveryNo: 'DN-2' } });
-    await reviews.delivery({ id: 3, lines: [['a', 50]], more: { deliveryNo: 'DN-3' } });
+  it('is answered also where one of them could not be written', async () => {
+    const { store, delivery, ask, things } = await createActs();
+    await delivery({ id: 3, lines: [['a', 50]], more: { deliveryNo: 'DN-3' } });
+    const seen = await things('DN-1', 'DN-2', 'DN-3');
     await sql`create trigger full before insert on audit when new.subject = 'delivery:2' begin
-      select raise(abort, 'the disk is full'); end`.execute(reviews.store.db);
-    const request = { action: 'accept', actor: 'ada', reason: 'all seen' } as const;
-    const answers = await reviews.review.actOnAll(request, ['DN-1', 'DN-2', 'DN-3']);
+      select raise(abort, 'the disk is full'); end`.execute(store.db);
+    const answers = await ask('deliveries.accept', { things: seen });
     expect(answers.map((one) => (one.ok ? one.deliveryNo : one.message))).toEqual([
       ...['DN-1', 'the disk is full', 'DN-3'],
     ]);
   });
+
+  it('tells beforehand what it would do, and writes nothing', async () => {
+    const { store, clock, delivery, ask, pushes, decisions } = await createActs();
+    for (const status of ['accepted', 'pending']) {
+      await clock.advance(1_000);
+      await delivery({ id: 1, status, lines: [['a', 30]], more: { deliveryNo: 'DN-1' } });
+    }
+    const before = await decisions();
+    const named = ['DN-1', 'DN-3'].map((one) => ({ delivery: one }));
+    const [first, none] = await ask('deliveries.accept', { things: named, dryRun: true });
+    expect(first).toMatchObject({
+      lines: [expect.stringContaining('30 pieces, by the rules "hold": would be accepted, the')],
+    });
+    expect(none).toMatchObject({ ok: false, code: 'deliveries.unknown' });
+    expect([await decisions(), await pushes()]).toEqual([before, []]);
+    expect(await store.db.selectFrom('audit').select('id').execute()).toEqual([]);
+    const things = [{ ...named[0], ...Object(first?.ok && first.seen) }];
+    expect(await ask('deliveries.accept', { things })).toMatchObject([{ ok: true }]);
+    expect(await ask('deliveries.accept', { things })).toMatchObject([{ code: 'review.changed' }]);
+  });
+});
+
+it('a delivery in a status that nobody knows is refused in words', async () => {
+  const reviews = await createReviewFixture();
+  await sql`update delivery set status = 'lost'`.execute(reviews.store.db);
+  for (const asked of [reviews.act('accept'), reviews.look('accept')]) {
+    await expect(asked).rejects.toMatchObject({ code: 'review.unknown_status' });
+  }
 });
 
 it('shows no stock of a barcode that the service no longer lists', async () => {

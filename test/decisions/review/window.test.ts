@@ -1,12 +1,8 @@
 /** Lists of what is long decided: a page looks through the newest, and the next goes on. */
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import {
-  listForReview,
-  type Page,
-  type ReviewFilter,
-  reviewFacets,
-} from '../../../src/decisions/review/listing.ts';
+import type { ReviewFilter } from '../../../src/decisions/review/filter.ts';
+import { listForReview, type Page, reviewFacets } from '../../../src/decisions/review/listing.ts';
 import { temporaryStore } from '../../support/store.ts';
 
 const DELIVERIES = 10_300;

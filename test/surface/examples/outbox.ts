@@ -37,12 +37,12 @@ async function differing(house: CliHouse) {
 
 export const outboxExamples: Examples = {
   'outbox.retry': {
-    given: dead,
+    given: (house) => dead(house),
     nothing: { given: { push: 999_999 }, code: 'outbox.unknown' },
   },
-  'outbox.cancel': { given: dead, ...refused('outbox.wrong_state') },
+  'outbox.cancel': { given: (house) => dead(house), ...refused('outbox.wrong_state') },
   'outbox.absent': {
-    given: pushIn,
+    given: (house) => pushIn(house),
     ...refused('outbox.wrong_state', { reference: 'contract-0' }),
   },
   'outbox.noted': { given: differing, ...refused('outbox.nothing_to_note') },

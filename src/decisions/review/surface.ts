@@ -1,0 +1,257 @@
+/** Acts of people and programs on deliveries. */
+import { z } from 'zod';
+import type { Actor } from '../../store/audit.ts';
+import { act } from '../../surface/acts.ts';
+import type { Given } from '../../surface/given.ts';
+import { many } from '../../surface/many.ts';
+import { as, flag, oneOf, text, whole } from '../../surface/members.ts';
+import { reviewFilter } from './filter.ts';
+import { BULK_MAX, expected, REJECTS_MAX } from './mark.ts';
+import type { ReviewOperations, Saw, Stated } from './operations.ts';
+import type { ReviewAction } from './review.ts';
+
+/**
+ * Reasons for a release that a person can choose from: few, because new rules are derived from
+ * them.
+ */
+const RELEASE_REASONS = [
+  'checked',
+  'customer-confirmed',
+  'paid',
+  'price-agreed',
+  'stock-arrived',
+  'rule-wrong',
+  'other',
+] as const;
+
+const delivery = as(z.string().min(1).max(100), 'Delivery', 'text', {
+  link: 'delivery',
+  about: 'Its id or its number; `id:500044` is an id whatever numbers there are',
+});
+const decisionId = whole('Latest decision', { about: 'Its latest decision; 0: there is none' });
+const seen = {
+  decisionId,
+  contentHash: text('Content', { about: 'Hash of the delivery, as it was read' }, 200),
+};
+
+const decided = z
+  .strictObject({
+    orderDeliveryId: z.int(),
+    deliveryNo: z.string(),
+    decisionId: z.int(),
+    outboxId: z
+      .int()
+      .meta({ description: 'The push; null where the service need not hear of it' })
+      .nullable(),
+    doubt: z
+      .string()
+      .meta({ description: 'Why the service may refuse it all the same' })
+      .optional(),
+  })
+  .meta({ id: 'Decided' });
+type Decided = z.output<typeof decided>;
+
+const ofDelivery = { thing: 'delivery', args: ['delivery'], output: decided } as const;
+
+export const undoDecision = act({
+  ...ofDelivery,
+  name: 'deliveries.undo',
+  operation: 'undoDecision',
+  path: '/deliveries/{id}/undo',
+  about: 'undo your latest decision about a delivery',
+  more:
+    'An accept that was not sent is called back; one that was sent is taken back at the\n' +
+    'service. A hold or a release goes back to the rules. A reject cannot be undone, and\n' +
+    'nothing that was decided again since, or by somebody else.',
+  button: 'Undo',
+  role: 'operator',
+  reason: 'free',
+  input: { delivery },
+  seen: { decisionId },
+  examples: [['deliveries undo DN-500012', 'as long as it is yours']],
+  preview: (review: ReviewOperations, { delivery: named }, actor) =>
+    review.previewUndo(named, actor),
+  run: (review, { delivery: named }, actor, saw) => review.undo(named, actor, saw),
+  done: ({ deliveryNo, orderDeliveryId, decisionId: id }) =>
+    `${deliveryNo} (${orderDeliveryId}): undone, it waits again, decision ${id}`,
+});
+
+/** What accept, reject, hold and release have in common. */
+function deciding(action: ReviewAction, did: string, max = BULK_MAX) {
+  return {
+    ...ofDelivery,
+    seen,
+    reason: 'stated',
+    preview: (review: ReviewOperations, stated: Stated, actor: Actor) =>
+      review.preview(action, stated, actor),
+    run: (review: ReviewOperations, stated: Stated, actor: Actor, saw: Saw) =>
+      review.act(action, stated, actor, saw),
+    done({ deliveryNo, orderDeliveryId, decisionId: id, outboxId, doubt }: Decided) {
+      const unsure = doubt === undefined ? '' : ` (${doubt})`;
+      const push = outboxId === null ? '' : `, push ${outboxId} tells the service${unsure}`;
+      return `${deliveryNo} (${orderDeliveryId}): ${did}, decision ${id}${push}`;
+    },
+    many: many({
+      did,
+      max,
+      isNamed: true,
+      at: {
+        path: '/review/bulk',
+        operation: 'decideMany',
+        about: 'Decide all that fit a filter, if they are those that were seen',
+      },
+      filter: reviewFilter,
+      expect: expected,
+      mark: 'with --all-matching: the mark of the list that you saw',
+      find: (review: ReviewOperations, filter, expect, chooser) =>
+        review.find(filter, expect, chooser),
+    }),
+  } as const;
+}
+
+function undoing({ decisionId: id }: Decided, given: Given) {
+  return { act: undoDecision, given: { delivery: given.delivery, decisionId: id } };
+}
+
+export const acceptDelivery = act({
+  ...deciding('accept', 'accepted'),
+  name: 'deliveries.accept',
+  operation: 'acceptDelivery',
+  path: '/deliveries/{id}/accept',
+  about: 'accept pending deliveries yourself',
+  more:
+    'Accepts at the service, once it has been seen there still pending. The rules leave these\n' +
+    'deliveries alone until their lines change. Asks the running daemon. With\n' +
+    '--all-matching and no --expect it only tells what it would do.',
+  button: 'Accept',
+  role: 'operator',
+  input: { delivery },
+  examples: [
+    ['deliveries accept 500012 --reason "price agreed by phone"', 'one or several'],
+    [
+      'deliveries accept --all-matching --rule hold-large --expect <mark> --reason "checked"',
+      'all that you saw',
+    ],
+  ],
+  undo: undoing,
+});
+
+export const rejectDelivery = act({
+  ...deciding('reject', 'rejected', REJECTS_MAX),
+  name: 'deliveries.reject',
+  operation: 'rejectDelivery',
+  path: '/deliveries/{id}/reject',
+  about: 'reject pending deliveries yourself; final',
+  more:
+    'A reject is final at the service. The number of each delivery must be typed at the\n' +
+    'terminal, or named with --yes-reject, and one command rejects 20 at the most. It is\n' +
+    'sent only while the delivery is exactly as it was when you asked for it.',
+  button: 'Reject for good',
+  role: 'approver',
+  danger: true,
+  input: {
+    delivery,
+    confirmed: as(
+      z.union([z.string().max(2_000), z.array(z.string().max(100)).max(BULK_MAX)]),
+      'Delivery number',
+      'text',
+      {
+        about: 'The number of a delivery that is meant; once for each',
+        option: 'yes-reject <deliveryNo>',
+      },
+    ).optional(),
+  },
+  typed: {
+    member: 'confirmed',
+    ask: 'Rejecting {} is final. Type its delivery number to go on:',
+  },
+  examples: [
+    ['deliveries reject 500012 --reason "ordered twice" --yes-reject DN-500012', 'no questions'],
+  ],
+});
+
+export const holdDelivery = act({
+  ...deciding('hold', 'held'),
+  name: 'deliveries.hold',
+  operation: 'holdDelivery',
+  path: '/deliveries/{id}/hold',
+  about: 'keep deliveries pending until you release them',
+  more:
+    'Stops a reject that waits for it. An accepted delivery that has not shipped goes back to\n' +
+    'pending. The rules leave it alone until it is released or its lines change.',
+  button: 'Hold',
+  role: 'operator',
+  input: {
+    delivery,
+    ifRejectWaits: flag('Only if a reject waits', {
+      about: 'only where a reject waits (rules queue), which it stops',
+    }).optional(),
+  },
+  examples: [
+    ['deliveries hold DN-500012 --reason "ask Jutta"', 'until released'],
+    ['deliveries hold DN-500012 --if-reject-waits --reason "customer called"', 'in time'],
+  ],
+  undo: undoing,
+});
+
+export const releaseDelivery = act({
+  ...deciding('release', 'released'),
+  name: 'deliveries.release',
+  operation: 'releaseDelivery',
+  path: '/deliveries/{id}/release',
+  about: 'end the hold of deliveries',
+  more:
+    'The delivery stays pending and is yours: the rules leave it alone until its lines\n' +
+    'change, unless you give it back to them with --to-rules.',
+  button: 'Give to the rules',
+  role: 'operator',
+  input: {
+    delivery,
+    why: oneOf('Settled by', RELEASE_REASONS, {
+      about: 'what settled it; the material of the next rule',
+      option: 'why <code>',
+      isStated: true,
+    }).default('checked'),
+    toRules: flag('Rules decide again', {
+      about: 'let the rules decide again, as if nobody had touched it',
+    }).default(true),
+  },
+  examples: [['deliveries release 500012 --why paid --reason "seen" --to-rules', 'rules decide']],
+  undo: undoing,
+});
+
+export const noteDelivery = act({
+  name: 'deliveries.note',
+  operation: 'noteDelivery',
+  path: '/deliveries/{id}/note',
+  about: 'write a note about a delivery, for the next who looks',
+  more: 'Replaces the note that is there; an empty text takes it away.',
+  button: 'Keep',
+  role: 'operator',
+  reason: 'none',
+  thing: 'delivery',
+  args: ['delivery', 'text'],
+  input: {
+    delivery,
+    text: as(z.string().trim().max(1_000), 'Note', 'text', {
+      about: 'The note; an empty one takes it away',
+    }),
+  },
+  output: z.strictObject({ orderDeliveryId: z.int() }),
+  examples: [['deliveries note DN-500012 "Jutta calls them"', 'for all']],
+  preview: (review: ReviewOperations, { delivery: named }) => review.previewNote(named),
+  run: (review, { delivery: named, text: note }, actor) => review.note(named, note, actor),
+  done(_answer, { delivery: named, text: note }) {
+    const isGone = String(note).trim() === '';
+    return `${String(named).replace(/^id:/, '')}: the note is ${isGone ? 'taken away' : 'kept'}`;
+  },
+});
+
+export const deliveryActs = [
+  acceptDelivery,
+  rejectDelivery,
+  holdDelivery,
+  releaseDelivery,
+  undoDecision,
+  noteDelivery,
+];

@@ -1,0 +1,75 @@
+import { createReview } from '../../../src/decisions/review/review.ts';
+import { systemClock } from '../../../src/lib/clock.ts';
+import { HOLD_ALL, heldIds, holdMore } from '../../console/support.ts';
+import { loadedRules } from '../../decisions/support.ts';
+import type { Door } from '../doors.ts';
+import type { ContractHouse, Example, Examples } from '../examples.ts';
+
+const taken = new Set<number>();
+
+/** A held delivery that nobody else has. */
+async function heldIn(house: ContractHouse): Promise<number> {
+  const find = async () => (await heldIds(house.daemon)).find((id) => !taken.has(id));
+  if ((await find()) === undefined) await holdMore(house, 12);
+  const id = await find();
+  if (id === undefined) throw new Error('nothing is held');
+  taken.add(id);
+  return id;
+}
+
+const ANEW = {
+  command: 'it decides what it has just looked at: test/cli/deliveries and test/cli/url have it',
+};
+
+function deciding(more: object = {}): Example {
+  return {
+    given: async (house) => ({ delivery: `id:${await heldIn(house)}`, ...more }),
+    nothing: { given: { delivery: '4711', ...more }, code: 'deliveries.unknown' },
+    again: 'review.changed',
+    without: ANEW,
+  };
+}
+
+/** Who acts at each door, as the journal has it. */
+const WHO: Readonly<Record<Door, string>> = {
+  page: 'approver-page',
+  token: 'token:bi',
+  local: 'cli:tester',
+  command: '',
+};
+
+export const deliveryExamples: Examples = {
+  'deliveries.accept': deciding(),
+  'deliveries.reject': {
+    ...deciding({ confirmed: 'DN' }),
+    async given(house) {
+      const id = await heldIn(house);
+      const row = await house.daemon.store.db
+        .selectFrom('delivery')
+        .select('delivery_no')
+        .where('order_delivery_id', '=', id)
+        .executeTakeFirstOrThrow();
+      return { delivery: String(id), confirmed: row.delivery_no };
+    },
+  },
+  'deliveries.hold': deciding(),
+  'deliveries.release': deciding({ why: 'paid', toRules: false }),
+  'deliveries.undo': {
+    ...deciding(),
+    async given(house, door) {
+      const nothing = () => undefined;
+      const review = createReview({
+        ...{ store: house.daemon.store, clock: systemClock(), onPush: nothing },
+        ...{ rules: () => loadedRules(HOLD_ALL), onReviewed: nothing },
+      });
+      const delivery = `id:${await heldIn(house)}`;
+      await review.act({ action: 'hold', delivery, actor: WHO[door], reason: 'ask first' });
+      return { delivery };
+    },
+    again: 'console.undo',
+  },
+  'deliveries.note': {
+    given: async (house) => ({ delivery: `id:${await heldIn(house)}`, text: 'calls back' }),
+    nothing: { given: { delivery: '4711', text: 'x' }, code: 'deliveries.unknown' },
+  },
+};
