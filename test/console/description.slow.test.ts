@@ -140,12 +140,13 @@ async function decideAll(): Promise<void> {
   };
   const { decisionId } = await decide('hold', held);
   await decide('hold', held);
-  await decide('undo', held, { decisionId });
+  const of = held.orderDeliveryId;
+  await ask(anna, ['post', '/deliveries/{id}/undo'], of, { body: { decisionId } });
   await decide('accept', accepted);
   await decide('release', released);
   await decide('reject', rejected);
   await decide('reject', rejected, { confirmed: rejected.deliveryNo });
-  await decide('note', held, { text: 'described' });
+  await ask(anna, ['post', '/deliveries/{id}/note'], of, { body: { text: 'described' } });
   const filter = { rule: 'hold-named' };
   const selection = ['get', '/review/selection.json'] as const;
   const expected = await ask(anna, selection, '', { query: filter });
