@@ -148,6 +148,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       tokens: async () => (await import('./console/console.ts')).consoleTokens,
     },
     acts: async () => (await import('../console/surface/people.ts')).peopleActs,
+    lists: async () => [(await import('../console/access/lists.ts')).sessions],
   },
   {
     name: 'orders',

@@ -78,6 +78,7 @@ export async function readRows(
       rowsMax: ROWS_MAX,
       reports: config.reports,
       timeZone: async () => (await import('./report/zone.ts')).timeZoneOf(config),
+      sessionIdleMs: config.console.sessions.idle,
       seesAddresses: true,
       masked: async (_orderIds, value) => value,
     };

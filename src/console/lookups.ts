@@ -1,5 +1,4 @@
 /** Information that pages ask of the daemon, which alone has it. */
-import { z } from 'zod';
 import { RefusedError } from '../lib/errors.ts';
 import type { SyncOperations } from '../sync/operations.ts';
 import type { People } from './access/entrance.ts';
@@ -9,16 +8,6 @@ export type Lookup =
   | { readonly ask: 'inbox' }
   | { readonly ask: 'people' }
   | { readonly ask: 'doctor' };
-
-/** Reply of the daemon to a lookup of the doctor's findings. */
-export const doctorFindings = z.array(
-  z.object({
-    check: z.string(),
-    grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
-    text: z.string(),
-    advice: z.string().optional(),
-  }),
-);
 
 export interface LookupDeps {
   readonly sync: Pick<SyncOperations, 'previewRelease'>;

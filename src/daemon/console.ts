@@ -169,6 +169,6 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
       return signInUrl(base, entrance.mintLink(name, role).key);
     },
     workers: enabled ? [worker] : [],
-    routes: [consoleRoutes({ store, clock, entrance, url })],
+    routes: [consoleRoutes({ clock, entrance, url })],
   };
 }

@@ -1,10 +1,8 @@
 /** Routes behind `selvedge console`, below `/api/console/`: links and tokens. */
 import { z } from 'zod';
 import { type Entrance, signInUrl } from '../console/access/entrance.ts';
-import { listSessions } from '../console/access/sessions.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
-import type { Store } from '../store/store.ts';
 import { ROLES } from '../surface/roles.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
@@ -12,7 +10,6 @@ import type { RouteGroup } from './api.ts';
 const DAY_MS = 86_400_000;
 
 export interface ConsoleRouteDeps {
-  readonly store: Store;
   readonly clock: Clock;
   readonly entrance: Entrance;
   /** Address of the console's pages; undefined while none are served. */
@@ -32,7 +29,7 @@ const tokenBody = z.strictObject({
     .max(3_660 * DAY_MS),
 });
 
-export function consoleRoutes({ store, clock, entrance, url }: ConsoleRouteDeps): RouteGroup {
+export function consoleRoutes({ clock, entrance, url }: ConsoleRouteDeps): RouteGroup {
   const address = (): string => {
     const found = url();
     if (found !== undefined) return found;
@@ -56,9 +53,6 @@ export function consoleRoutes({ store, clock, entrance, url }: ConsoleRouteDeps)
         const { token, sessionId } = await entrance.createToken(wish, by);
         return { token, sessionId, expiresAt, url: address() };
       });
-      app.post('/api/console/tokens', async () => ({
-        tokens: await listSessions(store.db, ['token'], clock.now()),
-      }));
     },
   };
 }

@@ -91,7 +91,8 @@ export interface List extends ListHead {
    * @throws UsageError `request.invalid`
    */
   read(from: Reading, given: Given): Promise<ListPage>;
-  readBeside(from: Reading, given: Given): Promise<Given>;
+  /** Further members of the JSON answer; `rows` are those of the page. */
+  readBeside(from: Reading, given: Given, rows: readonly Given[]): Promise<Given>;
   /** Values for pickers, by the members of the query that have them. */
   choices(from: Reading): Promise<Readonly<Record<string, readonly string[]>>>;
   /** Remarks above the table, such as a pause that holds the rows up. */
@@ -119,7 +120,7 @@ export interface ListSpec<Q extends Shape, R extends Shape, B extends Shape> ext
   place(row: Read<R>, page: Page): string;
   /** Masks more than the members that are personal, such as names in a text. */
   hide?(from: Reading, rows: readonly Read<R>[]): Promise<readonly Read<R>[]>;
-  readBeside?(from: Reading, query: Read<Q>): Promise<Read<B>>;
+  readBeside?(from: Reading, query: Read<Q>, rows: readonly Given[]): Promise<Read<B>>;
   notes?(from: Reading): Promise<readonly string[]>;
   readonly below?: readonly List[];
 }
@@ -241,9 +242,9 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
         back: hasBack ? (places[0] ?? null) : null,
       };
     },
-    async readBeside(from, given) {
+    async readBeside(from, given, rows) {
       const [asked] = split(given);
-      return (await spec.readBeside?.(from, readGiven(query, asked, from.now))) ?? {};
+      return (await spec.readBeside?.(from, readGiven(query, asked, from.now), rows)) ?? {};
     },
     async choices(from) {
       const known = Object.entries(query.shape).map(async ([name, schema]) => {

@@ -1,4 +1,5 @@
 /** Surroundings of a declared list, which the console, a command and a test each have. */
+import type { BackupPlace } from '../store/backup/manifest.ts';
 import type { Db, Store } from '../store/store.ts';
 
 /** Folder of the reports, and when each is made by the clock. */
@@ -14,6 +15,22 @@ export interface ReportsRead {
     };
     readonly format: string;
   }[];
+}
+
+/** Knowledge of the console's process alone, for lists whose commands are made by hand. */
+export interface Host {
+  /** Settings with their origins as the daemon read them at its start; null: it was given none. */
+  readonly written: {
+    readonly file: string;
+    readonly rows: readonly {
+      readonly path: string;
+      readonly value: string;
+      readonly origin: string;
+    }[];
+  } | null;
+  readonly backups: BackupPlace;
+  /** Asks the daemon, which alone knows. */
+  ask(what: 'doctor' | 'people'): Promise<unknown>;
 }
 
 export interface Reading {
@@ -34,6 +51,10 @@ export interface Reading {
   readonly reports: ReportsRead;
   /** Zone of times of day. */
   timeZone(): Promise<string>;
+  /** Milliseconds after which a session that nobody uses is over. */
+  readonly sessionIdleMs: number;
+  /** Undefined: a command reads. */
+  readonly host?: Host;
   /** Whether the reader may see names and addresses. */
   readonly seesAddresses: boolean;
   /**

@@ -26,7 +26,8 @@ describe('a folder of backups that is not there', () => {
       const { code, stdout, stderr } = await run('backup', ...args);
       expect(stderr).toContain(`there is no folder ${absent}`);
       expect(stderr).toMatch(/^hint: .*selvedge backup create.*store\.backup\.directory/m);
-      expect([stdout, code]).toEqual(['', EXIT.failure.code]);
+      const told = args.includes('--json') ? expect.stringContaining('backup.no_folder') : '';
+      expect([stdout, code]).toEqual([told, EXIT.failure.code]);
     }
     const elsewhere = await run('backup', 'list', '--from', '/nonexistent');
     expect(elsewhere.stderr).toContain('there is no folder /nonexistent');

@@ -1,10 +1,14 @@
-/** `selvedge backup list`: lists the backups of the database, the newest first. */
+/**
+ * `selvedge backup list`: lists the backups of the database, the newest first. It is made by hand,
+ * because it works where the database does not.
+ */
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
-import { formatSize } from '../../lib/units.ts';
-import { isAhead, requireBackups } from '../../store/backup/manifest.ts';
+import { backupRow, backups } from '../../ops/lists.ts';
+import { requireBackups } from '../../store/backup/manifest.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
+import { showTable } from '../surface-lists.ts';
 
 export function backupList(context: CliContext): Command {
   return new Command('list')
@@ -28,15 +32,7 @@ export function backupList(context: CliContext): Command {
         output.json(found.map(({ path, manifest }) => ({ path, ...manifest })));
         return;
       }
-      output.table(
-        ['MADE (UTC)', 'SCHEMA', 'SIZE', 'BACKUP'],
-        found.map(({ path, manifest: { createdAt, mirror, exchange } }) => [
-          createdAt.slice(0, 19).replace('T', ' ') +
-            (isAhead({ path }, now) ? ' (clock was ahead)' : ''),
-          String(mirror.schema),
-          formatSize(mirror.bytes + (exchange?.bytes ?? 0)),
-          path,
-        ]),
-      );
+      const rows = found.map((one) => backupRow(one, now));
+      showTable(output, backups, rows, now);
     });
 }

@@ -1,9 +1,15 @@
-/** `selvedge config show`: shows the values in force and where each comes from. */
+/**
+ * `selvedge config show`: shows the values in force and where each comes from. It is made by hand,
+ * because it works where the configuration does not, and without a database.
+ */
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
 import { loadConfig } from '../../config/load.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { isChanged, settings } from '../../ops/lists.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configFileOf } from '../configuration.ts';
+import { showTable } from '../surface-lists.ts';
 
 export function configShow(context: CliContext): Command {
   return new Command('show')
@@ -26,15 +32,16 @@ export function configShow(context: CliContext): Command {
       const file = configFileOf(command, context);
       const source = { file, env: context.env };
       const all = describeConfig(source);
-      const rows = options.changed ? all.filter(({ origin }) => origin !== 'default') : all;
+      const rows = options.changed ? all.filter(isChanged) : all;
       const { output } = context;
       if (options.json === true) output.json({ file, settings: rows });
-      else {
-        output.table(
-          ['SETTING', 'VALUE', 'FROM'],
-          rows.map(({ path, value, origin }) => [path, value, origin]),
+      else
+        showTable(
+          output,
+          settings,
+          rows.map((row) => ({ ...row })),
+          systemClock().now(),
         );
-      }
       // The count is that of `config check`: a secret that only the service can read is no mistake
       // here.
       const loaded = loadConfig({ ...source, absent: 'credentials' });

@@ -1,6 +1,7 @@
 /** `selvedge console …`: makes links, passwords and tokens for the console. */
 import { Command, Option } from 'commander';
 import { z } from 'zod';
+import { sessions } from '../../console/access/lists.ts';
 import { hashPassword } from '../../console/access/password.ts';
 import { UsageError } from '../../lib/errors.ts';
 import { systemRandom } from '../../lib/random.ts';
@@ -8,6 +9,8 @@ import { ROLES, type Role } from '../../surface/roles.ts';
 import { durationWithin } from '../arguments.ts';
 import { type CliContext, examples, userName } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
+import { allowOverUrl } from '../remote/over-url.ts';
+import { placeOptions, showRows } from '../surface-lists.ts';
 
 const DAY_MS = 86_400_000;
 const PASSWORD_CHARS_MIN = 10;
@@ -117,39 +120,12 @@ export function consoleToken(context: CliContext): Command {
     );
 }
 
-const tokensAnswer = z.object({
-  tokens: z.array(
-    z.object({
-      sessionId: z.int(),
-      name: z.string(),
-      role: z.string(),
-      createdAt: z.number(),
-      seenAt: z.number(),
-      expiresAt: z.number(),
-    }),
-  ),
-});
-
 export function consoleTokens(context: CliContext): Command {
-  return new Command('tokens')
+  const command = new Command('tokens')
     .summary('list the tokens of programs')
-    .description('Open ones only. Asks the running daemon.')
-    .option('--json', 'as JSON')
+    .description('Open ones only: those of "console sessions --way token".');
+  placeOptions(sessions, command)
     .addHelpText('after', examples([['console tokens', 'who may read, and until when']]))
-    .action(async (options: { json?: boolean }, self: Command) => {
-      const { tokens } = await askRunningDaemon(self, context, {
-        path: '/api/console/tokens',
-        body: {},
-        answer: tokensAnswer,
-      });
-      if (options.json === true) return context.output.json(tokens);
-      const text = (at: number) => new Date(at).toISOString();
-      return context.output.table(
-        ['NAME', 'ROLE', 'MADE', 'USED', 'UNTIL'],
-        tokens.map(({ name, role, createdAt, seenAt, expiresAt }) => [
-          ...[name, role, text(createdAt), seenAt === createdAt ? '-' : text(seenAt)],
-          text(expiresAt),
-        ]),
-      );
-    });
+    .action(() => showRows(command, context, sessions, { way: 'token' }));
+  return allowOverUrl(command);
 }

@@ -8,7 +8,8 @@ import { type Actor, type Via, writeAudit } from '../../store/audit.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Role } from '../../surface/roles.ts';
 
-export type Way = 'link' | 'password' | 'proxy' | 'token';
+export const WAYS = ['link', 'password', 'proxy', 'token'] as const;
+export type Way = (typeof WAYS)[number];
 
 /** Session of a person or a program that is signed in. */
 export interface Session {
@@ -152,20 +153,22 @@ export interface SessionRow {
   readonly expiresAt: number;
 }
 
-/** Lists open sessions and tokens, the newest first. */
+/**
+ * Lists open sessions and tokens, the newest first; a session that was idle for too long is over.
+ */
 export async function listSessions(
   db: Db,
-  ways: readonly Way[],
-  now: number,
+  { now, idleMs, way }: { now: number; idleMs: number; way?: Way | undefined },
 ): Promise<SessionRow[]> {
-  const rows = await db
+  let query = db
     .selectFrom('console_session')
     .selectAll()
-    .where('way', 'in', ways)
+    .where((eb) => eb.or([eb('way', '=', 'token'), eb('seen_at', '>=', now - idleMs)]))
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
-    .orderBy('session_id', 'desc')
-    .execute();
+    .orderBy('session_id', 'desc');
+  if (way !== undefined) query = query.where('way', '=', way);
+  const rows = await query.execute();
   return rows.map((row) => ({
     sessionId: row.session_id,
     name: row.name,

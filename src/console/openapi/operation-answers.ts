@@ -1,6 +1,7 @@
 /** Schemas of answers about pulls, events and the system; each is strict, as in answers.ts. */
 import { z } from 'zod';
 import { events, missedEvents } from '../../inbox/lists.ts';
+import { backups } from '../../ops/lists.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { runSchema as runRow } from '../../sync/lists.ts';
 import { counts, idOrNull, numberOrNull, pauseMembers, textOrNull, time } from './answers.ts';
@@ -121,16 +122,7 @@ export const systemSchema = z
       schema: z.int(),
     }),
     backups: z.strictObject({
-      rows: z.array(
-        z.strictObject({
-          path: z.string(),
-          createdAt: time,
-          schema: z.int(),
-          bytes: z.int(),
-          program: z.string(),
-          isAhead: z.boolean(),
-        }),
-      ),
+      rows: z.array(wireSchema(backups.row)),
       others: z.int(),
       problem: textOrNull,
     }),
@@ -147,46 +139,3 @@ export const systemSchema = z
       .meta({ description: 'The copy in PostgreSQL; null: the configuration has none' }),
   })
   .meta({ id: 'System' });
-
-export const doctorSchema = z.strictObject({
-  ok: z.boolean(),
-  checks: z.array(
-    z.strictObject({
-      check: z.string(),
-      grade: z.enum(['ok', 'warning', 'failed', 'skipped']),
-      text: z.string(),
-      advice: z.string().optional(),
-    }),
-  ),
-});
-
-export const settingsSchema = z.strictObject({
-  file: textOrNull,
-  settings: z.array(z.strictObject({ path: z.string(), value: z.string(), origin: z.string() })),
-});
-
-const role = z.enum(['viewer', 'operator', 'approver']);
-
-export const peopleSchema = z.strictObject({
-  operators: z.array(
-    z.strictObject({
-      name: z.string(),
-      role,
-      seesAddresses: z.boolean(),
-      hasPassword: z.boolean(),
-    }),
-  ),
-  proxyRole: role.nullable(),
-  sessions: z.array(
-    z.strictObject({
-      sessionId: z.int(),
-      name: z.string(),
-      role,
-      way: z.enum(['link', 'password', 'proxy', 'token']),
-      address: textOrNull,
-      createdAt: time,
-      seenAt: time,
-      expiresAt: time,
-    }),
-  ),
-});

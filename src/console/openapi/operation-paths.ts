@@ -2,14 +2,10 @@
 import { z } from 'zod';
 import { replayEvents } from '../../inbox/surface.ts';
 import { replayQuery } from '../routes/events.ts';
-import { settingsQuery } from '../routes/system.ts';
 import {
-  doctorSchema,
   eventFiguresSchema,
   eventSchema,
-  peopleSchema,
   runViewSchema,
-  settingsSchema,
   systemSchema,
 } from './operation-answers.ts';
 import { csvOf, jsonOf, NO_SUCH } from './route.ts';
@@ -57,26 +53,6 @@ const SYSTEM = {
     systemSchema,
   ),
   '/system.csv': csvOf({ id: 'getSystemCsv', tag: 'system', summary: 'Its numbers' }),
-  '/system/doctor.json': jsonOf(
-    { id: 'examine', tag: 'system', summary: 'Findings of the doctor, without the network' },
-    doctorSchema,
-  ),
-  '/system/doctor.csv': csvOf({ id: 'examineCsv', tag: 'system', summary: 'The same' }),
-  '/system/settings.json': jsonOf(
-    {
-      ...{ id: 'listSettings', tag: 'system', query: settingsQuery },
-      summary: 'Settings with their origins, without secrets',
-    },
-    settingsSchema,
-  ),
-  '/system/settings.csv': csvOf({
-    ...{ id: 'listSettingsCsv', tag: 'system', summary: 'The same', query: settingsQuery },
-  }),
-  '/system/people.json': jsonOf(
-    { id: 'listPeople', tag: 'system', summary: 'Operators, open sessions and tokens' },
-    peopleSchema,
-  ),
-  '/system/people.csv': csvOf({ id: 'listPeopleCsv', tag: 'system', summary: 'Sessions, tokens' }),
 };
 
 export const OPERATION_PATHS = { ...PULLS, ...EVENTS, ...SYSTEM };

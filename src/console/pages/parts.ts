@@ -56,6 +56,7 @@ const PARTS: readonly (readonly (readonly [path: string, name: string])[])[] = [
     ['/system/settings', 'Settings'],
     ['/system/audit', 'Audit'],
     ['/system/people', 'People and tokens'],
+    ['/system/backups', 'Backups'],
   ],
 ];
 

@@ -1,9 +1,7 @@
-/** Reads host and installation for pages: files, disk, backups, delays of the event loop. */
+/** Reads host and installation for pages: files, disk, delays of the event loop. */
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { RefusedError } from '../../lib/errors.ts';
-import { isAhead, requireBackups } from '../../store/backup/manifest.ts';
 import { logBytesOf } from '../../store/care/checkpoints.ts';
 import { freeBytesAt, restingWith } from '../../store/space.ts';
 import type { Db } from '../../store/store.ts';
@@ -26,45 +24,6 @@ export function loopDelayOf(beats: readonly number[]): LoopDelay {
     longestMs: sorted.at(-1) ?? null,
     beats: sorted.length,
   };
-}
-
-interface BackupRow {
-  readonly path: string;
-  readonly createdAt: string;
-  readonly schema: number;
-  readonly bytes: number;
-  readonly program: string;
-  /** Whether the backup has a date in the future, so that its age is not known. */
-  readonly isAhead: boolean;
-}
-
-export interface BackupList {
-  readonly rows: readonly BackupRow[];
-  /** Number of backups of other databases in the same folder. */
-  readonly others: number;
-  /** Error because of which backups cannot be listed; null: none. */
-  readonly problem: string | null;
-}
-
-const BACKUPS_MAX = 20;
-
-export function readBackups(machine: Machine, now: number): BackupList {
-  try {
-    const { own, others } = requireBackups(machine, now);
-    const rows = own.slice(0, BACKUPS_MAX).map(({ path, manifest }) => ({
-      path,
-      createdAt: manifest.createdAt,
-      schema: manifest.mirror.schema,
-      bytes: manifest.mirror.bytes + (manifest.exchange?.bytes ?? 0),
-      program: manifest.program,
-      isAhead: isAhead({ path }, now),
-    }));
-    return { rows, others, problem: null };
-  } catch (error) {
-    if (!(error instanceof RefusedError)) throw error;
-    const problem = [error.message, error.hint].filter(Boolean).join(': ');
-    return { rows: [], others: 0, problem };
-  }
 }
 
 export interface Storage {

@@ -3,50 +3,41 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
+import { findings, readBackups } from '../../ops/lists.ts';
 import { readPlaneCopy } from '../../ops/plane-copy.ts';
 import { readPauses } from '../../store/pauses.ts';
-import { listSessions, type SessionRow } from '../access/sessions.ts';
+import { peopleShape, sessions } from '../access/lists.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
-import { doctorFindings } from '../lookups.ts';
 import {
   doctorPage,
-  type Finding,
   findingsPart,
   hostPage,
   peoplePage,
   problemPart,
-  settingsPage,
+  sessionCells,
 } from '../pages/system.ts';
-import { loopDelayOf, readBackups, readDaemon, readStorage } from '../read/system.ts';
+import { loopDelayOf, readDaemon, readStorage } from '../read/system.ts';
 import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
+import { listPart, readView } from '../surface/lists.ts';
 import { maskedFor, type PageContext } from './page-context.ts';
-
-export const settingsQuery = z.object({ changed: z.enum(['', '0', '1']).optional() });
 
 const doctorQuery = z.object({ now: z.enum(['', '0', '1']).optional() });
 
-const people = z.object({
-  operators: z.array(
-    z.object({
-      name: z.string(),
-      role: z.string(),
-      seesAddresses: z.boolean(),
-      hasPassword: z.boolean(),
-    }),
-  ),
-  proxyRole: z.string().nullable(),
-});
+const people = z.strictObject(peopleShape);
+
+const BACKUPS_MAX = 20;
 
 async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps) {
   const now = clock.now();
   const { machine, version } = settings;
+  const backups = readBackups(machine, now);
   return {
     version,
     daemon: await readDaemon(db, now),
     silentMs: clock.monotonic() - daemonSeenAt(),
     loop: loopDelayOf(beats()),
     storage: await readStorage(db, machine),
-    backups: readBackups(machine, now),
+    backups: { ...backups, rows: backups.rows.slice(0, BACKUPS_MAX) },
     plane: readPlaneCopy(machine.plane, now),
     pauses: await readPauses(db, machine.dataDir || undefined),
   };
@@ -59,7 +50,7 @@ function hostTable({ storage, loop, backups, plane }: Awaited<ReturnType<typeof 
       ...Object.entries(storage),
       ['loop_median_ms', loop.medianMs],
       ['loop_longest_ms', loop.longestMs],
-      ['newest_backup', backups.rows[0]?.createdAt ?? null],
+      ['newest_backup', isoTime(backups.rows[0]?.createdAt ?? null)],
       ...(plane ? [['plane_lag_ms', plane.lagMs]] : []),
     ],
   };
@@ -80,13 +71,11 @@ function installHost(app: FastifyInstance, context: PageContext): void {
 }
 
 function installDoctor(app: FastifyInstance, context: PageContext): void {
-  const { deps, show } = context;
-  const examine = async (request: FastifyRequest): Promise<readonly Finding[]> =>
-    maskedFor(request, doctorFindings.parse(await askFor(deps, { ask: 'doctor' })));
+  const { show } = context;
   const partOf = async (request: FastifyRequest): Promise<Html> => {
     try {
-      const found = await examine(request);
-      return findingsPart(found, await context.readerOf(request));
+      const view = await readView(context, request, findings, {});
+      return findingsPart(view, listPart(findings, view));
     } catch (error) {
       if (!(error instanceof RefusedHere)) throw error;
       return problemPart(error.message);
@@ -100,84 +89,22 @@ function installDoctor(app: FastifyInstance, context: PageContext): void {
   app.get('/system/doctor/findings', async (request, reply) =>
     sendPage(reply, await partOf(request)),
   );
-  app.get('/system/doctor.json', async (request) => {
-    const checks = await examine(request);
-    return { ok: checks.every(({ grade }) => grade !== 'failed'), checks };
-  });
-  app.get('/system/doctor.csv', async (request, reply) =>
-    sendCsv(request, reply, 'doctor', {
-      columns: ['check', 'grade', 'text', 'advice'],
-      rows: (await examine(request)).map((one) => [
-        ...[one.check, one.grade, one.text, one.advice ?? null],
-      ]),
-    }),
-  );
-}
-
-function installSettings(app: FastifyInstance, context: PageContext): void {
-  const { written } = context.deps.settings.machine;
-  const isChanged = (request: FastifyRequest): boolean =>
-    settingsQuery.parse(request.query).changed === '1';
-  const rowsOf = (request: FastifyRequest) => {
-    const rows = written?.rows ?? [];
-    return isChanged(request) ? rows.filter(({ origin }) => origin !== 'default') : rows;
-  };
-  app.get('/system/settings', async (request, reply) => {
-    const onlyChanged = isChanged(request);
-    const cli = onlyChanged ? 'selvedge config show --changed' : 'selvedge config show';
-    const head = { title: 'Settings', tab: '/system', cli } as const;
-    const body = settingsPage(written, onlyChanged, await context.readerOf(request));
-    return context.show(request, reply, head, body);
-  });
-  app.get('/system/settings.json', (request) => ({
-    file: written?.file ?? null,
-    settings: rowsOf(request),
-  }));
-  app.get('/system/settings.csv', (request, reply) =>
-    sendCsv(request, reply, 'settings', {
-      columns: ['setting', 'value', 'from'],
-      rows: rowsOf(request).map(({ path, value, origin }) => [path, value, origin]),
-    }),
-  );
-}
-
-function sessionsTable(rows: readonly SessionRow[]): Table {
-  return {
-    columns: ['session', 'name', 'role', 'way', 'address', 'created_at', 'seen_at', 'expires_at'],
-    rows: rows.map((row) => [
-      ...[row.sessionId, row.name, row.role, row.way, row.address],
-      ...[isoTime(row.createdAt), isoTime(row.seenAt), isoTime(row.expiresAt)],
-    ]),
-  };
 }
 
 function installPeople(app: FastifyInstance, context: PageContext): void {
   const { deps, show } = context;
-  const { db, clock } = deps;
-  const sessions = async (request: FastifyRequest) => {
-    const idle = clock.now() - deps.settings.sessionIdleMs;
-    const open = await listSessions(db, ['link', 'password', 'proxy', 'token'], clock.now());
-    const alive = open.filter(({ way, seenAt }) => way === 'token' || seenAt >= idle);
-    return maskedFor(request, alive);
-  };
-  const known = async () => people.parse(await askFor(deps, { ask: 'people' }));
   app.get('/system/people', async (request, reply) => {
-    const own = signedIn(request).sessionId;
-    const view = { people: await known(), sessions: await sessions(request), own };
-    const head = { title: 'People', tab: '/system', cli: 'selvedge console tokens' } as const;
-    return show(request, reply, head, peoplePage(view, await context.readerOf(request)));
+    const known = people.parse(await askFor(deps, { ask: 'people' }));
+    const view = await readView(context, request, sessions);
+    const reader = await context.readerOf(request);
+    const list = listPart(sessions, view, sessionCells(signedIn(request), reader.timeZone));
+    const head = { title: 'People', tab: '/system', cli: 'selvedge console sessions' } as const;
+    return show(request, reply, head, peoplePage(known, list));
   });
-  app.get('/system/people.json', async (request) =>
-    isoTimes({ ...(await known()), sessions: await sessions(request) }),
-  );
-  app.get('/system/people.csv', async (request, reply) =>
-    sendCsv(request, reply, 'sessions', sessionsTable(await sessions(request))),
-  );
 }
 
 export function installSystem(app: FastifyInstance, context: PageContext): void {
   installHost(app, context);
   installDoctor(app, context);
-  installSettings(app, context);
   installPeople(app, context);
 }

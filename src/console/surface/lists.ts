@@ -8,7 +8,7 @@ import { csvTable, toWire } from '../../surface/forms.ts';
 import { canonical, type Given } from '../../surface/given.ts';
 import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
-import { signedIn } from '../context.ts';
+import { askFor, signedIn } from '../context.ts';
 import { partHead } from '../pages/delivery-parts.ts';
 import { partsNav } from '../pages/parts.ts';
 import {
@@ -40,6 +40,12 @@ export function readingFor({ deps, zoneOf }: PageContext, request: FastifyReques
     rowsMax: ROWS_MAX,
     reports,
     timeZone: zoneOf,
+    sessionIdleMs: settings.sessionIdleMs,
+    host: {
+      written: machine.written,
+      backups: machine,
+      ask: (what) => askFor(deps, { ask: what }),
+    },
     seesAddresses: signedIn(request).seesAddresses,
     masked: (orderIds, value, others) => maskedForOrders(request, db, orderIds, value, others),
   };
@@ -68,9 +74,9 @@ export async function readView(
   context: PageContext,
   request: FastifyRequest,
   of: List,
+  given = givenIn(of, request),
 ): Promise<ListView> {
   const from = readingFor(context, request);
-  const given = givenIn(of, request);
   return {
     page: maskedFor(request, await of.read(from, given)),
     given,
@@ -138,7 +144,7 @@ async function sendTwin(
     return sendCsv(request, reply, file.replaceAll(/[^\w.-]+/g, '_'), csvTable(of, rows));
   }
   const { rows, ...places } = maskedFor(request, await of.read(from, given));
-  const beside = maskedFor(request, await of.readBeside(from, given));
+  const beside = maskedFor(request, await of.readBeside(from, given, rows));
   const wire = rows.map((row) => toWire(of.row, row));
   const more = Object(toWire(of.beside, beside));
   return reply.send({ ...more, [of.rowsAs]: wire, ...places });

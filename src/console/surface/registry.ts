@@ -5,7 +5,7 @@ import { deliveryActs } from '../../decisions/review/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { stockLists, variants } from '../../mirror/stock/style.ts';
-import { audit } from '../../ops/lists.ts';
+import { audit, backups, findings, settings } from '../../ops/lists.ts';
 import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
 import { orders, refunds } from '../../outbox/lists.ts';
 import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
@@ -14,6 +14,7 @@ import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
 import { runs, streams } from '../../sync/lists.ts';
 import { syncActs } from '../../sync/surface.ts';
+import { sessions } from '../access/lists.ts';
 import { peopleActs } from './people.ts';
 
 export const ACTS: readonly ActHead[] = [
@@ -37,6 +38,8 @@ const BY_HAND = new Map<List, string>([
   [runs, 'shows the figures of the stream and its acts above the table'],
   [events, 'shows what was missed and refused, the replay and the portal below the table'],
   [variants, 'is a grid of colours and sizes, with a chart of the days before'],
+  [findings, 'is asked of the daemon only once the page is there, for it takes seconds'],
+  [sessions, 'shows operators above the table, and ends sessions in it'],
 ]);
 
 export const LISTS: readonly List[] = [
@@ -49,7 +52,11 @@ export const LISTS: readonly List[] = [
   streams,
   runs,
   ...eventLists,
+  findings,
+  settings,
   audit,
+  sessions,
+  backups,
 ];
 
 export function hasPageByHand(of: List): boolean {

@@ -6,12 +6,12 @@
 
 import type { ConfigProblem } from '../../config/problems.ts';
 import type { Config } from '../../config/schema.ts';
-import { doctorFindings } from '../../console/lookups.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { runBeside } from '../../lib/process/beside.ts';
 import { programUrl } from '../../lib/process/program-url.ts';
+import { findingsSchema } from '../../ops/lists.ts';
 import type { Finding } from './finding.ts';
 
 /** Input of the process that runs the checks; of secrets it has only the names. */
@@ -37,7 +37,7 @@ async function examineBeside(request: DoctorRequest, clock: Clock): Promise<read
   };
   let found: readonly Finding[] | undefined;
   await runBeside(beside, clock, (line) => {
-    found = doctorFindings.safeParse(tryParseJson(line)).data;
+    found = findingsSchema.safeParse(tryParseJson(line)).data;
   });
   if (found) return found;
   throw new RetryLaterError('doctor.died', 'the checks ended before they were through', {

@@ -42,10 +42,11 @@ export interface Backup {
   readonly manifest: BackupManifest;
 }
 
-type Place = Pick<Config, 'dataDir' | 'store'>;
+/** Settings by which backups are found. */
+export type BackupPlace = Pick<Config, 'dataDir' | 'store'>;
 
 /** Folder of the backups according to the configuration. */
-export function backupDirectory({ dataDir, store }: Place): string {
+export function backupDirectory({ dataDir, store }: BackupPlace): string {
   return store.backup.directory ?? join(dataDir, 'backups');
 }
 
@@ -128,13 +129,13 @@ export function listBackups(
   return backups;
 }
 
-function configuredMadeAt({ dataDir }: Place): string | undefined {
+function configuredMadeAt({ dataDir }: BackupPlace): string | undefined {
   return databaseMadeAt(join(dataDir, 'mirror.db'));
 }
 
 /** Finds the newest backup of the configured database; a caller that asks often passes `madeAt`. */
 export function newestBackup(
-  config: Place,
+  config: BackupPlace,
   now: number,
   madeAt = configuredMadeAt(config),
 ): Backup | undefined {
@@ -143,7 +144,7 @@ export function newestBackup(
 }
 
 /** Counts backups of the configured database that were made while the clock was ahead. */
-export function countAhead(config: Place, now: number): number {
+export function countAhead(config: BackupPlace, now: number): number {
   const own = listBackups(backupDirectory(config), now, undefined, configuredMadeAt(config));
   return own.filter((one) => isAhead(one, now)).length;
 }
@@ -161,7 +162,7 @@ interface FoundBackups {
  * is missing or unreadable, because that does not mean that there are no backups.
  */
 export function requireBackups(
-  config: Place,
+  config: BackupPlace,
   now: number,
   directory = backupDirectory(config),
 ): FoundBackups {
@@ -201,7 +202,7 @@ function newestOf({ own, others }: FoundBackups, directory: string): Backup {
 /**
  * Newest backup of the configured database; if that is absent, of the only database in the folder.
  */
-export function requireNewest(config: Place, now: number): Backup {
+export function requireNewest(config: BackupPlace, now: number): Backup {
   return newestOf(requireBackups(config, now), backupDirectory(config));
 }
 
@@ -209,7 +210,7 @@ export function requireNewest(config: Place, now: number): Backup {
  * Newest backup, provided that it is certain to be the newest: a restore of an older one would lose
  * all that is newer.
  */
-export function requireCertainNewest(config: Place, now: number): Backup {
+export function requireCertainNewest(config: BackupPlace, now: number): Backup {
   const found = requireBackups(config, now);
   const newest = newestOf(found, backupDirectory(config));
   const ahead = found.own.find((one) => isAhead(one, now));
