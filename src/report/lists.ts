@@ -145,6 +145,9 @@ export const reports = list({
   path: '/reports',
   title: 'Reports',
   about: 'the reports there are',
+  more:
+    'Those that came along and those in the folder of the configuration (reports.directory),\n' +
+    'and the schedules (reports.schedules) with their last results.',
   examples: [['report list', 'names, parameters and titles']],
   query: {},
   row,

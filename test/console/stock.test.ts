@@ -171,6 +171,7 @@ describe('a style', () => {
     expect(text).toContain(CUSTOMER);
     expect(text).toContain('<h2>Open orders</h2>');
     expect(text).toContain('<td>SO-990001</td>');
+    expect(text).toContain(`href="${path}/orders?sort=toPack"`);
     const csv = (await bi.get(`${path}/orders.csv`)).text;
     expect(csv).toContain('SO-990001');
     expect(csv).toContain('•••');

@@ -41,9 +41,11 @@ describe('selvedge report', () => {
     const { stdout, code } = await report('list');
     expect(code).toBe(0);
     expect(stdout).toMatch(/^mine +Mine$/m);
-    expect(stdout).toMatch(/^stock-as-of +--param style=… \[--param at=…\] +Stock of a style/m);
+    expect(stdout).toMatch(/^stock-as-of +Stock of a style at some time +style, at \(0s\)$/m);
     const listed: unknown = JSON.parse((await report('list', '--json')).stdout);
-    expect(listed).toContainEqual({ name: 'mine', title: 'Mine', params: {} });
+    expect(listed).toContainEqual(
+      expect.objectContaining({ name: 'mine', title: 'Mine', params: {} }),
+    );
   });
 
   it('has rows in every report that comes along', async () => {
@@ -366,7 +368,9 @@ describe('selvedge report', () => {
     const json = await report('list', '--json');
     expect(json).toMatchObject({ code: EXIT.config.code, stderr: '' });
     const listed: unknown = JSON.parse(json.stdout);
-    expect(listed).toContainEqual({ name: 'mine', title: 'Mine', params: {} });
+    expect(listed).toContainEqual(
+      expect.objectContaining({ name: 'mine', title: 'Mine', params: {} }),
+    );
     for (const [name, reason] of told) {
       expect(list.stderr, name).toContain(reason);
       const { code, stderr } = await report('run', name);

@@ -1,6 +1,6 @@
 /** `selvedge report list`: lists the reports and their schedules, also before there is a mirror. */
 import { existsSync } from 'node:fs';
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
@@ -9,12 +9,11 @@ import type { WrongReport } from '../../report/report-file.ts';
 import { openReadOnlyStore, storeOptions } from '../../store/store.ts';
 import { toWire } from '../../surface/forms.ts';
 import { pageOfAll } from '../../surface/lists.ts';
-import { type CliContext, examples } from '../command.ts';
+import type { CliContext } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { remoteConsoleOf } from '../remote/console.ts';
-import { allowOverUrl } from '../remote/over-url.ts';
-import { placeOptions, printRows, showRows } from '../surface-lists.ts';
+import { listCommand, printRows } from '../surface-lists.ts';
 import { timeZoneOf } from './zone.ts';
 
 /** Names the report files that are invalid, each with its mistake. */
@@ -41,41 +40,31 @@ interface Options {
   readonly descending?: boolean;
 }
 
-async function show(command: Command, context: CliContext): Promise<void> {
-  const { json, csv, limit, sort, descending = false } = command.opts<Options>();
-  if (remoteConsoleOf(command, context)) {
-    const order = sort === undefined ? {} : { sort, descending: descending ? '1' : '0' };
-    return showRows(command, context, reports, order);
-  }
+/** Shows the reports of this machine; false: those of a console are shown. */
+async function show(command: Command, context: CliContext): Promise<boolean> {
+  if (remoteConsoleOf(command, context)) return false;
   const { output } = context;
+  const { json, csv, limit, sort, descending = false } = command.opts<Options>();
   const { rows, wrong } = await readList(configOf(command, context).config);
   if (wrong.length > 0) context.setExitCode(EXIT.config.code);
   const shown = pageOfAll(rows, { limit, sort, descending }, ({ name }) => name);
-  const found = { rows: shown, hasMore: rows.length > limit, notes: [] };
   if (json === true) {
     const bad = wrong.map(({ name, error: { code, message, hint } }) => {
       return { name, error: { code, message, hint } };
     });
     output.json([...shown.map((row) => toWire(reports.row, row)), ...bad]);
-    return;
+    return true;
   }
-  printRows(command, output, reports, found);
+  printRows(command, output, reports, { rows: shown, hasMore: rows.length > limit, notes: [] });
   const planned = rows.flatMap((row) => row.schedules);
   if (planned.length > 0 && csv !== true) {
     output.line();
     printRows(command, output, schedules, { rows: planned, hasMore: false, notes: [] });
   }
   noteWrong(output, wrong);
+  return true;
 }
 
 export function reportList(context: CliContext): Command {
-  const command = new Command('list')
-    .summary('show the reports there are')
-    .description(
-      'Those that came along and those in the folder of the configuration (reports.directory),\n' +
-        'and the schedules (reports.schedules) with their last results.',
-    );
-  return allowOverUrl(placeOptions(reports, command))
-    .addHelpText('after', examples(reports.examples))
-    .action(() => show(command, context));
+  return listCommand(reports, context, (command) => show(command, context));
 }

@@ -120,9 +120,9 @@ export async function belowParts(
 ): Promise<readonly Html[]> {
   const parts = below.map(async (of) => {
     const { rows, next } = await of.read(from, { ...given, limit: BELOW_ROWS });
-    const table = tableFor(of, await from.masked([], rows), reader);
+    const table = tableFor(of, await from.masked([], rows), reader, { given });
     return html`<section><h2>${of.title}</h2><p>${sentence(of.about)}
-<a href="${listPath(of, given)}">${next === null ? 'Alone' : 'All'}, with CSV</a></p>
+<a href="${listPath(of, given)}">${next === null ? 'On its own page' : 'All'}</a></p>
 ${table}</section>`;
   });
   return Promise.all(parts);
