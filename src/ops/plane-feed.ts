@@ -12,7 +12,7 @@ import {
 } from '../store/ledger-feed.ts';
 import type { Store } from '../store/store.ts';
 
-export interface FeedChange {
+interface FeedChange {
   readonly before: LedgerFeedState;
   readonly now: LedgerFeedState;
 }

@@ -59,12 +59,14 @@ function ofText(text: string, kind: Member['kind'], now: number): unknown {
 }
 
 function readValue(schema: z.core.$ZodType, value: unknown, now: number): unknown {
-  if (typeof value !== 'string') return value;
+  const kind = memberOf(schema)?.kind;
+  const read = (one: unknown) =>
+    kind === undefined || typeof one !== 'string' ? one : ofText(one, kind, now);
+  if (Array.isArray(value)) return value.map(read);
   if (value === '' && isOptional(schema)) return undefined;
   if (value === '' && schema instanceof z.ZodNullable) return null;
-  if (unwrapped(schema) instanceof z.ZodArray) return [value];
-  const kind = memberOf(schema)?.kind;
-  return kind === undefined ? value : ofText(value, kind, now);
+  const isList = unwrapped(schema) instanceof z.ZodArray;
+  return isList && typeof value === 'string' ? [read(value)] : read(value);
 }
 
 function requireKnown(schema: z.ZodObject, given: Given): void {

@@ -230,6 +230,10 @@ async function operateAll(): Promise<void> {
   const token = listed.find(({ way }) => way === 'token');
   await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
   await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
+  await act('/system/tokens/{id}/revoke', 'nobody');
+  await act('/system/notify/test', '');
+  await act('/system/plane/begin-feed', '');
+  await act('/system/plane/end-feed', '');
 }
 
 async function actOnRules(): Promise<void> {

@@ -85,19 +85,30 @@ function wordsOf(act: ActHead, { given, reason, dryRun }: Asked): string[] {
   ];
 }
 
+const SESSION_ASKS = 100;
+
 export async function openDoors(house: CliHouse, url: string): Promise<Doors> {
   const people = new Map<string, Caller>();
   const signedIn = { ...house, url };
-  for (const role of ['viewer', 'operator', 'approver'] as const) {
-    people.set(`page ${role}`, await signIn(signedIn, `${role}-page`, role));
-    people.set(`token ${role}`, await program(signedIn, role));
-  }
+  let asked = 0;
+  /** Sessions are new after a while, because each may change only so much in a minute. */
+  const personAt = async (door: 'page' | 'token', role: Role): Promise<Caller> => {
+    if (asked % SESSION_ASKS === 0) people.clear();
+    asked += 1;
+    const key = `${door} ${role}`;
+    const isPage = door === 'page';
+    const who =
+      people.get(key) ??
+      (isPage ? await signIn(signedIn, `${role}-page`, role) : await program(signedIn, role));
+    people.set(key, who);
+    return who;
+  };
   const own = local.parse(
     tryParseJson(readFileSync(localFile(join(house.folder, 'data')), 'utf8')),
   );
   const here = caller(own.url, { authorization: `Bearer ${own.token}` });
   const atConsole = async (door: 'page' | 'token', act: ActHead, asked: Asked, role: Role) => {
-    const who = people.get(`${door} ${role}`) ?? here;
+    const who = await personAt(door, role);
     const body = bodyOf(act, asked);
     const path = actPath(act, asked.given);
     const { status, text, json } =

@@ -22,7 +22,7 @@ import { lackOfCustomers } from './freshness.ts';
 import { markSeen, matchesAmong, seenCount } from './matches.ts';
 import { endEntries, waitingEntries } from './queue.ts';
 
-export interface ReportInput {
+interface ReportInput {
   readonly ruleSetHash: string;
   /** Beginning of the backtested period, in epoch milliseconds; `until` is its end. */
   readonly since: number;

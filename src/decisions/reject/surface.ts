@@ -275,7 +275,7 @@ export const lookAtMatch = act({
   run: async ({ rejects }, { rule: id, decisionId }, actor) => ({
     seen: await rejects.seen(id, listOf(decisionId), actor),
   }),
-  done: ({ seen }) => `${plural(seen, 'match', 'matches')} of exactly its text were looked at`,
+  done: ({ seen }) => `looked at so far: ${plural(seen, 'match', 'matches')} of exactly its text`,
 });
 
 export const resetBreaker = act({

@@ -67,6 +67,7 @@ describe('docs/rules.md', () => {
     'reload',
     'arm',
     'disarm',
+    'seen',
     'rejects',
     'resume',
     'accept',
