@@ -73,7 +73,7 @@ async function run(context: CliContext, options: BacktestCommand, command: Comma
   } else if (unclear !== undefined && maxNewRejects < Number.POSITIVE_INFINITY) {
     context.setExitCode(EXIT.notKnown.code);
     const hint = notKnownHint(notKnown);
-    context.output.note(`nobody knows whether more would be rejected; ${unclear}\n  ${hint}`);
+    context.output.note(`nobody knows whether more would be rejected; ${unclear}\nhint: ${hint}`);
   }
 }
 

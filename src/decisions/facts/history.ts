@@ -93,8 +93,15 @@ export async function accountFacts(
  */
 function amountIn(currency: string | null, accepts: readonly AcceptedBefore[]): number | null {
   if (currency === null) return null;
-  const same = accepts.filter((one) => [null, currency].includes(currencyOf(one.currency)));
-  return sumOfUnits(same.map((one) => (one.currency === null ? null : one.amount)));
+  // A day has few currencies, each written in few ways.
+  const isMeant = new Map<string | null, boolean>();
+  const amounts: (number | null)[] = [];
+  for (const { currency: written, amount } of accepts) {
+    const known = isMeant.get(written) ?? [null, currency].includes(currencyOf(written));
+    isMeant.set(written, known);
+    if (known) amounts.push(written === null ? null : amount);
+  }
+  return sumOfUnits(amounts);
 }
 
 /** Value of one unit of the currency in the base currency, as decimal text; null without a rate. */
@@ -108,25 +115,29 @@ export function baseRate(
   return rate === undefined ? null : String(rate);
 }
 
+/** Value of an accepted delivery in the base currency; null: not known. */
+export function valueInBase({ currency, amount }: AcceptedBefore, settings: Settings) {
+  return inBase(amount, baseRate(currencyOf(currency), settings));
+}
+
 /** Sums over accepts of 24 hours, for the account and in all. */
 export function sumsOf(
   all: readonly AcceptedBefore[],
   { accountNo, currency }: Pick<AcceptsOf, 'accountNo' | 'currency'>,
   settings: Settings,
+  inBaseCurrency = (one: AcceptedBefore) => valueInBase(one, settings),
 ): {
   readonly customer: Pick<CustomerFacts, 'accepted_today' | 'amount_today'>;
   readonly today: TodayFacts;
 } {
   const own = all.filter((one) => one.accountNo === accountNo);
-  const inBaseCurrency = ({ currency: other, amount }: AcceptedBefore) =>
-    inBase(amount, baseRate(currencyOf(other), settings));
-  const amountBase = settings.base_currency === undefined ? null : all.map(inBaseCurrency);
+  const hasBase = settings.base_currency !== undefined;
   return {
     customer: { accepted_today: own.length, amount_today: amountIn(currency, own) },
     today: {
       accepted: all.length,
       amount: amountIn(currency, all),
-      amount_base: amountBase === null ? null : sumOfUnits(amountBase),
+      amount_base: hasBase ? sumOfUnits(all.map((one) => inBaseCurrency(one))) : null,
     },
   };
 }

@@ -148,7 +148,10 @@ export function createPastAccepts(
         const isCounted = countedAt(accept, moment);
         if (isCounted === undefined || accept.isUnclear) return undefined;
         if (!isCounted) continue;
-        if (accept.changes.some((change) => orderOf(change, moment) !== 'before')) return undefined;
+        const { changes } = accept;
+        if (changes.length > 0 && changes.some((one) => orderOf(one, moment) !== 'before')) {
+          return undefined;
+        }
         const accountNo = accountThen(moved, accept, moment);
         if (accountNo === undefined) return undefined;
         counted.push(accountNo === accept.accountNo ? accept : { ...accept, accountNo });

@@ -9,8 +9,9 @@ import { notGatheredOf } from '../../../rules/facts/gathered.ts';
 import type { Facts } from '../../../rules/facts/plain.ts';
 import type { RuleSet } from '../../../rules/rule.ts';
 import type { Db } from '../../../store/store.ts';
+import type { AcceptedBefore } from '../../accept/accepted.ts';
 import { clockFacts } from '../../calendar.ts';
-import { baseRate, sumsOf } from '../../facts/history.ts';
+import { baseRate, sumsOf, valueInBase } from '../../facts/history.ts';
 import { windowFacts } from '../../facts/windows.ts';
 import type { PastDecision, Period } from '../history.ts';
 import { createPastAccepts } from './accepts.ts';
@@ -104,11 +105,17 @@ function createSources(db: Db, period: Period, after: number, { settings }: Rule
     const count = account && (await refundsThen(rows, account, moment));
     return count === undefined ? {} : withCustomer(facts, { refunds_90d: count });
   };
+  const values = new WeakMap<AcceptedBefore, number | null>();
+  const inBase = (one: AcceptedBefore): number | null => {
+    const value = values.get(one) ?? valueInBase(one, settings);
+    values.set(one, value);
+    return value;
+  };
   const accepted: Source = async ({ facts, moment, decision: { decisionId } }) => {
     const before = await accepts.before({ decisionId, orderDeliveryId: facts.delivery.id }, moment);
     if (!before) return {};
     const { account_no: accountNo = null, currency = null } = facts.order;
-    const { customer, today } = sumsOf(before, { accountNo, currency }, settings);
+    const { customer, today } = sumsOf(before, { accountNo, currency }, settings, inBase);
     return { ...withCustomer(facts, customer), today };
   };
   const product: Source = async ({ facts, moment }) => {

@@ -1,7 +1,6 @@
 /** What the lists of variants told of the goods of a delivery at a past moment, besides prices. */
 import { sql } from 'kysely';
 import { spellingsOf } from '../../../lib/strings.ts';
-import { byBarcode } from '../../../mirror/catalog/spelt.ts';
 import type { Facts } from '../../../rules/facts/plain.ts';
 import { inKeys, type SqlRow } from '../../../store/bulk.ts';
 import type { Db } from '../../../store/store.ts';
@@ -45,23 +44,34 @@ async function readVariants(
   return withChanges(rows, changes, (row) => row.key);
 }
 
-const NONE_LISTED: ReadonlyMap<string, VariantRow> = new Map();
-
-/** Variants with one of these barcodes that were listed then; undefined: that is unclear. */
-async function listedThen(
-  variants: readonly Variant[],
-  barcodes: readonly string[],
-  moment: Moment,
-): Promise<ReadonlyMap<string, VariantRow> | undefined> {
-  if (variants.length === 0) return NONE_LISTED;
-  const then = variants.map((variant) => rowAt(variant, moment));
-  if (then.includes(undefined)) return undefined;
-  const listed = then.flatMap((one) => (one?.state === 'live' ? [one.row] : []));
-  return byBarcode(barcodes, async (asked) => listed.filter((row) => asked.includes(row.barcode)));
+/**
+ * The variant with this barcode that was listed then, or the only one that is spelt alike; null:
+ * there was none; undefined: that is unclear.
+ */
+function listedThen(variants: readonly Variant[], barcode: string, moment: Moment) {
+  let alike: VariantRow | null | undefined = null;
+  let isOnly = true;
+  for (const variant of variants) {
+    const then = rowAt(variant, moment);
+    if (!then) return undefined;
+    if (then.state !== 'live') continue;
+    if (then.row.barcode === barcode) return then.row;
+    isOnly &&= alike === null || alike.barcode === then.row.barcode;
+    alike = then.row;
+  }
+  return isOnly ? alike : null;
 }
+
+const NO_FACTS = extraFacts(null);
 
 export function createPastProducts(db: Db, after: number): PastProducts {
   const known = new Map<string, readonly [readonly Variant[], readonly Variant[]]>();
+  const told = new WeakMap<VariantRow, ExtraFacts>();
+  const factsOf = (row: VariantRow): ExtraFacts => {
+    const facts = told.get(row) ?? extraFacts(row.extra);
+    told.set(row, facts);
+    return facts;
+  };
   const read = async (barcodes: readonly string[]): Promise<void> => {
     const more = barcodes.filter((barcode) => !known.has(barcode));
     if (more.length === 0) return;
@@ -83,17 +93,17 @@ export function createPastProducts(db: Db, after: number): PastProducts {
       await read(barcodes);
       const season = order.season ?? null;
       const spelt = new Set(season === null ? [] : spellingsOf(season));
-      const isOfSeason = ({ row }: Variant): boolean => spelt.has(row.season_name ?? '');
-      const lists = barcodes.map((barcode) => known.get(barcode));
-      const inStock = lists.flatMap((list) => list?.[0] ?? []);
-      const inSeason = lists.flatMap((list) => list?.[1].filter(isOfSeason) ?? []);
-      const stock = await listedThen([...new Set(inStock)], barcodes, moment);
-      const ahead = await listedThen([...new Set(inSeason)], barcodes, moment);
-      if (!stock || !ahead) return undefined;
-      return delivery.lines.map(({ barcode }) => {
-        const about = stock.get(barcode ?? '') ?? ahead.get(barcode ?? '');
-        return extraFacts(about?.extra ?? null);
-      });
+      const facts: ExtraFacts[] = [];
+      for (const { barcode } of delivery.lines) {
+        const [stock = [], ahead = []] = known.get(barcode ?? '') ?? [];
+        const inSeason =
+          spelt.size === 0 ? [] : ahead.filter(({ row }) => spelt.has(row.season_name ?? ''));
+        const inStock = listedThen(stock, barcode ?? '', moment);
+        const about = inStock === null ? listedThen(inSeason, barcode ?? '', moment) : inStock;
+        if (about === undefined) return undefined;
+        facts.push(about ? factsOf(about) : NO_FACTS);
+      }
+      return facts;
     },
   };
 }

@@ -56,6 +56,17 @@ export interface PastRow<R extends SqlRow> {
 /** A row as it is now, with its changes since the begin of the period, in their order. */
 export interface ChangedRow<R extends SqlRow> extends PastRow<R> {
   readonly changes: readonly PastChange[];
+  /** The row as it was before each of the changes. */
+  readonly before: readonly PastRow<R>[];
+}
+
+function rowsBefore<R extends SqlRow>(now: PastRow<R>, changes: readonly PastChange[]) {
+  let { row } = now;
+  const rows = changes.toReversed().map(({ before, op }): PastRow<R> => {
+    row = { ...row, ...before };
+    return { row, state: BEFORE[op] };
+  });
+  return rows.reverse();
 }
 
 /** Makes changed rows of rows and of the changes by key. */
@@ -64,11 +75,11 @@ export function withChanges<R extends SqlRow>(
   changes: ReadonlyMap<string, readonly PastChange[]>,
   keyOf: (row: R) => string,
 ): readonly ChangedRow<R>[] {
-  return rows.map((row) => ({
-    row,
-    state: row.deleted_at === null ? 'live' : 'gone',
-    changes: changes.get(keyOf(row)) ?? [],
-  }));
+  return rows.map((row) => {
+    const now: PastRow<R> = { row, state: row.deleted_at === null ? 'live' : 'gone' };
+    const own = changes.get(keyOf(row)) ?? [];
+    return { ...now, changes: own, before: rowsBefore(now, own) };
+  });
 }
 
 /** The row as it was at the moment; undefined: that is unclear. */
@@ -76,17 +87,16 @@ export function rowAt<R extends SqlRow>(
   changed: ChangedRow<R>,
   moment: Moment,
 ): PastRow<R> | undefined {
-  const { changes } = changed;
-  let { row, state } = changed;
+  const { changes, before } = changed;
+  let then: PastRow<R> = changed;
   for (let at = changes.length - 1; at >= 0; at -= 1) {
     const change = changes[at];
     const order = change ? orderOf(change, moment) : 'before';
     if (order === 'unclear') return undefined;
-    if (!change || order === 'before') break;
-    row = { ...row, ...change.before };
-    state = BEFORE[change.op];
+    if (order === 'before') break;
+    then = before[at] ?? then;
   }
-  return row === changed.row && state === changed.state ? changed : { row, state };
+  return then;
 }
 
 const HOUR_MS = 3_600_000;
