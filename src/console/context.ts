@@ -1,12 +1,12 @@
 /** Dependencies that the console's routes share: database, settings, the daemon, the session. */
 import type { FastifyRequest } from 'fastify';
-import type { SettingRow } from '../config/describe.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { PlaneSettings } from '../ops/plane-copy.ts';
 import type { Db, Store, StoreOptions } from '../store/store.ts';
 import type { Refusal } from '../surface/problem.ts';
+import type { WrittenSettings } from '../surface/reading.ts';
 import type { ProxySettings } from './access/proxy.ts';
 import type { Session } from './access/sessions.ts';
 import type { Question, Reply } from './acts.ts';
@@ -51,11 +51,6 @@ export interface Machine extends Pick<Config, 'dataDir' | 'store'> {
   readonly written: WrittenSettings | null;
   /** Settings of the copy in PostgreSQL; null: there is no copy. */
   readonly plane: PlaneSettings | null;
-}
-
-export interface WrittenSettings {
-  readonly file: string;
-  readonly rows: readonly SettingRow[];
 }
 
 export interface ConsoleGiven {

@@ -9,7 +9,3 @@ export const optionalText = z
   .max(TEXT_CHARS_MAX)
   .optional()
   .transform((text) => text || undefined);
-
-export function optionalOr<T extends z.ZodType>(given: T) {
-  return z.union([z.literal('').transform(() => undefined), given]).optional();
-}

@@ -17,17 +17,20 @@ export interface ReportsRead {
   }[];
 }
 
+/** Settings with their origins, as the daemon read them at its start. */
+export interface WrittenSettings {
+  readonly file: string;
+  readonly rows: readonly {
+    readonly path: string;
+    readonly value: string;
+    readonly origin: string;
+  }[];
+}
+
 /** Knowledge of the console's process alone, for lists whose commands are made by hand. */
-export interface Host {
-  /** Settings with their origins as the daemon read them at its start; null: it was given none. */
-  readonly written: {
-    readonly file: string;
-    readonly rows: readonly {
-      readonly path: string;
-      readonly value: string;
-      readonly origin: string;
-    }[];
-  } | null;
+interface Host {
+  /** Null: the daemon was not started from a file. */
+  readonly written: WrittenSettings | null;
   readonly backups: BackupPlace;
   /** Asks the daemon, which alone knows. */
   ask(what: 'doctor' | 'people'): Promise<unknown>;

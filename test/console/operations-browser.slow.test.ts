@@ -70,7 +70,7 @@ it('an operator pulls and watches; an approver sees the first keys and releases'
   expect(row.deleted_at).toBeNull();
   await picture(anna.page, 'run');
   await ask(anna.page, 'Release, and delete', 'season is over');
-  await anna.page.locator('#done', { hasText: `Run ${held} is released` }).waitFor();
+  await anna.page.locator('#done', { hasText: `run ${held} counts` }).waitFor();
   expect((await stock.where('deleted_at', 'is', null).execute()).length).toBe(0);
   expect(await auditOf(house, 'sync.run_full')).toMatchObject([{ actor: 'olaf' }]);
   expect(await auditOf(house, 'sync.release')).toMatchObject([{ actor: 'anna' }]);
@@ -80,7 +80,8 @@ it('an operator pulls and watches; an approver sees the first keys and releases'
   }
   await anna.page.goto(`${house.url}/system/doctor`);
   await anna.page.getByText('whole (quick_check)').waitFor();
-  for (const path of ['/system/audit', '/system/people', '/system/settings']) {
+  const lists = ['/orders', '/refunds', '/events/missed', '/system/audit', '/system/people'];
+  for (const path of [...lists, '/system/settings', '/system/backups']) {
     await anna.page.goto(`${house.url}${path}`);
     await picture(anna.page, path.replaceAll('/', '-').slice(1));
   }

@@ -1,11 +1,14 @@
 /** Programs read what the pages show, and decide by the same rules. */
 
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import { hashPassword } from '../../src/console/access/password.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { startCliHouse } from '../cli/house.ts';
+import { selvedge } from '../cli/support.ts';
 import { startTestDaemon, startTestReference } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 import { startBehindProxy } from './behind-proxy.ts';
@@ -37,6 +40,13 @@ describe('a token', () => {
     const tokens = await house.call('console', 'tokens');
     expect(tokens.stdout).toMatch(/^NAME +ROLE .*\nbi +viewer /);
     expect(tokens.stdout).not.toContain(token);
+    const sessions = await house.call('console', 'sessions', '--way', 'token', '--json');
+    expect(JSON.parse(sessions.stdout)).toMatchObject([{ name: 'bi', way: 'token' }]);
+    expect(await house.call('console', 'tokens', '--json')).toEqual(sessions);
+    const key = join(house.folder, 'key');
+    writeFileSync(key, token, { mode: 0o600 });
+    const far = await selvedge(['--url', url, '--token-file', key, 'console', 'tokens', '--json']);
+    expect(JSON.parse(far.stdout)).toMatchObject([{ name: 'bi', way: 'token' }]);
     expect(await bi.json('/pause', { target: 'all', reason: 'x' })).toMatchObject({ status: 403 });
     expect((await house.call('console', 'revoke', 'bi')).stdout).toBe('ended: 1\n');
     expect(await bi.get('/review.json')).toMatchObject({ status: 401 });

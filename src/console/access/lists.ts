@@ -57,8 +57,10 @@ export const sessions = list({
     'createdAt',
     {
       title: 'Last seen',
-      text: ({ createdAt, seenAt }, now) =>
-        seenAt === createdAt ? null : `${formatDuration(Math.max(0, now - seenAt))} ago`,
+      text: ({ way: by, createdAt, seenAt }, now) => {
+        const isUnused = by === 'token' && seenAt === createdAt;
+        return isUnused ? null : `${formatDuration(Math.max(0, now - seenAt))} ago`;
+      },
     },
     'expiresAt',
     'sessionId',
