@@ -204,8 +204,11 @@ function field(of: ActHead, name: string, id: string, proposed: unknown): HtmlVa
   const isWanted = !isFree || of.typed?.member === name;
   const required = isWanted && html` required`;
   if (kind === 'flag') {
-    return html`<label class="check"><input type="checkbox" id="${id}" name="${name}" value="1">
-${title}</label>`;
+    // A box that is not checked sends nothing, which stands for the default.
+    return html`<input type="hidden" name="${name}" value="0">
+<label class="check"><input type="checkbox" id="${id}" name="${name}" value="1"${
+      schema.safeParse(undefined).data === true && html` checked`
+    }> ${title}</label>`;
   }
   if (choices) {
     return html`${label}<select id="${id}" name="${name}"${required}>${
