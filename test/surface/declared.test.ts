@@ -3,9 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ACTS } from '../../src/console/surface/registry.ts';
 import { filesBelow } from '../support/source.ts';
 
-const sources = filesBelow('src', ['.ts']).filter(
-  ({ path }) => !path.startsWith('src/reference/'),
-);
+const sources = filesBelow('src', ['.ts']).filter(({ path }) => !path.startsWith('src/reference/'));
 
 function filesWith(pattern: RegExp): string[] {
   return sources.filter(({ text }) => pattern.test(text)).map(({ path }) => path);
