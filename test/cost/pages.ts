@@ -62,7 +62,9 @@ function addresses({ delivery, event, push, run, accepted }: Ids): readonly stri
   return [
     ...['/', '/index.json', '/changes.json', '/system', '/system.json', '/pulls', '/pulls.json'],
     ...[...shown, ...states, '/outbox?attention=1', '/outbox?open=1', '/outbox.csv'],
-    ...['/events', '/events?type=delivery_created', '/events?order=1', '/events?from=2026-01-01'],
+    ...['/events', '/events?type=delivery_created', '/events?order=1', '/events?since=2026-01-01'],
+    ...['/orders', '/orders?open=1', '/orders?state=confirmed', '/refunds', '/events/missed'],
+    ...['/system/audit', '/system/audit?action=rules.', '/system/settings', '/system/backups'],
     ...['/events/figures.json', `/events/${event}`, `/outbox/${push}`],
     ...RUN_OUTCOMES.map((outcome) => `/pulls/orders?outcome=${outcome}`),
     ...['/pulls/orders', `/pulls/runs/${run}`, '/pulls/stock', '/rules'],

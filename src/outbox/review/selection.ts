@@ -48,8 +48,14 @@ const SLICE = 100;
  * SQL condition of a row filter; `outbox list` and acts share it, because people list rows before
  * they act on them.
  */
-export function fits({ kind, state, needsAttention }: RowFilter) {
-  const isFew = needsAttention === true || (state !== undefined && state !== 'confirmed');
+export function fits({
+  kind,
+  state,
+  needsAttention,
+  open,
+}: RowFilter & { open?: boolean | undefined }) {
+  const isFew =
+    needsAttention === true || open === true || (state !== undefined && state !== 'confirmed');
   return ({ eb, and }: ExpressionBuilder<Tables, 'outbox'>) =>
     and([
       // The plus sign keeps SQLite from the index of all pushes of a kind where few are asked for.
