@@ -17,6 +17,8 @@ import {
   type ConsoleHouse,
   caller,
   cookieIn,
+  heldIds,
+  program,
   seenRows,
   sharedEnd,
   signIn,
@@ -136,6 +138,22 @@ describe('the read API', () => {
     expect(json).toMatchObject({
       card: { since: at, decisions: [{ at }], holds: [{ since: at }] },
     });
+  });
+
+  it('tells a program no town of two letters among facts, whatever the filter', async () => {
+    const { db } = house.daemon.store;
+    const [id = 0] = await heldIds(house.daemon);
+    const town = JSON.stringify({ city: 'Ås', zip: '7', countryCode: 'NO' });
+    await db.updateTable('sales_order').set({ shipping_address: town }).execute();
+    const bi = await program(house, 'viewer');
+    const [seen, masked, guessed] = await Promise.all(
+      [vera, bi, bi].map((who, index) =>
+        who.get(`/deliveries/${id}/facts.csv?q=${index === 2 ? encodeURIComponent('Ås') : 'city'}`),
+      ),
+    );
+    expect(seen?.text).toMatch(/\.city,Ås,/);
+    expect(masked?.text).toMatch(/\.city,•••,/);
+    expect(guessed?.text).toBe('fact,value,meaning\r\n');
   });
 
   it('gives a spreadsheet no formula', async () => {

@@ -38,6 +38,7 @@ const ARGUMENTS: Readonly<Record<string, Offer>> = {
   'deliveries release': 'deliveries',
   'deliveries undo': 'deliveries',
   'deliveries note': 'deliveries',
+  'deliveries changes': 'deliveries',
   'rules facts': 'deliveries',
   'rules arm': 'rules',
   'rules disarm': 'rules',
