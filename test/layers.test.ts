@@ -32,7 +32,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   lib: [],
   config: ['lib'],
   store: ['lib', 'config'],
-  surface: ['lib', 'store'],
+  surface: ['lib', 'store', 'rules'],
   client: ['lib', 'config'],
   probe: ['lib', 'config', 'client'],
   mirror: ['lib', 'config', 'store', 'surface'],

@@ -173,7 +173,6 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'rules',
     description: 'check, simulate, arm and reload rules',
     commands: {
-      list: async () => (await import('./rules/list.ts')).rulesList,
       check: async () => (await import('./rules/check.ts')).rulesCheck,
       test: async () => (await import('./rules/test.ts')).rulesTest,
       backtest: async () => (await import('./rules/backtest.ts')).rulesBacktest,
@@ -181,10 +180,12 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       reload: async () => (await import('./rules/acting/reload.ts')).rulesReload,
       matches: async () => (await import('./rules/acting/matches.ts')).rulesMatches,
       arm: async () => (await import('./rules/acting/arm.ts')).rulesArm,
-      queue: async () => (await import('./rules/acting/queue.ts')).rulesQueue,
     },
     acts: async () => (await import('../decisions/reject/surface.ts')).ruleActs,
-    lists: async () => (await import('../decisions/review/parts.ts')).factLists,
+    lists: async () => [
+      ...(await import('../decisions/reject/lists.ts')).ruleLists,
+      (await import('../decisions/review/parts.ts')).facts,
+    ],
   },
   {
     name: 'audit',

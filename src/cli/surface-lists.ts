@@ -35,6 +35,8 @@ export interface Found {
   readonly rows: readonly Given[];
   readonly hasMore: boolean;
   readonly notes: readonly string[];
+  /** Further members of the JSON answer, where the command shows these. */
+  readonly beside?: object;
 }
 
 /** Rows of a console over a URL, with times as this program has them. */
@@ -50,11 +52,13 @@ async function readRemote(
   const named = Object.entries(given).filter(([name]) => !of.args.includes(name));
   const query = Object.fromEntries(named.map(([name, value]) => [name, String(value)]));
   const found = await remote.get(`${listPath(of, given)}.json`, answer, query);
-  const rows = z.array(z.unknown()).parse(found[of.rowsAs]);
+  const { [of.rowsAs]: all, next, back: _, ...beside } = found;
+  const rows = z.array(z.unknown()).parse(all);
   return {
     rows: z.array(of.row).parse(rows.map((row) => fromWire(of.row, row))),
-    hasMore: found.next !== null,
+    hasMore: next !== null,
     notes: [],
+    beside: Object(fromWire(of.beside, beside)),
   };
 }
 
@@ -68,22 +72,30 @@ export async function readRows(
   const remote = remoteConsoleOf(command, context);
   if (remote) return readRemote(remote, of, given);
   return withMirror(command, context, async (db, store, config) => {
+    const now = systemClock().now();
     const from: Reading = {
       db,
       snapshot: store.snapshot.bind(store),
-      now: systemClock().now(),
+      now,
       pulled: pulledStreams(config),
       notAtLevel: streamsNotAtLevel(config),
       dataDir: config.dataDir,
       rowsMax: ROWS_MAX,
       reports: config.reports,
+      rules: {
+        inForce: async () =>
+          (await (await import('../decisions/simulation/rule-sets.ts')).ruleSetInForce(db)).ruleSet,
+        figures: async () =>
+          (await import('../decisions/simulation/rule-figures.ts')).ruleFigures(db, now),
+      },
       timeZone: async () => (await import('./report/zone.ts')).timeZoneOf(config),
       sessionIdleMs: config.console.sessions.idle,
       seesAddresses: true,
       masked: async (_orderIds, value) => value,
     };
     const { rows, next } = await of.read(from, given);
-    return { rows, hasMore: next !== null, notes: await of.notes(from) };
+    const beside = of.isWhole ? await of.readBeside(from, given, rows) : {};
+    return { rows, hasMore: next !== null, notes: await of.notes(from), beside };
   });
 }
 
@@ -103,12 +115,12 @@ export function printRows(
   command: Command,
   output: Output,
   of: List,
-  { rows, hasMore, notes }: Found,
+  { rows, hasMore, notes, beside }: Found,
 ): void {
   const { json, csv, limit } = command.opts<Options>();
   if (hasMore) output.note(`there are more than ${limit} rows; --limit shows more`);
   if (json === true) {
-    output.json(rows);
+    output.json(of.isWhole ? { ...beside, [of.rowsAs]: rows } : rows);
     return;
   }
   if (csv === true) {

@@ -1,9 +1,9 @@
 /** Figures of the rules for pages, counted in the background and kept for a minute. */
-import type { RuleFigures } from '../decisions/simulation/rule-figures.ts';
 import { countRuleFigures } from '../decisions/simulation/trial.ts';
 import type { Clock } from '../lib/clock.ts';
 import { toError } from '../lib/errors.ts';
 import type { StoreOptions } from '../store/store.ts';
+import type { RuleFigures } from '../surface/reading.ts';
 
 export interface Figures {
   /** Figures of each rule; undefined: they are being counted for the first time. */

@@ -3,7 +3,7 @@
 import { type OwnersOfRules, ownersOf } from '../decisions/review/filter.ts';
 import { RULES_IN_FORCE } from '../decisions/rule-keeper.ts';
 import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
-import { ConfigError } from '../lib/errors.ts';
+import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { runRuleTests, type TestReport } from '../rules/testing.ts';
 import { readState } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
@@ -34,6 +34,16 @@ function testsOnce({ ruleSet }: StoredRuleSet): () => TestReport {
     report ??= runRuleTests(ruleSet);
     return report;
   };
+}
+
+/**
+ * Rule set in force; undefined: none yet.
+ * @throws RefusedError `rules.unreadable`
+ */
+export async function inForceOf(rulesShown: ReadRules): Promise<StoredRuleSet | undefined> {
+  const { inForce, unreadable } = await rulesShown();
+  if (unreadable === undefined) return inForce;
+  throw new RefusedError('rules.unreadable', unreadable, { hint: 'selvedge rules check' });
 }
 
 /** Creates the reader of the rules in force, which reads each rule set once. */

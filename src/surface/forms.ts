@@ -77,15 +77,31 @@ function cellFor(schema: z.core.$ZodType, value: unknown): CsvCell {
   return typeof value === 'boolean' ? value : JSON.stringify(value);
 }
 
+interface CsvColumn {
+  readonly title: string;
+  cell(row: Given): CsvCell;
+}
+
+function columnsOf([name, schema]: readonly [string, z.core.$ZodType]): readonly CsvColumn[] {
+  const member = memberOf(schema);
+  const inner = unwrapped(schema);
+  if (member?.isSpread && inner instanceof z.ZodObject) {
+    const declared = Object.entries(inner.shape).filter(([, one]) => memberOf(one));
+    return declared.flatMap(columnsOf).map(({ title, cell }) => ({
+      title,
+      cell: (row) => cell({ ...Object(row[name]) }),
+    }));
+  }
+  const title = member?.csv ?? name.replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`);
+  return [{ title, cell: (row) => cellFor(schema, row[name]) }];
+}
+
 /** Rows as CSV: a column for each member, in the order of the declaration. */
 export function csvTable({ row }: ListHead, rows: readonly Given[]) {
-  const members = Object.entries(row.shape);
+  const columns = Object.entries(row.shape).flatMap(columnsOf);
   return {
-    columns: members.map(
-      ([name, schema]) =>
-        memberOf(schema)?.csv ?? name.replaceAll(/[A-Z]/g, (one) => `_${one.toLowerCase()}`),
-    ),
-    rows: rows.map((of) => members.map(([name, schema]) => cellFor(schema, of[name]))),
+    columns: columns.map(({ title }) => title),
+    rows: rows.map((of) => columns.map(({ cell }) => cell(of))),
   };
 }
 

@@ -75,6 +75,8 @@ export interface ListHead {
   readonly rowsAs: string;
   /** Further members of the JSON answer. */
   readonly beside: z.ZodObject;
+  /** Whether the JSON of the command is that whole answer, in place of the rows alone. */
+  readonly isWhole?: true;
 }
 
 export interface ListPage {

@@ -47,6 +47,8 @@ export interface Member {
   readonly fromAlias?: (text: string) => string;
   /** Name of the column in CSV where it is not that of the member, as in `run_id` of `runId`. */
   readonly csv?: string;
+  /** Whether CSV has columns for the members of this object in its place. */
+  readonly isSpread?: true;
 }
 
 type More = Omit<Member, 'title' | 'kind'>;

@@ -1,4 +1,6 @@
 /** Surroundings of a declared list, which the console, a command and a test each have. */
+
+import type { RuleSet } from '../rules/rule.ts';
 import type { BackupPlace } from '../store/backup/manifest.ts';
 import type { Db, Store } from '../store/store.ts';
 
@@ -36,6 +38,30 @@ interface Host {
   ask(what: 'doctor' | 'people'): Promise<unknown>;
 }
 
+export interface RuleFigures {
+  readonly id: string;
+  /** Number of deliveries on which the rule matched in the last 24 hours, 7 and 30 days. */
+  readonly day: number;
+  readonly week: number;
+  readonly month: number;
+  /** Number of deliveries with a match in these 30 days that people then accepted or rejected. */
+  readonly accepted: number;
+  readonly rejected: number;
+  /** Number of deliveries that the rule never matched because of a single one of its conditions. */
+  readonly nearMisses: number;
+}
+
+/** The rules in force and how they did, which take long to read: a console keeps them. */
+export interface RulesRead {
+  /**
+   * Rule set in force; undefined: none yet.
+   * @throws SelvedgeError when this version cannot read it
+   */
+  inForce(): Promise<RuleSet | undefined>;
+  /** Figures of each rule that matched, or nearly did; undefined: they are not counted yet. */
+  figures(): Promise<readonly RuleFigures[] | undefined>;
+}
+
 export interface Reading {
   readonly db: Db;
   readonly snapshot: Store['snapshot'];
@@ -52,6 +78,7 @@ export interface Reading {
   /** Most rows that may be asked for at once. */
   readonly rowsMax: number;
   readonly reports: ReportsRead;
+  readonly rules: RulesRead;
   /** Zone of times of day. */
   timeZone(): Promise<string>;
   /** Milliseconds after which a session that nobody uses is over. */

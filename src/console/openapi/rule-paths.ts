@@ -3,6 +3,7 @@
  * as in answers.ts.
  */
 import { z } from 'zod';
+import { ruleSchema, waitingSchema } from '../../decisions/reject/lists.ts';
 import { keepReport, ruleSetDiff } from '../../decisions/reject/surface.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { ruleQuery } from '../routes/rules.ts';
@@ -17,43 +18,6 @@ const amounts = z
   .record(z.string(), z.number().nullable())
   .meta({ description: 'By currency; null: not known' });
 
-const rowSchema = z
-  .strictObject({
-    id: z.string(),
-    title: z.string(),
-    action,
-    mode: z.enum(['off', 'shadow', 'live']).meta({ description: 'The weaker of its and the set' }),
-    owner: textOrNull,
-    file: z.string(),
-    line: z.int(),
-    armed: z
-      .strictObject({
-        ...{ actor: z.string(), reason: z.string(), expiresAt: time },
-        inForce: z.boolean().meta({ description: 'False: in another text, so it rejects nothing' }),
-      })
-      .nullable(),
-    otherwise: z
-      .enum(['hold', 'nothing'])
-      .nullable()
-      .meta({ description: 'What a live reject rule does while it is not armed' }),
-    waiting: z.int().meta({ description: 'Deliveries that it is about to reject' }),
-    figures: z
-      .strictObject({
-        day: z.int().meta({ description: 'Deliveries of 24 hours on which it was true' }),
-        week: z.int(),
-        month: z.int().meta({ description: 'Of 30 days' }),
-        accepted: z.int().meta({ description: 'Of those, accepted by people' }),
-        rejected: z.int(),
-        nearMisses: z.int(),
-      })
-      .nullable(),
-  })
-  .meta({ id: 'Rule' });
-
-const rulesSchema = z
-  .strictObject({ set: textOrNull, mode: textOrNull, rules: z.array(rowSchema) })
-  .meta({ id: 'Rules' });
-
 const lines = z.array(z.string());
 const difference = z.strictObject({
   path: z.string(),
@@ -62,9 +26,9 @@ const difference = z.strictObject({
 });
 const version = z.strictObject({ hash: z.string(), since: time, lines });
 
-const ruleSchema = z
+const detailSchema = z
   .strictObject({
-    row: rowSchema,
+    row: wireSchema(ruleSchema),
     text: z.strictObject({ file: z.string(), line: z.int(), lines }).nullable(),
     decided: z.array(
       z.strictObject({
@@ -92,13 +56,7 @@ const ruleSchema = z
     comparison: z
       .strictObject({ version, differences: z.array(difference), problem: textOrNull })
       .nullable(),
-    waiting: z.array(
-      z.strictObject({
-        ...{ orderDeliveryId: z.int(), deliveryNo: textOrNull, ruleId: z.string() },
-        ...{ queuedAt: time, dueAt: time, safeguard: textOrNull, detail: textOrNull },
-        reason: z.string(),
-      }),
-    ),
+    waiting: z.array(wireSchema(waitingSchema)),
     tests: z.array(
       z.strictObject({
         ...{ name: z.string(), expected: z.string(), actual: z.string(), ok: z.boolean() },
@@ -184,17 +142,12 @@ const rule = z.object({
 const trial = z.object({ id: z.string().meta({ description: 'As its start answered' }) });
 
 export const RULE_PATHS = {
-  '/rules.json': jsonOf(
-    { id: 'listRules', tag: 'rules', summary: 'Rules in force, and how they did in 30 days' },
-    rulesSchema,
-  ),
-  '/rules.csv': csvOf({ id: 'listRulesCsv', tag: 'rules', summary: 'The same' }),
   '/rules/{id}.json': jsonOf(
     {
       ...{ id: 'getRule', tag: 'rules', path: rule, query: ruleQuery, problems: NO_SUCH },
       summary: 'A rule with its text, tests, matches and versions',
     },
-    ruleSchema,
+    detailSchema,
   ),
   '/rules/trial': writing({
     ...{ id: 'tryRules', tag: 'rules', role: 'operator', body: trialAct },

@@ -51,6 +51,10 @@ const PARTS: readonly (readonly (readonly [path: string, name: string])[])[] = [
     ['/refunds', 'Refunds'],
   ],
   [
+    ['/rules', 'Rules'],
+    ['/rules/queue', 'Queue of rejects'],
+  ],
+  [
     ['/system', 'Host'],
     ['/system/doctor', 'Doctor'],
     ['/system/settings', 'Settings'],

@@ -1,8 +1,15 @@
 /** Pages about rules: the list with figures, and one with text, tests, matches and versions. */
 
+import type { Breaker } from '../../decisions/reject/breaker.ts';
+import {
+  doesInstead,
+  peopleText,
+  queue,
+  type RuleRow,
+  stateText,
+} from '../../decisions/reject/lists.ts';
 import { disarmRule, reloadRules, resetBreaker } from '../../decisions/reject/surface.ts';
-import type { RejectOverview } from '../../decisions/review/overview.ts';
-import { type Html, type HtmlValue, html } from '../../lib/html.ts';
+import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { pauseAct, resumeAct } from '../../ops/surface.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -10,84 +17,25 @@ import type { TestReport } from '../../rules/testing.ts';
 import { describePause, pauseOf } from '../../store/pauses.ts';
 import { mayDo } from '../../surface/roles.ts';
 import type { Figures } from '../figures.ts';
-import {
-  type Comparison,
-  holdsInstead,
-  type RuleRow,
-  type RuleVersion,
-  type RuleView,
-} from '../read/rules.ts';
-import { actForm } from '../surface/html.ts';
+import type { Comparison, RuleVersion, RuleView } from '../read/rules.ts';
+import { actForm, type Cells, tableFor } from '../surface/html.ts';
 import { ruleBlock } from './evidence.ts';
 import { byWhom, span, time, whole } from './format.ts';
-import { figures, type PauseReader, pauseForm, tableOf } from './parts.ts';
-import { withQuery } from './review.ts';
-
-const MODES = { off: 'off', shadow: 'shadow: only watches', live: 'live' } as const;
+import { figures, type PauseReader, partsNav, pauseForm, tableOf } from './parts.ts';
 
 /** Address of a rule's page. */
 export function rulePath(id: string): string {
   return `/rules/${encodeURIComponent(id)}`;
 }
 
-/** Words for how people decided what the rule matched, by which its action is judged. */
-function peopleText({ action, figures: of }: RuleRow): string {
-  if (of === null) return '…';
-  const { accepted, rejected } = of;
-  const all = accepted + rejected;
-  if (all === 0) return '–';
-  if (action === 'hold') return `${accepted} accepted, ${rejected} rejected`;
-  return `${action === 'accept' ? accepted : rejected} of ${all} agree`;
-}
-
-function stateText(row: RuleRow, now: number): HtmlValue {
-  const { action, armed, waiting, mode } = row;
-  if (action !== 'reject' || mode === 'off') return MODES[mode];
-  const waits = waiting > 0 && html`, ${plural(waiting, 'delivery waits', 'deliveries wait')}`;
-  const does = holdsInstead(row) ? 'holds' : 'only watches';
-  if (!armed) return html`${MODES[mode]}, not armed${mode === 'live' && `: ${does}`}${waits}`;
-  if (!armed.inForce) return html`armed in another text: ${does}`;
-  return html`<b class="state s-reject">armed</b>, ${span(armed.expiresAt - now)} left${waits}`;
-}
-
-function counted(row: RuleRow, of: (all: NonNullable<RuleRow['figures']>) => number): string {
-  return row.figures === null ? '…' : whole(of(row.figures));
-}
-
-function rulesTable(rows: readonly RuleRow[], { now }: PauseReader): Html {
-  return tableOf(
-    'Rules',
-    rows,
-    [
-      {
-        title: 'Rule',
-        cell: ({ id, title }) => html`<div class="words long"><a href="${rulePath(id)}">${title}</a>
-<div class="soft"><code>${id}</code></div></div>`,
-      },
-      {
-        title: 'Action',
-        cell: ({ action }) => html`<b class="state s-${action}">${action}</b>`,
-      },
-      { title: 'State', cell: (row) => html`<div class="words">${stateText(row, now)}</div>` },
-      { title: 'Owner', cell: ({ owner }) => owner ?? '–' },
-      { title: '24 h', isNumber: true, cell: (row) => counted(row, ({ day }) => day) },
-      { title: '7 d', isNumber: true, cell: (row) => counted(row, ({ week }) => week) },
-      { title: '30 d', isNumber: true, cell: (row) => counted(row, ({ month }) => month) },
-      { title: 'People', cell: peopleText },
-      {
-        title: 'Near misses',
-        isNumber: true,
-        cell: (row) => counted(row, ({ nearMisses }) => nearMisses),
-      },
-      { title: 'Place', cell: ({ file, line }) => `${file}:${line}` },
-    ],
-    html`There is no rule: nothing is decided but by people. Write one into the folder of the
-setting <code>rules.directory</code>, or <a href="/rules/trial">try one here</a>.`,
-  );
-}
+/** Cells of the list of rules that say more at the console. */
+export const CELLS: Cells = {
+  id: ({ id, title }) => html`<div class="words long"><a href="${rulePath(String(id))}">
+${String(title)}</a><div class="soft"><code>${String(id)}</code></div></div>`,
+};
 
 /** Table of rules with their figures; it reloads itself until the figures are counted. */
-function figuresPart(rows: readonly RuleRow[], known: Figures, context: PauseReader): Html {
+function figuresPart(table: Html, known: Figures, context: PauseReader): Html {
   const isCounting = known.rules === undefined && known.problem === undefined;
   const again = html` hx-get="/rules" hx-select="#rules" hx-swap="outerHTML"
 hx-trigger="load delay:2s"`;
@@ -102,7 +50,7 @@ ${
   known.problem !== undefined &&
   html`<p class="problem" role="alert">The figures cannot be counted: ${known.problem}.</p>`
 }
-${rulesTable(rows, context)}${state}</div>`;
+${table}${state}</div>`;
 }
 
 function pausePart({ role, pauses }: PauseReader): Html {
@@ -131,7 +79,7 @@ ${pauseForm(resumeAct, pause, {
 })}`;
 }
 
-function breakerPart({ breaker }: RejectOverview, { role, timeZone }: PauseReader): Html | false {
+function breakerPart({ breaker }: RulesView, { role, timeZone }: PauseReader): Html | false {
   if (!breaker) return false;
   return html`<section class="card"><h2>No rule rejects</h2>
 <p class="problem">The breaker tripped ${time(breaker.at, timeZone)}: ${breaker.safeguard},
@@ -146,8 +94,9 @@ ${actForm(resetBreaker, {
 export interface RulesView {
   readonly ruleSet: RuleSet | undefined;
   readonly unreadable: string | undefined;
-  readonly rows: readonly RuleRow[];
-  readonly rejects: RejectOverview;
+  /** Table of the rules; undefined: none are in force. */
+  readonly table: Html | undefined;
+  readonly breaker: Breaker | undefined;
   readonly figures: Figures;
 }
 
@@ -157,26 +106,26 @@ export const TRIES_RULES = 'operator';
 const HASH_CHARS = 12;
 
 export function rulesPage(view: RulesView, context: PauseReader): Html {
-  const { ruleSet, rows, rejects, unreadable } = view;
-  if (!ruleSet) {
+  const { ruleSet, table, unreadable } = view;
+  if (!ruleSet || !table) {
     return html`<h1>Rules</h1><p class="empty">${
       unreadable === undefined
         ? 'No rules are in force yet: the daemon loads them when it starts.'
         : 'This version cannot read the rules in force:'
     }</p>${unreadable !== undefined && html`<pre tabindex="0">${unreadable}</pre>`}`;
   }
-  const { mode } = ruleSet.settings;
-  const csv = withQuery('/rules.csv', new URLSearchParams(), { locale: context.locale });
+  const { hash, rules, settings } = ruleSet;
+  const { mode } = settings;
   const { role } = context;
-  return html`<h1>Rules</h1>
-${breakerPart(rejects, context)}
-<p>${plural(rows.length, 'rule')} in force, set <code>${ruleSet.hash.slice(0, HASH_CHARS)}</code>${
+  return html`<h1>Rules</h1>${partsNav('/rules')}
+${breakerPart(view, context)}
+<p>${plural(rules.length, 'rule')} in force, set <code>${hash.slice(0, HASH_CHARS)}</code>${
     mode !== 'live' && html`, the whole set is in mode <b>${mode}</b>`
-  } · <a href="${csv}">CSV</a></p>
+  }</p>
 <p class="buttons">${
     mayDo(role, TRIES_RULES) && html`<a class="button" href="/rules/trial">Try rules</a>`
   }${mayDo(role, reloadRules.role) && html`<a class="button" href="/rules/reload">Reload…</a>`}</p>
-${figuresPart(rows, view.figures, context)}
+${figuresPart(table, view.figures, context)}
 <h2>Decisions</h2>${pausePart(context)}`;
 }
 
@@ -293,11 +242,12 @@ function versionsPart(view: RuleView, { timeZone }: PauseReader): Html {
 <ul>${view.versions.map(row)}</ul>${view.comparison && comparisonPart(view.comparison)}</section>`;
 }
 
-function armPart({ row, waiting }: RuleView, { role, now, timeZone }: PauseReader): Html | false {
+function armPart({ row, waiting }: RuleView, context: PauseReader): Html | false {
   if (row.action !== 'reject') return false;
+  const { role, now, timeZone } = context;
   const path = rulePath(row.id);
   const { armed } = row;
-  const does = holdsInstead({ ...row, armed: null }) ? 'holds what it matches' : 'only watches';
+  const does = doesInstead({ ...row, armed: null });
   const state = armed
     ? html`<p><b class="state s-reject">Armed</b> by ${byWhom(armed.actor)}: ${armed.reason}.
 It ends ${time(armed.expiresAt, timeZone)}, in ${span(armed.expiresAt - now)}.
@@ -308,23 +258,9 @@ ${actForm(disarmRule, {
   what: `It ${does} then; what waits for it is withdrawn, what was not sent canceled.`,
 })}`
     : html`<p>It is not armed: it ${does}.</p>`;
-  const rejects = tableOf(
-    'Deliveries that it is about to reject',
-    waiting,
-    [
-      {
-        title: 'Delivery',
-        cell: ({ orderDeliveryId, deliveryNo }) => deliveryLink(orderDeliveryId, deliveryNo),
-      },
-      { title: 'In', cell: ({ dueAt }) => span(Math.max(0, dueAt - now)) },
-      { title: 'Put off by', cell: ({ safeguard }) => safeguard ?? '–' },
-      { title: 'Reason', cell: ({ detail, reason }) => detail ?? reason },
-    ],
-    'Nothing waits to be rejected by it.',
-  );
   return html`<section><h2>Arming</h2>${state}
 <p><a class="button" href="${path}/arm">${armed ? 'Arm it for longer' : 'Arm it, match by match'}…
-</a></p>${rejects}</section>`;
+</a></p>${tableFor(queue, waiting, context)}</section>`;
 }
 
 export function rulePage(

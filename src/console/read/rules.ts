@@ -1,87 +1,17 @@
 /** Reads the rules in force for pages: texts and figures, and whether rejects are armed. */
 import { sql } from 'kysely';
+import { ordersOfDeliveries, type RuleRow, ruleRow } from '../../decisions/reject/lists.ts';
 import { type Match, seenCount, unseenMatches } from '../../decisions/reject/matches.ts';
 import { type RejectOverview, rejectOverview } from '../../decisions/review/overview.ts';
 import { readStoredFiles, readTexts } from '../../decisions/rule-texts.ts';
 import { diffRuleSets, type RuleSetDiff } from '../../decisions/simulation/diff.ts';
-import type { RuleFigures } from '../../decisions/simulation/rule-figures.ts';
 import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { type RuleText, textOfRule } from '../../decisions/simulation/trial-files.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
+import type { RuleFigures } from '../../surface/reading.ts';
 import { privateOfOrders } from './private.ts';
-
-interface Armed {
-  readonly actor: string;
-  readonly reason: string;
-  readonly expiresAt: number;
-  /** Whether the arming covers the rule's present text; if not, the rule is not armed. */
-  readonly inForce: boolean;
-}
-
-export interface RuleRow {
-  readonly id: string;
-  readonly title: string;
-  readonly action: Rule['action'];
-  /** Mode in effect: the weaker one of the rule's and the rule set's. */
-  readonly mode: Rule['mode'];
-  readonly owner: string | null;
-  readonly file: string;
-  readonly line: number;
-  /** Arming of the rule; null: it is no reject rule, or not armed. */
-  readonly armed: Armed | null;
-  /** Effect of a live reject rule while it is not armed; null for other rules. */
-  readonly otherwise: 'hold' | 'nothing' | null;
-  /** Number of the rule's rejects that wait out their grace. */
-  readonly waiting: number;
-  /** Figures of the rule; null: they are not counted yet. */
-  readonly figures: Omit<RuleFigures, 'id'> | null;
-}
-
-const NO_FIGURES = { day: 0, week: 0, month: 0, accepted: 0, rejected: 0, nearMisses: 0 };
-
-function weakerMode(rule: Rule, { settings }: RuleSet): Rule['mode'] {
-  const order: readonly Rule['mode'][] = ['off', 'shadow', 'live'];
-  return order[Math.min(order.indexOf(rule.mode), order.indexOf(settings.mode))] ?? rule.mode;
-}
-
-function armedOf({ armed }: RejectOverview, ruleId: string): Armed | null {
-  const found = armed.find((one) => one.ruleId === ruleId);
-  if (!found) return null;
-  const { actor, reason, expiresAt, inForce } = found;
-  return { actor, reason, expiresAt, inForce: inForce === true };
-}
-
-function ruleRow(
-  rule: Rule,
-  ruleSet: RuleSet,
-  rejects: RejectOverview,
-  figures: readonly RuleFigures[] | undefined,
-): RuleRow {
-  const { id, title, action, owner = null, otherwise = null, file, line } = rule;
-  const { id: _, ...counted } = figures?.find((one) => one.id === id) ?? { id, ...NO_FIGURES };
-  return {
-    ...{ id, title, action, mode: weakerMode(rule, ruleSet), owner, file, line },
-    armed: action === 'reject' ? armedOf(rejects, id) : null,
-    otherwise,
-    waiting: rejects.waiting.filter(({ ruleId }) => ruleId === id).length,
-    figures: figures ? counted : null,
-  };
-}
-
-/** Whether a reject rule holds what it matches, as it may not reject that now. */
-export function holdsInstead({ mode, armed, otherwise }: RuleRow): boolean {
-  return mode === 'live' && otherwise === 'hold' && armed?.inForce !== true;
-}
-
-export function ruleRows(
-  ruleSet: RuleSet,
-  rejects: RejectOverview,
-  figures: readonly RuleFigures[] | undefined,
-): readonly RuleRow[] {
-  return ruleSet.rules.map((rule) => ruleRow(rule, ruleSet, rejects, figures));
-}
 
 /** Decision that a rule took part in, with its delivery. */
 interface DecidedByRule {
@@ -208,16 +138,7 @@ export async function privateOfDeliveries(
   db: Db,
   deliveries: readonly number[],
 ): Promise<readonly object[]> {
-  if (deliveries.length === 0) return [];
-  const rows = await db
-    .selectFrom('delivery')
-    .select('order_id')
-    .where('order_delivery_id', 'in', deliveries)
-    .execute();
-  const orders = await privateOfOrders(
-    db,
-    rows.map(({ order_id: id }) => id),
-  );
+  const orders = await privateOfOrders(db, await ordersOfDeliveries(db, deliveries));
   return [...orders.values()];
 }
 

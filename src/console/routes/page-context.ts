@@ -3,8 +3,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
 import { readPauses } from '../../store/pauses.ts';
-import type { Db } from '../../store/store.ts';
+import { type Db, storeOptions } from '../../store/store.ts';
 import { type ConsoleDeps, signedIn } from '../context.ts';
+import { createFigureCounter, type FigureCounter } from '../figures.ts';
 import { maskPrivate } from '../mask.ts';
 import type { CardContext } from '../pages/card.ts';
 import { framed, type Tab } from '../pages/frame.ts';
@@ -57,6 +58,7 @@ interface PageHead {
 export interface PageContext {
   readonly deps: ConsoleDeps;
   readonly rulesShown: ReadRules;
+  readonly figures: FigureCounter;
   readonly live: () => Promise<LiveCounts>;
   readonly zoneOf: () => Promise<string>;
   show(
@@ -96,6 +98,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
   return {
     deps,
     rulesShown,
+    figures: createFigureCounter(storeOptions(settings.machine), clock),
     live,
     zoneOf,
     async show(request, reply, head, body) {

@@ -20,6 +20,7 @@ import { installTrial } from './trial.ts';
 
 export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const context = createPageContext(deps, rulesShown);
+  app.addHook('onClose', async () => context.figures.close());
   installOverview(app, context);
   installReview(app, context);
   installDeliveryParts(app, context);

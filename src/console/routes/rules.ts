@@ -2,30 +2,24 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { missingForArming } from '../../decisions/reject/arm.ts';
+import { readBreaker } from '../../decisions/reject/breaker.ts';
+import { rules } from '../../decisions/reject/lists.ts';
 import { type Reload, reloadRules, reloadSchema } from '../../decisions/reject/surface.ts';
-import { rejectOverview } from '../../decisions/review/overview.ts';
-import type { RuleFigures } from '../../decisions/simulation/rule-figures.ts';
 import type { StoredRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import type { Rule } from '../../rules/rule.ts';
-import { storeOptions } from '../../store/store.ts';
 import { previewSchema } from '../../surface/acts.ts';
+import type { RuleFigures } from '../../surface/reading.ts';
 import { requireRole } from '../../surface/roles.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
-import { createFigureCounter, type FigureCounter } from '../figures.ts';
 import { maskPrivate } from '../mask.ts';
 import { armPage, reloadPage } from '../pages/rule-acts.ts';
-import { rulePage, rulesPage } from '../pages/rules.ts';
-import {
-  privateOfDeliveries,
-  type RuleRow,
-  type RuleView,
-  readMatches,
-  readRule,
-  ruleRows,
-} from '../read/rules.ts';
-import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
+import { CELLS, rulePage, rulesPage } from '../pages/rules.ts';
+import { privateOfDeliveries, type RuleView, readMatches, readRule } from '../read/rules.ts';
+import { inForceOf } from '../rules.ts';
+import { isoTimes } from '../show.ts';
+import { listPart, readingFor, readView } from '../surface/lists.ts';
 import { createActing } from './acts.ts';
 import { idParams, type PageContext } from './page-context.ts';
 
@@ -40,11 +34,11 @@ const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "â
 /** Most matches among which the next one to look at is searched. */
 const MATCHES_MAX = 500;
 
-async function inForceOf({ rulesShown }: PageContext): Promise<StoredRuleSet> {
-  const { inForce, unreadable } = await rulesShown();
+async function stored({ rulesShown }: PageContext): Promise<StoredRuleSet> {
+  const inForce = await inForceOf(rulesShown);
   if (inForce) return inForce;
-  const message = unreadable ?? 'no rules are in force yet';
-  throw new RefusedError('rules.unreadable', message, { hint: 'selvedge rules check' });
+  const hint = 'selvedge rules check';
+  throw new RefusedError('rules.unreadable', 'no rules are in force yet', { hint });
 }
 
 function ruleOf({ ruleSet: { rules } }: StoredRuleSet, id: string): Rule {
@@ -58,47 +52,18 @@ function ruleOf({ ruleSet: { rules } }: StoredRuleSet, id: string): Rule {
   throw new RefusedError('rules.unknown', `there is no rule ${id}`, { hint });
 }
 
-function rulesTable(rows: readonly RuleRow[]): Table {
-  return {
-    columns: [
-      ...['rule', 'title', 'action', 'mode', 'owner', 'file', 'line', 'matches_24h'],
-      ...['matches_7d', 'matches_30d', 'people_accepted', 'people_rejected', 'near_misses'],
-      ...['armed_until', 'waiting'],
-    ],
-    rows: rows.map(({ figures, ...row }) => [
-      ...[row.id, row.title, row.action, row.mode, row.owner, row.file, row.line],
-      ...[figures?.day ?? null, figures?.week ?? null, figures?.month ?? null],
-      ...[figures?.accepted ?? null, figures?.rejected ?? null, figures?.nearMisses ?? null],
-      ...[isoTime(row.armed?.expiresAt ?? null), row.waiting],
-    ]),
-  };
-}
-
-function installList(app: FastifyInstance, context: PageContext, figures: FigureCounter): void {
-  const { deps, rulesShown, show } = context;
-  const { db, clock } = deps;
-  const counted = async () => {
-    const { inForce } = await rulesShown();
-    if (!inForce) return { set: null, mode: null, rules: [] };
-    const { ruleSet } = inForce;
-    const rejects = await rejectOverview(db, clock.now(), ruleSet);
-    const rules = ruleRows(ruleSet, rejects, await figures.now());
-    return { set: ruleSet.hash, mode: ruleSet.settings.mode, rules };
-  };
-  app.get('/rules', async (request, reply) => {
-    const { inForce, unreadable } = await rulesShown();
-    const ruleSet = inForce?.ruleSet;
-    const rejects = await rejectOverview(db, clock.now(), ruleSet);
-    const known = await figures.soon();
-    const rows = ruleSet ? ruleRows(ruleSet, rejects, known.rules) : [];
-    const head = { title: 'Rules', tab: '/rules', cli: 'selvedge rules list' } as const;
-    const view = { ruleSet, unreadable, rows, rejects, figures: known };
-    return show(request, reply, head, rulesPage(view, await context.pauseReaderOf(request)));
-  });
-  app.get('/rules.json', async () => isoTimes(await counted()));
-  app.get('/rules.csv', async (request, reply) =>
-    sendCsv(request, reply, 'rules', rulesTable((await counted()).rules)),
-  );
+/** The list, which does not wait until its figures are counted. */
+async function showRules(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const { inForce, unreadable } = await context.rulesShown();
+  const figures = await context.figures.soon();
+  const from = readingFor(context, request);
+  const soon = { ...from, rules: { ...from.rules, figures: async () => figures.rules } };
+  const table =
+    inForce && listPart(rules, await readView(context, request, rules, undefined, soon), CELLS);
+  const breaker = await readBreaker(context.deps.db);
+  const head = { title: 'Rules', tab: '/rules', cli: 'selvedge rules list' } as const;
+  const view = { ruleSet: inForce?.ruleSet, unreadable, table, breaker, figures };
+  return context.show(request, reply, head, rulesPage(view, await context.pauseReaderOf(request)));
 }
 
 /**
@@ -131,12 +96,12 @@ function ruleCommand({ id, action }: Rule): string {
   return action === 'reject' ? `selvedge rules matches ${id}` : 'selvedge rules list';
 }
 
-function installRule(app: FastifyInstance, context: PageContext, figures: FigureCounter): void {
-  const { rulesShown, show } = context;
+function installRule(app: FastifyInstance, context: PageContext): void {
+  const { rulesShown, figures, show } = context;
   app.get('/rules/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
-    const inForce = await inForceOf(context);
+    const inForce = await stored(context);
     const rule = ruleOf(inForce, name);
     const known = twin === 'json' ? await figures.now() : (await figures.soon()).rules;
     const view = await viewFor(context, request, inForce, rule, known);
@@ -157,7 +122,7 @@ function installRule(app: FastifyInstance, context: PageContext, figures: Figure
 async function showArming(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { db } = context.deps;
   const { before = Number.MAX_SAFE_INTEGER } = armQuery.parse(request.query);
-  const inForce = await inForceOf(context);
+  const inForce = await stored(context);
   const rule = ruleOf(inForce, idParams.parse(request.params).id);
   const { id, title, action } = rule;
   if (action !== 'reject') {
@@ -203,11 +168,8 @@ async function showReload(context: PageContext, request: FastifyRequest, reply: 
 }
 
 export function installRules(app: FastifyInstance, context: PageContext): void {
-  const { settings, clock } = context.deps;
-  const figures = createFigureCounter(storeOptions(settings.machine), clock);
-  app.addHook('onClose', async () => figures.close());
-  installList(app, context, figures);
+  app.get('/rules', (request, reply) => showRules(context, request, reply));
   app.get('/rules/reload', (request, reply) => showReload(context, request, reply));
   app.get('/rules/:id/arm', (request, reply) => showArming(context, request, reply));
-  installRule(app, context, figures);
+  installRule(app, context);
 }

@@ -17,6 +17,7 @@ import {
   type PageContext,
   parametersOf,
 } from '../routes/page-context.ts';
+import { inForceOf } from '../rules.ts';
 import { sendCsv } from '../show.ts';
 import { addressOf, listPath, tabOf } from './addresses.ts';
 import { type Cells, filtersOf, pagingOf, type Reader, sentence, tableFor } from './html.ts';
@@ -27,7 +28,8 @@ const idParams = z.object({ id: z.string().min(1).max(300).optional() });
 const BELOW_ROWS = 100;
 
 /** Surroundings of a list that this session reads. */
-export function readingFor({ deps, zoneOf }: PageContext, request: FastifyRequest): Reading {
+export function readingFor(context: PageContext, request: FastifyRequest): Reading {
+  const { deps, zoneOf, rulesShown, figures } = context;
   const { db, snapshot, clock, settings } = deps;
   const { pulled, notAtLevel, machine, reports } = settings;
   return {
@@ -39,6 +41,10 @@ export function readingFor({ deps, zoneOf }: PageContext, request: FastifyReques
     dataDir: machine.dataDir || undefined,
     rowsMax: ROWS_MAX,
     reports,
+    rules: {
+      inForce: async () => (await inForceOf(rulesShown))?.ruleSet,
+      figures: () => figures.now(),
+    },
     timeZone: zoneOf,
     sessionIdleMs: settings.sessionIdleMs,
     host: {
@@ -75,8 +81,8 @@ export async function readView(
   request: FastifyRequest,
   of: List,
   given = givenIn(of, request),
+  from = readingFor(context, request),
 ): Promise<ListView> {
-  const from = readingFor(context, request);
   return {
     page: maskedFor(request, await of.read(from, given)),
     given,

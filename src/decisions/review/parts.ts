@@ -148,4 +148,3 @@ export const facts = list({
 });
 
 export const deliveryPartLists = [changes];
-export const factLists = [facts];

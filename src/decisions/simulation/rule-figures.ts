@@ -6,21 +6,9 @@
 import { sql } from 'kysely';
 import type { RuleResult } from '../../rules/combine.ts';
 import type { Db } from '../../store/store.ts';
+import type { RuleFigures } from '../../surface/reading.ts';
 import { storedEvaluation } from '../journal/evaluations.ts';
 import { actualOutcomesOf } from './actual-outcomes.ts';
-
-export interface RuleFigures {
-  readonly id: string;
-  /** Number of deliveries on which the rule matched in the last 24 hours, 7 and 30 days. */
-  readonly day: number;
-  readonly week: number;
-  readonly month: number;
-  /** Number of deliveries with a match in these 30 days that people then accepted or rejected. */
-  readonly accepted: number;
-  readonly rejected: number;
-  /** Number of deliveries that the rule never matched because of a single one of its conditions. */
-  readonly nearMisses: number;
-}
 
 const DAY_MS = 86_400_000;
 const MONTH_DAYS = 30;

@@ -10,11 +10,11 @@ import { programUrl } from '../../lib/process/program-url.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { StoreOptions } from '../../store/store.ts';
+import type { RuleFigures } from '../../surface/reading.ts';
 import type { Backtest } from './backtest.ts';
 import type { RuleSetDiff } from './diff.ts';
 import type { Period } from './history.ts';
 import type { Queue } from './queue.ts';
-import type { RuleFigures } from './rule-figures.ts';
 import type { TrialFiles } from './trial-files.ts';
 
 export interface TrialRequest extends Period {

@@ -166,7 +166,10 @@ describe('beside a mirror that was changed', () => {
       const [head = '', ...lines] = stdout.trimEnd().split('\n');
       expect([code, head.split(/ {2,}/)]).toEqual([
         0,
-        ['RULE', 'ACTION', 'STATE', 'OWNER', '24H', '7D', '30D', 'PEOPLE', 'NEAR', 'PLACE'],
+        [
+          ...['RULE', 'ACTION', 'STATE', 'OWNER', '24 H', '7 D', '30 D', 'PEOPLE'],
+          ...['NEAR MISSES', 'PLACE'],
+        ],
       ]);
       const rows: readonly { id: string; figures: { day: number } }[] = JSON.parse(
         (await house.run('rules', 'list', '--json')).stdout,
@@ -369,7 +372,7 @@ describe('beside a mirror that was changed', () => {
       expect(stdout).toMatch(
         /^armed: reject-old, by ada.* this version cannot read the rules in f/,
       );
-      expect(stdout).toContain('nothing waits to be rejected');
+      expect(stdout).toContain('rejected in the last 24 hours: 0; 0 wait');
       expect(code).toBe(0);
       const told = JSON.parse((await house.run('rules', 'queue', '--json')).stdout);
       expect(told.armed).toMatchObject([{ ruleId: 'reject-old', inForce: null }]);
