@@ -28,6 +28,7 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
     ...['/pulls', '/pulls/orders', `/pulls/runs/${run.id}`],
     ...['/events', `/events/${event.event_id}`, '/acts/events.replay?since=1d'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
+    ...['/system/backups', '/orders', '/refunds', '/events/missed'],
     ...['/system/audit', '/system/people'],
     ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],
     ...[`/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],
