@@ -226,10 +226,10 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     name: 'outbox',
     description: 'inspect what is sent to the service, and resolve unknown outcomes',
     commands: {
-      list: async () => (await import('./outbox/list.ts')).outboxList,
       show: async () => (await import('./outbox/show.ts')).outboxShow,
     },
     acts: async () => (await import('../outbox/surface.ts')).outboxActs,
+    lists: async () => [(await import('../outbox/lists.ts')).pushes],
   },
   {
     name: 'sync',

@@ -39,6 +39,8 @@ export interface Found {
   readonly beside?: object;
 }
 
+const record = z.record(z.string(), z.unknown());
+
 /** Rows of a console over a URL, with times as this program has them. */
 async function readRemote(
   remote: NonNullable<ReturnType<typeof remoteConsoleOf>>,
@@ -46,18 +48,24 @@ async function readRemote(
   given: Given,
 ): Promise<Found> {
   const answer = z.looseObject({
-    [of.rowsAs]: z.array(z.record(z.string(), z.unknown())),
+    [of.rowsAs]: z.array(record),
     next: z.string().nullable(),
+    notes: z.array(z.string()).optional(),
   });
   const named = Object.entries(given).filter(([name]) => !of.args.includes(name));
   const query = Object.fromEntries(named.map(([name, value]) => [name, String(value)]));
   const found = await remote.get(`${listPath(of, given)}.json`, answer, query);
   const { [of.rowsAs]: all, next, back: _, ...beside } = found;
-  const rows = z.array(z.unknown()).parse(all);
+  const rows = z
+    .array(z.unknown())
+    .parse(all)
+    .map((row) => record.parse(fromWire(of.row, row)));
+  z.array(of.row).parse(rows);
   return {
-    rows: z.array(of.row).parse(rows.map((row) => fromWire(of.row, row))),
+    // The members are in the order of the console, in which this program would read them itself.
+    rows,
     hasMore: next !== null,
-    notes: [],
+    notes: z.array(z.string()).parse(found.notes ?? []),
     beside: Object(fromWire(of.beside, beside)),
   };
 }

@@ -1,17 +1,27 @@
-/** Lists of the orders and pending refunds that the ERP submitted. */
+/** Lists of pushes, and of the orders and pending refunds that the ERP submitted. */
 import { z } from 'zod';
+import { OUTBOX_KINDS } from '../config/schema.ts';
+import type { IdPage } from '../store/pages.ts';
+import { pauseNote, readPauses } from '../store/pauses.ts';
 import { OUTBOX_STATES } from '../store/tables.ts';
-import { list } from '../surface/lists.ts';
+import { list, type Made, type Page } from '../surface/lists.ts';
 import { as, flag, oneOf, text, time, whole } from '../surface/members.ts';
 import type { Reading } from '../surface/reading.ts';
-import { documentsOf, listOutbox, type OutboxRow } from './review/listing.ts';
+import { documentsOf, type ListFilter, listOutbox, type OutboxRow } from './review/listing.ts';
 import { describeLost } from './watch/lost.ts';
 
-const state = oneOf('State', OUTBOX_STATES, { class: (one) => `state s-${one}` });
+/** Words for states: an unknown outcome is no failure, and is called by its name. */
+const WORDS: Readonly<Record<string, string>> = { in_doubt: 'outcome unknown' };
+
+export function stateWord(of: string): string {
+  return WORDS[of] ?? of;
+}
+
+const state = oneOf('State', OUTBOX_STATES, { words: WORDS, class: (one) => `state s-${one}` });
 const reference = text('Reference', { about: 'Reference that the ERP gave' });
 
 const filter = {
-  state: state.optional(),
+  state: oneOf('State', OUTBOX_STATES, { words: WORDS, about: 'Only in this state' }).optional(),
   reference: reference.optional(),
   needsAttention: flag('Needs attention', {
     alias: 'attention',
@@ -27,7 +37,10 @@ const row = {
   state,
   createdAt: time('Age', { isAge: true }),
   attempts: whole('Tries'),
-  blockedReason: text('Needs', { csv: 'needs' }).nullable(),
+  blockedReason: as(z.string(), 'Needs', 'text', {
+    csv: 'needs',
+    about: 'Why it needs a person',
+  }).nullable(),
   lastError: as(z.string(), 'Error', 'text', { csv: 'error' }).nullable(),
   orderId: whole('Order').nullable(),
   orderNo: text('Order number').nullable(),
@@ -45,17 +58,26 @@ const row = {
     .nullable(),
 };
 
+/** A push with what the list shows of it. */
+export const pushSchema = z.strictObject(row);
+
 /** State of a push in words for people. */
-function stateText({ state: of, blockedReason, lost }: OutboxRow): string {
-  const word = of === 'in_doubt' ? 'outcome unknown' : of;
-  if (lost !== null) return `${word} (gone)`;
-  return blockedReason === null ? word : `${word} (needs attention)`;
-}
+const stateColumn: Made<OutboxRow> = {
+  title: 'State',
+  text({ state: of, blockedReason, lost }) {
+    const word = stateWord(of);
+    if (lost !== null) return `${word} (gone)`;
+    return blockedReason === null ? word : `${word} (needs attention)`;
+  },
+  class: (of) => `state s-${of.state}`,
+};
 
 /** Reason why a push stands where it is. */
-function whyText({ blockedReason, lost, lastError }: OutboxRow): string {
-  return blockedReason ?? (lost && describeLost(lost)) ?? lastError ?? '';
-}
+const whyColumn: Made<OutboxRow> = {
+  title: 'Why',
+  text: ({ blockedReason, lost, lastError }) =>
+    blockedReason ?? (lost && describeLost(lost)) ?? lastError ?? '',
+};
 
 /** Rows without the names and addresses of their documents and orders. */
 async function hidden({ db, masked }: Reading, rows: readonly OutboxRow[]) {
@@ -66,6 +88,56 @@ async function hidden({ db, masked }: Reading, rows: readonly OutboxRow[]) {
   const orderIds = rows.flatMap(({ orderId }) => orderId ?? []);
   return masked(orderIds, rows, documents);
 }
+
+/** Members that all lists of pushes have. */
+const common = {
+  row,
+  sorts: ['createdAt'],
+  empty: 'Nothing fits.',
+  pageParameter: 'before',
+  hide: hidden,
+  place: ({ outboxId }: OutboxRow) => String(outboxId),
+} as const;
+
+/** Rows in the order of their numbers, which is that of their times. */
+function pageOfPushes({ db }: Reading, query: Omit<ListFilter, keyof IdPage>, page: Page) {
+  const isOldestFirst = page.sort !== undefined && !page.descending;
+  return listOutbox(db, { ...query, ...page, isOldestFirst });
+}
+
+export const pushes = list({
+  ...common,
+  name: 'outbox.list',
+  operation: 'listPushes',
+  path: '/outbox',
+  title: 'Pushes',
+  about: 'documents and decisions to send, the newest first',
+  more: 'Each with its state and what holds it up.',
+  examples: [
+    ['outbox list --needs-attention', 'rows that need a person'],
+    ['outbox list --kind order --state refused', 'orders that were not taken'],
+    ['outbox list --reference PO-4711 --json', 'for programs'],
+  ],
+  query: {
+    kind: oneOf('Kind', OUTBOX_KINDS, { about: 'Only of this kind' }).optional(),
+    ...filter,
+  },
+  shown: [
+    'outboxId',
+    'kind',
+    'reference',
+    stateColumn,
+    'createdAt',
+    'attempts',
+    'orderId',
+    whyColumn,
+  ],
+  read: pageOfPushes,
+  async notes({ db, dataDir }) {
+    const pauses = await readPauses(db, dataDir);
+    return pauses.filter(({ target }) => target !== 'stream').map(pauseNote);
+  },
+});
 
 /** Documents of a kind that the ERP submitted. */
 interface Documents {
@@ -81,6 +153,7 @@ interface Documents {
 
 function documentList({ kind, noun, operation, title, about, made, madeOf }: Documents) {
   return list({
+    ...common,
     name: `${noun}.list`,
     operation,
     path: `/${noun}`,
@@ -92,21 +165,16 @@ function documentList({ kind, noun, operation, title, about, made, madeOf }: Doc
       [`${noun} list --state refused --json`, 'for programs'],
     ],
     query: filter,
-    row,
     shown: [
       'reference',
-      { title: 'State', text: stateText, class: (of) => `state s-${of.state}` },
+      stateColumn,
       { title: made, text: (of) => madeOf(of)?.toString() ?? null },
       'createdAt',
       'outboxId',
-      { title: 'Why', text: whyText },
+      whyColumn,
     ],
-    empty: 'Nothing fits.',
-    pageParameter: 'before',
     limit: 50,
-    read: ({ db }, query, page) => listOutbox(db, { ...query, ...page, kind }),
-    hide: hidden,
-    place: ({ outboxId }) => String(outboxId),
+    read: (from, query, page) => pageOfPushes(from, { ...query, kind }, page),
   });
 }
 

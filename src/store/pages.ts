@@ -2,13 +2,14 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { RefusedError } from '../lib/errors.ts';
 
-/** Place in a list of numbered rows, the newest first; both numbers are texts of addresses. */
+/** Place in a list of numbered rows; both numbers are texts of addresses. */
 export interface IdPage {
-  /** Number below which the page begins. */
+  /** Number after which the page begins: below it if the newest rows come first. */
   readonly after?: string | undefined;
-  /** Number above which the page ends; takes precedence. */
+  /** Number before which the page ends; takes precedence. */
   readonly back?: string | undefined;
   readonly limit: number;
+  readonly isOldestFirst?: boolean;
 }
 
 /**
@@ -22,19 +23,25 @@ export function placeNumber(place: string): number {
   });
 }
 
-/** Rows of a page, the newest first; `column` is the number of a row, or SQL for it. */
+/**
+ * Rows of a page, the newest first unless the page says otherwise; `column` is the number of a row,
+ * or SQL for it.
+ */
 export async function newestFirst<DB, TB extends keyof DB, O>(
   query: SelectQueryBuilder<DB, TB, O>,
   column: string | RawBuilder<number>,
-  { after, back, limit }: IdPage,
+  { after, back, limit, isOldestFirst = false }: IdPage,
 ): Promise<O[]> {
   const id = typeof column === 'string' ? sql.ref<number>(column) : column;
-  if (back !== undefined) {
-    const later = query.where(sql<boolean>`${id} > ${placeNumber(back)}`);
-    const rows = await later.orderBy(id, 'asc').limit(limit).execute();
-    return rows.toReversed();
-  }
+  const isBack = back !== undefined;
+  const isRising = isBack !== isOldestFirst;
+  const place = back ?? after;
+  const sign = sql.raw(isRising ? '>' : '<');
   const from =
-    after === undefined ? query : query.where(sql<boolean>`${id} < ${placeNumber(after)}`);
-  return from.orderBy(id, 'desc').limit(limit).execute();
+    place === undefined ? query : query.where(sql<boolean>`${id} ${sign} ${placeNumber(place)}`);
+  const rows = await from
+    .orderBy(id, isRising ? 'asc' : 'desc')
+    .limit(limit)
+    .execute();
+  return isBack ? rows.toReversed() : rows;
 }

@@ -99,6 +99,11 @@ export function labelOf({ target, name }: Pausable): string {
   return name === '' ? target : `${target}:${name}`;
 }
 
+/** Remark for people above what the pause holds up. */
+export function pauseNote(pause: Pause): string {
+  return `PAUSED: ${labelOf(pause)}, by ${pause.actor}: ${pause.reason}`;
+}
+
 export function describePause(pause: Pause): string {
   return `paused by ${pause.actor} (${labelOf(pause)}): ${pause.reason}`;
 }

@@ -152,7 +152,10 @@ function memberAs(name: string, schema: z.core.$ZodType): Shown {
     kind,
     name,
     member,
-    text: (row) => (row[name] === null || row[name] === undefined ? null : String(row[name])),
+    text: ({ [name]: value }) => {
+      if (value === null || value === undefined) return null;
+      return member.words?.[String(value)] ?? String(value);
+    },
     class: (row) => classOf?.(String(row[name])),
   };
 }
@@ -221,7 +224,10 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     query,
     row,
     shown,
-    beside: z.strictObject<Shape>(spec.beside ?? {}),
+    beside: z.strictObject<Shape>({
+      ...spec.beside,
+      ...(spec.notes && { notes: z.array(z.string()) }),
+    }),
   };
   return {
     ...head,
@@ -246,7 +252,11 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     },
     async readBeside(from, given, rows) {
       const [asked] = split(given);
-      return (await spec.readBeside?.(from, readGiven(query, asked, from.now), rows)) ?? {};
+      const notes = await spec.notes?.(from);
+      return {
+        ...(await spec.readBeside?.(from, readGiven(query, asked, from.now), rows)),
+        ...(notes && { notes }),
+      };
     },
     async choices(from) {
       const known = Object.entries(query.shape).map(async ([name, schema]) => {

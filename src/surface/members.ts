@@ -33,6 +33,8 @@ export interface Member {
   readonly option?: string;
   /** Whether a command must state it, though programs may leave it out. */
   readonly isStated?: true;
+  /** Words that people read for values whose own are for programs. */
+  readonly words?: Readonly<Record<string, string>>;
   /** Style class of a cell with this value. */
   readonly class?: (value: string) => string;
   /** Whether people read the time since, as in `5m`, in place of the time. */

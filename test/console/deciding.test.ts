@@ -245,8 +245,11 @@ describe('pausing', () => {
   it('is for operators, resuming for approvers, and every page shows it', async () => {
     const wish = { target: 'pushes', reason: 'the warehouse moves' };
     expect(await anna.form('/pause', wish)).toMatchObject({ status: 303 });
-    const page = await anna.get('/');
-    expect(page.text).toContain('PAUSED: pushes, by anna: the warehouse moves');
+    const note = 'PAUSED: pushes, by anna: the warehouse moves';
+    for (const page of ['/', '/outbox', '/pulls']) {
+      expect([page, (await anna.get(page)).text.split(note).length]).toEqual([page, 2]);
+    }
+    expect((await anna.get('/outbox.json')).json).toMatchObject({ notes: [note] });
     expect(await anna.form('/resume', wish)).toMatchObject({ status: 403 });
     expect(await carl.form('/resume', wish)).toMatchObject({ status: 303 });
     expect(await auditOf(house, 'pause')).toMatchObject([{ actor: 'anna', address: '127.0.0.1' }]);

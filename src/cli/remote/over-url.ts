@@ -13,7 +13,6 @@ const OVER_URL = [
   'deliveries list',
   'deliveries show',
   'deliveries explain',
-  'outbox list',
   'outbox show',
   'completion',
 ];

@@ -2,15 +2,15 @@
 import type { Command } from 'commander';
 import { pulledStreams } from '../../config/streams.ts';
 import { createRulesShown } from '../../console/rules.ts';
-import { listOutbox } from '../../outbox/review/listing.ts';
+import { pushes } from '../../outbox/lists.ts';
 import { readReports } from '../../report/report-file.ts';
 import type { CliContext } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import { findHere, findOverUrl } from '../deliveries/filter.ts';
 import { withMirror } from '../reading.ts';
 import { type RemoteConsole, remoteConsoleOf } from '../remote/console.ts';
-import { listRemoteOutbox } from '../remote/outbox.ts';
 import { readRemoteOverview } from '../remote/status.ts';
+import { readRows } from '../surface-lists.ts';
 
 export const OFFERS = ['streams', 'reports', 'rules', 'deliveries', 'outbox'] as const;
 export type Offer = (typeof OFFERS)[number];
@@ -25,10 +25,6 @@ function idsOf({ page }: Awaited<ReturnType<typeof findHere>>): readonly string[
 
 async function overUrl(remote: RemoteConsole, offer: Offer): Promise<readonly string[]> {
   if (offer === 'deliveries') return idsOf(await findOverUrl(remote, HELD));
-  if (offer === 'outbox') {
-    const rows = await listRemoteOutbox(remote, { open: true }, NAMES_MAX);
-    return rows.map(({ outboxId }) => String(outboxId));
-  }
   if (offer !== 'streams') return [];
   const { status } = await readRemoteOverview(remote);
   return status.streams.map(({ stream }) => stream);
@@ -40,6 +36,10 @@ export async function namesFor(
   command: Command,
   context: CliContext,
 ): Promise<readonly string[]> {
+  if (offer === 'outbox') {
+    const { rows } = await readRows(command, context, pushes, { open: true, limit: NAMES_MAX });
+    return rows.map(({ outboxId }) => String(outboxId));
+  }
   const remote = remoteConsoleOf(command, context);
   if (remote) return overUrl(remote, offer);
   if (offer === 'streams') return Object.keys(pulledStreams(configOf(command, context).config));
@@ -49,8 +49,6 @@ export async function namesFor(
   }
   return withMirror(command, context, async (db) => {
     if (offer === 'rules') return [...(await createRulesShown(db)()).titles.keys()];
-    if (offer === 'deliveries') return idsOf(await findHere(db, HELD));
-    const rows = await listOutbox(db, { open: true, limit: NAMES_MAX });
-    return rows.map(({ outboxId }) => String(outboxId));
+    return idsOf(await findHere(db, HELD));
   });
 }

@@ -3,8 +3,9 @@
  * answers with it finds every member that is not described.
  */
 import { z } from 'zod';
-import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { pushSchema as pushRow } from '../../outbox/lists.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
+import { wireSchema } from '../../surface/forms.ts';
 
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
 export const textOrNull = z.string().nullable();
@@ -409,38 +410,6 @@ export const deliverySchema = z
   })
   .meta({ id: 'Delivery' });
 
-const lostSchema = z
-  .strictObject({
-    orderId: id,
-    since: time,
-    instead: z.strictObject({ reference: textOrNull, orderNo: textOrNull }).nullable(),
-  })
-  .nullable();
-
-const outboxMembers = {
-  outboxId: id,
-  kind: z.enum(OUTBOX_KINDS),
-  reference: z.string(),
-  state: z.enum(OUTBOX_STATES),
-  createdAt: time,
-  endedAt: time.nullable(),
-  dueAt: time,
-  attempts: z.int(),
-  orderId: idOrNull,
-  orderNo: textOrNull,
-  pendingRefundId: idOrNull,
-  blockedReason: textOrNull.meta({ description: 'Why it needs a person' }),
-  lastError: textOrNull,
-  lost: lostSchema,
-};
-
-export const outboxListSchema = z
-  .strictObject({
-    rows: z.array(z.strictObject(outboxMembers).meta({ id: 'Push' })),
-    next,
-  })
-  .meta({ id: 'PushList' });
-
 const candidateSchema = z
   .strictObject({
     orderId: id,
@@ -462,9 +431,8 @@ const candidateSchema = z
   })
   .meta({ id: 'Candidate', description: 'An order of the service that it may have become.' });
 
-export const pushSchema = z
-  .strictObject({
-    ...outboxMembers,
+export const pushSchema = wireSchema(pushRow)
+  .extend({
     ended: z.boolean(),
     deliveries: z.array(
       z.strictObject({ orderDeliveryId: id, deliveryNo: textOrNull, status: textOrNull }),

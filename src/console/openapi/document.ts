@@ -6,14 +6,12 @@ import { z } from 'zod';
 import { createDocument } from 'zod-openapi';
 import { reviewQuery } from '../../decisions/review/filter.ts';
 import { reviewListQuery } from '../read/list.ts';
-import { outboxQuery } from '../routes/outbox.ts';
 import { actPaths, listPaths } from '../surface/openapi.ts';
 import { ACTS, LISTS } from '../surface/registry.ts';
 import {
   deliverySchema,
   liveSchema,
   nothingSchema,
-  outboxListSchema,
   overviewSchema,
   pushSchema,
   reviewListSchema,
@@ -74,14 +72,6 @@ const REVIEW_PATHS = {
 };
 
 const OUTBOX_PATHS = {
-  '/outbox.json': jsonOf(
-    { id: 'listPushes', tag: 'outbox', summary: 'Pushes, the newest first', query: outboxQuery },
-    outboxListSchema,
-  ),
-  '/outbox.csv': csvOf({
-    ...{ id: 'listPushesCsv', tag: 'outbox', summary: 'The same, up to 100 at once' },
-    query: outboxQuery,
-  }),
   '/outbox/{id}.json': jsonOf(
     {
       ...{ id: 'getPush', tag: 'outbox', path: idParams, problems: NO_SUCH },

@@ -1,83 +1,13 @@
-/** Pages about pushes: the list, and one push beside what the service has. */
+/** Page about one push beside what the service has. */
 import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
-import type { OutboxCard, OutboxRow } from '../../outbox/review/listing.ts';
+import { stateWord } from '../../outbox/lists.ts';
+import type { OutboxCard } from '../../outbox/review/listing.ts';
 import { cancelPush, resolveAbsent, resolveConfirmed, retryPush } from '../../outbox/surface.ts';
-import { describeLost } from '../../outbox/watch/lost.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { Given } from '../../surface/given.ts';
 import type { Role } from '../../surface/roles.ts';
 import { actForm } from '../surface/html.ts';
-import { span, time } from './format.ts';
-import { partsNav } from './parts.ts';
-import { withQuery } from './review.ts';
-
-/** Word for a push's state: an unknown outcome is no failure, and is called by its name. */
-function stateWord(state: string): string {
-  return state === 'in_doubt' ? 'outcome unknown' : state;
-}
-
-export interface OutboxListView {
-  readonly rows: readonly OutboxRow[];
-  readonly next: string | null;
-  readonly query: URLSearchParams;
-  readonly kinds: readonly string[];
-  readonly states: readonly string[];
-  /** Reader's language for the CSV link; empty: not known. */
-  readonly locale: string;
-  readonly now: number;
-}
-
-function choice(name: string, label: string, all: readonly string[], query: URLSearchParams): Html {
-  const chosen = query.get(name) ?? '';
-  return html`<div><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}">
-<option value="">all</option>${all.map(
-    (one) =>
-      html`<option value="${one}"${one === chosen && html` selected`}>${stateWord(one)}</option>`,
-  )}</select></div>`;
-}
-
-function why({ blockedReason, lost, lastError }: OutboxRow): string {
-  return blockedReason ?? (lost && describeLost(lost)) ?? lastError ?? '';
-}
-
-export function outboxPage(view: OutboxListView): Html {
-  const { rows, query, next, now } = view;
-  const row = (one: OutboxRow): Html => html`<tr>
-<td><a href="/outbox/${one.outboxId}">${one.outboxId}</a></td><td>${one.kind}</td>
-<td>${one.reference}</td><td><b class="state s-${one.state}">${stateWord(one.state)}</b>${
-    one.blockedReason !== null && ' needs you'
-  }</td><td class="number">${span(now - one.createdAt)}</td><td class="number">${one.attempts}</td>
-<td>${why(one)}</td></tr>`;
-  return html`<h1>Outbox</h1>${partsNav('/outbox')}
-<form class="filters" method="get" action="/outbox" role="search" aria-label="Filter pushes">
-${choice('kind', 'Kind', view.kinds, query)}${choice('state', 'State', view.states, query)}
-<div><label for="f-reference">Reference</label>
-<input id="f-reference" name="reference" value="${query.get('reference') ?? ''}"></div>
-<div><label><input type="checkbox" name="attention" value="1"${
-    query.get('attention') === '1' && html` checked`
-  }> needs you</label></div>
-<div><label><input type="checkbox" name="open" value="1"${
-    query.get('open') === '1' && html` checked`
-  }> not ended</label></div>
-<div class="buttons"><button>Filter</button> <a class="button" href="/outbox">Clear</a></div></form>
-<p>${plural(rows.length, 'push', 'pushes')} on this page ·
-<a href="${withQuery('/outbox.csv', query, { before: '', locale: view.locale })}">CSV</a></p>
-${
-  rows.length === 0
-    ? html`<p class="empty">Nothing fits.</p>`
-    : html`<div class="table" tabindex="0" role="group" aria-label="Pushes"><table><thead><tr>
-<th scope="col">Push</th><th scope="col">Kind</th><th scope="col">Reference</th>
-<th scope="col">State</th><th scope="col" class="number">Age</th>
-<th scope="col" class="number">Tries</th>
-<th scope="col">Why</th></tr></thead><tbody>${rows.map(row)}</tbody></table></div>`
-}
-${
-  next !== null &&
-  html`<p><a class="button" href="${withQuery('/outbox', query, { before: next })}">Next page</a>
-</p>`
-}`;
-}
+import { time } from './format.ts';
 
 /** Forms of the acts that make sense in the push's state. */
 function acts({ outboxId, reference, state, blockedReason }: OutboxCard, role: Role): Html[] {

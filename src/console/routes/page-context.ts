@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
-import { readPauses } from '../../store/pauses.ts';
+import { pauseNote, readPauses } from '../../store/pauses.ts';
 import { type Db, storeOptions } from '../../store/store.ts';
 import { type ConsoleDeps, signedIn } from '../context.ts';
 import { createFigureCounter, type FigureCounter } from '../figures.ts';
@@ -53,6 +53,8 @@ interface PageHead {
   readonly tab: Tab;
   /** Command line that shows the same as the page. */
   readonly cli: string;
+  /** Remarks of the page itself, below those of all pages; each text is shown once. */
+  readonly notes?: readonly string[];
 }
 
 export interface PageContext {
@@ -82,10 +84,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     const pauses = await readPauses(db);
     const isSilent = clock.monotonic() - deps.daemonSeenAt() > SILENT_MS;
     return [
-      ...pauses.map(
-        ({ target, name, actor, reason }) =>
-          `PAUSED: ${[target, name].join(' ').trim()}, by ${actor}: ${reason}`,
-      ),
+      ...pauses.map(pauseNote),
       ...(isSilent ? ['The daemon does not answer: nothing can be changed now.'] : []),
     ];
   };
@@ -101,7 +100,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     figures: createFigureCounter(storeOptions(settings.machine), clock),
     live,
     zoneOf,
-    async show(request, reply, head, body) {
+    async show(request, reply, { notes = [], ...head }, body) {
       const { held, attention, eventAt, ...rest } = await live();
       const marks = { ...rest, eventAt: isoTime(eventAt) };
       const { instance, version } = settings;
@@ -112,7 +111,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
         version,
         marks,
         counts: { '/review': held, '/outbox': attention },
-        warnings: maskedFor(request, await warnings()),
+        warnings: maskedFor(request, [...new Set([...(await warnings()), ...notes])]),
         session,
         timeZone: await zoneOf(),
         done: deps.notices.take(session.sessionId),

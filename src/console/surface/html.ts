@@ -106,7 +106,7 @@ function filterField(
   given: Given,
   known?: readonly string[],
 ) {
-  const { title = name, kind = 'text', about } = memberOf(schema) ?? {};
+  const { title = name, kind = 'text', about, words } = memberOf(schema) ?? {};
   const value = String(given[name] ?? '');
   const id = `f-${name}`;
   if (kind === 'flag') {
@@ -118,9 +118,10 @@ function filterField(
   if (known) {
     // A value that is not known any more stays chosen, so that the page says what it shows.
     const all = value === '' || known.includes(value) ? known : [value, ...known];
-    const options = all.map(
-      (one) => html`<option value="${one}"${one === value && html` selected`}>${one}</option>`,
-    );
+    const options = all.map((one) => {
+      const word = words?.[one] ?? one;
+      return html`<option value="${one}"${one === value && html` selected`}>${word}</option>`;
+    });
     return html`<div>${label}<select id="${id}" name="${name}"><option value="">all</option>
 ${options}</select></div>`;
   }

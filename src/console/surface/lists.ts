@@ -3,11 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { deliveryIds } from '../../decisions/review/parts.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { plural, shellWord } from '../../lib/strings.ts';
+import { plural } from '../../lib/strings.ts';
 import { csvTable, toWire } from '../../surface/forms.ts';
 import { canonical, type Given } from '../../surface/given.ts';
 import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
+import { commandOf } from '../command-line.ts';
 import { askFor, signedIn } from '../context.ts';
 import { partHead } from '../pages/delivery-parts.ts';
 import { partsNav } from '../pages/parts.ts';
@@ -165,13 +166,11 @@ async function showList(
   const view = await readView(context, request, of);
   const { page, from } = view;
   const notes = await of.notes(from);
-  const command = of.command ?? of.name.replace('.', ' ');
-  const words = [command, ...namedIn(of, view.given).map(shellWord)].join(' ');
-  const head = { title: of.title, tab: tabOf(of), cli: `selvedge ${words}` };
+  const head = { title: of.title, tab: tabOf(of), cli: commandOf(of, view.given), notes };
   const below = await belowParts(view, of.below);
   const body = html`${await headOf(context, of, view.given)}
 <p>${plural(page.rows.length, 'row')} on this page: ${of.about}. ${of.more}</p>
-${notes.map((note) => html`<p class="warning">${note}</p>`)}${listPart(of, view)}${below}`;
+${listPart(of, view)}${below}`;
   return context.show(request, reply, head, body);
 }
 

@@ -8,7 +8,7 @@ import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { stockLists, variants } from '../../mirror/stock/style.ts';
 import { audit, backups, findings, settings } from '../../ops/lists.ts';
 import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
-import { orders, refunds } from '../../outbox/lists.ts';
+import { orders, pushes, refunds } from '../../outbox/lists.ts';
 import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
 import { reportLists } from '../../report/lists.ts';
 import type { ActHead } from '../../surface/acts.ts';
@@ -47,6 +47,7 @@ const BY_HAND = new Map<List, string>([
 export const LISTS: readonly List[] = [
   changes,
   facts,
+  pushes,
   orders,
   refunds,
   ...stockLists,

@@ -54,7 +54,7 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
   }
 
   const listed = await call('outbox', 'list', '--needs-attention');
-  expect(listed.stdout).toContain(`in_doubt (needs attention)`);
+  expect(listed.stdout).toContain(`outcome unknown (needs attention)`);
   const shown = await call('outbox', 'show', String(other));
   expect(shown.stdout).toContain('OURS');
   expect(shown.stdout).toContain(`AT THE SERVICE: order ${model.orderId}`);
