@@ -6,6 +6,8 @@ import { pulledStreams } from '../config/streams.ts';
 import { listPath } from '../console/surface/addresses.ts';
 import { systemClock } from '../lib/clock.ts';
 import { csvLine } from '../lib/csv.ts';
+import type { RuleSet } from '../rules/rule.ts';
+import type { Db } from '../store/store.ts';
 import { csvTable, fromWire, textCell } from '../surface/forms.ts';
 import type { Given } from '../surface/given.ts';
 import type { List, Shown } from '../surface/lists.ts';
@@ -70,12 +72,16 @@ async function readRemote(
   };
 }
 
-/** Reads rows of the database of this machine, or of the console that `--url` names. */
+/**
+ * Reads rows of the database of this machine, or of the console that `--url` names.
+ * @param rulesOf rules in the place of those in force
+ */
 export async function readRows(
   command: Command,
   context: CliContext,
   of: List,
   given: Given,
+  rulesOf?: (db: Db) => Promise<RuleSet>,
 ): Promise<Found> {
   const remote = remoteConsoleOf(command, context);
   if (remote) return readRemote(remote, of, given);
@@ -92,6 +98,7 @@ export async function readRows(
       reports: config.reports,
       rules: {
         inForce: async () =>
+          (await rulesOf?.(db)) ??
           (await (await import('../decisions/simulation/rule-sets.ts')).ruleSetInForce(db)).ruleSet,
         figures: async () =>
           (await import('../decisions/simulation/rule-figures.ts')).ruleFigures(db, now),

@@ -134,7 +134,19 @@ describe('the list of rules', () => {
       .select('company')
       .executeTakeFirstOrThrow();
     const bi = await program(house, 'viewer');
-    expect((await bi.get('/rules/reject-many.json')).text).not.toContain(company);
+    const { json } = await bi.get('/rules/reject-many/matches.json?limit=2');
+    expect(json).toMatchObject({
+      ...{ seen: 0, needed: expect.any(Number) },
+      matches: [{ explained: expect.stringContaining('delivery.quantity > 0') }, {}],
+    });
+    const { next, matches } = z
+      .looseObject({ next: z.string(), matches: z.array(z.looseObject({ decisionId: z.int() })) })
+      .parse(json);
+    expect(next).toBe(String(matches.at(-1)?.decisionId));
+    const rest = (await bi.get(`/rules/reject-many/matches.json?before=${next}`)).json;
+    expect(rest).toMatchObject({ matches: [{}], next: null });
+    const all = ['/rules/reject-many.json', '/rules/reject-many/matches', '/rules/reject-many'];
+    for (const path of all) expect((await bi.get(path)).text).not.toContain(company);
   });
 });
 

@@ -3,7 +3,12 @@
  * as in answers.ts.
  */
 import { z } from 'zod';
-import { ruleSchema, waitingSchema } from '../../decisions/reject/lists.ts';
+import {
+  lookedSchema,
+  matchSchema,
+  ruleSchema,
+  waitingSchema,
+} from '../../decisions/reject/lists.ts';
 import { keepReport, ruleSetDiff } from '../../decisions/reject/surface.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { ruleQuery } from '../routes/rules.ts';
@@ -40,18 +45,7 @@ const detailSchema = z
         status: textOrNull,
       }),
     ),
-    matches: z
-      .strictObject({
-        unseen: z.array(
-          z.strictObject({
-            ...{ decisionId: z.int(), orderDeliveryId: z.int(), at: time },
-            evaluation: anyObject,
-          }),
-        ),
-        seen: z.int(),
-        needed: z.int().meta({ description: 'Looked at by people before it can be armed' }),
-      })
-      .nullable(),
+    matches: lookedSchema.extend({ unseen: z.array(wireSchema(matchSchema)) }).nullable(),
     versions: z.array(version),
     comparison: z
       .strictObject({ version, differences: z.array(difference), problem: textOrNull })

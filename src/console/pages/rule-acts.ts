@@ -1,5 +1,4 @@
 /** Pages for acts on rules that need more than a button: arming, match by match, and a reload. */
-import type { Match } from '../../decisions/reject/matches.ts';
 import { armRule, lookAtMatch, type Reload, reloadRules } from '../../decisions/reject/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { MatchesView } from '../read/rules.ts';
@@ -16,7 +15,7 @@ export interface ArmView {
   readonly missing: readonly string[];
   readonly matches: MatchesView;
   /** Match to look at next; undefined: there is none. */
-  readonly match: Match | undefined;
+  readonly match: MatchesView['unseen'][number] | undefined;
 }
 
 function matchPart({ id, match, matches }: ArmView, { role, timeZone }: PauseReader): Html {

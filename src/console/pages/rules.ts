@@ -168,7 +168,8 @@ function deliveryLink(id: number, number: string | null): Html {
 function matchesPart({ matches, decided }: RuleView, rule: Rule, { timeZone }: PauseReader): Html {
   const unseen = matches && [
     html`<h2>Matches to look at</h2>
-<p>${matches.seen} of ${matches.needed} looked at, of exactly this text.</p>`,
+<p><a href="${rulePath(rule.id)}/matches">All of them</a>:
+${matches.seen} of ${matches.needed} looked at, of exactly this text.</p>`,
     matches.unseen.length === 0
       ? html`<p class="empty">There is no match of this text that nobody has looked at.</p>`
       : matches.unseen.map(

@@ -1,7 +1,12 @@
 /** Reads the rules in force for pages: texts and figures, and whether rejects are armed. */
 import { sql } from 'kysely';
-import { ordersOfDeliveries, type RuleRow, ruleRow } from '../../decisions/reject/lists.ts';
-import { type Match, seenCount, unseenMatches } from '../../decisions/reject/matches.ts';
+import {
+  lookedAt,
+  ordersOfDeliveries,
+  type RuleRow,
+  readMatches,
+  ruleRow,
+} from '../../decisions/reject/lists.ts';
 import { type RejectOverview, rejectOverview } from '../../decisions/review/overview.ts';
 import { readStoredFiles, readTexts } from '../../decisions/rule-texts.ts';
 import { diffRuleSets, type RuleSetDiff } from '../../decisions/simulation/diff.ts';
@@ -9,6 +14,7 @@ import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { type RuleText, textOfRule } from '../../decisions/simulation/trial-files.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
+import type { IdPage } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
 import { privateOfOrders } from './private.ts';
@@ -111,27 +117,12 @@ async function compare(
   }
 }
 
-export interface MatchesView {
-  /** Matches of the rule that nobody has looked at yet, the newest first. */
-  readonly unseen: readonly Match[];
-  readonly seen: number;
-  /** Number of matches that somebody must have looked at before the rule can be armed. */
-  readonly needed: number;
+/** Matches of exactly the present text of a reject rule: those not looked at, and how many are. */
+export async function matchesOf(db: Db, rule: Rule, ruleSet: RuleSet, page: IdPage) {
+  return { unseen: await readMatches(db, rule, page), ...(await lookedAt(db, rule, ruleSet)) };
 }
 
-/** Matches of exactly the present text of a reject rule: those not looked at, and how many are. */
-export async function readMatches(
-  db: Db,
-  rule: Rule,
-  { settings }: RuleSet,
-  limit: number,
-): Promise<MatchesView> {
-  return {
-    unseen: await unseenMatches(db, rule.hash, limit),
-    seen: await seenCount(db, rule.hash),
-    needed: settings.safeguards.reject.matches_seen,
-  };
-}
+export type MatchesView = Awaited<ReturnType<typeof matchesOf>>;
 
 /** Customers' names, comments and addresses of the orders of these deliveries. */
 export async function privateOfDeliveries(
@@ -153,7 +144,7 @@ export interface RuleView {
   readonly waiting: RejectOverview['waiting'];
 }
 
-const MATCHES_SHOWN = 10;
+const SHOWN: IdPage = { limit: 10 };
 
 /** Reads a rule for its page. @param about.wanted hash of the rule set to compare with */
 export async function readRule(
@@ -177,7 +168,7 @@ export async function readRule(
     row,
     text: textOfRule(files, rule.id),
     decided: await decidedBy(db, rule.id, about.now),
-    matches: rule.action === 'reject' ? await readMatches(db, rule, ruleSet, MATCHES_SHOWN) : null,
+    matches: rule.action === 'reject' ? await matchesOf(db, rule, ruleSet, SHOWN) : null,
     versions,
     comparison: version ? await compare(db, rule, version, ruleSet) : null,
     waiting: rejects.waiting.filter(({ ruleId }) => ruleId === rule.id),

@@ -3,53 +3,37 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { missingForArming } from '../../decisions/reject/arm.ts';
 import { readBreaker } from '../../decisions/reject/breaker.ts';
-import { rules } from '../../decisions/reject/lists.ts';
+import { ordersOfDeliveries, ruleIn, rules } from '../../decisions/reject/lists.ts';
 import { type Reload, reloadRules, reloadSchema } from '../../decisions/reject/surface.ts';
 import type { StoredRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import { nearestName } from '../../lib/nearest.ts';
 import type { Rule } from '../../rules/rule.ts';
 import { previewSchema } from '../../surface/acts.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
 import { requireRole } from '../../surface/roles.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
-import { maskPrivate } from '../mask.ts';
 import { armPage, reloadPage } from '../pages/rule-acts.ts';
 import { CELLS, rulePage, rulesPage } from '../pages/rules.ts';
-import { privateOfDeliveries, type RuleView, readMatches, readRule } from '../read/rules.ts';
+import { matchesOf, type RuleView, readRule } from '../read/rules.ts';
 import { inForceOf } from '../rules.ts';
 import { isoTimes } from '../show.ts';
 import { listPart, readingFor, readView } from '../surface/lists.ts';
 import { createActing } from './acts.ts';
-import { idParams, type PageContext } from './page-context.ts';
+import { idParams, maskedForOrders, type PageContext } from './page-context.ts';
 
 export const ruleQuery = z.object({
   /** Hash of the rule set to compare the rule with. */
   version: z.string().max(100).optional(),
 });
-const armQuery = z.object({ before: z.coerce.number().int().min(1).optional() });
+const armQuery = z.object({ before: z.string().max(20).optional() });
 
 const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "…"`;
-
-/** Most matches among which the next one to look at is searched. */
-const MATCHES_MAX = 500;
 
 async function stored({ rulesShown }: PageContext): Promise<StoredRuleSet> {
   const inForce = await inForceOf(rulesShown);
   if (inForce) return inForce;
   const hint = 'selvedge rules check';
   throw new RefusedError('rules.unreadable', 'no rules are in force yet', { hint });
-}
-
-function ruleOf({ ruleSet: { rules } }: StoredRuleSet, id: string): Rule {
-  const rule = rules.find((one) => one.id === id);
-  if (rule) return rule;
-  const near = nearestName(
-    id,
-    rules.map((one) => one.id),
-  );
-  const hint = near === undefined ? 'the list of rules is at /rules' : `did you mean ${near}?`;
-  throw new RefusedError('rules.unknown', `there is no rule ${id}`, { hint });
 }
 
 /** The list, which does not wait until its figures are counted. */
@@ -79,17 +63,13 @@ async function viewFor(
 ): Promise<RuleView> {
   const { version: wanted } = ruleQuery.parse(request.query);
   const view = await readRule(db, inForce, rule, { figures, wanted, now: clock.now() });
-  if (signedIn(request).seesAddresses) return view;
   const shown = [
     ...(view.matches?.unseen ?? []).map(({ orderDeliveryId }) => orderDeliveryId),
     ...view.waiting.map(({ orderDeliveryId }) => orderDeliveryId),
   ];
-  const others = await privateOfDeliveries(db, shown);
-  const { matches, waiting } = maskPrivate(
-    { matches: view.matches, waiting: view.waiting },
-    others,
-  );
-  return { ...view, matches, waiting };
+  const quoting = { matches: view.matches, waiting: view.waiting };
+  const orders = await ordersOfDeliveries(db, shown);
+  return { ...view, ...(await maskedForOrders(request, db, orders, quoting)) };
 }
 
 function ruleCommand({ id, action }: Rule): string {
@@ -102,7 +82,7 @@ function installRule(app: FastifyInstance, context: PageContext): void {
     const { id } = idParams.parse(request.params);
     const [, name = id, twin] = /^(.*)\.(json)$/.exec(id) ?? [];
     const inForce = await stored(context);
-    const rule = ruleOf(inForce, name);
+    const rule = ruleIn(inForce.ruleSet, name);
     const known = twin === 'json' ? await figures.now() : (await figures.soon()).rules;
     const view = await viewFor(context, request, inForce, rule, known);
     const tests = (await rulesShown()).tests();
@@ -121,20 +101,19 @@ function installRule(app: FastifyInstance, context: PageContext): void {
 
 async function showArming(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { db } = context.deps;
-  const { before = Number.MAX_SAFE_INTEGER } = armQuery.parse(request.query);
+  const { before } = armQuery.parse(request.query);
   const inForce = await stored(context);
-  const rule = ruleOf(inForce, idParams.parse(request.params).id);
+  const rule = ruleIn(inForce.ruleSet, idParams.parse(request.params).id);
   const { id, title, action } = rule;
   if (action !== 'reject') {
     const hint = 'only a rule with action: reject is armed';
     throw new RefusedError('rules.no_reject_rule', `${id} is no reject rule`, { hint });
   }
-  const matches = await readMatches(db, rule, inForce.ruleSet, MATCHES_MAX);
-  const found = matches.unseen.find(({ decisionId }) => decisionId < before);
-  const { seesAddresses } = signedIn(request);
-  const others =
-    found && !seesAddresses ? await privateOfDeliveries(db, [found.orderDeliveryId]) : [];
-  const match = found && !seesAddresses ? maskPrivate(found, others) : found;
+  const page = { after: before, limit: 1 };
+  const matches = await matchesOf(db, rule, inForce.ruleSet, page);
+  const [found] = matches.unseen;
+  const orders = found ? await ordersOfDeliveries(db, [found.orderDeliveryId]) : [];
+  const match = await maskedForOrders(request, db, orders, found);
   const missing = await missingForArming(db, inForce.ruleSet, rule);
   const head = { title: `Arm ${title}`, tab: '/rules', cli: armCommand(id) } as const;
   const body = armPage(

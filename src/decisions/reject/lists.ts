@@ -1,14 +1,20 @@
 /** Lists of the rules in force with their figures, and of the rejects that wait. */
 import { z } from 'zod';
+import { RefusedError } from '../../lib/errors.ts';
+import { nearestName } from '../../lib/nearest.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
+import { explain } from '../../rules/explain.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
+import type { IdPage } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
 import { list, type Made, pageOfAll, ROWS_MAX } from '../../surface/lists.ts';
 import { as, oneOf, text, time, whole } from '../../surface/members.ts';
 import type { Reading, RuleFigures } from '../../surface/reading.ts';
 import { type RejectOverview, rejectOverview } from '../review/overview.ts';
+import { seenCount, unseenMatches } from './matches.ts';
 
 const ACTIONS = ['accept', 'hold', 'reject'] as const;
 const MODES = ['off', 'shadow', 'live'] as const;
@@ -203,6 +209,15 @@ export async function ordersOfDeliveries(
   return rows.map(({ order_id: id }) => id);
 }
 
+/** Rows without names and addresses, which messages and values quote. */
+async function hidden<Row extends { readonly orderDeliveryId: number }>(
+  from: Reading,
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const ids = rows.map(({ orderDeliveryId }) => orderDeliveryId);
+  return from.masked(await ordersOfDeliveries(from.db, ids), rows);
+}
+
 function butFor(inForce: boolean | null): string {
   if (inForce === null) return '; this version cannot read the rules in force: rules check';
   return inForce ? '' : '; it has another text now and rejects nothing';
@@ -285,10 +300,7 @@ export const queue = list({
     const rows = all.filter(({ ruleId }) => id === undefined || ruleId === id);
     return pageOfAll(rows, page, ({ orderDeliveryId }) => String(orderDeliveryId));
   },
-  async hide(from, rows) {
-    const ids = rows.map(({ orderDeliveryId }) => orderDeliveryId);
-    return from.masked(await ordersOfDeliveries(from.db, ids), rows);
-  },
+  hide: (from, rows) => hidden(from, rows),
   async readBeside({ db, now }) {
     const { waiting: _, ...beside } = await rejectOverview(db, now);
     return beside;
@@ -297,4 +309,77 @@ export const queue = list({
   place: ({ orderDeliveryId }) => String(orderDeliveryId),
 });
 
-export const ruleLists = [rules, queue];
+const match = {
+  decisionId: whole('Decision'),
+  orderDeliveryId: whole('Delivery', { link: 'delivery' }),
+  at: time('Decided'),
+  explained: words('What it saw'),
+  evaluation: z.custom<Evaluation>().meta({ override: { type: 'object' } }),
+};
+
+export const matchSchema = z.strictObject(match);
+type MatchRow = z.output<typeof matchSchema>;
+
+export const lookedSchema = z.strictObject({
+  seen: z.int(),
+  needed: z.int().meta({ description: 'Looked at by people before it can be armed' }),
+});
+
+/** Matches of exactly the present text of a rule that nobody has looked at, the newest first. */
+export async function readMatches(db: Db, of: Rule, page: IdPage): Promise<MatchRow[]> {
+  const found = await unseenMatches(db, of.hash, page);
+  return found.map((one) => {
+    const own = one.evaluation.rules.filter(({ id }) => id === of.id);
+    return { ...one, explained: explain({ ...one.evaluation, rules: own }) };
+  });
+}
+
+/** Number of matches of a rule that people looked at, and of those that arming asks for. */
+export async function lookedAt(db: Db, { hash }: Rule, { settings }: RuleSet) {
+  return { seen: await seenCount(db, hash), needed: settings.safeguards.reject.matches_seen };
+}
+
+/** @throws RefusedError `rules.unknown` */
+export function ruleIn(ruleSet: RuleSet | undefined, id: string): Rule {
+  const ids = ruleSet?.rules.map((one) => one.id) ?? [];
+  const found = ruleSet?.rules.find((one) => one.id === id);
+  if (found) return found;
+  const near = nearestName(id, ids);
+  const hint = near === undefined ? 'see: selvedge rules list' : `did you mean ${near}?`;
+  throw new RefusedError('rules.unknown', `there is no rule ${id}`, { hint });
+}
+
+export const matches = list({
+  name: 'rules.matches',
+  operation: 'listMatches',
+  path: '/rules/{id}/matches',
+  title: 'Matches',
+  about: 'show what a rule in shadow mode matched',
+  more:
+    'The latest match of each delivery by exactly the present text of the rule that nobody\n' +
+    'has looked at yet. With --seen you say that you have: arming asks for it. At a\n' +
+    'terminal it shows one after the other, with what the rule saw, and asks about each.',
+  examples: [['rules matches reject-closed-season --seen', 'one by one']],
+  args: ['rule'],
+  thing: 'rule',
+  query: { rule: text('Rule', { about: 'The id of a rule' }, 100) },
+  row: match,
+  shown: ['decisionId', 'orderDeliveryId', 'at', 'explained'],
+  empty: 'There is no match of this text that nobody has looked at.',
+  pageParameter: 'before',
+  limit: 20,
+  rowsAs: 'matches',
+  isWhole: true,
+  beside: lookedSchema.shape,
+  read: async ({ db, rules: { inForce } }, { rule: id }, page) =>
+    readMatches(db, ruleIn(await inForce(), id), page),
+  hide: (from, rows) => hidden(from, rows),
+  async readBeside({ db, rules: { inForce } }, { rule: id }) {
+    const ruleSet = await inForce();
+    const of = ruleIn(ruleSet, id);
+    return ruleSet ? lookedAt(db, of, ruleSet) : { seen: 0, needed: 0 };
+  },
+  place: ({ decisionId }) => String(decisionId),
+});
+
+export const ruleLists = [rules, queue, matches];

@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import { inKeys } from '../../store/bulk.ts';
+import { type IdPage, newestFirst } from '../../store/pages.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { storedEvaluation } from '../journal/evaluations.ts';
 
@@ -23,8 +24,8 @@ function isMatch(ruleHash: string) {
 }
 
 /** The latest match of each delivery by exactly this rule text that nobody has looked at yet. */
-export async function unseenMatches(db: Db, ruleHash: string, limit: number): Promise<Match[]> {
-  const rows = await db
+export async function unseenMatches(db: Db, ruleHash: string, page: IdPage): Promise<Match[]> {
+  const latest = db
     .selectFrom('decision as d')
     .leftJoin('rule_set as s', 's.hash', 'd.rule_set_hash')
     .select((eb) => [
@@ -47,10 +48,9 @@ export async function unseenMatches(db: Db, ruleHash: string, limit: number): Pr
       ),
     )
     // The plus sign keeps SQLite on the matches: by deliveries it would read every decision.
-    .groupBy(sql`+d.order_delivery_id`)
-    .orderBy('decision_id', 'desc')
-    .limit(limit)
-    .execute();
+    .groupBy(sql`+d.order_delivery_id`);
+  const query = db.selectFrom(latest.as('m')).selectAll();
+  const rows = await newestFirst(query, 'm.decision_id', page);
   return rows.map((row) => ({
     decisionId: row.decision_id,
     orderDeliveryId: row.order_delivery_id,

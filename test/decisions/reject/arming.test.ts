@@ -92,14 +92,14 @@ describe('arming a reject rule', () => {
     await rejects.unlucky(2, {}, 12);
     await rejects.decide();
     const [rule] = rejects.rules().ruleSet.rules;
-    const matches = await unseenMatches(rejects.store.db, rule?.hash ?? '', 10);
+    const matches = await unseenMatches(rejects.store.db, rule?.hash ?? '', { limit: 10 });
     expect(matches.map((match) => match.orderDeliveryId)).toEqual([1]);
     const [first = 0] = matches.map(({ decisionId }) => decisionId);
     const other = first === 1 ? 2 : 1;
     const wrong = rejects.operations.seen('reject-unlucky', [first, other], WHO);
     await expect(wrong).rejects.toMatchObject({ code: 'rules.no_match' });
     expect(await rejects.operations.seen('reject-unlucky', [first], WHO)).toBe(1);
-    expect(await unseenMatches(rejects.store.db, rule?.hash ?? '', 10)).toEqual([]);
+    expect(await unseenMatches(rejects.store.db, rule?.hash ?? '', { limit: 10 })).toEqual([]);
   });
 
   it('leaves who armed what, on which report, until when; anew in its place', async () => {

@@ -132,7 +132,9 @@ export async function createRejectFixture(rulesText = UNLUCKY, settings = settin
     async arm(lastsMs = 90 * DAY, ruleId = rules.ruleSet.rules[0]?.id) {
       const rule = rules.ruleSet.rules.find(({ id }) => id === ruleId);
       if (!rule) throw new Error('no rule');
-      const decisions = (await unseenMatches(store.db, rule.hash, 100)).map((m) => m.decisionId);
+      const decisions = (await unseenMatches(store.db, rule.hash, { limit: 100 })).map(
+        (m) => m.decisionId,
+      );
       if (decisions.length > 0) await operations.seen(rule.id, decisions, WHO);
       const period = { since: 0, until: clock.now(), deliveries: 1 };
       const hashes = { [rule.id]: rule.hash };

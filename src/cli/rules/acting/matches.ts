@@ -1,34 +1,51 @@
 /**
  * `selvedge rules matches`: shows what a reject rule would have rejected, for a person to look at.
  */
-import { Command } from 'commander';
-import { type Match, seenCount, unseenMatches } from '../../../decisions/reject/matches.ts';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { lookedSchema, matches } from '../../../decisions/reject/lists.ts';
 import { lookAtMatch } from '../../../decisions/reject/surface.ts';
-import { RefusedError } from '../../../lib/errors.ts';
-import { explain } from '../../../rules/explain.ts';
-import { wholeNumber } from '../../arguments.ts';
-import { type CliContext, examples } from '../../command.ts';
+import type { RuleSet } from '../../../rules/rule.ts';
+import type { Db } from '../../../store/store.ts';
+import type { Given } from '../../../surface/given.ts';
+import type { CliContext } from '../../command.ts';
 import type { Output } from '../../output.ts';
-import { firstRows, withMirror } from '../../reading.ts';
+import { remoteConsoleOf, requireHere } from '../../remote/console.ts';
 import { performAct } from '../../surface-call.ts';
+import { listCommand, printRows, readRows } from '../../surface-lists.ts';
 import { rulesDirectory } from '../directory.ts';
 import { namedRuleSet } from '../rule-sets.ts';
+
+type Match = z.output<typeof matches.row>;
 
 interface Options {
   readonly rules?: string;
   readonly seen?: boolean;
   readonly limit: number;
   readonly json?: boolean;
+  readonly csv?: boolean;
 }
 
-const LIMIT_MAX = 500;
+/** Most matches that arming may ask somebody to look at. */
+const LOOKED_MAX = 500;
 
-function print(output: Output, rule: string, matches: readonly Match[]): void {
-  for (const { decisionId, orderDeliveryId, at, evaluation } of matches) {
+/** Matches of the text in force, or of that in other rules. */
+async function readMatches(
+  command: Command,
+  context: CliContext,
+  given: Given,
+  rulesOf?: (db: Db) => Promise<RuleSet>,
+) {
+  const found = await readRows(command, context, matches, given, rulesOf);
+  const rows = z.array(matches.row).parse(found.rows);
+  return { ...lookedSchema.parse(found.beside), rows, found };
+}
+
+function print(output: Output, found: readonly Match[]): void {
+  for (const { decisionId, orderDeliveryId, at, explained } of found) {
     const time = new Date(at).toISOString();
     output.line(`decision ${decisionId} about delivery ${orderDeliveryId}, ${time}`);
-    const rules = evaluation.rules.filter(({ id }) => id === rule);
-    output.line(explain({ ...evaluation, rules }));
+    output.line(explained);
     output.line();
   }
 }
@@ -39,12 +56,11 @@ function print(output: Output, rule: string, matches: readonly Match[]): void {
  */
 async function lookAtEach(
   context: CliContext,
-  rule: string,
-  matches: readonly Match[],
+  found: readonly Match[],
 ): Promise<readonly Match[] | undefined> {
   const seen: Match[] = [];
-  for (const match of matches) {
-    print(context.output, rule, [match]);
+  for (const match of found) {
+    print(context.output, [match]);
     const typed = await context.ask('Is it right to reject this one? [y/N, q to stop] ');
     if (typed === undefined) return undefined;
     const answer = typed.trim().toLowerCase();
@@ -58,14 +74,14 @@ async function tellSeen(
   context: CliContext,
   command: Command,
   rule: string,
-  matches: readonly Match[],
+  looked: readonly Match[],
 ): Promise<void> {
-  if (matches.length === 0) return;
-  const given = { rule, decisionId: matches.map(({ decisionId }) => decisionId) };
+  if (looked.length === 0) return;
+  const given = { rule, decisionId: looked.map(({ decisionId }) => decisionId) };
   const wanted = { given, reason: '', dryRun: false };
   const answer = await performAct(command, context, lookAtMatch, wanted);
   const { seen } = lookAtMatch.output.parse(answer);
-  context.output.note(`you have looked at these ${matches.length}: ${seen} in all`);
+  context.output.note(`you have looked at these ${looked.length}: ${seen} in all`);
 }
 
 /**
@@ -77,65 +93,39 @@ export async function lookBeforeArming(
   command: Command,
   rule: string,
 ): Promise<void> {
-  const directory = rulesDirectory(command, context, undefined);
-  const matches = await withMirror(command, context, async (db) => {
-    const { rules, settings } = await namedRuleSet(db, directory);
-    const named = rules.find(({ id }) => id === rule);
-    if (!named) return [];
-    const needed = settings.safeguards.reject.matches_seen - (await seenCount(db, named.hash));
-    return needed > 0 ? unseenMatches(db, named.hash, needed) : [];
-  });
-  if (matches.length === 0) return;
-  const question = `${matches.length} matches must be looked at first. Show them? [Y/n] `;
+  const looked = await readMatches(command, context, { rule, limit: LOOKED_MAX });
+  const found = looked.rows.slice(0, Math.max(0, looked.needed - looked.seen));
+  if (found.length === 0) return;
+  const question = `${found.length} matches must be looked at first. Show them? [Y/n] `;
   const typed = await context.ask(question);
   if (typed === undefined || /^n/i.test(typed.trim())) return;
-  const seen = await lookAtEach(context, rule, matches);
+  const seen = await lookAtEach(context, found);
   await tellSeen(context, command, rule, seen ?? []);
 }
 
-async function run(
-  context: CliContext,
-  rule: string,
-  options: Options,
-  command: Command,
-): Promise<void> {
-  const directory = rulesDirectory(command, context, options.rules);
-  const { limit } = options;
-  const { found, seen } = await withMirror(command, context, async (db) => {
-    const { rules } = await namedRuleSet(db, directory);
-    const named = rules.find(({ id }) => id === rule);
-    if (!named) throw new RefusedError('rules.unknown', `there is no rule ${rule}`);
-    const unseen = await unseenMatches(db, named.hash, limit + 1);
-    return { found: unseen, seen: await seenCount(db, named.hash) };
-  });
-  const matches = firstRows(context.output, found, limit);
-  const asksEach = options.seen === true && options.json !== true;
-  const looked = asksEach ? await lookAtEach(context, rule, matches) : undefined;
-  if (options.json === true) context.output.json({ seen, matches });
+async function run(context: CliContext, command: Command): Promise<boolean> {
+  const { json, csv, seen: isSeen, rules, limit } = command.opts<Options>();
+  const [rule = ''] = command.args;
+  if (rules !== undefined) requireHere(remoteConsoleOf(command, context), '--rules');
+  const { rows, seen, found } = await readMatches(command, context, { rule, limit }, (db) =>
+    namedRuleSet(db, rulesDirectory(command, context, rules)),
+  );
+  const asksEach = isSeen === true && json !== true && csv !== true;
+  const looked = asksEach ? await lookAtEach(context, rows) : undefined;
+  if (json === true || csv === true) printRows(command, context.output, matches, found);
   else {
+    if (found.hasMore) context.output.note(`there are more than ${limit} rows; --limit shows more`);
     // Without a terminal, the first match was printed before the question found nobody.
-    if (looked === undefined) print(context.output, rule, asksEach ? matches.slice(1) : matches);
-    const count = found.length > limit ? `more than ${limit}` : String(found.length);
+    if (looked === undefined) print(context.output, asksEach ? rows.slice(1) : rows);
+    const count = found.hasMore ? `more than ${limit}` : String(rows.length);
     context.output.line(`${count} that nobody has looked at yet, ${seen} were looked at`);
   }
-  if (options.seen === true) await tellSeen(context, command, rule, looked ?? matches);
+  if (isSeen === true) await tellSeen(context, command, rule, looked ?? rows);
+  return true;
 }
 
 export function rulesMatches(context: CliContext): Command {
-  return new Command('matches')
-    .summary('show what a rule in shadow mode matched')
-    .description(
-      'The latest match of each delivery by exactly the present text of the rule that nobody\n' +
-        'has looked at yet. With --seen you say that you have: arming asks for it. At a\n' +
-        'terminal it shows one after the other, with what the rule saw, and asks about each.',
-    )
-    .argument('<rule>', 'the id of a rule')
+  return listCommand(matches, context, (command) => run(context, command))
     .option('--rules <dir>', 'the directory of the rule (default: the configured one)')
-    .option('--seen', 'write down that you have looked at those that are shown')
-    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIMIT_MAX), 20)
-    .option('--json', 'as JSON')
-    .addHelpText('after', examples([['rules matches reject-closed-season --seen', 'one by one']]))
-    .action((rule: string, options: Options, command: Command) =>
-      run(context, rule, options, command),
-    );
+    .option('--seen', 'write down that you have looked at those that are shown');
 }
