@@ -111,8 +111,8 @@ export const pushes = list({
   operation: 'listPushes',
   path: '/outbox',
   title: 'Pushes',
-  about: 'documents and decisions to send, the newest first',
-  more: 'Each with its state and what holds it up.',
+  about: 'documents and decisions to send',
+  more: 'The newest first unless they are sorted, each with its state and what holds it up.',
   examples: [
     ['outbox list --needs-attention', 'rows that need a person'],
     ['outbox list --kind order --state refused', 'orders that were not taken'],
@@ -159,7 +159,9 @@ function documentList({ kind, noun, operation, title, about, made, madeOf }: Doc
     path: `/${noun}`,
     title,
     about,
-    more: 'Each with its state, what the service made of it, and why.',
+    more:
+      'The newest first unless they are sorted, each with its state, what the service made of ' +
+      'it, and why.',
     examples: [
       [`${noun} list --open`, 'what is under way'],
       [`${noun} list --state refused --json`, 'for programs'],
@@ -183,7 +185,7 @@ export const orders = documentList({
   noun: 'orders',
   operation: 'listOrders',
   title: 'Orders',
-  about: 'orders that the ERP submitted, the newest first',
+  about: 'orders that the ERP submitted',
   made: 'Order',
   madeOf: ({ orderNo, orderId }) => orderNo ?? orderId,
 });
@@ -193,7 +195,7 @@ export const refunds = documentList({
   noun: 'refunds',
   operation: 'listRefunds',
   title: 'Refunds',
-  about: 'pending refunds that the ERP submitted, the newest first',
+  about: 'pending refunds that the ERP submitted',
   made: 'Pending refund',
   madeOf: ({ pendingRefundId }) => pendingRefundId,
 });
