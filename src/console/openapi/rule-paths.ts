@@ -3,14 +3,9 @@
  * as in answers.ts.
  */
 import { z } from 'zod';
-import {
-  lookedSchema,
-  matchSchema,
-  ruleSchema,
-  waitingSchema,
-} from '../../decisions/reject/lists.ts';
 import { keepReport, ruleSetDiff } from '../../decisions/reject/surface.ts';
 import { wireSchema } from '../../surface/forms.ts';
+import { detailSchema } from '../read/rules.ts';
 import { ruleQuery } from '../routes/rules.ts';
 import { trialAct } from '../routes/trial.ts';
 import { actPaths } from '../surface/openapi.ts';
@@ -24,41 +19,6 @@ const amounts = z
   .meta({ description: 'By currency; null: not known' });
 
 const lines = z.array(z.string());
-const difference = z.strictObject({
-  path: z.string(),
-  before: z.unknown().optional(),
-  after: z.unknown().optional(),
-});
-const version = z.strictObject({ hash: z.string(), since: time, lines });
-
-const detailSchema = z
-  .strictObject({
-    row: wireSchema(ruleSchema),
-    text: z.strictObject({ file: z.string(), line: z.int(), lines }).nullable(),
-    decided: z.array(
-      z.strictObject({
-        decisionId: z.int(),
-        orderDeliveryId: z.int(),
-        deliveryNo: textOrNull,
-        at: time,
-        outcome,
-        status: textOrNull,
-      }),
-    ),
-    matches: lookedSchema.extend({ unseen: z.array(wireSchema(matchSchema)) }).nullable(),
-    versions: z.array(version),
-    comparison: z
-      .strictObject({ version, differences: z.array(difference), problem: textOrNull })
-      .nullable(),
-    waiting: z.array(wireSchema(waitingSchema)),
-    tests: z.array(
-      z.strictObject({
-        ...{ name: z.string(), expected: z.string(), actual: z.string(), ok: z.boolean() },
-      }),
-    ),
-  })
-  .meta({ id: 'RuleDetail' });
-
 const problem = z.strictObject({
   severity: z.enum(['error', 'warning', 'note']),
   ...{ file: z.string(), line: z.int(), column: z.int(), ruleId: z.string().optional() },
@@ -141,7 +101,7 @@ export const RULE_PATHS = {
       ...{ id: 'getRule', tag: 'rules', path: rule, query: ruleQuery, problems: NO_SUCH },
       summary: 'A rule with its text, tests, matches and versions',
     },
-    detailSchema,
+    wireSchema(detailSchema),
   ),
   '/rules/trial': writing({
     ...{ id: 'tryRules', tag: 'rules', role: 'operator', body: trialAct },

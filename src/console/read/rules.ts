@@ -1,40 +1,84 @@
 /** Reads the rules in force for pages: texts and figures, and whether rejects are armed. */
 import { sql } from 'kysely';
+import { z } from 'zod';
 import {
   lookedAt,
+  lookedSchema,
+  matchSchema,
   ordersOfDeliveries,
-  type RuleRow,
   readMatches,
   ruleRow,
+  ruleSchema,
+  waitingSchema,
 } from '../../decisions/reject/lists.ts';
-import { type RejectOverview, rejectOverview } from '../../decisions/review/overview.ts';
+import { difference } from '../../decisions/reject/surface.ts';
+import { rejectOverview } from '../../decisions/review/overview.ts';
 import { readStoredFiles, readTexts } from '../../decisions/rule-texts.ts';
-import { diffRuleSets, type RuleSetDiff } from '../../decisions/simulation/diff.ts';
+import { diffRuleSets } from '../../decisions/simulation/diff.ts';
 import { storedRuleSet } from '../../decisions/simulation/rule-sets.ts';
-import { type RuleText, textOfRule } from '../../decisions/simulation/trial-files.ts';
+import { textOfRule } from '../../decisions/simulation/trial-files.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { IdPage } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
+import { time } from '../../surface/members.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
 import { privateOfOrders } from './private.ts';
 
+const OUTCOMES = ['accept', 'hold', 'reject', 'no_rule', 'release'] as const;
+const textOrNull = z.string().nullable();
+const lines = z.array(z.string()).readonly();
+
 /** Decision that a rule took part in, with its delivery. */
-interface DecidedByRule {
-  readonly decisionId: number;
-  readonly orderDeliveryId: number;
-  readonly deliveryNo: string | null;
-  readonly at: number;
-  readonly outcome: string;
-  readonly status: string | null;
-}
+const decided = z.strictObject({
+  decisionId: z.int(),
+  orderDeliveryId: z.int(),
+  deliveryNo: textOrNull,
+  at: time('Decided'),
+  outcome: z.enum(OUTCOMES),
+  status: textOrNull,
+});
+
+/** Text that the rule had since a time; the hash is that of the first rule set with it. */
+const version = z.strictObject({ hash: z.string(), since: time('Since'), lines });
+export type RuleVersion = z.output<typeof version>;
+
+const comparison = z.strictObject({
+  version,
+  differences: z.array(difference).readonly().meta({ description: 'In effect; empty: none' }),
+  problem: textOrNull.meta({ description: 'Why the texts cannot be compared' }),
+});
+export type Comparison = z.output<typeof comparison>;
+
+const test = z.strictObject({
+  name: z.string(),
+  expected: z.string(),
+  actual: z.string(),
+  ok: z.boolean(),
+});
+
+export const detailSchema = z
+  .strictObject({
+    row: ruleSchema,
+    text: z.strictObject({ file: z.string(), line: z.int(), lines }).nullable(),
+    decided: z.array(decided),
+    matches: lookedSchema.extend({ unseen: z.array(matchSchema) }).nullable(),
+    versions: z.array(version),
+    comparison: comparison.nullable(),
+    waiting: z.array(waitingSchema),
+    tests: z.array(test),
+  })
+  .meta({ id: 'RuleDetail' });
+
+/** A rule for its page; its tests are run apart. */
+export type RuleView = Omit<z.output<typeof detailSchema>, 'tests'>;
 
 const MONTH_MS = 30 * 86_400_000;
 const DECIDED_MAX = 10;
 
 /** Latest decisions of the last 30 days that this rule took part in. */
-async function decidedBy(db: Db, id: string, now: number): Promise<readonly DecidedByRule[]> {
-  const { rows } = await sql<DecidedByRule>`select n.decision_id "decisionId",
+async function decidedBy(db: Db, id: string, now: number) {
+  const { rows } = await sql<z.output<typeof decided>>`select n.decision_id "decisionId",
       n.order_delivery_id "orderDeliveryId",
       d.delivery_no "deliveryNo", n.at, n.outcome, d.status
     from (select decision_id from decision indexed by decision_day
@@ -46,21 +90,13 @@ async function decidedBy(db: Db, id: string, now: number): Promise<readonly Deci
   return rows;
 }
 
-/** Text that the rule had, with the time since when. */
-export interface RuleVersion {
-  /** Hash of the first rule set with this text. */
-  readonly hash: string;
-  readonly since: number;
-  readonly lines: readonly string[];
-}
-
 /** Maximum of rule sets with other texts of rules, and of all sets, that are looked at. */
 const SETS_MAX = 40;
 const LOOKS_MAX = 1_000;
 const VERSIONS_MAX = 12;
 
 /** Texts that the rule had in the latest rule sets, the newest first. */
-async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
+async function versionsOf(db: Db, id: string): Promise<RuleVersion[]> {
   const sets = await db
     .selectFrom('rule_set')
     .select(['hash', 'first_used_at'])
@@ -90,14 +126,6 @@ async function versionsOf(db: Db, id: string): Promise<readonly RuleVersion[]> {
     versions.push({ hash, since, lines });
   }
   return versions;
-}
-
-export interface Comparison {
-  readonly version: RuleVersion;
-  /** Differences in effect between the present text and that one; empty: none. */
-  readonly differences: RuleSetDiff['changed'][number]['differences'];
-  /** Error because of which the texts cannot be compared; null: they were. */
-  readonly problem: string | null;
 }
 
 async function compare(
@@ -133,17 +161,6 @@ export async function privateOfDeliveries(
   return [...orders.values()];
 }
 
-export interface RuleView {
-  readonly row: RuleRow;
-  readonly text: RuleText | undefined;
-  readonly decided: readonly DecidedByRule[];
-  /** Matches of the rule; null: it is no reject rule. */
-  readonly matches: MatchesView | null;
-  readonly versions: readonly RuleVersion[];
-  readonly comparison: Comparison | null;
-  readonly waiting: RejectOverview['waiting'];
-}
-
 const SHOWN: IdPage = { limit: 10 };
 
 /** Reads a rule for its page. @param about.wanted hash of the rule set to compare with */
@@ -166,7 +183,7 @@ export async function readRule(
   const version = versions.find(({ hash }) => hash === about.wanted);
   return {
     row,
-    text: textOfRule(files, rule.id),
+    text: textOfRule(files, rule.id) ?? null,
     decided: await decidedBy(db, rule.id, about.now),
     matches: rule.action === 'reject' ? await matchesOf(db, rule, ruleSet, SHOWN) : null,
     versions,

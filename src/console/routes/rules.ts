@@ -9,14 +9,14 @@ import type { StoredRuleSet } from '../../decisions/simulation/rule-sets.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Rule } from '../../rules/rule.ts';
 import { previewSchema } from '../../surface/acts.ts';
+import { toWire } from '../../surface/forms.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
 import { requireRole } from '../../surface/roles.ts';
 import { askFor, RefusedHere, signedIn } from '../context.ts';
 import { armPage, reloadPage } from '../pages/rule-acts.ts';
 import { CELLS, rulePage, rulesPage } from '../pages/rules.ts';
-import { matchesOf, type RuleView, readRule } from '../read/rules.ts';
+import { detailSchema, matchesOf, type RuleView, readRule } from '../read/rules.ts';
 import { inForceOf } from '../rules.ts';
-import { isoTimes } from '../show.ts';
 import { listPart, readingFor, readView } from '../surface/lists.ts';
 import { createActing } from './acts.ts';
 import { idParams, maskedForOrders, type PageContext } from './page-context.ts';
@@ -91,7 +91,7 @@ function installRule(app: FastifyInstance, context: PageContext): void {
       const results = own.map(({ name: test, expected, actual, ok }) => {
         return { name: test, expected, actual, ok };
       });
-      return reply.send(isoTimes({ ...view, text: view.text ?? null, tests: results }));
+      return reply.send(toWire(detailSchema, { ...view, tests: results }));
     }
     const head = { title: rule.title, tab: '/rules', cli: ruleCommand(rule) } as const;
     const body = rulePage(view, rule, tests, await context.pauseReaderOf(request));

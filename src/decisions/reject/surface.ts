@@ -19,7 +19,7 @@ const DECISIONS_MAX = 500;
 const names = z.array(z.string()).readonly();
 const counts = z.partialRecord(z.enum(['accept', 'hold', 'reject']), z.int());
 const fromTo = z.strictObject({ from: z.string(), to: z.string() });
-const difference = z.strictObject({
+export const difference = z.strictObject({
   path: z.string(),
   before: z.unknown().optional(),
   after: z.unknown().optional(),
