@@ -5,7 +5,6 @@ import {
   lookedAt,
   lookedSchema,
   matchSchema,
-  ordersOfDeliveries,
   readMatches,
   ruleRow,
   ruleSchema,
@@ -23,7 +22,6 @@ import type { IdPage } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
 import { time } from '../../surface/members.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
-import { privateOfOrders } from './private.ts';
 
 const OUTCOMES = ['accept', 'hold', 'reject', 'no_rule', 'release'] as const;
 const textOrNull = z.string().nullable();
@@ -151,15 +149,6 @@ export async function matchesOf(db: Db, rule: Rule, ruleSet: RuleSet, page: IdPa
 }
 
 export type MatchesView = Awaited<ReturnType<typeof matchesOf>>;
-
-/** Customers' names, comments and addresses of the orders of these deliveries. */
-export async function privateOfDeliveries(
-  db: Db,
-  deliveries: readonly number[],
-): Promise<readonly object[]> {
-  const orders = await privateOfOrders(db, await ordersOfDeliveries(db, deliveries));
-  return [...orders.values()];
-}
 
 const SHOWN: IdPage = { limit: 10 };
 

@@ -1,6 +1,7 @@
 /** Routes for rules on trial: the form, the start, and the result with its twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { ordersOfDeliveries } from '../../decisions/reject/lists.ts';
 import { keepReport } from '../../decisions/reject/surface.ts';
 import type { Trial } from '../../decisions/simulation/trial.ts';
 import { type TrialFiles, textOfRule } from '../../decisions/simulation/trial-files.ts';
@@ -10,14 +11,12 @@ import { LISTS_FILE } from '../../rules/load.ts';
 import { storeOptions } from '../../store/store.ts';
 import { requireRole } from '../../surface/roles.ts';
 import { signedIn } from '../context.ts';
-import { maskPrivate } from '../mask.ts';
 import { TRIES_RULES } from '../pages/rules.ts';
 import { TRIAL_CHARS_MAX, type TrialForm, trialPage, trialResultPage } from '../pages/trial.ts';
-import { privateOfDeliveries } from '../read/rules.ts';
 import { isForPeople, isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
 import { answerAct } from '../surface/http.ts';
 import { createTrials, type TrialRun, type Trials } from '../trials.ts';
-import { idParams, type PageContext } from './page-context.ts';
+import { idParams, maskedForOrders, type PageContext } from './page-context.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -136,11 +135,10 @@ async function trialFor(
   request: FastifyRequest,
   trial: Trial,
 ): Promise<Trial> {
-  if (signedIn(request).seesAddresses) return trial;
   const { queue, backtest } = trial;
   const told = [...queue.prospects, ...backtest.rejects].map((one) => one.orderDeliveryId);
-  const others = await privateOfDeliveries(db, told);
-  const masked = maskPrivate({ prospects: queue.prospects, rejects: backtest.rejects }, others);
+  const quoting = { prospects: queue.prospects, rejects: backtest.rejects };
+  const masked = await maskedForOrders(request, db, await ordersOfDeliveries(db, told), quoting);
   return {
     ...trial,
     queue: { ...queue, prospects: masked.prospects },
