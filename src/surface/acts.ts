@@ -98,6 +98,8 @@ export interface ActHead {
   check(given: Given, now: number): void;
   /** Words about what was done, from the answer and what was given. */
   done(answer: unknown, given: Given): string;
+  /** The same on the next page; an act without words of its own there has those of `done`. */
+  notice(answer: unknown, given: Given): string;
   /** Whether everything was done that was asked for; else a command ends with 1. */
   isWhole(answer: unknown): boolean;
   /** Act that takes this one back, with what it is to be given. */
@@ -126,6 +128,7 @@ type Stated = Omit<
   | 'output'
   | 'check'
   | 'done'
+  | 'notice'
   | 'isWhole'
   | 'undo'
   | 'typed'
@@ -146,6 +149,7 @@ export interface ActSpec<On, I extends Shape, S extends Shape, O extends z.ZodTy
   preview(on: On, input: Read<I>, actor: Actor): Promise<Preview & { readonly seen?: Read<S> }>;
   run(on: On, input: Read<I>, actor: Actor, seen: Read<S>): Promise<z.input<O>>;
   done(answer: z.output<O>, given: Given): string;
+  notice?(answer: z.output<O>, given: Given): string;
   isWhole?(answer: z.output<O>): boolean;
   undo?(answer: z.output<O>, given: Given): Undo | undefined;
 }
@@ -163,7 +167,7 @@ function split(seen: z.ZodObject, given: Given): readonly [Given, Given] {
 export function act<On, I extends Shape, S extends Shape, O extends z.ZodType>(
   spec: ActSpec<On, I, S, O>,
 ): Act<On> & { readonly output: O } {
-  const { check, undo, isWhole } = spec;
+  const { check, undo, isWhole, notice = spec.done } = spec;
   const input = z.strictObject(spec.input);
   const seen = z.strictObject<Shape>(spec.seen ?? {});
   const sawSchema = z.strictObject<S>(spec.seen ?? Object.create(null));
@@ -181,6 +185,7 @@ export function act<On, I extends Shape, S extends Shape, O extends z.ZodType>(
       read(split(seen, given)[0], now);
     },
     done: (answer, given) => spec.done(spec.output.parse(answer), given),
+    notice: (answer, given) => notice(spec.output.parse(answer), given),
     isWhole: (answer) => isWhole?.(spec.output.parse(answer)) ?? true,
     undo: (answer, given) => undo?.(spec.output.parse(answer), given),
     async preview(on, given, actor, now) {

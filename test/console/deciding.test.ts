@@ -61,7 +61,7 @@ describe('a person who decides', () => {
     expect(answer.status).toBe(303);
     const location = new URL(answer.headers.get('location') ?? '', house.url);
     expect([location.pathname, location.searchParams.get('country')]).toEqual(['/review', 'DK']);
-    const said = `${row.deliveryNo} (${row.orderDeliveryId}): accepted, decision `;
+    const said = `<p>${row.deliveryNo} is accepted.</p>`;
     expect((await anna.get('/review')).text).toContain(said);
     expect((await anna.get('/review')).text).not.toContain(said);
     await until('the service to show it', () => {

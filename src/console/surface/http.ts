@@ -151,7 +151,7 @@ export function answerAct(
   const { back, ...wanted } = bodyOf(of, asker[0]);
   const given = { ...wanted.given, ...known?.given };
   const noticeOf = (value: unknown) => ({
-    text: `${of.done(value, given)}.`,
+    text: `${of.notice(value, given)}.`,
     undo: undoOf(of, value, given),
     back: back ?? known?.back ?? pageOf(of, given),
   });

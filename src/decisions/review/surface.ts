@@ -74,10 +74,11 @@ export const undoDecision = act({
   run: (review, { delivery: named }, actor, saw) => review.undo(named, actor, saw),
   done: ({ deliveryNo, orderDeliveryId, decisionId: id }) =>
     `${deliveryNo} (${orderDeliveryId}): undone, it waits again, decision ${id}`,
+  notice: ({ deliveryNo }) => `Undone: ${deliveryNo} waits again`,
 });
 
-/** What accept, reject, hold and release have in common. */
-function deciding(action: ReviewAction, did: string, max = BULK_MAX) {
+/** What accept, reject, hold and release have in common; `did` and `became` say what was done. */
+function deciding(action: ReviewAction, did: string, became = did, max = BULK_MAX) {
   return {
     ...ofDelivery,
     seen,
@@ -91,6 +92,7 @@ function deciding(action: ReviewAction, did: string, max = BULK_MAX) {
       const push = outboxId === null ? '' : `, push ${outboxId} tells the service${unsure}`;
       return `${deliveryNo} (${orderDeliveryId}): ${did}, decision ${id}${push}`;
     },
+    notice: ({ deliveryNo }: Decided) => `${deliveryNo} is ${became}`,
     many: many({
       did,
       max,
@@ -137,7 +139,7 @@ export const acceptDelivery = act({
 });
 
 export const rejectDelivery = act({
-  ...deciding('reject', 'rejected', REJECTS_MAX),
+  ...deciding('reject', 'rejected', 'rejected', REJECTS_MAX),
   name: 'deliveries.reject',
   operation: 'rejectDelivery',
   path: '/deliveries/{id}/reject',
@@ -195,7 +197,7 @@ export const holdDelivery = act({
 });
 
 export const releaseDelivery = act({
-  ...deciding('release', 'released'),
+  ...deciding('release', 'released', 'given back to the rules'),
   name: 'deliveries.release',
   operation: 'releaseDelivery',
   path: '/deliveries/{id}/release',
