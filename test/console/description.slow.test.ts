@@ -231,6 +231,8 @@ async function operateAll(): Promise<void> {
   await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
   await act('/system/sessions/{id}/end', token?.sessionId ?? 0);
   await act('/system/tokens/{id}/revoke', 'nobody');
+  await program(house, 'viewer');
+  await act('/system/tokens/{id}/revoke', 'bi');
   await act('/system/notify/test', '');
   await act('/system/plane/begin-feed', '');
   await act('/system/plane/end-feed', '');

@@ -86,6 +86,7 @@ export function idsOf({ delivery, push, run, event, style, trial }: Things) {
     '/events/:id': event,
     '/rules/:id': RULE,
     '/rules/:id/arm': REJECT_RULE,
+    '/rules/:id/matches': REJECT_RULE,
     '/rules/trial/:id': trial,
     '/acts/:name': 'events.replay',
   };
