@@ -43,21 +43,32 @@ export interface Found {
 
 const record = z.record(z.string(), z.unknown());
 
+/** Rows with the place at which the next ones begin; null: there are no more. */
+interface FoundPage extends Found {
+  readonly next: string | null;
+}
+
+/** Parameters of an address. */
+export function textsOf(given: Given): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(given).map(([name, value]) => [name, String(value)]));
+}
+
 /** Rows of a console over a URL, with times as this program has them. */
 async function readRemote(
   remote: NonNullable<ReturnType<typeof remoteConsoleOf>>,
   of: List,
   given: Given,
-): Promise<Found> {
+): Promise<FoundPage> {
   const answer = z.looseObject({
     [of.rowsAs]: z.array(record),
     next: z.string().nullable(),
     notes: z.array(z.string()).optional(),
   });
   const named = Object.entries(given).filter(([name]) => !of.args.includes(name));
-  const query = Object.fromEntries(named.map(([name, value]) => [name, String(value)]));
+  const query = textsOf(Object.fromEntries(named));
   const found = await remote.get(`${listPath(of, given)}.json`, answer, query);
-  const { [of.rowsAs]: all, next, back: _, ...beside } = found;
+  const { [of.rowsAs]: all, next: place, back: _, ...beside } = found;
+  const next = z.string().nullable().parse(place);
   const rows = z
     .array(z.unknown())
     .parse(all)
@@ -67,27 +78,25 @@ async function readRemote(
     // The members are in the order of the console, in which this program would read them itself.
     rows,
     hasMore: next !== null,
+    next,
     notes: z.array(z.string()).parse(found.notes ?? []),
     beside: Object(fromWire(of.beside, beside)),
   };
 }
 
 /**
- * Reads rows of the database of this machine, or of the console that `--url` names.
+ * Gives the surroundings of lists on this machine.
  * @param rulesOf rules in the place of those in force
  */
-export async function readRows(
+export async function withReading<T>(
   command: Command,
   context: CliContext,
-  of: List,
-  given: Given,
+  read: (from: Reading) => Promise<T>,
   rulesOf?: (db: Db) => Promise<RuleSet>,
-): Promise<Found> {
-  const remote = remoteConsoleOf(command, context);
-  if (remote) return readRemote(remote, of, given);
-  return withMirror(command, context, async (db, store, config) => {
-    const now = systemClock().now();
-    const from: Reading = {
+): Promise<T> {
+  const now = systemClock().now();
+  return withMirror(command, context, (db, store, config) =>
+    read({
       db,
       snapshot: store.snapshot.bind(store),
       now,
@@ -107,11 +116,30 @@ export async function readRows(
       sessionIdleMs: config.console.sessions.idle,
       seesAddresses: true,
       masked: async (_orderIds, value) => value,
-    };
+      maskedEach: async (rows) => rows,
+    }),
+  );
+}
+
+/**
+ * Reads rows of the database of this machine, or of the console that `--url` names.
+ * @param rulesOf rules in the place of those in force
+ */
+export async function readRows(
+  command: Command,
+  context: CliContext,
+  of: List,
+  given: Given,
+  rulesOf?: (db: Db) => Promise<RuleSet>,
+): Promise<FoundPage> {
+  const remote = remoteConsoleOf(command, context);
+  if (remote) return readRemote(remote, of, given);
+  const read = async (from: Reading) => {
     const { rows, next } = await of.read(from, given);
     const beside = of.isWhole ? await of.readBeside(from, given, rows) : {};
-    return { rows, hasMore: next !== null, notes: await of.notes(from), beside };
-  });
+    return { rows, hasMore: next !== null, next, notes: await of.notes(from), beside };
+  };
+  return withReading(command, context, read, rulesOf);
 }
 
 /** Reads rows as the options of a command say, and shows them. */
@@ -157,7 +185,11 @@ export function showTable(output: Output, of: List, rows: readonly Given[], now:
 }
 
 /** Options that every list has, apart from its filter. */
-export function placeOptions(of: List, command: Command): Command {
+export function placeOptions(
+  of: List,
+  command: Command,
+  { limit = of.limit, most = ROWS_MAX }: { readonly limit?: number; readonly most?: number } = {},
+): Command {
   const [first] = of.sorts;
   if (first !== undefined) {
     const sort = new Option('--sort <column>', 'the column by which rows are sorted');
@@ -165,7 +197,7 @@ export function placeOptions(of: List, command: Command): Command {
     command.option('--descending', 'with --sort: the largest first');
   }
   return command
-    .option('--limit <n>', 'how many at the most', wholeNumber(1, ROWS_MAX), of.limit)
+    .option('--limit <n>', 'how many at the most', wholeNumber(1, most), limit)
     .option('--json', 'as JSON')
     .option('--csv', 'as CSV');
 }

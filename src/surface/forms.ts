@@ -74,7 +74,9 @@ function cellFor(schema: z.core.$ZodType, value: unknown): CsvCell {
   if (memberOf(schema)?.kind === 'time') return isoTime(value);
   if (value === undefined) return null;
   if (value === null || typeof value === 'string' || typeof value === 'number') return value;
-  return typeof value === 'boolean' ? value : JSON.stringify(value);
+  if (typeof value === 'boolean') return value;
+  const isTexts = Array.isArray(value) && value.every((one) => typeof one === 'string');
+  return isTexts ? value.join(' ') : JSON.stringify(value);
 }
 
 interface CsvColumn {

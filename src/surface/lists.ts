@@ -23,6 +23,10 @@ export interface Page {
 export interface Made<Row> {
   readonly title: string;
   readonly kind?: Member['kind'];
+  /** Sort of the list by which the column is ordered. */
+  readonly sort?: string;
+  /** Whether its texts fall as the sort rises, as ages do. */
+  readonly isTurned?: true;
   /** Whether the text is long, so that a page shows it only once somebody asks for it. */
   readonly isFolded?: true;
   text(row: Row, now: number): string | null;
@@ -34,6 +38,8 @@ export interface Shown {
   readonly kind: Member['kind'];
   /** Member that the column shows; undefined: it is made. */
   readonly name?: string;
+  readonly sort?: string | undefined;
+  readonly isTurned?: boolean | undefined;
   readonly member?: Member;
   readonly isFolded?: true | undefined;
   text(row: Given, now: number): string | null;
@@ -64,12 +70,14 @@ export interface ListHead {
   readonly shown: readonly Shown[];
   /** Titles of the columns that a terminal has room for; undefined: all. */
   readonly terminal?: readonly string[];
-  /** Members by which the list can be sorted; the first is the default. */
+  /** Members, or other orders, by which the list can be sorted; the first is the default. */
   readonly sorts: readonly string[];
   /** Words in the place of a table without rows. */
   readonly empty: string;
   /** Parameter that names the place of the next page. */
   readonly pageParameter: 'after' | 'before';
+  /** Whether there is no way to the page before. */
+  readonly isOneWay: boolean;
   readonly limit: number;
   /** Member of the JSON answer that has the rows. */
   readonly rowsAs: string;
@@ -107,25 +115,41 @@ type Shape = Readonly<Record<string, z.ZodType>>;
 type Read<T extends Shape> = z.output<z.ZodObject<T>>;
 
 type Optional = 'args' | 'sorts' | 'pageParameter' | 'limit' | 'rowsAs' | 'more' | 'thing';
-type Stated = Omit<ListHead, Optional | 'query' | 'row' | 'shown' | 'beside'> &
+type Stated = Omit<ListHead, Optional | 'query' | 'row' | 'shown' | 'beside' | 'isOneWay'> &
   Partial<Pick<ListHead, Optional>>;
 
-export interface ListSpec<Q extends Shape, R extends Shape, B extends Shape> extends Stated {
+/** A list each of whose rows is a place in it. */
+interface ByRows<Q extends Shape, R extends Shape> {
+  /** Reads rows in the order of the list, also of a page that ends at `back`. */
+  read(from: Reading, query: Read<Q>, page: Page): Promise<readonly Read<R>[]>;
+  /** Place of a row, for the pages before and after it. */
+  place(row: Read<R>, page: Page): string;
+}
+
+/** A list whose pages can end before its rows do, such as where they look through a part of it. */
+interface ByPages<Q extends Shape, R extends Shape> {
+  readPage(
+    from: Reading,
+    query: Read<Q>,
+    page: Page,
+  ): Promise<{ readonly rows: readonly Read<R>[]; readonly next: string | null }>;
+}
+
+interface Spec<Q extends Shape, R extends Shape, B extends Shape> extends Stated {
   readonly query: Q;
   /** Members in the order of the columns of CSV. */
   readonly row: R;
   readonly shown: readonly ((keyof R & string) | Made<Read<R>>)[];
   readonly beside?: B;
-  /** Reads rows in the order of the list, also of a page that ends at `back`. */
-  read(from: Reading, query: Read<Q>, page: Page): Promise<readonly Read<R>[]>;
-  /** Place of a row, for the pages before and after it. */
-  place(row: Read<R>, page: Page): string;
   /** Masks more than the members that are personal, such as names in a text. */
   hide?(from: Reading, rows: readonly Read<R>[]): Promise<readonly Read<R>[]>;
   readBeside?(from: Reading, query: Read<Q>, rows: readonly Given[]): Promise<Read<B>>;
   notes?(from: Reading): Promise<readonly string[]>;
   readonly below?: readonly List[];
 }
+
+export type ListSpec<Q extends Shape, R extends Shape, B extends Shape> = Spec<Q, R, B> &
+  (ByRows<Q, R> | ByPages<Q, R>);
 
 /** Most rows of an answer of the console, whose thread has other readers. */
 export const ROWS_MAX = 10_000;
@@ -151,6 +175,8 @@ function memberAs(name: string, schema: z.core.$ZodType): Shown {
     title,
     kind,
     name,
+    sort: name,
+    isTurned: member.isAge,
     member,
     text: ({ [name]: value }) => {
       if (value === null || value === undefined) return null;
@@ -175,6 +201,7 @@ function pageOf(of: ListHead, given: Given, rowsMax: number): Page {
   if (sort !== undefined && !of.sorts.includes(sort)) {
     throw invalid(`sort: the list cannot be sorted by ${sort}`, `known: ${of.sorts.join(', ')}`);
   }
+  if (back !== undefined && of.isOneWay) throw invalid('back: the list only goes on');
   const after = places[of.pageParameter];
   const isDescending = descending === '1' || descending === 'true';
   return { after, back, sort, limit: Number(limit), descending: isDescending };
@@ -189,13 +216,33 @@ function masked(row: z.ZodObject, rows: readonly Given[]): Given[] {
 }
 
 /** Splits what was given into the query and the place of the page. */
-function split(given: Given): readonly [query: Given, place: Given] {
+export function split(given: Given): readonly [query: Given, place: Given] {
   const entries = Object.entries(given);
   const isPlace = (name: string) => PLACED.includes(name);
   return [
     Object.fromEntries(entries.filter(([name]) => !isPlace(name))),
     Object.fromEntries(entries.filter(([name]) => isPlace(name))),
   ];
+}
+
+async function readByRows<Q extends Shape, R extends Shape>(
+  { read, place }: ByRows<Q, R>,
+  from: Reading,
+  query: Read<Q>,
+  page: Page,
+) {
+  const found = await read(from, query, { ...page, limit: page.limit + 1 });
+  const hasMore = found.length > page.limit;
+  const isBack = page.back !== undefined;
+  const rows = isBack ? found.slice(-page.limit) : found.slice(0, page.limit);
+  const places = rows.map((one) => place(one, page));
+  const hasNext = isBack || hasMore;
+  const hasBack = isBack ? hasMore : page.after !== undefined;
+  return {
+    rows,
+    next: hasNext ? (places.at(-1) ?? null) : null,
+    back: hasBack ? (places[0] ?? null) : null,
+  };
 }
 
 export function list<Q extends Shape, R extends Shape, B extends Shape>(
@@ -205,10 +252,12 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
   const row = z.strictObject(spec.row);
   const shown = spec.shown.map((one): Shown => {
     if (typeof one === 'string') return memberAs(one, row.shape[one] ?? z.unknown());
-    const { title, kind = 'text', isFolded } = one;
+    const { title, kind = 'text', sort, isTurned, isFolded } = one;
     return {
       title,
       kind,
+      sort,
+      isTurned,
       isFolded,
       text: (of, now) => one.text(row.parse(of), now),
       class: (of) => one.class?.(row.parse(of)),
@@ -218,6 +267,7 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     args: [],
     sorts: [],
     pageParameter: 'after',
+    isOneWay: 'readPage' in spec,
     limit: LIMIT,
     rowsAs: 'rows',
     ...spec,
@@ -236,19 +286,12 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
       const [asked, place] = split(given);
       const page = pageOf(head, place, from.rowsMax);
       const wanted = readGiven(query, asked, from.now);
-      const found = await spec.read(from, wanted, { ...page, limit: page.limit + 1 });
-      const hasMore = found.length > page.limit;
-      const isBack = page.back !== undefined;
-      const rows = isBack ? found.slice(-page.limit) : found.slice(0, page.limit);
-      const places = rows.map((one) => spec.place(one, page));
-      const hasNext = isBack || hasMore;
-      const hasBack = isBack ? hasMore : page.after !== undefined;
+      const { rows, ...places } =
+        'readPage' in spec
+          ? { ...(await spec.readPage(from, wanted, page)), back: null }
+          : await readByRows(spec, from, wanted, page);
       const hidden = from.seesAddresses ? rows : ((await spec.hide?.(from, rows)) ?? rows);
-      return {
-        rows: from.seesAddresses ? hidden : masked(row, hidden),
-        next: hasNext ? (places.at(-1) ?? null) : null,
-        back: hasBack ? (places[0] ?? null) : null,
-      };
+      return { rows: from.seesAddresses ? hidden : masked(row, hidden), ...places };
     },
     async readBeside(from, given, rows) {
       const [asked] = split(given);
@@ -277,7 +320,13 @@ function asParameter(schema: z.core.$ZodType): z.core.$ZodType {
 }
 
 /** Parameters of a list's address, for programs. */
-export function parametersOf({ query, args, pageParameter, sorts }: ListHead): z.ZodObject {
+export function parametersOf({
+  query,
+  args,
+  pageParameter,
+  sorts,
+  isOneWay,
+}: ListHead): z.ZodObject {
   const own = Object.entries(query.shape)
     .filter(([name]) => !args.includes(name))
     .flatMap(([name, one]) => {
@@ -293,7 +342,7 @@ export function parametersOf({ query, args, pageParameter, sorts }: ListHead): z
     ...order,
     ...(first === undefined ? {} : { descending: z.enum(['', '0', '1']).optional() }),
     [pageParameter]: z.string().max(2_000).optional(),
-    back: z.string().max(2_000).optional(),
+    ...(!isOneWay && { back: z.string().max(2_000).optional() }),
     limit: z.int().min(1).max(ROWS_MAX).optional(),
   });
 }

@@ -92,4 +92,6 @@ export interface Reading {
    * of `others`, unless the reader may see them.
    */
   masked<T>(orderIds: readonly number[], value: T, others?: readonly unknown[]): Promise<T>;
+  /** Masks each row with the names and addresses of its own order, where the rows are many. */
+  maskedEach<T>(rows: readonly T[], orderIdOf: (row: T) => number): Promise<readonly T[]>;
 }

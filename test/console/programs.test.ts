@@ -117,6 +117,8 @@ describe('the read API', () => {
       ['/review.json?sort=color', 400, /sort: .*waiting/],
       ['/review.json?limit=100000', 400, /limit/],
       ['/review.json?after=nowhere', 409, /no such place in the list/],
+      // A filter that is passed over would widen what an act on all that fit is done to.
+      ['/review/selection.json?contry=DK', 400, /did you mean country/],
       ['/outbox.json?state=lost', 400, /state/],
       ['/deliveries/4711.json', 404, /there is no delivery/],
       ['/outbox/4711.json', 404, /there is no push 4711/],

@@ -28,6 +28,7 @@ it('pushes are listed with the newest or the oldest first, page by page and back
     rules: { inForce: unread, figures: unread },
     seesAddresses: true,
     masked: async (_orderIds, value) => value,
+    maskedEach: async (rows) => rows,
   };
   const read = async (place: object, order: object) => {
     const found = await pushes.read(from, { ...order, ...place, limit: 2 });

@@ -57,13 +57,13 @@ it('the examples of the console make a link and a token, read, and decide', asyn
   const [link, token, read, decided, listed] = stdout.split('>\n').slice(1);
   expect(link).toContain(`${origin}/sign-in?key=`);
   expect(token).toBe('');
-  expect(read).toMatch(/^\{"rows":\[.*\],"next":null\}delivery_id,delivery_no,/);
+  expect(read).toMatch(/^\{"rows":\[.*\],"next":null,"back":null\}delivery_id,delivery_no,/);
   expect(JSON.parse(decided ?? '')).toMatchObject({
     orderDeliveryId: held.id,
     decisionId: expect.any(Number),
     outboxId: expect.any(Number),
   });
-  expect(listed).toContain('ID  NUMBER  CUSTOMER');
+  expect(listed).toContain('ID  DELIVERY  CUSTOMER');
   const audit = await house.call('audit', 'list', '--action', 'delivery.', '--json');
   expect(JSON.parse(audit.stdout)).toMatchObject([
     { actor: 'token:erp', reason: 'paid in advance', address: '127.0.0.1' },

@@ -1,34 +1,29 @@
 /** `selvedge deliveries list`: lists packed deliveries and what was decided about each. */
 import { Command, Option } from 'commander';
-import { LIST_MAX } from '../../console/read/list.ts';
-import { describeMatching } from '../../decisions/review/bulk.ts';
+import { z } from 'zod';
+import { describeMatching, type Matching } from '../../decisions/review/bulk.ts';
 import type { Shown } from '../../decisions/review/filter.ts';
-import { type ReviewRow, SORTS, type Sort } from '../../decisions/review/listing.ts';
-import { systemClock } from '../../lib/clock.ts';
-import { formatDecimal } from '../../lib/money.ts';
-import { formatDuration } from '../../lib/units.ts';
-import { wholeNumber } from '../arguments.ts';
+import { type ReviewRow, selectForReview } from '../../decisions/review/listing.ts';
+import { deliveries, filterFor, selectionSchema } from '../../decisions/review/lists.ts';
+import type { Given } from '../../surface/given.ts';
+import { ROWS_MAX } from '../../surface/lists.ts';
 import { type CliContext, examples } from '../command.ts';
-import { withMirror } from '../reading.ts';
 import { remoteConsoleOf } from '../remote/console.ts';
-import {
-  addFilterOptions,
-  type FoundDeliveries,
-  filterQuery,
-  findHere,
-  findOverUrl,
-} from './filter.ts';
+import { placeOptions, printRows, readRows, textsOf, withReading } from '../surface-lists.ts';
+import { filterOptions } from '../surface-many.ts';
+import { statedBy } from '../surface-options.ts';
 
 const STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 const FLAGS = ['held', 'undecided', 'refused', ...STATUSES] as const;
 
 interface ListOptions extends Partial<Record<(typeof FLAGS)[number], boolean>> {
   readonly status?: (typeof STATUSES)[number];
-  readonly sort?: Sort;
+  readonly sort?: string;
   readonly descending?: boolean;
   readonly after?: string;
   readonly limit: number;
   readonly json?: boolean;
+  readonly csv?: boolean;
 }
 
 /** Creates an option that chooses which deliveries are listed, and excludes the other choices. */
@@ -48,100 +43,56 @@ function orderOf({ sort, descending }: ListOptions, shown: Shown) {
     : { sort: 'number', descending: '1' };
 }
 
-/**
- * A column of the list; left out if `isSpare` says that all rows have the same in it, or nothing.
- */
-interface Column {
-  readonly title: string;
-  readonly text: (row: ReviewRow, now: number) => string;
-  readonly isSpare?: (rows: readonly ReviewRow[]) => boolean;
-}
-
-const COLUMNS: readonly Column[] = [
-  { title: 'ID', text: ({ orderDeliveryId }) => String(orderDeliveryId) },
-  { title: 'NUMBER', text: ({ deliveryNo }) => deliveryNo ?? '' },
-  { title: 'CUSTOMER', text: ({ customer, accountNo }) => customer ?? accountNo ?? '?' },
-  { title: 'IN', text: ({ country }) => country ?? '?' },
-  { title: 'PCS', text: ({ pieces }) => (pieces === null ? '?' : String(pieces)) },
-  { title: 'VALUE', text: valueText },
-  { title: 'STATE', text: stateText, isSpare: (rows) => rows.every(isHeld) },
-  { title: 'AGE', text: ({ packedAt }, now) => formatDuration(Math.max(0, now - packedAt)) },
-  {
-    title: 'UNTIL',
-    text: untilText,
-    isSpare: (rows) => rows.every(({ deadline, overdue }) => deadline === null && !overdue),
-  },
-  { title: 'BY', text: byText },
-  { title: 'REASON', text: reasonText },
-];
-
 function isHeld({ status, outcome, push }: ReviewRow): boolean {
   return status === 'pending' && outcome === 'hold' && push === null;
 }
 
-/**
- * Describes a delivery's state: its status, or the decision while it is pending, and a push that is
- * not confirmed yet.
- */
-function stateText({ status, outcome, push }: ReviewRow): string {
-  const state = status === 'pending' ? (outcome ?? status) : status;
-  return push === null || push === 'confirmed' ? state : `${state}, ${push}`;
+/** The list without columns in which all rows have the same, or nothing. */
+function withoutSpare(rows: readonly ReviewRow[]) {
+  const spare = [
+    rows.every(isHeld) && 'State',
+    rows.every(({ deadline, overdue }) => deadline === null && !overdue) && 'Until',
+  ];
+  const terminal = deliveries.terminal?.filter((title) => !spare.includes(title)) ?? [];
+  return rows.length === 0 ? deliveries : { ...deliveries, terminal };
 }
 
-function byText({ rules, decidedBy }: ReviewRow): string {
-  if (rules.length > 0) return rules.join(' ');
-  return decidedBy === null || decidedBy === 'daemon' ? '-' : decidedBy;
+/** All that fit the filter, for an act on them. */
+async function matchingOf(command: Command, context: CliContext, filter: Given): Promise<Matching> {
+  const remote = remoteConsoleOf(command, context);
+  if (remote) return remote.get('/review/selection.json', selectionSchema, textsOf(filter));
+  return withReading(command, context, async (from) =>
+    selectForReview(from.db, await filterFor(from, filter)),
+  );
 }
 
-function valueText({ value, currency }: ReviewRow): string {
-  if (value === null) return '?';
-  return `${formatDecimal(value, currency)} ${currency ?? ''}`.trim();
-}
-
-function untilText({ deadline, overdue }: ReviewRow, now: number): string {
-  if (overdue) return 'OVERDUE';
-  return deadline === null ? '-' : formatDuration(Math.max(0, deadline - now));
-}
-
-function reasonText({ reason, refusal, note }: ReviewRow): string {
-  const text = refusal === null ? (reason ?? '') : `${refusal} (${reason})`;
-  return note === null ? text : `${text} [note: ${note}]`;
-}
-
-function tell({ output }: CliContext, found: FoundDeliveries, options: ListOptions): void {
-  const { page, matching } = found;
-  const { next, rows } = page;
+async function show(command: Command, context: CliContext, options: ListOptions): Promise<void> {
+  const { output } = context;
+  const { after, limit, json, csv } = options;
+  const shown = shownBy(options);
+  const filter = { ...statedBy({ input: deliveries.query }, command), shown };
+  const place = { ...orderOf(options, shown), ...(after !== undefined && { after }), limit };
+  const { next, ...found } = await readRows(command, context, deliveries, { ...filter, ...place });
+  const rows = z.array(deliveries.row).parse(found.rows);
   if (next !== null) {
     const more =
-      rows.length < options.limit
+      rows.length < limit
         ? 'only the newest deliveries were looked through'
-        : `there are more than ${options.limit} rows; --limit shows more`;
+        : `there are more than ${limit} rows; --limit shows more`;
     output.note(`${more}, --after ${next} goes on`);
   }
-  const described =
-    matching === undefined || matching.count === 0 ? undefined : describeMatching(matching);
-  if (options.json === true) {
-    output.json(rows);
-    if (described !== undefined) output.note(described);
-    return;
-  }
-  const now = systemClock().now();
-  const columns = COLUMNS.filter(({ isSpare }) => rows.length === 0 || isSpare?.(rows) !== true);
-  output.table(
-    columns.map(({ title }) => title),
-    rows.map((row) => columns.map(({ text }) => text(row, now))),
-  );
-  if (described !== undefined) output.line(described);
+  printRows(command, output, withoutSpare(rows), { ...found, hasMore: false });
+  // People act on all at once only of what is held.
+  const matching = shown === 'held' ? await matchingOf(command, context, filter) : undefined;
+  if (matching === undefined || matching.count === 0) return;
+  const described = describeMatching(matching);
+  if (json === true || csv === true) output.note(described);
+  else output.line(described);
 }
 
 export function deliveriesList(context: CliContext): Command {
-  const command = new Command('list')
-    .summary('list deliveries with their latest decision')
-    .description(
-      'The newest first; with --held those that have waited longest. Filters are those of the\n' +
-        'console. The last line is about all that fit, also beyond --limit; its mark is for\n' +
-        '"deliveries accept --all-matching" and its like.',
-    )
+  const command = new Command('list').summary(deliveries.about).description(deliveries.more ?? '');
+  command
     .addOption(choice('held', 'only pending ones that are held'))
     .addOption(choice('undecided', 'only pending ones that are not held'))
     .addOption(choice('pending', 'only pending ones'))
@@ -152,33 +103,9 @@ export function deliveriesList(context: CliContext): Command {
     .addOption(
       new Option('--status <status>', 'only this status').choices(STATUSES).conflicts([...FLAGS]),
     );
-  return addFilterOptions(command)
-    .addOption(new Option('--sort <by>', 'in this order').choices(SORTS))
-    .option('--descending', 'the greatest, longest or last first')
-    .option('--after <place>', 'go on behind the rows before; printed where there are more')
-    .option('--limit <n>', 'how many at the most', wholeNumber(1, LIST_MAX), 50)
-    .option('--json', 'as JSON')
-    .addHelpText(
-      'after',
-      examples([
-        ['deliveries list --held', 'what waits for a person'],
-        ['deliveries list --held --rule hold-large --country DK --sort value', 'a part of it'],
-        ['deliveries list --status accepted --json', 'for programs'],
-      ]),
-    )
-    .action(async (options: ListOptions, self: Command) => {
-      const shown = shownBy(options);
-      const { after, limit } = options;
-      const query = {
-        ...filterQuery(self, shown),
-        ...orderOf(options, shown),
-        ...(after !== undefined && { after }),
-        limit: String(limit),
-      };
-      const remote = remoteConsoleOf(self, context);
-      const found = remote
-        ? await findOverUrl(remote, query)
-        : await withMirror(self, context, (db) => findHere(db, query));
-      tell(context, found, options);
-    });
+  for (const option of filterOptions(deliveries.query)) command.addOption(option);
+  command.option('--after <place>', 'go on behind the rows before; printed where there are more');
+  return placeOptions(deliveries, command, { limit: 50, most: ROWS_MAX })
+    .addHelpText('after', examples(deliveries.examples))
+    .action((options: ListOptions, self: Command) => show(self, context, options));
 }

@@ -2,11 +2,11 @@
 import type { Command } from 'commander';
 import { pulledStreams } from '../../config/streams.ts';
 import { createRulesShown } from '../../console/rules.ts';
+import { deliveries } from '../../decisions/review/lists.ts';
 import { pushes } from '../../outbox/lists.ts';
 import { readReports } from '../../report/report-file.ts';
 import type { CliContext } from '../command.ts';
 import { configOf } from '../configuration.ts';
-import { findHere, findOverUrl } from '../deliveries/filter.ts';
 import { withMirror } from '../reading.ts';
 import { type RemoteConsole, remoteConsoleOf } from '../remote/console.ts';
 import { readRemoteOverview } from '../remote/status.ts';
@@ -19,12 +19,7 @@ export type Offer = (typeof OFFERS)[number];
 const NAMES_MAX = 100;
 const HELD = { shown: 'held', limit: String(NAMES_MAX) } as const;
 
-function idsOf({ page }: Awaited<ReturnType<typeof findHere>>): readonly string[] {
-  return page.rows.map(({ orderDeliveryId }) => String(orderDeliveryId));
-}
-
 async function overUrl(remote: RemoteConsole, offer: Offer): Promise<readonly string[]> {
-  if (offer === 'deliveries') return idsOf(await findOverUrl(remote, HELD));
   if (offer !== 'streams') return [];
   const { status } = await readRemoteOverview(remote);
   return status.streams.map(({ stream }) => stream);
@@ -40,6 +35,10 @@ export async function namesFor(
     const { rows } = await readRows(command, context, pushes, { open: true, limit: NAMES_MAX });
     return rows.map(({ outboxId }) => String(outboxId));
   }
+  if (offer === 'deliveries') {
+    const { rows } = await readRows(command, context, deliveries, HELD);
+    return rows.map(({ orderDeliveryId }) => String(orderDeliveryId));
+  }
   const remote = remoteConsoleOf(command, context);
   if (remote) return overUrl(remote, offer);
   if (offer === 'streams') return Object.keys(pulledStreams(configOf(command, context).config));
@@ -47,8 +46,7 @@ export async function namesFor(
     const { directory } = configOf(command, context).config.reports;
     return readReports(directory).reports.map(({ name }) => name);
   }
-  return withMirror(command, context, async (db) => {
-    if (offer === 'rules') return [...(await createRulesShown(db)()).titles.keys()];
-    return idsOf(await findHere(db, HELD));
-  });
+  return withMirror(command, context, async (db) => [
+    ...(await createRulesShown(db)()).titles.keys(),
+  ]);
 }

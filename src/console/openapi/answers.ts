@@ -159,54 +159,6 @@ export const overviewSchema = z
   })
   .meta({ id: 'Overview' });
 
-const reviewRowSchema = z
-  .strictObject({
-    orderDeliveryId: id,
-    deliveryNo: textOrNull,
-    orderId: id,
-    orderNo: textOrNull,
-    reference: textOrNull,
-    status: z.string(),
-    accountNo: textOrNull,
-    customer: textOrNull,
-    country: textOrNull,
-    season: textOrNull,
-    currency: textOrNull,
-    pieces: numberOrNull,
-    value: numberOrNull.meta({ description: 'Null where a line has no price' }),
-    packedAt: time,
-    outcome: textOrNull,
-    reason: textOrNull,
-    rules: z.array(z.string()),
-    decidedBy: textOrNull.meta({ description: '`daemon`, `external` or `person:<name>`' }),
-    decidedAt: time.nullable(),
-    deadline: time.nullable().meta({ description: 'When its hold ends by itself' }),
-    overdue: z.boolean(),
-    note: textOrNull,
-    push: z.enum(OUTBOX_STATES).nullable().meta({ description: 'State of its push' }),
-    refusal: textOrNull.meta({ description: 'Why the service did not take the push' }),
-    decisionId: idOrNull,
-    contentHash: z.string(),
-  })
-  .meta({ id: 'ReviewRow' });
-
-const next = textOrNull.meta({ description: 'The beginning of the next page; null: the last one' });
-
-export const reviewListSchema = z
-  .strictObject({ rows: z.array(reviewRowSchema), next })
-  .meta({ id: 'ReviewList' });
-
-export const selectionSchema = z
-  .strictObject({
-    count: z.int(),
-    digest: z.string(),
-    asOf: z.int().meta({ description: 'By which a refusal can name what came and went' }),
-    sums: z.array(z.strictObject({ currency: textOrNull, value: numberOrNull })),
-    customers: z.int(),
-    ids: z.array(id),
-  })
-  .meta({ id: 'Selection', description: 'All that fit a filter: what a bulk act expects.' });
-
 const truth = z.union([z.boolean(), z.literal('unknown')]);
 const operandSchema = z
   .union([

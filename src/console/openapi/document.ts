@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { createDocument } from 'zod-openapi';
 import { reviewQuery } from '../../decisions/review/filter.ts';
-import { reviewListQuery } from '../read/list.ts';
+import { selectionSchema } from '../../decisions/review/lists.ts';
 import { actPaths, listPaths } from '../surface/openapi.ts';
 import { ACTS, LISTS } from '../surface/registry.ts';
 import {
@@ -14,21 +14,10 @@ import {
   nothingSchema,
   overviewSchema,
   pushSchema,
-  reviewListSchema,
-  selectionSchema,
 } from './answers.ts';
 import { GOODS_PATHS } from './goods-paths.ts';
 import { OPERATION_PATHS as PULL_PATHS } from './operation-paths.ts';
-import {
-  answer,
-  csvOf,
-  jsonOf,
-  NO_SUCH,
-  PLACE,
-  READ_PROBLEMS,
-  SECURED,
-  WRITE_PROBLEMS,
-} from './route.ts';
+import { answer, csvOf, jsonOf, NO_SUCH, READ_PROBLEMS, SECURED, WRITE_PROBLEMS } from './route.ts';
 import { RULE_PATHS } from './rule-paths.ts';
 
 const idOfDelivery = z.object({
@@ -40,17 +29,6 @@ const idOfDelivery = z.object({
 const idParams = z.object({ id: z.int().min(1) });
 
 const REVIEW_PATHS = {
-  '/review.json': jsonOf(
-    {
-      ...{ id: 'listDeliveries', tag: 'review', summary: 'Deliveries that fit a filter' },
-      ...{ query: reviewListQuery, problems: PLACE },
-    },
-    reviewListSchema,
-  ),
-  '/review.csv': csvOf({
-    ...{ id: 'listDeliveriesCsv', tag: 'review', summary: 'The same, up to 10,000 at once' },
-    ...{ query: reviewListQuery, problems: PLACE },
-  }),
   '/review/selection.json': jsonOf(
     {
       ...{ id: 'selectDeliveries', tag: 'review', query: reviewQuery },

@@ -1,36 +1,28 @@
 /** Page of the review list, by which people decide, with the open delivery beside it. */
 
 import { reviewFilter, SHOWN } from '../../decisions/review/filter.ts';
-import type {
-  Facet,
-  Facets,
-  ReviewPage,
-  ReviewRow,
-  ReviewSelection,
-  Sort,
-} from '../../decisions/review/listing.ts';
+import type { Facet, Facets, ReviewRow, ReviewSelection } from '../../decisions/review/listing.ts';
+import { deliveries } from '../../decisions/review/lists.ts';
 import { markOf } from '../../decisions/review/mark.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
-import { type Html, html } from '../../lib/html.ts';
+import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
+import type { Given } from '../../surface/given.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
 import type { RulesShown } from '../rules.ts';
+import { tableFor } from '../surface/html.ts';
+import type { ListView } from '../surface/lists.ts';
 import { money, span, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface ReviewView {
-  readonly page: ReviewPage;
+  readonly view: ListView;
   readonly facets: Facets;
   readonly rules: RulesShown;
-  /** Filter and order of the list as query parameters, without the place of the page. */
+  /** Filter, order and place of the list, and the open delivery, as query parameters. */
   readonly query: URLSearchParams;
-  readonly sort: Sort;
-  readonly descending: boolean;
   readonly role: Role;
-  /** Reader's language for the CSV link; empty: not known. */
-  readonly locale: string;
-  readonly now: number;
   /** All deliveries that fit the filter, for one act; undefined: not wanted, or too many. */
   readonly selection: ReviewSelection | undefined;
   readonly open: Html | undefined;
@@ -109,57 +101,51 @@ ${input('q', 'Customer or number', 'search')}
 <a class="button" href="/review">Clear</a></div></form></details>`;
 }
 
-const COLUMNS: readonly (readonly [sort: Sort | undefined, title: string, kind: string])[] = [
-  ['number', 'Delivery', ''],
-  ['customer', 'Customer', ''],
-  [undefined, 'Country', ''],
-  [undefined, 'Season', ''],
-  ['pieces', 'Pieces', 'number'],
-  ['value', 'Value', 'number'],
-  ['waiting', 'Waiting', 'number'],
-  ['deadline', 'Until', 'number'],
-  [undefined, 'Why', ''],
-];
-
-function columnHead(view: ReviewView, [sort, title, kind]: (typeof COLUMNS)[number]): Html {
-  if (sort === undefined) return html`<th scope="col" class="${kind}">${title}</th>`;
-  const isSorted = sort === view.sort;
-  const descending = isSorted && !view.descending ? '1' : '';
-  // `waiting` shows ages but is sorted by time of packing, so its arrow is turned.
-  const falls = view.descending !== (sort === 'waiting');
-  const href = withQuery('/review', view.query, { sort, descending, after: '' });
-  const sign = isSorted && (falls ? ' ↓' : ' ↑');
-  const state = isSorted && html` aria-sort="${falls ? 'descending' : 'ascending'}"`;
-  return html`<th scope="col" class="${kind}"${state}><a href="${href}">${title}${sign}</a></th>`;
-}
+/** Columns of the list that the open delivery beside it says in more words. */
+const BESIDE = ['ID', 'State', 'By'];
+const NARROW = {
+  ...deliveries,
+  shown: deliveries.shown.filter((of) => !BESIDE.includes(of.title)),
+};
 
 function reasonOf(row: ReviewRow, rules: RulesShown): string {
   const titles = row.rules.map((id) => rules.titles.get(id) ?? id);
   return titles.length > 0 ? titles.join('; ') : (row.reason ?? 'not decided yet');
 }
 
-function listRow(view: ReviewView, row: ReviewRow): Html {
+function deliveryLink(query: URLSearchParams, row: ReviewRow): Html {
   const id = row.orderDeliveryId;
-  const open = withQuery('/review', view.query, { open: String(id) });
-  const isOpen = view.query.get('open') === String(id);
-  return html`<tr data-row="${id}"${isOpen && html` class="open" aria-current="true"`}>
-<td><a href="${open}" hx-get="/review/card/${id}" hx-target="#detail" data-open="${id}">${
-    row.deliveryNo ?? String(id)
-  }</a>${
-    row.note !== null &&
-    html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
-  }</td>
-<td>${row.customer ?? row.accountNo ?? '?'}</td><td>${row.country ?? '?'}</td>
-<td>${row.season ?? ''}</td>
-<td class="number">${whole(row.pieces)}</td>
-<td class="number">${money(row.value, row.currency)}</td>
-<td class="number">${span(view.now - row.packedAt)}</td>
-<td class="number">${
-    row.overdue
-      ? html`<b class="state s-overdue">overdue</b>`
-      : row.deadline !== null && span(row.deadline - view.now)
-  }</td>
-<td>${reasonOf(row, view.rules)}</td></tr>`;
+  const href = withQuery('/review', query, { open: String(id) });
+  return html`<a href="${href}" hx-get="/review/card/${id}" hx-target="#detail"
+ data-open="${id}">${row.deliveryNo ?? String(id)}</a>${
+   row.note !== null &&
+   html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
+ }`;
+}
+
+function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {
+  if (overdue) return html`<b class="state s-overdue">overdue</b>`;
+  return deadline === null ? '' : span(deadline - now);
+}
+
+function table({ view, rules, query }: ReviewView): Html {
+  const { page, reader } = view;
+  const { now } = reader;
+  const cell = (of: (row: ReviewRow) => HtmlValue) => (row: Given) => of(deliveries.row.parse(row));
+  const cells = {
+    Delivery: cell((row) => deliveryLink(query, row)),
+    Pieces: cell(({ pieces }) => whole(pieces)),
+    Value: cell(({ value, currency }) => money(value, currency)),
+    Waiting: cell(({ packedAt }) => span(now - packedAt)),
+    Until: cell((row) => untilCell(row, now)),
+    Why: cell((row) => reasonOf(row, rules)),
+  };
+  const attributes = ({ orderDeliveryId: id }: Given) => {
+    const isOpen = query.get('open') === String(id);
+    return html` data-row="${String(id)}"${isOpen && html` class="open" aria-current="true"`}`;
+  };
+  const given = { sort: deliveries.sorts[0], ...Object.fromEntries(query) };
+  return tableFor(NARROW, page.rows, reader, { given, cells, attributes });
 }
 
 function sums({ sums: all }: ReviewSelection): string {
@@ -190,8 +176,9 @@ If others fit by then, nothing is done.</p>
 ${SAYS_ENTER}</form></details>`;
 }
 
-function list(view: ReviewView): Html {
-  const { page, query } = view;
+function list(of: ReviewView): Html {
+  const { view, query } = of;
+  const { page } = view;
   if (page.rows.length === 0) {
     const shown = query.get('shown') ?? 'held';
     const none = html`<p class="empty">${
@@ -205,10 +192,7 @@ function list(view: ReviewView): Html {
       ? none
       : html`${none}${nextPage(query, page.next, 'Look further back')}`;
   }
-  return html`<div class="table" tabindex="0" role="group" aria-label="Deliveries">
-<table><thead><tr>${COLUMNS.map((column) => columnHead(view, column))}</tr></thead>
-<tbody>${page.rows.map((row) => listRow(view, row))}</tbody></table></div>
-${page.next !== null && nextPage(query, page.next, 'Next page')}`;
+  return html`${table(of)}${page.next !== null && nextPage(query, page.next, 'Next page')}`;
 }
 
 function nextPage(query: URLSearchParams, after: string, text: string): Html {
@@ -216,19 +200,20 @@ function nextPage(query: URLSearchParams, after: string, text: string): Html {
   return html`<p><a class="button" href="${href}">${text}</a></p>`;
 }
 
-export function reviewPage(view: ReviewView): Html {
-  const { facets, page, open, locale } = view;
-  const csv = withQuery('/review.csv', view.query, { open: '', after: '', locale });
+export function reviewPage(of: ReviewView): Html {
+  const { view, facets, query, open } = of;
+  const { page, reader } = view;
+  const csv = withQuery('/review.csv', query, { open: '', after: '', locale: reader.locale });
   return html`<h1>Review</h1>
-${filters(view)}
+${filters(of)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
     facets.among !== null && ` among the newest ${whole(facets.among)}`
   }${
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>
-${bulkForm(view)}
-<div class="columns"><div id="list">${list(view)}</div>
+${bulkForm(of)}
+<div class="columns"><div id="list">${list(of)}</div>
 <div id="detail">${
     open ?? (page.rows.length > 0 && html`<p class="empty">Choose a delivery.</p>`)
   }</div></div>`;

@@ -48,6 +48,18 @@ export async function maskedForOrders<T>(
   return maskPrivate(value, [...(await privateOfOrders(db, orderIds)).values(), ...others]);
 }
 
+/** Masks rows as {@link maskedForOrders} does, each by its own order. */
+export async function eachMasked<T>(
+  request: FastifyRequest,
+  db: Db,
+  rows: readonly T[],
+  orderIdOf: (row: T) => number,
+): Promise<readonly T[]> {
+  if (signedIn(request).seesAddresses) return rows;
+  const of = await privateOfOrders(db, rows.map(orderIdOf));
+  return rows.map((row) => maskPrivate(row, [of.get(orderIdOf(row))]));
+}
+
 interface PageHead {
   readonly title: string;
   readonly tab: Tab;

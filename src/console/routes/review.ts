@@ -1,52 +1,20 @@
 /** Routes for the review list and for deliveries, with their twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import {
-  type ReviewPage,
-  type ReviewRow,
-  reviewFacets,
-  selectForReview,
-} from '../../decisions/review/listing.ts';
+import { reviewFacets, selectForReview } from '../../decisions/review/listing.ts';
+import { deliveries, filterFor } from '../../decisions/review/lists.ts';
 import { BULK_MAX } from '../../decisions/review/mark.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
-import type { Db } from '../../store/store.ts';
+import { split } from '../../surface/lists.ts';
 import { mayDo } from '../../surface/roles.ts';
-import type { Session } from '../access/sessions.ts';
-import { reviewCommand } from '../command-line.ts';
+import { commandOf } from '../command-line.ts';
 import { signedIn } from '../context.ts';
-import { maskPrivate } from '../mask.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage } from '../pages/review.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
-import { LIST_MAX, readReviewList } from '../read/list.ts';
-import { privateOfOrders } from '../read/private.ts';
-import { isoTime, isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
+import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
+import { givenIn, readingFor, readView } from '../surface/lists.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
-
-function reviewJson(row: ReviewRow) {
-  return {
-    ...row,
-    packedAt: isoTime(row.packedAt),
-    decidedAt: isoTime(row.decidedAt),
-    deadline: isoTime(row.deadline),
-  };
-}
-
-function reviewTable({ rows }: ReviewPage): Table {
-  return {
-    columns: [
-      ...['delivery_id', 'delivery_no', 'order_no', 'reference', 'status', 'account_no'],
-      ...['customer', 'country', 'season', 'pieces', 'value', 'currency', 'packed_at'],
-      ...['outcome', 'rules', 'reason', 'deadline', 'overdue', 'note'],
-    ],
-    rows: rows.map((row) => [
-      ...[row.orderDeliveryId, row.deliveryNo, row.orderNo, row.reference, row.status],
-      ...[row.accountNo, row.customer, row.country, row.season, row.pieces, row.value],
-      ...[row.currency, isoTime(row.packedAt), row.outcome, row.rules.join(' '), row.reason],
-      ...[isoTime(row.deadline), row.overdue, row.note],
-    ]),
-  };
-}
 
 async function viewFor(
   { deps: { db, clock } }: PageContext,
@@ -57,46 +25,32 @@ async function viewFor(
   return maskedForOrders(request, db, [view.card.order.orderId], view);
 }
 
-/** Rows of the list, masked unless the session may see names and addresses. */
-async function rowsFor({ seesAddresses }: Session, db: Db, page: ReviewPage): Promise<ReviewPage> {
-  if (seesAddresses) return page;
-  const of = await privateOfOrders(
-    db,
-    page.rows.map(({ orderId }) => orderId),
-  );
-  return { ...page, rows: page.rows.map((row) => maskPrivate(row, [of.get(row.orderId)])) };
-}
-
-async function listOf({ deps, rulesShown }: PageContext, request: FastifyRequest, whole = {}) {
-  const query = { ...whole, ...Object(request.query) };
-  const session = signedIn(request);
-  const list = await readReviewList(deps.db, rulesShown, deps.clock.now(), query, session);
-  return { ...list, page: await rowsFor(session, deps.db, list.page) };
-}
-
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
   const { deps, rulesShown, show, cardContext } = context;
-  const { db, clock } = deps;
-  const { filter, ...list } = await listOf(context, request);
+  const { db } = deps;
+  const { open: opened, ...given } = givenIn(deliveries, request);
+  const view = await readView(context, request, deliveries, given);
+  const [asked] = split(given);
+  const filter = await filterFor(view.from, asked);
   const facets = await reviewFacets(db, filter);
   const query = parametersOf(request);
   const { role } = signedIn(request);
   const isMany = facets.count > 1 && facets.count <= BULK_MAX;
   const selection =
     isMany && mayDo(role, acceptDelivery.role) ? await selectForReview(db, filter) : undefined;
-  const opened = query.get('open');
   const open =
-    opened === null
+    opened === undefined
       ? undefined
       : deliveryCardPart(
           await viewFor(context, request, `id:${opened}`),
           await cardContext(request, request.url),
         );
-  const locale = localeOf(request);
-  const view = { ...list, facets, rules: await rulesShown(), query, role, selection, open, locale };
-  const cli = reviewCommand(query, filter.shown);
+  const flags = filter.shown === 'all' ? '' : ` --${filter.shown}`;
+  const cli = `${commandOf(deliveries, given)}${flags}`;
   const head = { title: 'Review', tab: '/review', cli } as const;
-  return show(request, reply, head, reviewPage({ ...view, now: clock.now() }));
+  const rules = await rulesShown();
+  const page = reviewPage({ view, facets, rules, query, role, selection, open });
+  return show(request, reply, head, page);
 }
 
 async function showDelivery(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -135,23 +89,11 @@ function linesTable({ grid }: DeliveryView): Table {
 
 export function installReview(app: FastifyInstance, context: PageContext): void {
   app.get('/review', (request, reply) => showList(context, request, reply));
-  app.get('/review.json', async (request) => {
-    const { page } = await listOf(context, request);
-    return { rows: page.rows.map(reviewJson), next: page.next };
-  });
-  app.get('/review.csv', async (request, reply) =>
-    sendCsv(
-      request,
-      reply,
-      'deliveries',
-      reviewTable((await listOf(context, request, { limit: LIST_MAX })).page),
-    ),
-  );
   // A program must send this count, digest and time back as `expect` of an act on many deliveries.
   app.get('/review/selection.json', async (request) => {
-    const { filter } = await listOf(context, request);
-    const { deliveries, ...selection } = await selectForReview(context.deps.db, filter);
-    return { ...selection, ids: deliveries.map(({ orderDeliveryId }) => orderDeliveryId) };
+    const filter = await filterFor(readingFor(context, request), givenIn(deliveries, request));
+    const { deliveries: all, ...selection } = await selectForReview(context.deps.db, filter);
+    return { ...selection, ids: all.map(({ orderDeliveryId }) => orderDeliveryId) };
   });
   app.get('/review/card/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);

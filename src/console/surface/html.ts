@@ -34,7 +34,7 @@ function withoutPlace(of: ListHead, given: Given): Given {
 
 const isNumber = ({ kind }: Shown) => kind === 'whole' || kind === 'money' || kind === 'duration';
 
-function cellOf(column: Shown, row: Given, { now, timeZone }: Reader): HtmlValue {
+function cellOf(column: Shown, row: Given, { now, timeZone }: Omit<Reader, 'locale'>): HtmlValue {
   const { kind, name, member } = column;
   const value = name === undefined ? undefined : row[name];
   const isAt = kind === 'time' && typeof value === 'number';
@@ -64,30 +64,43 @@ function cellOf(column: Shown, row: Given, { now, timeZone }: Reader): HtmlValue
 /** Cells that a page of its own shows in its way, by members or titles of columns. */
 export type Cells = Readonly<Record<string, (row: Given) => HtmlValue>>;
 
+/** Whether the texts of a column that the list is sorted by fall from row to row. */
+function falls({ isTurned = false }: Shown, given: Given): boolean {
+  return (given.descending === '1') !== isTurned;
+}
+
 function headOf(of: ListHead, column: Shown, given: Given): HtmlValue {
-  const { title, name } = column;
-  if (name === undefined || !of.sorts.includes(name)) return title;
-  const isSorted = given.sort === name;
+  const { title, sort } = column;
+  if (sort === undefined || !of.sorts.includes(sort)) return title;
+  const isSorted = given.sort === sort;
   const isDown = given.descending === '1';
-  const order = { sort: name, descending: isSorted && !isDown ? '1' : '' };
+  const order = { sort, descending: isSorted && !isDown ? '1' : '' };
   const href = addressWith(listPath(of, given), withoutPlace(of, given), order);
-  const arrow = isDown ? '▼' : '▲';
+  const arrow = falls(column, given) ? '▼' : '▲';
   return html`<a href="${href}">${title}${isSorted && ` ${arrow}`}</a>`;
+}
+
+interface TableForm {
+  /** Filter and order of the list, for the links of its heads. */
+  readonly given?: Given;
+  readonly cells?: Cells;
+  /** Attributes of a row. */
+  readonly attributes?: (row: Given) => HtmlValue;
 }
 
 /** Table of a list; it scrolls sideways on a narrow screen. */
 export function tableFor(
   of: ListHead,
   rows: readonly Given[],
-  reader: Reader,
-  { given = {}, cells = {} }: { readonly given?: Given; readonly cells?: Cells } = {},
+  reader: Omit<Reader, 'locale'>,
+  { given = {}, cells = {}, attributes }: TableForm = {},
 ): Html {
   if (rows.length === 0) return html`<p class="empty">${of.empty}</p>`;
   const kind = (column: Shown) => isNumber(column) && html` class="number"`;
-  const sorted = ({ name }: Shown) =>
-    name !== undefined &&
-    given.sort === name &&
-    html` aria-sort="${given.descending === '1' ? 'descending' : 'ascending'}"`;
+  const sorted = (column: Shown) =>
+    column.sort !== undefined &&
+    given.sort === column.sort &&
+    html` aria-sort="${falls(column, given) ? 'descending' : 'ascending'}"`;
   const cell = (column: Shown, row: Given) =>
     cells[column.name ?? column.title]?.(row) ?? cellOf(column, row, reader);
   return html`<div class="table" tabindex="0" role="group" aria-label="${of.title}"><table><thead>
@@ -95,7 +108,9 @@ export function tableFor(
     (one) => html`<th scope="col"${kind(one)}${sorted(one)}>${headOf(of, one, given)}</th>`,
   )}</tr></thead><tbody>
 ${rows.map(
-  (row) => html`<tr>${of.shown.map((one) => html`<td${kind(one)}>${cell(one, row)}</td>`)}</tr>
+  (
+    row,
+  ) => html`<tr${attributes?.(row)}>${of.shown.map((one) => html`<td${kind(one)}>${cell(one, row)}</td>`)}</tr>
 `,
 )}</tbody></table></div>`;
 }

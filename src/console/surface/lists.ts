@@ -13,6 +13,7 @@ import { askFor, signedIn } from '../context.ts';
 import { partHead } from '../pages/delivery-parts.ts';
 import { partsNav } from '../pages/parts.ts';
 import {
+  eachMasked,
   maskedFor,
   maskedForOrders,
   type PageContext,
@@ -55,11 +56,12 @@ export function readingFor(context: PageContext, request: FastifyRequest): Readi
     },
     seesAddresses: signedIn(request).seesAddresses,
     masked: (orderIds, value, others) => maskedForOrders(request, db, orderIds, value, others),
+    maskedEach: (rows, orderIdOf) => eachMasked(request, db, rows, orderIdOf),
   };
 }
 
 /** What the address says of the list: its query, and the place in it. */
-function givenIn(of: List, request: FastifyRequest): Given {
+export function givenIn(of: List, request: FastifyRequest): Given {
   const { locale: _locale, ...asked } = Object.fromEntries(parametersOf(request));
   const given = canonical(of.query, asked);
   const { id } = idParams.parse(request.params);

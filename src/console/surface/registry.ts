@@ -1,6 +1,7 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
 import { ruleLists, rules } from '../../decisions/reject/lists.ts';
 import { resetBreaker, ruleActs } from '../../decisions/reject/surface.ts';
+import { deliveries } from '../../decisions/review/lists.ts';
 import { changes, facts } from '../../decisions/review/parts.ts';
 import { deliveryActs } from '../../decisions/review/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
@@ -36,6 +37,7 @@ export const ACTS: readonly ActHead[] = [
 /** Lists whose pages are made by hand around the declared table, with the reason. */
 const BY_HAND = new Map<List, string>([
   [rules, 'is there before its figures are counted, with the breaker and the pause around it'],
+  [deliveries, 'counts what its filter offers, acts on all that fit, and opens a delivery beside'],
   [streams, 'shows runs under way, the latest runs and what could not be read below the table'],
   [runs, 'shows the figures of the stream and its acts above the table'],
   [events, 'shows what was missed and refused, the replay and the portal below the table'],
@@ -45,6 +47,7 @@ const BY_HAND = new Map<List, string>([
 ]);
 
 export const LISTS: readonly List[] = [
+  deliveries,
   changes,
   facts,
   pushes,

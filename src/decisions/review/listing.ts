@@ -3,10 +3,13 @@
  * them; filtered, sorted and in pages. Serves the console, the read API and the command line.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { OUTBOX_STATES } from '../../store/tables.ts';
+import { as, flag, money, oneOf, time, whole } from '../../surface/members.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
 import type { ReviewFilter, Shown } from './filter.ts';
 import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowOf } from './window.ts';
@@ -22,43 +25,41 @@ export interface Page {
   readonly limit: number;
 }
 
-export interface ReviewRow {
-  readonly orderDeliveryId: number;
-  readonly deliveryNo: string | null;
-  readonly orderId: number;
-  readonly orderNo: string | null;
-  readonly reference: string | null;
-  readonly status: string;
-  readonly accountNo: string | null;
-  readonly customer: string | null;
-  readonly country: string | null;
-  readonly season: string | null;
-  readonly currency: string | null;
-  readonly pieces: number | null;
-  /** Decimal value of the delivery; null when a line has no price. */
-  readonly value: number | null;
-  /** Time at which the delivery was packed, or first seen here; epoch milliseconds. */
-  readonly packedAt: number;
-  readonly outcome: string | null;
-  readonly reason: string | null;
-  readonly rules: readonly string[];
-  /** Author of the latest decision: `daemon`, `external` or `person:<name>`. */
-  readonly decidedBy: string | null;
-  readonly decidedAt: number | null;
-  /** State of the latest decision's push, if it has one. */
-  readonly push: string | null;
-  /**
-   * Reason why the service refused the decision's push, if it did; the reason names a status 409.
-   */
-  readonly refusal: string | null;
-  /** Time at which the hold ends by itself, in epoch milliseconds; null when it does not. */
-  readonly deadline: number | null;
-  readonly overdue: boolean;
-  readonly note: string | null;
-  /** Version of the delivery that a person saw in the list, for {@link Seen}. */
-  readonly decisionId: number | null;
-  readonly contentHash: string;
-}
+const text = (title: string, more = {}) => as(z.string(), title, 'text', more);
+const optional = (title: string, more = {}) => text(title, more).nullable();
+
+/** Members of a delivery in the list, in the order of the columns of CSV. */
+export const reviewRow = {
+  orderDeliveryId: whole('ID', { csv: 'delivery_id' }),
+  deliveryNo: optional('Delivery'),
+  orderNo: optional('Order'),
+  reference: optional('Reference'),
+  status: text('Status'),
+  accountNo: optional('Account'),
+  customer: optional('Customer'),
+  country: optional('Country'),
+  season: optional('Season'),
+  pieces: as(z.number(), 'Pieces', 'whole').nullable(),
+  value: money('Value', { about: 'Null where a line has no price' }).nullable(),
+  currency: optional('Currency'),
+  packedAt: time('Packed', { about: 'When it was packed, or first seen here' }),
+  outcome: optional('Outcome'),
+  rules: z.array(z.string()),
+  reason: optional('Reason'),
+  deadline: time('Until', { about: 'When its hold ends by itself' }).nullable(),
+  overdue: flag('Overdue'),
+  note: optional('Note'),
+  orderId: whole('Order id'),
+  decidedBy: optional('Decided by', { about: '`daemon`, `external` or `person:<name>`' }),
+  decidedAt: time('Decided').nullable(),
+  push: oneOf('Push', OUTBOX_STATES, { about: 'State of its push' }).nullable(),
+  refusal: optional('Refusal', { about: 'Why the service did not take the push' }),
+  // With the contents' hash, the version that a person saw in the list and acts on.
+  decisionId: whole('Decision').nullable(),
+  contentHash: text('Version'),
+};
+const reviewRowSchema = z.strictObject(reviewRow);
+export type ReviewRow = z.output<typeof reviewRowSchema>;
 
 export interface ReviewPage {
   readonly rows: readonly ReviewRow[];
@@ -235,77 +236,31 @@ async function idsOf(
   return rows;
 }
 
-interface Raw {
-  readonly order_delivery_id: number;
-  readonly delivery_no: string | null;
-  readonly order_id: number;
-  readonly order_no: string | null;
-  readonly reference: string | null;
-  readonly status: string;
-  readonly account_no: string | null;
-  readonly company: string | null;
-  readonly country_code: string | null;
-  readonly season: string | null;
-  readonly currency: string | null;
-  readonly pieces: number | null;
-  readonly value: number | null;
-  readonly packed_at: number;
-  readonly outcome: string | null;
-  readonly reason: string | null;
+/** A row as SQL has it: its value is in ten-thousandths. */
+interface Raw extends Omit<ReviewRow, 'rules' | 'overdue'> {
   readonly rules: string | null;
-  readonly actor: string | null;
-  readonly at: number | null;
-  readonly push: string | null;
-  readonly refusal: string | null;
-  readonly deadline: number | null;
   readonly overdue: number;
-  readonly note: string | null;
-  readonly decision_id: number | null;
-  readonly content_hash: string;
-}
-
-function rowOf(raw: Raw): ReviewRow {
-  return {
-    orderDeliveryId: raw.order_delivery_id,
-    deliveryNo: raw.delivery_no,
-    orderId: raw.order_id,
-    orderNo: raw.order_no,
-    reference: raw.reference,
-    status: raw.status,
-    accountNo: raw.account_no,
-    customer: raw.company,
-    country: raw.country_code,
-    season: raw.season,
-    currency: raw.currency,
-    pieces: raw.pieces,
-    value: raw.value === null ? null : decimalOf(raw.value),
-    packedAt: raw.packed_at,
-    outcome: raw.outcome,
-    reason: raw.reason,
-    rules: raw.rules === null ? [] : JSON.parse(raw.rules),
-    decidedBy: raw.actor,
-    decidedAt: raw.at,
-    push: raw.push,
-    refusal: raw.refusal,
-    deadline: raw.deadline,
-    overdue: raw.overdue === 1,
-    note: raw.note,
-    decisionId: raw.decision_id,
-    contentHash: raw.content_hash,
-  };
 }
 
 async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
   if (ids.length === 0) return [];
-  const { rows } = await sql<Raw>`select d.order_delivery_id, d.delivery_no, d.order_id,
-      d.order_no, coalesce(o.reference, d.reference) reference, d.status, o.account_no, o.company,
-      o.country_code, ${SEASON} season, ${CURRENCY} currency, ${PIECES} pieces, ${VALUE} value,
-      ${PACKED_AT} packed_at, n.outcome, n.reason, n.rules, n.actor, n.at, ${HOLD_UNTIL} deadline,
-      ${ESCALATED} overdue, e.decision_id, d.content_hash,
-      ${ofPush(sql`outbox.state`)} push, ${ofPush(REFUSAL)} refusal,
-      (select t.text from delivery_note t where t.order_delivery_id = d.order_delivery_id) note
+  const { rows } = await sql<Raw>`select d.order_delivery_id orderDeliveryId,
+      d.delivery_no deliveryNo, d.order_no orderNo, coalesce(o.reference, d.reference) reference,
+      d.status, o.account_no accountNo, o.company customer, o.country_code country,
+      ${SEASON} season, ${PIECES} pieces, ${VALUE} value, ${CURRENCY} currency,
+      ${PACKED_AT} packedAt, n.outcome, n.rules, n.reason, ${HOLD_UNTIL} deadline,
+      ${ESCALATED} overdue,
+      (select t.text from delivery_note t where t.order_delivery_id = d.order_delivery_id) note,
+      d.order_id orderId, n.actor decidedBy, n.at decidedAt, ${ofPush(sql`outbox.state`)} push,
+      ${ofPush(REFUSAL)} refusal, e.decision_id decisionId, d.content_hash contentHash
     from ${FROM} where d.order_delivery_id in (${sql.join(ids)})`.execute(db);
-  const byId = new Map(rows.map((row) => [row.order_delivery_id, rowOf(row)]));
+  const found = rows.map((raw) => ({
+    ...raw,
+    value: raw.value === null ? null : decimalOf(raw.value),
+    rules: raw.rules === null ? [] : JSON.parse(raw.rules),
+    overdue: raw.overdue === 1,
+  }));
+  const byId = new Map(found.map((row) => [row.orderDeliveryId, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 

@@ -1,0 +1,141 @@
+/** The list that people decide by, for people and programs. */
+import { z } from 'zod';
+import { formatDecimal } from '../../lib/money.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { type Given, readGiven } from '../../surface/given.ts';
+import { list } from '../../surface/lists.ts';
+import type { Reading } from '../../surface/reading.ts';
+import {
+  filterOf,
+  ownersOf,
+  type ReviewFilter,
+  type ReviewQuery,
+  reviewFilter,
+  reviewQuery,
+} from './filter.ts';
+import { listForReview, type ReviewRow, reviewRow, SORTS } from './listing.ts';
+
+async function filterIn(from: Reading, query: ReviewQuery): Promise<ReviewFilter> {
+  const inForce = query.owner === undefined ? undefined : await from.rules.inForce();
+  return filterOf(query, from.now, ownersOf(inForce?.rules ?? []), from);
+}
+
+/**
+ * The filter that was asked for.
+ * @throws UsageError `request.invalid`
+ */
+export function filterFor(from: Reading, given: Given): Promise<ReviewFilter> {
+  return filterIn(from, readGiven(reviewQuery, given, from.now));
+}
+
+/**
+ * State of a delivery in words: its status, or the decision while it is pending, and a push that is
+ * not confirmed yet.
+ */
+function stateText({ status, outcome, push }: ReviewRow): string {
+  const state = status === 'pending' ? (outcome ?? status) : status;
+  return push === null || push === 'confirmed' ? state : `${state}, ${push}`;
+}
+
+function byText({ rules, decidedBy }: ReviewRow): string | null {
+  if (rules.length > 0) return rules.join(' ');
+  return decidedBy === 'daemon' ? null : decidedBy;
+}
+
+function valueText({ value, currency }: ReviewRow): string {
+  if (value === null) return '?';
+  return `${formatDecimal(value, currency)} ${currency ?? ''}`.trim();
+}
+
+function untilText({ deadline, overdue }: ReviewRow, now: number): string | null {
+  if (overdue) return 'overdue';
+  return deadline === null ? null : formatDuration(Math.max(0, deadline - now));
+}
+
+function whyText({ reason, refusal, note }: ReviewRow): string {
+  const text = refusal === null ? (reason ?? '') : `${refusal} (${reason})`;
+  return note === null ? text : `${text} [note: ${note}]`;
+}
+
+export const deliveries = list({
+  name: 'deliveries.list',
+  operation: 'listDeliveries',
+  path: '/review',
+  title: 'Deliveries',
+  about: 'packed deliveries with their latest decision',
+  more:
+    'The newest first; with --held those that have waited longest. Filters are those of the\n' +
+    'console. The last line is about all that fit, also beyond --limit; its mark is for\n' +
+    '"deliveries accept --all-matching" and its like.',
+  examples: [
+    ['deliveries list --held', 'what waits for a person'],
+    ['deliveries list --held --rule hold-large --country DK --sort value', 'a part of it'],
+    ['deliveries list --status accepted --json', 'for programs'],
+  ],
+  query: reviewFilter,
+  row: reviewRow,
+  shown: [
+    'orderDeliveryId',
+    { title: 'Delivery', sort: 'number', text: ({ deliveryNo }) => deliveryNo },
+    {
+      title: 'Customer',
+      sort: 'customer',
+      text: ({ customer, accountNo }) => customer ?? accountNo ?? '?',
+    },
+    { title: 'Country', text: ({ country }) => country ?? '?' },
+    'season',
+    {
+      title: 'Pieces',
+      kind: 'whole',
+      sort: 'pieces',
+      text: ({ pieces }) => String(pieces ?? '?'),
+    },
+    { title: 'Value', kind: 'money', sort: 'value', text: valueText },
+    { title: 'State', text: stateText },
+    {
+      title: 'Waiting',
+      kind: 'duration',
+      sort: 'waiting',
+      isTurned: true,
+      text: ({ packedAt }, now) => formatDuration(Math.max(0, now - packedAt)),
+    },
+    { title: 'Until', kind: 'duration', sort: 'deadline', text: untilText },
+    { title: 'By', text: byText },
+    { title: 'Why', text: whyText },
+  ],
+  terminal: [
+    'ID',
+    'Delivery',
+    'Customer',
+    'Country',
+    'Pieces',
+    'Value',
+    'State',
+    'Waiting',
+    'Until',
+    'By',
+    'Why',
+  ],
+  sorts: SORTS,
+  empty: 'No delivery fits.',
+  async readPage(from, query, { sort: named, descending, after, limit }) {
+    const filter = await filterIn(from, query);
+    const sort = SORTS.find((one) => one === named) ?? 'waiting';
+    return listForReview(from.db, filter, { sort, descending, after, limit });
+  },
+  hide: (from, rows) => from.maskedEach(rows, ({ orderId }) => orderId),
+});
+
+/** All that fit a filter, as an act on them expects them. */
+export const selectionSchema = z
+  .strictObject({
+    count: z.int(),
+    digest: z.string(),
+    asOf: z.int().meta({ description: 'By which a refusal can name what came and went' }),
+    sums: z.array(
+      z.strictObject({ currency: z.string().nullable(), value: z.number().nullable() }),
+    ),
+    customers: z.int(),
+    ids: z.array(z.int()),
+  })
+  .meta({ id: 'Selection', description: 'All that fit a filter: what a bulk act expects.' });
