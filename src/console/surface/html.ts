@@ -103,16 +103,15 @@ export function tableFor(
     html` aria-sort="${falls(column, given) ? 'descending' : 'ascending'}"`;
   const cell = (column: Shown, row: Given) =>
     cells[column.name ?? column.title]?.(row) ?? cellOf(column, row, reader);
+  const rowOf = (row: Given) => html`<tr${attributes?.(row)}>${of.shown.map(
+    (one) => html`<td${kind(one)}>${cell(one, row)}</td>`,
+  )}</tr>
+`;
   return html`<div class="table" tabindex="0" role="group" aria-label="${of.title}"><table><thead>
 <tr>${of.shown.map(
     (one) => html`<th scope="col"${kind(one)}${sorted(one)}>${headOf(of, one, given)}</th>`,
   )}</tr></thead><tbody>
-${rows.map(
-  (
-    row,
-  ) => html`<tr${attributes?.(row)}>${of.shown.map((one) => html`<td${kind(one)}>${cell(one, row)}</td>`)}</tr>
-`,
-)}</tbody></table></div>`;
+${rows.map(rowOf)}</tbody></table></div>`;
 }
 
 function filterField(

@@ -15,7 +15,7 @@ import type { ReviewFilter, Shown } from './filter.ts';
 import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowOf } from './window.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
-export type Sort = (typeof SORTS)[number];
+type Sort = (typeof SORTS)[number];
 
 export interface Page {
   readonly sort: Sort;
