@@ -24,8 +24,12 @@ export interface RulesShown {
 export type ReadRules = () => Promise<RulesShown>;
 
 const NOTHING = {
-  ...{ owners: new Map(), titles: new Map(), timeZone: 'UTC' },
-  ...{ inForce: undefined, unreadable: undefined, tests: () => undefined },
+  owners: new Map(),
+  titles: new Map(),
+  timeZone: 'UTC',
+  inForce: undefined,
+  unreadable: undefined,
+  tests: () => undefined,
 };
 
 function testsOnce({ ruleSet }: StoredRuleSet): () => TestReport {

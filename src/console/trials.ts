@@ -66,10 +66,17 @@ export function createTrials(store: StoreOptions, clock: Clock, log: Logger): Tr
     const id = String(lastId);
     const over = Promise.withResolvers<void>();
     const entry: Entry = {
-      ...{ sessionId, stop, over: over.promise },
+      sessionId,
+      stop,
+      over: over.promise,
       run: {
-        ...{ id, wish, startedAt, state: 'running' },
-        ...{ progress: undefined, end: undefined, problem: undefined },
+        id,
+        wish,
+        startedAt,
+        state: 'running',
+        progress: undefined,
+        end: undefined,
+        problem: undefined,
       },
     };
     const put = (more: Partial<TrialRun>): void => {

@@ -83,7 +83,9 @@ function lookupsOf(
 function machineOf(config: Config, written: Written | undefined) {
   const { dataDir, store } = config;
   return {
-    ...{ dataDir, store, exchange: exchangeFile(config) },
+    dataDir,
+    store,
+    exchange: exchangeFile(config),
     written: written ? { file: written.file, rows: written.settings } : null,
     plane: planeSettingsOf(config),
   };
@@ -92,10 +94,15 @@ function machineOf(config: Config, written: Written | undefined) {
 function reportsOf(config: Config): ReportSettings {
   const { directory, locale, schedules } = config.reports;
   return {
-    ...{ directory, locale, store: storeOptions(config) },
+    directory,
+    locale,
+    store: storeOptions(config),
     // Leaves out the schedules' targets, because passwords of mail servers are in them.
     schedules: schedules.map(({ name, report, every, format }) => ({
-      ...{ name, report, every, format },
+      name,
+      report,
+      every,
+      format,
     })),
   };
 }
@@ -121,7 +128,11 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
   const sessionIdleMs = sessions.idle;
   let people = peopleOf(config);
   const entrance = createEntrance({
-    ...{ store, clock, random, people, sessionIdleMs },
+    store,
+    clock,
+    random,
+    people,
+    sessionIdleMs,
     sessionMs: sessions.last,
   });
   const answer = createAnswers({

@@ -182,7 +182,10 @@ function createCare(
   const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
   const health = createHealth(config, { ...common, ...watch, isOpen });
   const forPeople = {
-    ...{ store, clock, log, scrubber },
+    store,
+    clock,
+    log,
+    scrubber,
     timeZone: () => config.console.timeZone ?? rules.current().ruleSet.settings.timezone,
   };
   const notifications = createNotifications(config, {
@@ -343,7 +346,12 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { causes, keeper, meters, tellers, routes, renewer } = cared;
   const fronts = createFronts(config, {
     ...common,
-    ...{ rules, decisions, outbox, sync, inbox, written: deps.written },
+    rules,
+    decisions,
+    outbox,
+    sync,
+    inbox,
+    written: deps.written,
     groups: [...routes, ...erp.groups],
     onListening: listening.resolve,
   });

@@ -86,7 +86,10 @@ export async function runPlane(
   };
   // The watchdog watches only the event loop, as SQL statements have time limits.
   const watchdog = createWatchdog({
-    ...{ clock, log, notifier: manager.notifier, describe },
+    clock,
+    log,
+    notifier: manager.notifier,
+    describe,
     stuck: () => [],
     note: async () => undefined,
   });

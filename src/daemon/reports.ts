@@ -21,7 +21,9 @@ export function createReports(config: Config, deps: ReportsDeps): Worker {
   const { schedules, directory, locale } = config.reports;
   return createScheduler(
     {
-      ...{ store, clock, timeZone },
+      store,
+      clock,
+      timeZone,
       log: log.child({ room: 'report' }),
       scrub: scrubber.scrub,
       instance: config.instance,

@@ -5,11 +5,28 @@
  */
 
 const LETTERS = [
-  ...['XXXXXS', 'XXXXS', 'XXXS', 'XXS', 'XS', 'S', 'M', 'L', 'XL'],
-  ...['XXL', 'XXXL', 'XXXXL', 'XXXXXL', 'XXXXXXL', 'XXXXXXXL'],
+  'XXXXXS',
+  'XXXXS',
+  'XXXS',
+  'XXS',
+  'XS',
+  'S',
+  'M',
+  'L',
+  'XL',
+  'XXL',
+  'XXXL',
+  'XXXXL',
+  'XXXXXL',
+  'XXXXXXL',
+  'XXXXXXXL',
 ];
 const WORDS: Readonly<Record<string, string>> = {
-  ...{ 'X-SMALL': 'XS', SMALL: 'S', MEDIUM: 'M', LARGE: 'L', 'X-LARGE': 'XL' },
+  'X-SMALL': 'XS',
+  SMALL: 'S',
+  MEDIUM: 'M',
+  LARGE: 'L',
+  'X-LARGE': 'XL',
 };
 const ONE_SIZE = /^(?:one[ -]?size|os|o\/s|1[ -]?size|uni(?:size|que)?|tu|free[ -]?size)$/i;
 const ASSORTMENT = /\b(?:ass(?:t|ort\w*)?|sort(?:ed|iment)?|(?:pre)?packs?|mix(?:ed)?)\b/i;

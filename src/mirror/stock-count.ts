@@ -183,7 +183,10 @@ async function writeSums(tx: Tx, { ofDay, ofAges }: Count, at: number): Promise<
   const ages = [...ofAges.values()].map(
     ({ by, totals: { in_stock, stocked, wsp_value, unpriced } }) => ({
       ...by,
-      ...{ variants: in_stock, pieces: stocked, wsp_value, unpriced },
+      variants: in_stock,
+      pieces: stocked,
+      wsp_value,
+      unpriced,
     }),
   );
   const ageColumns = [...kind, 'unsold_days', 'variants', 'pieces', 'wsp_value', 'unpriced'];

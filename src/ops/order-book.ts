@@ -32,7 +32,10 @@ export async function readBookStatus(db: Db, now: number): Promise<BookStatus | 
   const ms = spent.reduce((sum, one) => sum + one.ms, 0);
   const requests = spent.reduce((sum, one) => sum + one.requests, 0);
   return {
-    ...{ active, calm, activeRequests, roundRequests },
+    active,
+    calm,
+    activeRequests,
+    roundRequests,
     activeAgeMs: ageOf(book.activeLookedAt),
     calmAgeMs: ageOf(await oldestLookAt(db)),
     requestsPerSecond: ms > 0 ? (requests * 1_000) / ms : null,

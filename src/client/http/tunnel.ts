@@ -127,7 +127,7 @@ export function tunnelled(
     const target = `${host}:${options.port || 443}`;
     openTunnel(proxy, target, route, connectMs).then(
       (httpSocket) => {
-        secure({ ...options, httpSocket }, (...[error, socket]) => {
+        secure({ ...options, httpSocket }, (error, socket) => {
           if (error === null) callback(null, socket);
           else callback(failureBehind(proxy, target, error), null);
         });

@@ -56,7 +56,10 @@ export async function openSession(
   const { session_id: sessionId } = await tx
     .insertInto('console_session')
     .values({
-      ...{ name, role, way, address },
+      name,
+      role,
+      way,
+      address,
       key_hash: sha256(key),
       sees_addresses: given.seesAddresses ? 1 : 0,
       credential_digest: given.credentialDigest ?? null,

@@ -31,28 +31,39 @@ const idParams = z.object({ id: z.int().min(1) });
 const REVIEW_PATHS = {
   '/review/selection.json': jsonOf(
     {
-      ...{ id: 'selectDeliveries', tag: 'review', query: reviewQuery },
+      id: 'selectDeliveries',
+      tag: 'review',
+      query: reviewQuery,
       summary: 'What a bulk act must expect of a filter',
     },
     selectionSchema,
   ),
   '/deliveries/{id}.json': jsonOf(
     {
-      ...{ id: 'getDelivery', tag: 'review', path: idOfDelivery },
-      ...{ summary: 'A delivery with all that a decision needs', problems: NO_SUCH },
+      id: 'getDelivery',
+      tag: 'review',
+      path: idOfDelivery,
+      summary: 'A delivery with all that a decision needs',
+      problems: NO_SUCH,
     },
     deliverySchema,
   ),
   '/deliveries/{id}.csv': csvOf({
-    ...{ id: 'getDeliveryCsv', tag: 'review', summary: 'Its lines' },
-    ...{ path: idOfDelivery, problems: NO_SUCH },
+    id: 'getDeliveryCsv',
+    tag: 'review',
+    summary: 'Its lines',
+    path: idOfDelivery,
+    problems: NO_SUCH,
   }),
 };
 
 const OUTBOX_PATHS = {
   '/outbox/{id}.json': jsonOf(
     {
-      ...{ id: 'getPush', tag: 'outbox', path: idParams, problems: NO_SUCH },
+      id: 'getPush',
+      tag: 'outbox',
+      path: idParams,
+      problems: NO_SUCH,
       summary: 'A push with its attempts, evidence, and what the service has',
     },
     pushSchema,
@@ -62,7 +73,10 @@ const OUTBOX_PATHS = {
 function signingOut(operationId: string, summary: string) {
   return {
     post: {
-      ...{ operationId, summary, tags: ['session'], security: SECURED },
+      operationId,
+      summary,
+      tags: ['session'],
+      security: SECURED,
       responses: {
         200: answer('Signed out', nothingSchema),
         401: READ_PROBLEMS[401],
@@ -131,8 +145,13 @@ export function consoleDocument() {
       { name: 'session', description: 'Its end' },
     ],
     paths: {
-      ...{ ...OPERATION_PATHS, ...REVIEW_PATHS, ...OUTBOX_PATHS },
-      ...{ ...RULE_PATHS, ...PULL_PATHS, ...GOODS_PATHS, ...SESSION_PATHS },
+      ...OPERATION_PATHS,
+      ...REVIEW_PATHS,
+      ...OUTBOX_PATHS,
+      ...RULE_PATHS,
+      ...PULL_PATHS,
+      ...GOODS_PATHS,
+      ...SESSION_PATHS,
       ...actPaths(ACTS),
       ...listPaths(LISTS),
     },

@@ -73,7 +73,10 @@ function fileOf(id: string, summary: string, type: string) {
 const REPORTS = {
   '/reports/{id}.json': reading(
     {
-      ...{ id: 'runReport', tag: 'reports', path: report, problems: MADE },
+      id: 'runReport',
+      tag: 'reports',
+      path: report,
+      problems: MADE,
       summary: 'Make a report: its rows, up to 10,000',
     },
     { ...answer(PARAMETERS, reportRowsSchema) },

@@ -19,7 +19,10 @@ const hours = replayQuery.extend({
 const PULLS = {
   '/pulls/runs/{id}.json': jsonOf(
     {
-      ...{ id: 'getRun', tag: 'pulls', path: number, problems: NO_SUCH },
+      id: 'getRun',
+      tag: 'pulls',
+      path: number,
+      problems: NO_SUCH,
       summary: 'A run, with what a release of it would do',
     },
     runViewSchema,
@@ -33,15 +36,21 @@ const EVENTS = {
   ),
   '/events/{id}.json': jsonOf(
     {
-      ...{ id: 'getEvent', tag: 'events', summary: 'An event with what it led to' },
-      ...{ path: event, problems: NO_SUCH },
+      id: 'getEvent',
+      tag: 'events',
+      summary: 'An event with what it led to',
+      path: event,
+      problems: NO_SUCH,
     },
     eventSchema,
   ),
   '/events/replay.json': jsonOf(
     {
-      ...{ id: 'previewReplay', tag: 'events', summary: 'What a replay would do' },
-      ...{ query: hours, problems: NO_SUCH },
+      id: 'previewReplay',
+      tag: 'events',
+      summary: 'What a replay would do',
+      query: hours,
+      problems: NO_SUCH,
     },
     replayEvents.output,
   ),

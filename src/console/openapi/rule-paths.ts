@@ -21,28 +21,50 @@ const amounts = z
 const lines = z.array(z.string());
 const problem = z.strictObject({
   severity: z.enum(['error', 'warning', 'note']),
-  ...{ file: z.string(), line: z.int(), column: z.int(), ruleId: z.string().optional() },
-  ...{ message: z.string(), hint: z.string().optional(), source: z.string(), length: z.int() },
+  file: z.string(),
+  line: z.int(),
+  column: z.int(),
+  ruleId: z.string().optional(),
+  message: z.string(),
+  hint: z.string().optional(),
+  source: z.string(),
+  length: z.int(),
 });
 
 const change = z.strictObject({
-  ...{ from: outcome, to: outcome, deliveries: z.int(), amounts, examples: lines },
+  from: outcome,
+  to: outcome,
+  deliveries: z.int(),
+  amounts,
+  examples: lines,
 });
 
 const prospect = z.strictObject({
-  ...{ orderDeliveryId: z.int(), deliveryNo: z.string(), before: outcome.nullable() },
-  ...{ after: outcome.nullable(), rules: lines, reason: z.string(), amount: numberOrNull },
+  orderDeliveryId: z.int(),
+  deliveryNo: z.string(),
+  before: outcome.nullable(),
+  after: outcome.nullable(),
+  rules: lines,
+  reason: z.string(),
+  amount: numberOrNull,
   currency: textOrNull,
 });
 
 const backtestSchema = z
   .strictObject({
-    ...{ since: time, until: time, rules: z.string(), against: textOrNull },
+    since: time,
+    until: time,
+    rules: z.string(),
+    against: textOrNull,
     judged: z.record(z.string(), z.string()),
-    ...{ deliveries: z.int(), decisions: z.int(), found: z.int() },
+    deliveries: z.int(),
+    decisions: z.int(),
+    found: z.int(),
     notKnown: z
       .strictObject({
-        ...{ deliveries: z.int(), facts: z.record(z.string(), z.int()), lastAt: time.nullable() },
+        deliveries: z.int(),
+        facts: z.record(z.string(), z.int()),
+        lastAt: time.nullable(),
         examples: z.array(z.int()),
       })
       .meta({ description: 'Deliveries whose outcome depends on facts that nobody knows' }),
@@ -51,22 +73,33 @@ const backtestSchema = z
     changed: z
       .array(
         z.strictObject({
-          ...{ orderDeliveryId: z.int(), deliveryNo: z.string(), decisionId: z.int() },
-          ...{ from: outcome, to: outcome, amount: numberOrNull, currency: textOrNull },
+          orderDeliveryId: z.int(),
+          deliveryNo: z.string(),
+          decisionId: z.int(),
+          from: outcome,
+          to: outcome,
+          amount: numberOrNull,
+          currency: textOrNull,
         }),
       )
       .meta({ description: 'The first 500' }),
     agreement: z.array(z.strictObject({ outcome, actual: z.string(), deliveries: z.int() })),
     uses: z.array(
       z.strictObject({
-        ...{ id: z.string(), action, mode: z.string(), fired: z.int(), unknown: z.int() },
+        id: z.string(),
+        action,
+        mode: z.string(),
+        fired: z.int(),
+        unknown: z.int(),
         notGathered: z.int(),
       }),
     ),
     moves: z.array(anyObject).meta({ description: 'Other limits, and what they would let pass' }),
     together: z.array(lines),
     rejects: z.array(anyObject).meta({ description: 'The first 20, with why' }),
-    ...{ rejectCount: z.int(), newRejects: z.int(), rejectAmounts: amounts },
+    rejectCount: z.int(),
+    newRejects: z.int(),
+    rejectAmounts: amounts,
   })
   .meta({ id: 'Backtest' });
 
@@ -98,13 +131,20 @@ const trial = z.object({ id: z.string().meta({ description: 'As its start answer
 export const RULE_PATHS = {
   '/rules/{id}.json': jsonOf(
     {
-      ...{ id: 'getRule', tag: 'rules', path: rule, query: ruleQuery, problems: NO_SUCH },
+      id: 'getRule',
+      tag: 'rules',
+      path: rule,
+      query: ruleQuery,
+      problems: NO_SUCH,
       summary: 'A rule with its text, tests, matches and versions',
     },
     wireSchema(detailSchema),
   ),
   '/rules/trial': writing({
-    ...{ id: 'tryRules', tag: 'rules', role: 'operator', body: trialAct },
+    id: 'tryRules',
+    tag: 'rules',
+    role: 'operator',
+    body: trialAct,
     summary: 'Try rules on what is pending and on the past; ask for the result by its id',
     done: z.strictObject({ trial: z.string() }),
   }),
@@ -113,7 +153,10 @@ export const RULE_PATHS = {
     trialSchema,
   ),
   '/rules/trial/{id}.csv': csvOf({
-    ...{ id: 'getTrialCsv', tag: 'rules', path: trial, problems: NO_SUCH },
+    id: 'getTrialCsv',
+    tag: 'rules',
+    path: trial,
+    problems: NO_SUCH,
     summary: 'What is pending, and what would have been decided otherwise',
   }),
   ...actPaths([{ ...keepReport, input: z.strictObject({ trial: trial.shape.id }) }]),

@@ -87,17 +87,24 @@ export function chartsPart(charts: OverviewCharts, timeZone: string): Html {
   return html`<div class="charts">${agesChart(charts, xs)}${decisionsChart(charts, timeZone)}
 ${figure({
   title: 'Pushes under way, most in each hour',
-  ...{ kind: 'line', xs, empty: none },
+  kind: 'line',
+  xs,
+  empty: none,
   series: isIdle ? [] : [{ name: 'pushes', values: queue.depths }],
 })}
 ${figure({
   title: 'Age of the oldest push, minutes',
-  ...{ kind: 'line', xs, empty: none, format: minutesText },
+  kind: 'line',
+  xs,
+  empty: none,
+  format: minutesText,
   series: isIdle ? [] : [{ name: 'oldest', values: queue.oldestMs.map(minutes) }],
 })}
 ${figure({
   title: 'Lag of events, seconds',
-  ...{ kind: 'line', xs, empty: 'No event came in 24 hours.' },
+  kind: 'line',
+  xs,
+  empty: 'No event came in 24 hours.',
   format: (value) => `${whole(value)} s`,
   series: [
     { name: 'half came within', values: lag.medianMs.map(seconds) },

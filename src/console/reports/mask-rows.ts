@@ -11,8 +11,22 @@ const PRIVATE_WORDS = ['company', 'comment', 'shipping_address', 'address', 'ema
 
 /** Columns with free text, which may quote private texts and is therefore blanked. */
 const FREE = new Set([
-  ...['reason', 'note', 'detail', 'message', 'error', 'last_error', 'answer', 'says', 'text'],
-  ...['facts', 'body', 'diff', 'extra', 'evidence', 'blocked_reason', 'comment'],
+  'reason',
+  'note',
+  'detail',
+  'message',
+  'error',
+  'last_error',
+  'answer',
+  'says',
+  'text',
+  'facts',
+  'body',
+  'diff',
+  'extra',
+  'evidence',
+  'blocked_reason',
+  'comment',
 ]);
 
 function memberName(column: string): string {

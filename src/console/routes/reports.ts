@@ -63,7 +63,10 @@ async function make(
   const locale = format === 'page' ? (settings.reports.locale ?? undefined) : wanted;
   const manner = { locale, timeZone: await zoneOf() };
   const order = {
-    ...{ report, manner, values: valuesOf(report, given, clock), timeMaxMs: TIME_MS_MAX },
+    report,
+    manner,
+    values: valuesOf(report, given, clock),
+    timeMaxMs: TIME_MS_MAX,
     rowsMax: format === 'page' ? PAGE_ROWS : FILE_ROWS,
     store: settings.reports.store,
   };

@@ -82,7 +82,13 @@ function linesTable({ grid }: DeliveryView): Table {
   return {
     columns: ['barcode', 'style', 'color', 'size', 'packed', 'stock', 'price'],
     rows: grid.map((line) => [
-      ...[line.barcode, line.style, line.color, line.size, line.packed, line.stock, line.price],
+      line.barcode,
+      line.style,
+      line.color,
+      line.size,
+      line.packed,
+      line.stock,
+      line.price,
     ]),
   };
 }

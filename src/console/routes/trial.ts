@@ -149,16 +149,38 @@ async function trialFor(
 function trialTable({ queue, backtest }: Trial): Table {
   return {
     columns: [
-      ...['when', 'delivery', 'number', 'was', 'would_be', 'value', 'currency', 'rules', 'reason'],
+      'when',
+      'delivery',
+      'number',
+      'was',
+      'would_be',
+      'value',
+      'currency',
+      'rules',
+      'reason',
     ],
     rows: [
       ...queue.prospects.map((one) => [
-        ...['pending', one.orderDeliveryId, one.deliveryNo, one.before, one.after, one.amount],
-        ...[one.currency, one.rules.join(' '), one.reason],
+        'pending',
+        one.orderDeliveryId,
+        one.deliveryNo,
+        one.before,
+        one.after,
+        one.amount,
+        one.currency,
+        one.rules.join(' '),
+        one.reason,
       ]),
       ...backtest.changed.map((one) => [
-        ...['past', one.orderDeliveryId, one.deliveryNo, one.from, one.to, one.amount],
-        ...[one.currency, null, null],
+        'past',
+        one.orderDeliveryId,
+        one.deliveryNo,
+        one.from,
+        one.to,
+        one.amount,
+        one.currency,
+        null,
+        null,
       ]),
     ],
   };
@@ -177,7 +199,11 @@ function datedBacktest({ backtest: { until, ...rest } }: Trial) {
 /** JSON of a trial for programs. */
 function trialJson({ id, state, startedAt, progress, problem, end }: TrialRun, trial?: Trial) {
   return isoTimes({
-    ...{ id, state, startedAt, progress: progress ?? null, problem: problem ?? null },
+    id,
+    state,
+    startedAt,
+    progress: progress ?? null,
+    problem: problem ?? null,
     problems: end && 'problems' in end ? end.problems : [],
     trial: trial ? { ...trial, backtest: datedBacktest(trial) } : null,
   });
@@ -259,7 +285,11 @@ function installKeep(app: FastifyInstance, context: PageContext, trials: Trials)
     const rejects = backtest.rejects.slice(0, REJECTS_KEPT_MAX);
     const { since, until, deliveries, judged: rules } = backtest;
     const report = {
-      ...{ ruleSetHash: backtest.rules, since, until, deliveries, rules },
+      ruleSetHash: backtest.rules,
+      since,
+      until,
+      deliveries,
+      rules,
       report: { ...backtest, changed: [], rejects },
     };
     const known = { given: { report }, back: `/rules/trial/${id}` };

@@ -44,7 +44,8 @@ async function storeReport(
   const row = await tx
     .insertInto('backtest_report')
     .values({
-      ...{ actor: who.actor, at },
+      actor: who.actor,
+      at,
       ...period,
       rule_set_hash: ruleSetHash,
       rules: JSON.stringify(rules),
@@ -214,7 +215,8 @@ async function arm(
   await tx
     .insertInto('arming')
     .values({
-      ...{ actor: who.actor, reason: who.reason },
+      actor: who.actor,
+      reason: who.reason,
       rule_id: ruleId,
       rule_hash: ready.ruleHash,
       report_id: ready.reportId,

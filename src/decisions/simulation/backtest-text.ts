@@ -119,7 +119,9 @@ export function backtestJson(report: Backtest): Backtest {
     ...report,
     changes: stakes(report.changes),
     unchanged: stakes(report.unchanged),
-    ...{ changed, moves, rejectAmounts: decimals(report.rejectAmounts) },
+    changed,
+    moves,
+    rejectAmounts: decimals(report.rejectAmounts),
   };
 }
 

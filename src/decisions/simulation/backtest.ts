@@ -275,8 +275,13 @@ function changedOf(
   const { decisionId, facts } = after.decision;
   const { amount = null, currency = null, number } = completeFacts(facts).delivery;
   return {
-    ...{ orderDeliveryId, deliveryNo: number, decisionId, from, to: after.kind },
-    ...{ amount, currency },
+    orderDeliveryId,
+    deliveryNo: number,
+    decisionId,
+    from,
+    to: after.kind,
+    amount,
+    currency,
   };
 }
 

@@ -83,7 +83,10 @@ export async function explainNow(
   const by = endedBy(delivery, await decisionsOf(store.db, delivery.id));
   const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
   return {
-    ...{ evaluation, facts, delivery, by },
+    evaluation,
+    facts,
+    delivery,
+    by,
     inWay: isPending ? inWay : undefined,
     asked: isPending ? undefined : askedNow(delivery, by),
     counterfactuals: isPending && left === undefined ? counterfactualsOf(judged, evaluation) : [],

@@ -51,7 +51,10 @@ function testsOf(ruleSet: RuleSet): Trial['tests'] {
   return {
     passed: all.length - failed.length,
     failed: failed.map(({ ruleId, name, expected, actual }) => ({
-      ...{ ruleId, name, expected, actual },
+      ruleId,
+      name,
+      expected,
+      actual,
     })),
   };
 }
@@ -68,7 +71,9 @@ async function tryRules(store: Store, request: TrialRequest): Promise<TrialLine>
     store.db,
     { since, until },
     {
-      ...{ rules, shadowAsLive, changedMax: CHANGED_MAX },
+      rules,
+      shadowAsLive,
+      changedMax: CHANGED_MAX,
       onProgress(deliveries) {
         if (deliveries % PROGRESS_EVERY === 0) void tell({ progress: { deliveries, of } });
       },
@@ -78,7 +83,10 @@ async function tryRules(store: Store, request: TrialRequest): Promise<TrialLine>
   const kept = { ...report, rejects: report.rejects.slice(0, REJECTS_MAX) };
   return {
     trial: {
-      ...{ diff: diffRuleSets(inForce, rules), warnings, tests: testsOf(rules), queue },
+      diff: diffRuleSets(inForce, rules),
+      warnings,
+      tests: testsOf(rules),
+      queue,
       backtest: backtestJson(kept),
     },
   };

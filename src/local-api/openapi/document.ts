@@ -47,7 +47,9 @@ const SECURED = { security: [{ token: [] }], tags: ['ERP'] };
 
 function submit(operationId: string, summary: string, schema: z.ZodType) {
   return {
-    ...{ operationId, summary, ...SECURED },
+    operationId,
+    summary,
+    ...SECURED,
     requestParams: { header: z.object({ 'Idempotency-Key': keyHeader }) },
     requestBody: { required: true, content: { [JSON_TYPE]: { schema } } },
     responses: SUBMIT_ANSWERS,
@@ -56,7 +58,10 @@ function submit(operationId: string, summary: string, schema: z.ZodType) {
 
 function health(operationId: string, summary: string, name: string) {
   return {
-    ...{ operationId, summary, security: [], tags: ['health'] },
+    operationId,
+    summary,
+    security: [],
+    tags: ['health'],
     responses: {
       200: answer('Yes', healthSchema(name)),
       503: answer('No; `why` says why', healthSchema(name)),
@@ -78,7 +83,9 @@ const ERP_PATHS = {
   '/api/documents': {
     post: submit('submitDocument', 'Submit a document of any kind; `kind` is needed', anyDocument),
     get: {
-      ...{ operationId: 'findDocument', summary: 'The receipt by kind and reference', ...SECURED },
+      operationId: 'findDocument',
+      summary: 'The receipt by kind and reference',
+      ...SECURED,
       requestParams: { query: findQuery },
       responses: {
         200: answer('The receipt now', receiptSchema),
@@ -89,7 +96,9 @@ const ERP_PATHS = {
   },
   '/api/documents/{id}': {
     get: {
-      ...{ operationId: 'getDocument', summary: 'The receipt of a document', ...SECURED },
+      operationId: 'getDocument',
+      summary: 'The receipt of a document',
+      ...SECURED,
       requestParams: { path: idParams },
       responses: {
         200: answer('The receipt now', receiptSchema),

@@ -147,7 +147,12 @@ export async function sendMail(
       deps,
       () =>
         transport.sendMail({
-          ...{ from, to: [...to], subject, text, headers, attachments },
+          from,
+          to: [...to],
+          subject,
+          text,
+          headers,
+          attachments,
           messageId: `<${id}@${domain}>`,
         }),
       file ? SEND_FILE_MS_MAX : SEND_MS_MAX,

@@ -61,7 +61,9 @@ const MESSAGE: z.ZodType<Message> = z.object({
 /** Channels of the configuration, with their defaults filled in. */
 export function channelsOf({ notify }: Pick<Config, 'notify'>): readonly Channel[] {
   return notify.channels.map(({ name, on, to, digest, quiet }) => ({
-    ...{ name, on, to },
+    name,
+    on,
+    to,
     digestMs: digest ?? notify.digest,
     quiet: quiet === undefined ? notify.quiet : quiet,
   }));

@@ -246,8 +246,15 @@ function basesFor(pairs: readonly Pair[]): Base[] {
 
 function changes({ keep, swap, accents, spaces, prefix, suffix, cut }: Spelling): number {
   const parts = [
-    ...[keep !== 'all', Object.keys(swap).length > 0, accents !== 'kept', spaces !== 'kept'],
-    ...[prefix.text !== '', suffix.text !== '', cut !== null, prefix.isShape, suffix.isShape],
+    keep !== 'all',
+    Object.keys(swap).length > 0,
+    accents !== 'kept',
+    spaces !== 'kept',
+    prefix.text !== '',
+    suffix.text !== '',
+    cut !== null,
+    prefix.isShape,
+    suffix.isShape,
   ];
   return parts.filter(Boolean).length;
 }

@@ -90,11 +90,15 @@ async function readAll(db: Db, period: Period, after: number): Promise<readonly 
   const textsOf = (ids: readonly number[]) =>
     sql`select distinct value || '' key from json_each(${JSON.stringify(ids)})`;
   const lines = await changesOf(db, {
-    ...{ entity: 'delivery', columns: ['lines'], after },
+    entity: 'delivery',
+    columns: ['lines'],
+    after,
     keys: textsOf(rows.map(({ orderDeliveryId }) => orderDeliveryId)),
   });
   const currencies = await changesOf(db, {
-    ...{ entity: 'sales_order', columns: ['currency'], after },
+    entity: 'sales_order',
+    columns: ['currency'],
+    after,
     keys: textsOf(rows.map(({ orderId }) => orderId)),
   });
   const updates = (changes: readonly PastChange[] = []) =>
