@@ -21,6 +21,7 @@ import {
   memberOption,
   type Options,
 } from './surface-options.ts';
+import { markThing } from './things.ts';
 
 /** What was typed, by the names of the act's members. */
 function givenOf(of: ActHead, command: Command): Given {
@@ -116,6 +117,7 @@ function addMembers(command: Command, acts: readonly ActHead[]): void {
     .option('--dry-run', 'only say what would be done')
     .option('--json', 'the answer as JSON')
     .addHelpText('after', examples(acts.flatMap((of) => of.examples)));
+  markThing(command, acts[0]?.thing);
   allowOverUrl(command);
 }
 

@@ -20,6 +20,7 @@ import { remoteConsoleOf } from './remote/console.ts';
 import { allowOverUrl } from './remote/over-url.ts';
 import { wordOf } from './surface-commands.ts';
 import { memberArgument, memberOption } from './surface-options.ts';
+import { markThing } from './things.ts';
 
 /** Options for the order of rows, which are no members of the query. */
 const ORDER = ['sort', 'descending'];
@@ -235,5 +236,6 @@ export function listCommand(of: List, context: CliContext, instead?: Instead): C
       );
       await showRows(command, context, of, Object.fromEntries(stated));
     });
+  if (of.args.length > 0) markThing(command, of.thing);
   return allowOverUrl(command);
 }

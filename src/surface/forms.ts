@@ -43,12 +43,22 @@ export function fromWire(schema: z.core.$ZodType, value: unknown): unknown {
   return mapped(schema, value, (at) => (typeof at === 'string' ? Date.parse(at) : at));
 }
 
+/** Gives a schema made from another the description that stands at the other itself. */
+function describedAs<T extends z.ZodType>(schema: z.ZodType, made: T): T {
+  const { description } = z.globalRegistry.get(schema) ?? {};
+  return description === undefined ? made : made.meta({ description });
+}
+
 /** The schema of a value as {@link toWire} writes it. */
 export function wireSchema(schema: z.ZodObject): z.ZodObject;
 export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType;
 export function wireSchema(schema: z.core.$ZodType): z.core.$ZodType {
-  if (schema instanceof z.ZodNullable) return z.nullable(wireSchema(schema.unwrap()));
-  if (schema instanceof z.ZodOptional) return z.optional(wireSchema(schema.unwrap()));
+  if (schema instanceof z.ZodNullable) {
+    return describedAs(schema, z.nullable(wireSchema(schema.unwrap())));
+  }
+  if (schema instanceof z.ZodOptional) {
+    return describedAs(schema, z.optional(wireSchema(schema.unwrap())));
+  }
   if (schema instanceof z.ZodArray) return z.array(wireSchema(schema.element));
   if (schema instanceof z.ZodObject) {
     const members = Object.entries(schema.shape).map(([name, one]) => [name, wireSchema(one)]);

@@ -115,6 +115,13 @@ describe('a person who decides', () => {
     expect(page.text).toContain('anna');
   });
 
+  it('finds the form of an act on a page of its own, also before all is stated', async () => {
+    const [row] = await seenRows(anna);
+    const path = `/acts/deliveries.note?delivery=id:${row?.orderDeliveryId}`;
+    const { status, text } = await anna.get(path);
+    expect([status, text.includes('name="text"')]).toEqual([200, true]);
+  });
+
   it('is led back to this console only, and to deliveries that there are', async () => {
     const [id] = await heldIds(house.daemon);
     for (const back of [

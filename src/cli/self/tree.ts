@@ -1,5 +1,6 @@
 /** The command tree as data, from which completion and the manual are made. */
 import type { Command, Option } from 'commander';
+import { thingOf } from '../things.ts';
 import type { Offer } from './offers.ts';
 
 export interface OptionNode {
@@ -29,27 +30,25 @@ export interface CommandNode {
   readonly children: readonly CommandNode[];
 }
 
+/** Names offered for the thing that a declared act or list is about. */
+const OFFERED: Readonly<Record<string, Offer>> = {
+  delivery: 'deliveries',
+  push: 'outbox',
+  report: 'reports',
+  rule: 'rules',
+  run: 'streams',
+  stream: 'streams',
+};
+
+/** Names offered by commands that are made by hand. */
 const ARGUMENTS: Readonly<Record<string, Offer>> = {
   'deliveries show': 'deliveries',
   'deliveries explain': 'deliveries',
-  'deliveries accept': 'deliveries',
-  'deliveries reject': 'deliveries',
-  'deliveries hold': 'deliveries',
-  'deliveries release': 'deliveries',
-  'deliveries undo': 'deliveries',
-  'deliveries note': 'deliveries',
-  'deliveries changes': 'deliveries',
   'rules facts': 'deliveries',
-  'rules arm': 'rules',
-  'rules disarm': 'rules',
   'rules matches': 'rules',
   'outbox show': 'outbox',
-  'outbox retry': 'outbox',
-  'outbox cancel': 'outbox',
   'outbox resolve': 'outbox',
   'sync show': 'streams',
-  'sync run': 'streams',
-  'sync release': 'streams',
   pause: 'streams',
   resume: 'streams',
   'report run': 'reports',
@@ -82,7 +81,7 @@ export function commandTree(command: Command, path: readonly string[] = []): Com
     description: command.description(),
     usage: command.usage(),
     words: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
-    offer: ARGUMENTS[path.join(' ')],
+    offer: ARGUMENTS[path.join(' ')] ?? OFFERED[thingOf(command) ?? ''],
     options: help
       .visibleOptions(command)
       .map((option) => optionNode(option, help.optionDescription(option))),

@@ -11,7 +11,7 @@ import { type ActHead, previewSchema } from '../../surface/acts.ts';
 import { toWire } from '../../surface/forms.ts';
 import { type Given, invalid } from '../../surface/given.ts';
 import { answerForm, answersSchema } from '../../surface/many.ts';
-import { memberOf } from '../../surface/members.ts';
+import { isOptional, memberOf } from '../../surface/members.ts';
 import { actNamed, type Request } from '../../surface/perform.ts';
 import { mayDo } from '../../surface/roles.ts';
 import { askFor, signedIn } from '../context.ts';
@@ -224,9 +224,12 @@ async function showAct(context: PageContext, request: FastifyRequest, reply: Fas
   const of = actNamed(ACTS, name);
   const { back, ...given } = Object.fromEntries(parametersOf(request));
   const { role } = signedIn(request);
-  const { lines, seen } = mayDo(role, of.role)
-    ? await previewFor(context, request, { act: name, given, reason: '', dryRun: true })
-    : { lines: [] };
+  const needed = Object.entries(of.input.shape).filter(([, schema]) => !isOptional(schema));
+  const isWhole = needed.every(([member]) => member in given);
+  const { lines, seen } =
+    mayDo(role, of.role) && isWhole
+      ? await previewFor(context, request, { act: name, given, reason: '', dryRun: true })
+      : { lines: [] };
   const form = actForm(of, { role, given: { ...given, ...seen }, lines, back });
   const head = { title: of.button, tab: tabOf(of), cli: commandOf(of, given) };
   return context.show(request, reply, head, html`<h1>${of.button}</h1>${form}`);
