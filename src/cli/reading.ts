@@ -6,7 +6,6 @@ import type { Config } from '../config/schema.ts';
 import { type Db, openReadOnlyStore, type Store, storeOptions } from '../store/store.ts';
 import type { CliContext } from './command.ts';
 import { configOf } from './configuration.ts';
-import type { Output } from './output.ts';
 
 export async function withMirror<T>(
   command: Command,
@@ -20,13 +19,4 @@ export async function withMirror<T>(
   } finally {
     await store.close();
   }
-}
-
-/**
- * Limits rows to the number shown. One row more than `limit` was read: if it is there, a note tells
- * that not all are shown.
- */
-export function firstRows<T>(output: Output, rows: readonly T[], limit: number): readonly T[] {
-  if (rows.length > limit) output.note(`there are more than ${limit} rows; --limit shows more`);
-  return rows.slice(0, limit);
 }

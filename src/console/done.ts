@@ -11,7 +11,7 @@ export interface Notice {
   readonly undo?: UndoForm | undefined;
 }
 
-export interface UndoForm {
+interface UndoForm {
   readonly path: string;
   readonly button: string;
   readonly fields: Given;

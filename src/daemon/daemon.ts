@@ -285,6 +285,17 @@ function renewCertificates(
   return certificates;
 }
 
+/** Watches until both listeners are there; `isOpen` tells whether events can be received. */
+function watchDoors(events: Inbox['url']) {
+  const local = Promise.withResolvers<void>();
+  let isOpen = false;
+  const listening = Promise.all([events, local.promise]).then(([url]) => {
+    isOpen = url !== undefined;
+    return isOpen;
+  });
+  return { isOpen: () => isOpen, onListening: local.resolve, listening };
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, service, rules, space, pulse, socket, pauses, guard, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
@@ -338,36 +349,29 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     },
     onAccepted: () => decisions.wakeUp(),
   });
-  guard.onKnown(all(sync.wakeUp, inbox.refetcher.wakeUp, outbox.wakeUp));
+  const { refetcher, listener } = inbox;
+  guard.onKnown(all(sync.wakeUp, refetcher.wakeUp, outbox.wakeUp));
   pauses.onChanged(all(sync.wakeUp, decisions.wakeUp, outbox.wakeUp));
-  const listening = Promise.withResolvers<void>();
-  let isOpen = false;
-  const cared = createCare(config, deps, parts, inbox, () => isOpen);
+  const { isOpen, onListening, listening } = watchDoors(inbox.url);
+  const rooms = { rules, decisions, outbox, sync, inbox };
+  const cared = createCare(config, deps, parts, inbox, isOpen);
   const { causes, keeper, meters, tellers, routes, renewer } = cared;
   const fronts = createFronts(config, {
     ...common,
-    rules,
-    decisions,
-    outbox,
-    sync,
-    inbox,
+    ...rooms,
     written: deps.written,
     groups: [...routes, ...erp.groups],
-    onListening: listening.resolve,
+    onListening,
   });
   const certificates = renewCertificates(config, deps, parts);
   const care = [parts.clockGuard, renewer, space, keeper, causes, guard, certificates];
-  const { refetcher, listener } = inbox;
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],
     listenerUrl: inbox.url,
     reload: decisions.reload,
     consoleLink: fronts.link,
-    listening: Promise.all([inbox.url, listening.promise]).then(([url]) => {
-      isOpen = url !== undefined;
-      return isOpen;
-    }),
+    listening,
   };
 }
 

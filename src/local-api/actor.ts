@@ -9,9 +9,3 @@ const actor = z
   .transform((user) => `cli:${user}`);
 
 export const actorFields = { actor, reason: z.string().max(1_000) };
-
-/** Members of a request for an act that nobody may do without a reason. */
-export const actorWithReason = {
-  ...actorFields,
-  reason: z.string().trim().min(1, 'a reason is needed').max(1_000),
-};

@@ -106,7 +106,7 @@ export interface ActHead {
   undo(answer: unknown, given: Given): Undo | undefined;
 }
 
-export interface Undo {
+interface Undo {
   readonly act: ActHead;
   readonly given: Given;
 }

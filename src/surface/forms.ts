@@ -8,7 +8,7 @@ import type { Given } from './given.ts';
 import type { ListHead, Shown } from './lists.ts';
 import { memberOf, unwrapped } from './members.ts';
 
-export function isoTime(at: unknown): string | null {
+function isoTime(at: unknown): string | null {
   return typeof at === 'number' ? new Date(at).toISOString() : null;
 }
 

@@ -52,7 +52,7 @@ export interface RuleFigures {
 }
 
 /** The rules in force and how they did, which take long to read: a console keeps them. */
-export interface RulesRead {
+interface RulesRead {
   /**
    * Rule set in force; undefined: none yet.
    * @throws SelvedgeError when this version cannot read it

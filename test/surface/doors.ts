@@ -14,13 +14,13 @@ import { type Caller, caller, program, signIn } from '../console/support.ts';
 export const DOORS = ['page', 'token', 'local', 'command'] as const;
 export type Door = (typeof DOORS)[number];
 
-export interface Asked {
+interface Asked {
   readonly given: Given;
   readonly reason?: string;
   readonly dryRun?: boolean;
 }
 
-export interface Answered {
+interface Answered {
   /** Code of the refusal; undefined: it was done. */
   readonly code: string | undefined;
   readonly value: unknown;

@@ -20,7 +20,7 @@ import type { CliContext } from '../command.ts';
 import type { UrlOptions } from './over-url.ts';
 import { readToken } from './token.ts';
 
-export type Query = Readonly<Record<string, string>>;
+type Query = Readonly<Record<string, string>>;
 
 /** A console that commands ask in place of a database. */
 export interface RemoteConsole {

@@ -2,9 +2,6 @@
 import { z } from 'zod';
 import { epochTimes } from '../../console/show.ts';
 
-/** Schema of a point in time as the console writes it, read as epoch milliseconds. */
-export const isoMoment = z.iso.datetime().transform((text) => Date.parse(text));
-
 /**
  * Schema of a value from a console of this version. `shape` has the members that commands use; the
  * others are only passed on.

@@ -336,7 +336,7 @@ export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets
   };
 }
 
-export interface SelectedDelivery {
+interface SelectedDelivery {
   readonly orderDeliveryId: number;
   readonly decisionId: number | null;
   readonly contentHash: string;

@@ -48,7 +48,7 @@ export interface ReviewRequest extends Actor {
 }
 
 /** Version of a delivery that a person saw. */
-export interface Seen {
+interface Seen {
   /** Id of the delivery's latest decision; null: there is none yet. */
   readonly decisionId: number | null;
   readonly contentHash: string;

@@ -31,7 +31,7 @@ interface Accept extends AcceptRow {
 }
 
 /** A decision with the delivery and the account that it is about. */
-export interface AskedDecision {
+interface AskedDecision {
   readonly decisionId: number;
   readonly orderDeliveryId: number;
 }

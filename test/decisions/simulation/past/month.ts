@@ -37,21 +37,6 @@ export const SETTINGS = JSON.stringify({
   rates: { DKK: 0.134, SEK: 0.087, NOK: 0.085, GBP: 1.17, USD: 0.92, CHF: 1.04, JPY: 0.006 },
 });
 
-/** Paths of all facts that are only gathered where a rule reads them. */
-export const COSTLY = [
-  'order.similar_within',
-  'order.repeated_within',
-  'customer.orders_before',
-  'customer.first_order_at',
-  'customer.refunds_90d',
-  'customer.accepted_today',
-  'customer.amount_today',
-  'today.accepted',
-  'today.amount',
-  'today.amount_base',
-  'delivery.weight',
-] as const;
-
 const LIVE = `
 rules:
   - id: accept-covered
