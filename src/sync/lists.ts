@@ -189,7 +189,7 @@ export function outcomesText({ figures: { outcomes } }: PullRow): string {
 /** State of a stream in words; a reason why it stands still comes first. */
 export function stateText(row: PullRow, now: number): string {
   const { notAtLevel, schedule, paused, running, stale, dueAt } = row;
-  if (notAtLevel !== null) return `level ${notAtLevel} of the account does not have it`;
+  if (notAtLevel !== null) return `not at level ${notAtLevel} of the account`;
   if (schedule === null) return 'switched off';
   if (paused) return 'paused';
   if (running) return 'being pulled now';

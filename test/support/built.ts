@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from './source.ts';
 import { temporaryFolder } from './store.ts';
 
-const SHIPPED = ['bin', 'config', 'migrations', 'package.json'];
+const SHIPPED = ['bin', 'config', 'docs', 'migrations', 'package.json'];
 
 /** Its folder, which goes with the test. Without `src`, so that nothing of that can run. */
 export function builtProgram(): string {
