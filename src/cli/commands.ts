@@ -338,7 +338,10 @@ export async function commandsFor(
     const { name, description, commands: below } = of;
     const group = new Command(name).description(description);
     if (!isAll && name !== first) return group;
-    const known = Object.entries({ ...(await madeCommands(of)), ...below });
+    // A command by hand that is named needs no declaration beside its own.
+    const isByHand = !isAll && second in below;
+    const made = isByHand ? {} : await madeCommands(of);
+    const known = Object.entries({ ...made, ...below });
     const named = known.filter(([one]) => name === first && one === second);
     // Without a known name, all commands of the group are loaded and shown.
     const loads = named.length > 0 ? named : known;

@@ -3,20 +3,20 @@ import { Command } from 'commander';
 import { RefusedError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { ROWS_MAX } from '../../surface/lists.ts';
 import { describeDrift, driftOfStream, type EntityDrift } from '../../sync/drift.ts';
-import { runs } from '../../sync/lists.ts';
 import { readRun } from '../../sync/overview.ts';
 import { type AcceptedCounts, acceptedCounts, describeDifferences } from '../../sync/run/counts.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { withMirror } from '../reading.ts';
-import { showRows } from '../surface-lists.ts';
 
 interface Options {
   readonly limit: number;
   readonly json?: boolean;
 }
+
+/** Most runs that are shown: more than anybody reads. */
+const RUNS_MAX = 10_000;
 
 function driftLines(drift: EntityDrift): string[] {
   return describeDrift(drift).map((text) => `drift        ${visible(text)}`);
@@ -66,7 +66,7 @@ export function syncShow(context: CliContext): Command {
         'contract does not know. Without an argument: the latest runs of all streams.',
     )
     .argument('[stream|run]', 'a stream, or the number of a run')
-    .option('--limit <n>', 'how many runs at the most', wholeNumber(1, ROWS_MAX), 20)
+    .option('--limit <n>', 'how many runs at the most', wholeNumber(1, RUNS_MAX), 20)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
@@ -81,6 +81,9 @@ export function syncShow(context: CliContext): Command {
         await showRun(context, command, Number(which), json);
         return;
       }
+      // The declared list is loaded late, because one run in full needs nothing of it.
+      const { runs } = await import('../../sync/lists.ts');
+      const { showRows } = await import('../surface-lists.ts');
       await showRows(command, context, runs, which === undefined ? {} : { stream: which });
     });
 }
