@@ -14,6 +14,12 @@ export interface AcceptedBefore {
   readonly amount: number | null;
 }
 
+/** Value of the delivery that a decision `n` is about; null: a price or a quantity is not known. */
+export const acceptedAmount = sql<number | null>`
+  (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
+    sum(l.price * l.fulfilled_quantity), null)
+    from delivery_line l where l.order_delivery_id = n.order_delivery_id)`;
+
 /**
  * Deliveries that the rules accepted after `since`, without the delivery `orderDeliveryId` itself.
  */
@@ -25,9 +31,7 @@ export async function acceptedSince(
   // CROSS JOIN fixes SQLite's join order: from the decisions since then to their pushes.
   const { rows } = await sql<AcceptedBefore>`
     select n.at, o.account_no accountNo, c.currency,
-      (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
-        sum(l.price * l.fulfilled_quantity), null)
-        from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
+      ${acceptedAmount} amount
     from decision n indexed by decision_day
     cross join outbox p on p.decision_id = n.decision_id
     left join sales_order o on o.order_id = n.order_id

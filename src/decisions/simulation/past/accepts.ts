@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import { currencyOf } from '../../../lib/strings.ts';
 import type { Db } from '../../../store/store.ts';
-import { type AcceptedBefore, DAY_MS } from '../../accept/accepted.ts';
+import { type AcceptedBefore, acceptedAmount, DAY_MS } from '../../accept/accepted.ts';
 import { storedFacts } from '../../journal.ts';
 import type { Period } from '../history.ts';
 import { type AccountRows, accountThen } from './accounts.ts';
@@ -49,9 +49,7 @@ async function readAccepts(db: Db, { since, until }: Period): Promise<readonly A
       n.order_id orderId, p.outbox_id outboxId, p.state, p.ended_at endedAt,
       o.account_no accountNo, nullif(trim(o.currency), '') named, c.currency,
       iif(trim(o.currency) <> '', null, f.facts) facts,
-      (select iif(count(l.price) = count(*) and count(l.fulfilled_quantity) = count(*),
-        sum(l.price * l.fulfilled_quantity), null)
-        from delivery_line l where l.order_delivery_id = n.order_delivery_id) amount
+      ${acceptedAmount} amount
     from decision n indexed by decision_day
     cross join outbox p on p.decision_id = n.decision_id
     left join sales_order o on o.order_id = n.order_id
