@@ -23,7 +23,7 @@ import {
 } from './surface-options.ts';
 import { markThing } from './things.ts';
 
-/** What was typed, by the names of the act's members. */
+/** Typed words, by the names of the act's members. */
 function givenOf(of: ActHead, command: Command): Given {
   const { args, processedArgs } = command;
   const named = of.args.map((name, index) => [name, processedArgs[index] ?? args[index]] as const);
@@ -36,14 +36,14 @@ function givenOf(of: ActHead, command: Command): Given {
 /** Tells more of the answer than the act says; false: the act's own words are told. */
 export type Telling = (command: Command, answer: unknown) => Promise<boolean>;
 
-/** What a command made by hand does beside its act. */
+/** Steps of a command made by hand beside its act. */
 export interface Beside {
   /** Members that the act is given beside those that were typed. */
   readonly chosen?: Given;
   readonly tell?: Telling | undefined;
   /** Asks before the act, which may have a preview, and throws where it is not wanted. */
   readonly agree?: (preview: Preview | undefined) => Promise<void>;
-  /** What the asker has seen where there can be no preview. */
+  /** State that the asker has seen where there can be no preview. */
   readonly unshown?: Given;
 }
 

@@ -70,7 +70,7 @@ export function statedBy({ input }: Pick<ActHead, 'input'>, command: Command): G
   return Object.fromEntries(stated.filter(([, value]) => value !== undefined));
 }
 
-/** What options give an act: a flag that was not typed is off. */
+/** Members that options give an act: a flag that was not typed is off. */
 export function givenBy(of: ActHead, command: Command): Given {
   const flags = Object.entries(of.input.shape).flatMap(([name, schema]) =>
     memberOf(schema)?.kind === 'flag' ? [[name, false] as const] : [],

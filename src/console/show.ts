@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type CsvCell, csvLine, csvMannerOf } from '../lib/csv.ts';
 import { type Html, renderHtml } from '../lib/html.ts';
+import { isoTime } from '../surface/forms.ts';
 
 const FORM = /^(?:application\/x-www-form-urlencoded|multipart\/form-data)\b/;
 
@@ -58,11 +59,6 @@ export function sendCsv(
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
     .send(`${manner === undefined ? '' : UTF_8_MARK}${lines.join('')}`);
-}
-
-/** Epoch ms as programs read them: ISO 8601, UTC; null stays null. */
-export function isoTime(at: number | null): string | null {
-  return at === null ? null : new Date(at).toISOString();
 }
 
 const TIME_MEMBER = /^(?:at|since)$|(?:At|Since)$/;

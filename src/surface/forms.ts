@@ -8,7 +8,8 @@ import type { Given } from './given.ts';
 import type { ListHead, Shown } from './lists.ts';
 import { memberOf, unwrapped } from './members.ts';
 
-function isoTime(at: unknown): string | null {
+/** Epoch ms as programs read them: ISO 8601, UTC; null: there is no time. */
+export function isoTime(at: unknown): string | null {
   return typeof at === 'number' ? new Date(at).toISOString() : null;
 }
 

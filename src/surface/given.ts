@@ -102,7 +102,7 @@ function problemsOf(schema: z.ZodObject, given: Given, error: z.ZodError): strin
     .join('; ');
 }
 
-/** What was given, with the names that members have today. */
+/** Renames members that were given to the names that they have today. */
 export function canonical(schema: z.ZodObject, given: Given): Given {
   const members = Object.entries(schema.shape).map(([name, declared]) => {
     const { alias = name, fromAlias } = memberOf(declared) ?? {};

@@ -110,7 +110,7 @@ export async function touchSession(tx: Tx, sessionId: number, now: number): Prom
     .execute();
 }
 
-/** One session by its id, or those of a name by certain ways. */
+/** Session by its id, or those of a name by certain ways. */
 type Which =
   | { readonly sessionId: number }
   | { readonly name: string; readonly ways: readonly Way[] };

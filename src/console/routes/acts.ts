@@ -6,7 +6,7 @@ import { isForPeople } from '../show.ts';
 import { addressOf, forgetCookie } from './signing.ts';
 
 export interface Acting {
-  /** Who asks, for the daemon's loop. */
+  /** Names the session that asks, for the daemon's loop. */
   askerOf(request: FastifyRequest): Asker;
 }
 

@@ -1,11 +1,12 @@
 /** Routes for the first screen with its twins, and for the live counts. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { isoTime } from '../../surface/forms.ts';
 import { LIVE_PATH } from '../context.ts';
 import { overviewPage } from '../pages/overview.ts';
 import { createCharts } from '../read/charts.ts';
 import { type OverviewData, readOverview } from '../read/overview.ts';
-import { isoTime, isoTimes, sendCsv, type Table } from '../show.ts';
+import { isoTimes, sendCsv, type Table } from '../show.ts';
 import type { PageContext } from './page-context.ts';
 import { maskedFor } from './page-context.ts';
 

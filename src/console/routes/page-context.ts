@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
 import { pauseNote, readPauses } from '../../store/pauses.ts';
 import { type Db, storeOptions } from '../../store/store.ts';
+import { isoTime } from '../../surface/forms.ts';
 import { type ConsoleDeps, signedIn } from '../context.ts';
 import { createFigureCounter, type FigureCounter } from '../figures.ts';
 import { maskPrivate } from '../mask.ts';
@@ -14,7 +15,7 @@ import { createLiveCounts, type LiveCounts } from '../read/live.ts';
 import { privateOfOrders } from '../read/private.ts';
 import { lastReasons } from '../read/reasons.ts';
 import type { ReadRules } from '../rules.ts';
-import { isoTime, localeOf, sendPage } from '../show.ts';
+import { localeOf, sendPage } from '../show.ts';
 
 const SILENT_MS = 30_000;
 

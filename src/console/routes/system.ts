@@ -6,6 +6,7 @@ import type { Html } from '../../lib/html.ts';
 import { findings, readBackups } from '../../ops/lists.ts';
 import { readPlaneCopy } from '../../ops/plane-copy.ts';
 import { readPauses } from '../../store/pauses.ts';
+import { isoTime } from '../../surface/forms.ts';
 import { peopleShape, sessions } from '../access/lists.ts';
 import { askFor, type ConsoleDeps, RefusedHere, signedIn } from '../context.ts';
 import {
@@ -17,7 +18,7 @@ import {
   sessionCells,
 } from '../pages/system.ts';
 import { loopDelayOf, readDaemon, readStorage } from '../read/system.ts';
-import { isoTime, isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
+import { isoTimes, sendCsv, sendPage, type Table } from '../show.ts';
 import { listPart, readView } from '../surface/lists.ts';
 import { maskedFor, type PageContext } from './page-context.ts';
 

@@ -183,7 +183,7 @@ function selectOf({ select, expect, ...rest }: Given) {
   return { select: read.data, given };
 }
 
-/** What was done to many things, in one line. */
+/** Outcome of an act on many things, in one line. */
 function manyText(of: ActHead, value: unknown): string {
   if (of.many?.isOneAnswer !== false) return (of.many?.answer ?? of).done(value, {});
   const [thing = ''] = of.args;

@@ -60,7 +60,7 @@ export function readingFor(context: PageContext, request: FastifyRequest): Readi
   };
 }
 
-/** What the address says of the list: its query, and the place in it. */
+/** Query of a list in its address, and the place in it. */
 export function givenIn(of: List, request: FastifyRequest): Given {
   const { locale: _locale, ...asked } = Object.fromEntries(parametersOf(request));
   const given = canonical(of.query, asked);
@@ -103,7 +103,7 @@ export function listPart(of: List, view: ListView, cells: Cells = {}): Html {
   return html`${filtersOf(of, view)}${table}${pagingOf(of, page, given)}`;
 }
 
-/** What the address of the list names; none: it is not about one thing. */
+/** Thing that the address of the list names; none: it is not about one thing. */
 function namedIn({ path, args: [first = ''] }: List, given: Given): readonly string[] {
   return path.includes('{id}') ? [String(given[first])] : [];
 }

@@ -182,7 +182,7 @@ export async function missingForArming(
   ];
 }
 
-/** What can be armed; a RefusedError lists everything that is missing. */
+/** Reads what can be armed; a RefusedError lists everything that is missing. */
 async function armable(
   tx: Tx,
   ruleSet: RuleSet,

@@ -77,7 +77,7 @@ export const undoDecision = act({
   notice: ({ deliveryNo }) => `Undone: ${deliveryNo} waits again`,
 });
 
-/** What accept, reject, hold and release have in common; `did` and `became` say what was done. */
+/** Parts that accept, reject, hold and release share; `did` and `became` say what was done. */
 function deciding(action: ReviewAction, did: string, became = did, max = BULK_MAX) {
   return {
     ...ofDelivery,

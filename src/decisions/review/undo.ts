@@ -25,7 +25,7 @@ function latestDecision(db: Db, delivery: number) {
     .executeTakeFirst();
 }
 
-/** What undoing the decision takes. */
+/** Steps that undoing the decision takes. */
 export interface Undoing {
   readonly decisionId: number;
   readonly outcome: string;

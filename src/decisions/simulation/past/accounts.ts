@@ -178,7 +178,7 @@ async function ordersEver(rows: AccountRows, accountNo: string) {
   return [...own, ...others].sort((a, b) => a.row.order_id - b.row.order_id);
 }
 
-/** What is known of an account at a moment. */
+/** Knowledge of an account at a moment. */
 export interface AccountThen {
   readonly orders: readonly PastRow<OrderRow>[];
   /** Orders whose pieces may have been others than now. */

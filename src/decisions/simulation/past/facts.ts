@@ -141,7 +141,7 @@ type SourceName = keyof ReturnType<typeof createSources>['sources'];
 /** Sources that ask about the account's orders. */
 const OF_ACCOUNT: readonly SourceName[] = ['similar', 'repeated', 'orders', 'refunds'];
 
-/** Where a fact that was not gathered is found; others are not kept anywhere. */
+/** Sources of facts that were not gathered; others are not kept anywhere. */
 const SOURCE_OF: Readonly<Record<string, SourceName>> = {
   'order.similar_within': 'similar',
   'order.repeated_within': 'repeated',
