@@ -106,8 +106,7 @@ async function createProgram(
   return program;
 }
 
-function reportError(thrown: unknown, { env, output }: CliContext): number {
-  const error = toError(thrown);
+function reportError(error: Error, { env, output }: CliContext): number {
   // Errors get a priority under journald, so that a search for warnings finds why a daemon does not
   // start.
   const priority = isJournald(env, process.stderr.fd) ? '<3>' : '';
@@ -177,11 +176,12 @@ export async function runCli(args: readonly string[], io: CliIo): Promise<number
       if (thrown.code === 'commander.unknownCommand') await noteRenamed(words, output);
       return thrown.exitCode === 0 ? EXIT.ok.code : EXIT.usage.code;
     }
+    const error = toError(thrown);
     // A script that asked for JSON reads the code of a refusal where it would read the answer.
-    if (args.includes('--json') && thrown instanceof SelvedgeError) {
-      const { code, message, hint } = thrown;
+    if (args.includes('--json') && error instanceof SelvedgeError) {
+      const { code, message, hint } = error;
       output.json({ code, message, hint });
     }
-    return reportError(thrown, context);
+    return reportError(error, context);
   }
 }

@@ -32,7 +32,7 @@ import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
 import { type MigrationReport, TRIGGER_ADVICE } from '../store/migrate.ts';
 import type { Pauses } from '../store/pauses.ts';
-import { createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
+import { asDiskFullError, createSpaceWatch, freeBytesAt, type SpaceWatch } from '../store/space.ts';
 import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
@@ -437,8 +437,17 @@ async function close(running: AsyncDisposableStack, log: Logger): Promise<void> 
   log.info('stopped');
 }
 
-/** Opens and checks everything; a start that fails leaves nothing open. */
-export async function openDaemon(config: Config, given: DaemonDeps): Promise<Daemon> {
+/**
+ * Opens and checks everything; a start that fails leaves nothing open. Throws RetryLaterError
+ * `store.disk_full`, whichever step it was that found no room.
+ */
+export async function openDaemon(config: Config, deps: DaemonDeps): Promise<Daemon> {
+  return await open(config, deps).catch((thrown: unknown) => {
+    throw asDiskFullError(toError(thrown), config.dataDir);
+  });
+}
+
+async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
   const log = given.log.child({ room: 'daemon' });
   const manager = given.manager ?? serviceManager({}, process.pid, log);
   await tellOpening(manager);

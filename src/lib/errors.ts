@@ -123,7 +123,12 @@ export function errorCode(thrown: unknown): string {
   return isCoded ? String(thrown.code) : String(thrown);
 }
 
+/**
+ * Thrown value as an error. Where the release of resources failed as well, it is the error of
+ * before: on a full disk, both fail for the same reason.
+ */
 export function toError(thrown: unknown): Error {
+  if (thrown instanceof SuppressedError) return toError(thrown.suppressed);
   return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
@@ -147,8 +152,8 @@ export const EXIT = {
   temporary: {
     code: 75,
     meaning:
-      'the database or the port is held, the disk is full, the clock not set, or no console ' +
-      'answers: try later',
+      'the database or the port is held, the disk is full, the clock not set, or no daemon or ' +
+      'console answers: try later',
   },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
@@ -174,13 +179,17 @@ export function isDiskFull(error: unknown): boolean {
 
 /**
  * Codes of errors that pass by themselves: resources held by another process, a clock that is set
- * soon after boot, and a console that does not answer or was asked too often.
+ * soon after boot, a daemon that does not run, and a console that does not answer or was asked too
+ * often.
  */
 const PASSING = [
   'store.locked',
   'store.busy',
   'http.address_taken',
   'clock.not_set',
+  'local.unreachable',
+  'pause.failed',
+  'sync.daemon_gone',
   'remote.unreachable',
   'console.rate',
 ];

@@ -49,6 +49,18 @@ function createLocalClock(timeZone: string): LocalClock {
   };
 }
 
+/** Time zone of this machine, as its user set it; UTC where it has no name that we know. */
+export function zoneOfMachine(): string {
+  const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+  return Intl.supportedValuesOf('timeZone').includes(timeZone) ? timeZone : 'UTC';
+}
+
+/** Gives the time of day with its seconds in a zone, such as `08:05:59`. */
+export function timeOfDay(timeZone: string, at: number): string {
+  const seconds = new Date(at).toISOString().slice(16, 19);
+  return localClockOf(timeZone)(at).time + seconds;
+}
+
 const DAY_MS = 86_400_000;
 
 /**

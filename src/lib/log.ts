@@ -3,6 +3,7 @@
  * sink. Under journald each line carries its priority; on a terminal it is formatted for people.
  */
 import { type DestinationStream, type Logger as PinoLogger, pino } from 'pino';
+import { timeOfDay } from './local-time.ts';
 import type { Scrubber } from './secret.ts';
 import { visible } from './strings.ts';
 
@@ -18,6 +19,8 @@ export interface LogOptions {
   readonly level: LogLevel;
   readonly format: LogFormat;
   readonly scrubber: Scrubber;
+  /** IANA zone of the times in the `human` format; left out: UTC. */
+  readonly timeZone?: string;
   /** Receives whole log lines, each ending in a line feed. */
   readonly write: (line: string) => void;
 }
@@ -35,9 +38,9 @@ const LEVEL_NAME: Record<string, string> = {
 const HIDDEN_FROM_HUMANS = new Set(['level', 'time', 'msg', 'room']);
 
 /** Formats a log record for people: `08:15:02 info  sync  stock: complete  rows=20000`. */
-function humanLine(line: string): string {
+function humanLine(line: string, timeZone: string): string {
   const record: Record<string, unknown> = JSON.parse(line);
-  const time = new Date(Number(record.time)).toISOString().slice(11, 19);
+  const time = timeOfDay(timeZone, Number(record.time));
   const rest = Object.entries(record)
     .filter(([key]) => !HIDDEN_FROM_HUMANS.has(key))
     .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
@@ -47,8 +50,8 @@ function humanLine(line: string): string {
   return `${visible(text)}\n`;
 }
 
-function formatLine(format: LogFormat, line: string): string {
-  if (format === 'human') return humanLine(line);
+function formatLine({ format, timeZone = 'UTC' }: LogOptions, line: string): string {
+  if (format === 'human') return humanLine(line, timeZone);
   if (format === 'json') return line;
   const level = /^\{"level":(\d+)/.exec(line)?.[1] ?? '30';
   return `<${JOURNAL_PRIORITY[level] ?? 6}>${line}`;
@@ -58,7 +61,7 @@ export function createLogger(options: LogOptions): Logger {
   const sink: DestinationStream = {
     write(line) {
       // Secrets are removed last, because replacing digits inside a number would break the JSON.
-      options.write(options.scrubber.scrub(formatLine(options.format, line)));
+      options.write(options.scrubber.scrub(formatLine(options, line)));
     },
   };
   return pino({ level: options.level, base: null }, sink);

@@ -476,3 +476,12 @@ export async function openReadOnlyStore(options: StoreOptions): Promise<SqliteSt
     throw asDiskFullError(asCorruptionError(error, options.path), options.path);
   }
 }
+
+/**
+ * Throws what {@link openReadOnlyStore} throws; for a reader in another process, to which a schema
+ * that this program does not know would look like an empty table.
+ */
+export async function requireReadable(options: StoreOptions): Promise<void> {
+  const store = await openReadOnlyStore(options);
+  await store.close();
+}

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { prepareDemoFolder } from '../../src/cli/demo/folder.ts';
+import { zoneOfMachine } from '../../src/lib/local-time.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { startTestReference, WEBHOOK_SECRET } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -12,6 +13,8 @@ describe('the folder of the demo', () => {
     const dir = join(temporaryFolder(), 'demo');
     const prepare = () => prepareDemoFolder(dir, reference, WEBHOOK_SECRET);
     prepare();
+    const written = readFileSync(join(dir, 'selvedge.yaml'), 'utf8');
+    expect(written).toContain(`timeZone: ${zoneOfMachine()}\n`);
     mkdirSync(join(dir, 'data'));
     const lock = lockFolder(join(dir, 'data', 'daemon.lock'));
     const database = join(dir, 'data', 'mirror.db');

@@ -1,9 +1,12 @@
 /** A wrong dataDir, or the configuration of another user: nobody may make an empty mirror there. */
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { TOKEN_PREFIX } from '../../src/console/access/sessions.ts';
+import { EXIT } from '../../src/lib/errors.ts';
 import { lockFolder } from '../../src/store/lock.ts';
-import { ENV, MINIMAL, writeConfig } from '../config/support.ts';
+import { ENV, MINIMAL, writeConfig, writeSecret } from '../config/support.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 import { selvedge } from './support.ts';
 
@@ -56,9 +59,60 @@ describe('a daemon that does not answer', () => {
     const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
     const pause = ['--config', file, 'pause', 'pushes', '--reason', 'prices'];
     const { code, stderr } = await selvedge(pause, ENV);
-    expect(code).toBe(1);
+    expect(code).toBe(EXIT.temporary.code);
     expect(stderr).toContain('nothing is paused: the daemon cannot be asked');
     expect(stderr).toContain(`hint: a file pauses pushes as well: touch ${dataDir}/pushes.paused`);
+  });
+});
+
+describe('a daemon that does not run', () => {
+  const ASKED = [
+    ['deliveries', 'hold', '1', '--reason', 'colour'],
+    ['outbox', 'retry', '1', '--reason', 'again'],
+    ['rules', 'reload'],
+    ['--url', 'http://127.0.0.1:1', 'status'],
+    ['--url', 'http://127.0.0.1:1', 'deliveries', 'hold', '1', '--reason', 'colour'],
+  ];
+
+  it.each(ASKED)('gives %s %s … one exit code, after which it is tried later', async (...args) => {
+    const dataDir = temporaryFolder();
+    placeDatabase(join(dataDir, 'mirror.db'));
+    const token = writeSecret(`${TOKEN_PREFIX}${'canary'.repeat(5)}`);
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    const words = args.includes('--url')
+      ? [...args, '--token-file', token]
+      : ['--config', file, ...args];
+    const { code, stderr } = await selvedge(words, ENV);
+    expect(stderr).toContain('\nhint: does ');
+    expect(code).toBe(EXIT.temporary.code);
+  });
+});
+
+describe('a database that a newer program made', () => {
+  const READING = [
+    ['status'],
+    ['deliveries', 'list'],
+    ['stock', '5702675000006'],
+    ['report', 'run', 'held-deliveries'],
+    ['report', 'run', 'held-deliveries', '--json'],
+    ['report', 'snapshot', 'copy.db'],
+    ['report', 'list'],
+    ['rules', 'check', '--mirror'],
+    ['pause', 'pushes', '--reason', 'prices'],
+  ];
+
+  it.each(READING)('is refused by %s %s %s', async (...args) => {
+    const dataDir = temporaryFolder();
+    const path = join(dataDir, 'mirror.db');
+    placeDatabase(path);
+    const database = new Database(path);
+    database.exec("insert into schema_migration values (99, 'later', 'x', 1)");
+    database.close();
+    const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
+    const { code, stdout, stderr } = await selvedge(['--config', file, ...args], ENV);
+    expect(stderr).toMatch(/has schema 99 \(later\); this program knows \d\nhint: run the newer/);
+    if (!args.includes('--json')) expect(stdout).toBe('');
+    expect(code).toBe(EXIT.store.code);
   });
 });
 

@@ -90,6 +90,7 @@ describe('selvedge demo', () => {
     const text = rows.join(' ').replace(/\s+/g, ' ');
     expect(text).toContain('no_rule no rule applies; the delivery waits for a person');
     expect(text).toMatch(/streams stock 20000, .* season /);
+    expect(text).toMatch(/ console opens once: http:\/\/127\.0\.0\.1:\d+\/\S/);
     // What rests on the stock is held until it is there; nothing is accepted before.
     const accepted = text.search(/delivery \d+ accept/);
     expect(accepted).toBeGreaterThan(text.indexOf('stock: complete'));

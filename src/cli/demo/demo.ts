@@ -9,6 +9,7 @@ import { type DaemonEvents, openDaemon } from '../../daemon/daemon.ts';
 import { runUntilSignal } from '../../daemon/lifecycle.ts';
 import { loadRuleSet } from '../../decisions/rule-files.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { zoneOfMachine } from '../../lib/local-time.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
 import { wholeNumber } from '../arguments.ts';
@@ -47,7 +48,13 @@ function demoLogger(context: CliContext, view: LiveView | undefined): Logger {
   const write = (line: string): void =>
     view ? view.say(line.trimEnd()) : output.line(line.trimEnd());
   // The live view shows the outcomes itself, so only warnings are logged beside it.
-  return createLogger({ level: view ? 'warn' : 'info', format: 'human', scrubber, write });
+  return createLogger({
+    level: view ? 'warn' : 'info',
+    format: 'human',
+    scrubber,
+    timeZone: zoneOfMachine(),
+    write,
+  });
 }
 
 async function runDemo(context: CliContext, options: DemoOptions): Promise<void> {
@@ -101,9 +108,8 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
         ...(view ? [view.run(daemon.store.db, stop)] : []),
       ];
       void daemon.consoleLink(userName(), 'approver').then((link) => {
-        const line = `console (opens once)  ${link}`;
-        if (view) view.say(line);
-        else output.line(line);
+        if (view) view.keepLink(link);
+        else output.line(`console (opens once)  ${link}`);
       });
       // A part that fails stops the others in order, before its failure is told.
       for (const part of parts) part.catch((error: unknown) => failed.abort(error));

@@ -7,6 +7,7 @@ import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { ConfigError, toError } from '../../lib/errors.ts';
+import { zoneOfMachine } from '../../lib/local-time.ts';
 import type { Reference } from '../../reference/reference.ts';
 import { makeFolder } from '../../store/folders.ts';
 import { lockFile, lockFolder } from '../../store/lock.ts';
@@ -45,7 +46,10 @@ function emptied(path: string): void {
   writeFileSync(join(path, MARKER), '');
 }
 
-/** Writes the configuration and secrets of a daemon for this reference service and these rules. */
+/**
+ * Writes the configuration and secrets of a daemon for this reference service and these rules. The
+ * console shows times in the zone of this machine, as the terminal does.
+ */
 export function prepareDemoFolder(
   dir: string,
   reference: Reference,
@@ -74,7 +78,7 @@ export function prepareDemoFolder(
     },
     listener: { port: 0, secrets: [{ secret: secret('webhook-secret', webhookSecret) }] },
     local: { port: 0 },
-    console: { enabled: true, port: 0 },
+    console: { enabled: true, port: 0, timeZone: zoneOfMachine() },
     rules: { directory: resolve(rulesDirectory), mode: 'live' },
     decisions: { settle: '0s', reconsider: '1m' },
     streams: { stock: { schedule: '* * * * *' }, orders: { schedule: '* * * * *' } },

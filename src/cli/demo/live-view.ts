@@ -2,8 +2,10 @@
  * Live view of the demo, on a terminal only: events scroll by above, the current state stands
  * below. Elsewhere the log says the same.
  */
+import { LINK_MS } from '../../console/access/entrance.ts';
 import type { DaemonEvents } from '../../daemon/daemon.ts';
 import type { Clock } from '../../lib/clock.ts';
+import { timeOfDay, zoneOfMachine } from '../../lib/local-time.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { readStatus, type Status, type StreamStatus } from '../../ops/status.ts';
@@ -20,6 +22,8 @@ const TIME_INDENT = ' '.repeat(10);
 export interface LiveView {
   readonly events: DaemonEvents;
   say(text: string): void;
+  /** Keeps a link to the console in sight until it ends, and then the console's address. */
+  keepLink(link: string): void;
   /** Redraws the current state until the signal aborts. */
   run(db: Db, signal: AbortSignal): Promise<void>;
 }
@@ -58,7 +62,18 @@ function counts(record: Readonly<Record<string, number>>): string[] {
   return given.length === 0 ? ['none yet'] : given;
 }
 
-function footerOf(status: Status, columns: number): string[] {
+/** A link to the console, and when it was made, in ms of the monotonic clock. */
+interface KeptLink {
+  readonly link: string;
+  readonly madeAt: number;
+}
+
+function consoleLines({ link, madeAt }: KeptLink, now: number, columns: number): string[] {
+  if (now - madeAt < LINK_MS) return ['console     opens once:', ...wrap(link, columns)];
+  return wrap(`console     ${new URL(link).origin} (selvedge console open)`, columns);
+}
+
+function footerOf(status: Status, link: readonly string[], columns: number): string[] {
   const streams = [...status.streams].sort((one, other) => rank(one) - rank(other));
   const { count } = status.events;
   const waiting = status.refreshWaiting;
@@ -69,6 +84,7 @@ function footerOf(status: Status, columns: number): string[] {
     ...entries('deliveries  ', counts(status.deliveries), columns),
     ...entries('pending     ', counts(status.pending), columns),
     ...entries('answers     ', counts(status.outbox), columns),
+    ...link,
     'Ctrl-C stops both sides',
   ];
 }
@@ -83,6 +99,8 @@ function answered(reference: string): string {
 
 export function createLiveView(output: Output, clock: Clock): LiveView {
   let footer: readonly string[] = [];
+  let kept: KeptLink | undefined;
+  const timeZone = zoneOfMachine();
   const width = (): number => textWidth(output.columns());
   const erase = (): string => {
     const rows = rowsOf(footer, output.columns());
@@ -95,7 +113,7 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
     output.line(lines.join('\n'));
   };
   const say = (text: string, coloured?: Coloured): void => {
-    const time = new Date(clock.now()).toISOString().slice(11, 19);
+    const time = timeOfDay(timeZone, clock.now());
     const [first = '', ...more] = visible(text, '\n')
       .split('\n')
       .flatMap((line) => wrap(`${TIME_INDENT}${line}`, width(), TIME_INDENT));
@@ -111,6 +129,9 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
   };
   return {
     say,
+    keepLink(link) {
+      kept = { link, madeAt: clock.monotonic() };
+    },
     events: {
       runEnded({ stream, outcome, rows, changed, reason }) {
         say(
@@ -132,7 +153,8 @@ export function createLiveView(output: Output, clock: Clock): LiveView {
       while (!signal.aborted) {
         const status = await readStatus(db, clock.now(), {});
         if (signal.aborted) break;
-        const lines = footerOf(status, width());
+        const link = kept ? consoleLines(kept, clock.monotonic(), width()) : [];
+        const lines = footerOf(status, link, width());
         draw(lines);
         footer = lines;
         await clock.sleep(REDRAW_MS, signal).catch(() => undefined);

@@ -19,7 +19,7 @@ import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
 import { findReport } from '../../report/report-file.ts';
 import { requireColumns } from '../../report/table.ts';
-import { storeOptions } from '../../store/store.ts';
+import { requireReadable, storeOptions } from '../../store/store.ts';
 import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
@@ -123,9 +123,12 @@ async function run(output: Output, job: Job, options: Options, format: Format): 
 }
 
 /** Chooses the database on which the report runs. */
-function jobOf(config: Config, order: Order, { on, account }: Options): Job {
+async function jobOf(config: Config, order: Order, { on, account }: Options): Promise<Job> {
   if (on === 'plane') return jobOnPlane(config, order, account);
-  if (account === undefined) return { ...order, rows: rowsOfMirror(order, systemClock()) };
+  if (account === undefined) {
+    await requireReadable(order.store);
+    return { ...order, rows: rowsOfMirror(order, systemClock()) };
+  }
   throw new UsageError('report.no_plane', 'only the plane has several accounts', {
     hint: 'add --on plane',
   });
@@ -178,6 +181,6 @@ export function reportRun(context: CliContext): Command {
         timeMaxMs: options.timeout,
         store: storeOptions(config),
       };
-      await run(output, jobOf(config, order, options), options, format);
+      await run(output, await jobOf(config, order, options), options, format);
     });
 }

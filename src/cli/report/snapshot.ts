@@ -5,7 +5,7 @@ import { UsageError } from '../../lib/errors.ts';
 import { writeOutput } from '../../report/output-file.ts';
 import { readReports } from '../../report/report-file.ts';
 import { datasetteMetadata, publishSnapshot } from '../../report/snapshot.ts';
-import { storeOptions } from '../../store/store.ts';
+import { requireReadable, storeOptions } from '../../store/store.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import { noteWrong } from './list.ts';
@@ -39,10 +39,11 @@ export function reportSnapshot(context: CliContext): Command {
         ['report snapshot reports/mirror.db --metadata reports/metadata.json', 'for Datasette'],
       ]),
     )
-    .action((path: string | undefined, options: Options, command: Command) => {
+    .action(async (path: string | undefined, options: Options, command: Command) => {
       const { config } = configOf(command, context);
       requireServedAs(options);
       const target = resolve(path ?? join(config.dataDir, 'snapshot.db'));
+      await requireReadable(storeOptions(config));
       publishSnapshot(storeOptions(config), target);
       context.output.line(`written: ${target}`);
       if (options.metadata === undefined) return;

@@ -97,7 +97,7 @@ export interface Entrance {
   takePeople(people: People): Promise<void>;
 }
 
-const LINK_MS = 5 * 60_000;
+export const LINK_MS = 5 * 60_000;
 const LINKS_MAX = 100;
 /** Milliseconds for which ended sessions stay in the database. */
 const KEPT_MS = 90 * 86_400_000;
