@@ -30,8 +30,10 @@ import {
 } from './incidents.ts';
 import {
   askRules,
+  basisOf,
   type Decided,
   type DecisionContext,
+  groundsOf,
   type Judgement,
   type PendingContext,
   type RulesContext,
@@ -42,6 +44,7 @@ import {
   openPush,
   overtakenBy,
   sendBefore,
+  settledAccept,
   waitedTooLong,
 } from './push.ts';
 import { recordDecision, rememberEvaluation, unchangedDecision } from './record.ts';
@@ -56,19 +59,24 @@ const DAY_MS = 86_400_000;
 type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
 /**
- * Finds the latest decision about the delivery, if it is still valid. An accept that was never sent
- * is made again: at once if it waited too long, and if the lines had changed, only when they have
- * changed back.
+ * Finds the latest decision about the delivery, if it is still valid, or the earlier accept that is
+ * valid again. An accept that was never sent is made again: at once if it waited too long, and if
+ * the lines had changed, only when they have changed back.
  */
 async function currentDecision(
   tx: Tx,
   judged: Judged,
   trigger: string,
-): Promise<number | undefined> {
+): Promise<{ readonly decisionId: number; readonly isLatest: boolean } | undefined> {
   const last = await unchangedDecision(tx, judged);
-  if (last === undefined || judged.outcome.kind !== 'accept') return last;
-  const by = await overtakenBy(tx, last);
-  return by === 'time' || (by === 'change' && trigger === 'changed') ? undefined : last;
+  const { outcome, mode, subject } = judged;
+  if (last === undefined) {
+    if (outcome.kind !== 'accept' || mode !== 'live') return undefined;
+    return settledAccept(tx, subject.delivery.order_delivery_id, groundsOf(judged));
+  }
+  const by = outcome.kind === 'accept' ? await overtakenBy(tx, last) : undefined;
+  if (by === 'time' || (by === 'change' && trigger === 'changed')) return undefined;
+  return { decisionId: last, isLatest: true };
 }
 
 /** Gives the hold that replaces an accept which would exceed a limit. */
@@ -139,12 +147,14 @@ async function judge(
  */
 const TO_LEAVE_MS = 60_000;
 
-async function pushAccept(tx: Tx, { subject, rules, at }: Judged, decisionId: number) {
+async function pushAccept(tx: Tx, judged: Judged, decisionId: number) {
+  const { subject, rules, at } = judged;
   const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
   const change = { orderId, orderDeliveryId, from, to: 'accepted', decisionId } as const;
   // An accept expires, because the facts that it rests on age behind a pause or an outage.
   const until = Math.max(sendBefore(rules.ruleSet.settings, at), at + TO_LEAVE_MS);
-  await enqueueDeliveryStatus(tx, { ...change, onlyTheseLines: true, sendBefore: until }, at);
+  const valid = { onlyTheseLines: true, sendBefore: until, grounds: groundsOf(judged) };
+  await enqueueDeliveryStatus(tx, { ...change, ...valid }, at);
 }
 
 function subjectOf(tx: Tx, { rules, now }: RulesContext, orderDeliveryId: number) {
@@ -176,7 +186,8 @@ export async function wouldDecide(
   // A reject in its grace period is checked each time; there are few.
   if (outcome.kind === 'reject' && mode === 'live') return true;
   if (holdsChange(plan) || (await invalidFieldsChange(tx, subject))) return true;
-  if ((await currentDecision(tx, judged, 'facts')) !== undefined) return false;
+  const current = await currentDecision(tx, judged, 'facts');
+  if (current !== undefined) return !current.isLatest;
   if (outcome.kind !== 'accept' || mode !== 'live') return true;
   const held =
     (await heldByCap(tx, judged)) ?? (await pausedAccept(tx, outcome, rules.ruleSet.settings, at));
@@ -221,8 +232,9 @@ export async function decide(
   const { outcome } = judgement;
   const last = judgement === judged ? decided : await currentDecision(tx, judgement, trigger);
   if (last !== undefined) {
-    await rememberEvaluation(tx, judgement);
-    await updateRejectEntry(tx, judgement, last);
+    const { decisionId } = last;
+    await rememberEvaluation(tx, judgement, { decision_id: decisionId, basis: basisOf(judgement) });
+    await updateRejectEntry(tx, judgement, decisionId);
     return undefined;
   }
   const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });

@@ -131,6 +131,15 @@ export async function askRules(
 }
 
 /**
+ * Digest of what an accept rests on: the rules behind it, the values that they read, and the
+ * content. Rules that only watch, the mode and the time are not in it.
+ */
+export function groundsOf({ subject, outcome, valuesOf }: Judgement): string {
+  const content = [subject.delivery.content_hash, subject.orderHash];
+  return sha256(canonicalJson({ rules: outcome.rules, content, values: valuesOf(outcome.rules) }));
+}
+
+/**
  * Digest of what a decision rests on: while it is unchanged, nothing new is journaled. It contains
  * the mode for accepts and rejects, because they act on the service; the delivery's content for
  * accepts; the hashes of matching reject rules, because arming counts their matches; and whether a

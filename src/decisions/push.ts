@@ -73,6 +73,30 @@ export async function overtakenBy(
   return row.is_late === 1 ? 'time' : 'change';
 }
 
+/**
+ * Finds the accept by the rules on these grounds that came to nothing, because the service refused
+ * it or a person canceled it, unless anybody else has decided since. It is not made again, whatever
+ * came and went meanwhile: a hold, another mode, rules that only watch.
+ */
+export async function settledAccept(tx: Tx, orderDeliveryId: number, grounds: string) {
+  const row = await tx
+    .selectFrom('outbox')
+    .innerJoin('evaluation as e', 'e.order_delivery_id', 'outbox.order_delivery_id')
+    .select(['outbox.decision_id as decisionId', 'e.decision_id as latest'])
+    .where('outbox.order_delivery_id', '=', orderDeliveryId)
+    .where(sql<boolean>`(${REFUSED_BY_SERVICE} or outbox.state = 'canceled')`)
+    .where(sql<boolean>`outbox.body->>'$.grounds' = ${grounds}`)
+    .where(sql<boolean>`not exists (select 1 from decision n
+      where n.order_delivery_id = ${orderDeliveryId} and n.actor <> 'daemon'
+        and n.decision_id > outbox.decision_id)`)
+    .orderBy('outbox.outbox_id', 'desc')
+    .executeTakeFirst();
+  const { decisionId, latest } = row ?? {};
+  return typeof decisionId === 'number'
+    ? { decisionId, isLatest: decisionId === latest }
+    : undefined;
+}
+
 /** Whether the latest decision of the delivery is an accept whose push waited too long. */
 export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<boolean> {
   const last = await tx

@@ -32,11 +32,11 @@ function evaluated({ subject, mode, rules, at, dueAt }: Judgement) {
   };
 }
 
-/** Updates the evaluation of a delivery whose latest decision stays the same. */
+/** Updates the evaluation of a delivery about which nothing new is decided. */
 export async function rememberEvaluation(
   tx: Tx,
   judgement: Judgement,
-  other: { readonly basis?: string } = {},
+  other: { readonly basis?: string; readonly decision_id?: number } = {},
 ): Promise<void> {
   await tx
     .updateTable('evaluation')

@@ -41,6 +41,7 @@ interface CancelRequest {
 
 /**
  * Cancels or marks the pushes. Returns the canceled ones, and the decisions of those only marked.
+ * The grounds of a canceled accept are taken out: it is no answer to a later one on the same.
  */
 export async function cancelPushes(tx: Tx, { which, reason, at }: CancelRequest) {
   const marked = await tx
@@ -53,6 +54,7 @@ export async function cancelPushes(tx: Tx, { which, reason, at }: CancelRequest)
   const canceled = await tx
     .updateTable('outbox')
     .set({ state: 'canceled', ended_at: at, last_error: reason })
+    .set({ body: sql<string>`json_remove(body, '$.grounds')` })
     .where(which)
     .where(UNSENT)
     .returning(['decision_id', 'expected_from'])

@@ -80,6 +80,8 @@ export interface DeliveryStatusChange {
    */
   readonly contentHash?: string | undefined;
   readonly onlyTheseLines?: boolean;
+  /** Digest of what an accept by the rules rests on, by which they know one that was refused. */
+  readonly grounds?: string | undefined;
   /** Time, in epoch milliseconds, after which the push is not sent any more. */
   readonly sendBefore?: number | undefined;
 }
@@ -90,7 +92,8 @@ export async function enqueueDeliveryStatus(
   change: DeliveryStatusChange,
   now: number,
 ): Promise<number> {
-  const { orderId, orderDeliveryId, from, to, decisionId, contentHash, sendBefore } = change;
+  const { orderId, orderDeliveryId, from, to, decisionId, contentHash } = change;
+  const { sendBefore, grounds } = change;
   const linesHash = change.onlyTheseLines
     ? await deliveryLinesHash(tx, orderDeliveryId)
     : undefined;
@@ -99,7 +102,7 @@ export async function enqueueDeliveryStatus(
     orderingKey: `delivery/${orderDeliveryId}`,
     reference: `delivery/${orderDeliveryId}/decision/${decisionId}`,
     referenceKey: null,
-    body: { orderId, orderDeliveryId, status: to, contentHash, linesHash, sendBefore },
+    body: { orderId, orderDeliveryId, status: to, contentHash, linesHash, sendBefore, grounds },
     expectedFrom: from,
     cause: `decision:${decisionId}`,
     orderDeliveryId,

@@ -6,6 +6,7 @@
  * revoked.
  */
 import { sql } from 'kysely';
+import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Outcome } from '../../rules/combine.ts';
@@ -127,12 +128,24 @@ function judgeAccepted(
   return { rules, mode, subject, ...asked, outcome, at: now, dueAt: now + DAY_MS };
 }
 
+/** Digest of the live rules that are asked about accepted deliveries. */
+function askedHash({ ruleSet: { rules, settings } }: Judged['rules']): string {
+  const asked = rules.filter(({ mode, appliesTo }) => {
+    return mode === 'live' && settings.mode === 'live' && appliesTo.includes('accepted');
+  });
+  return sha256(canonicalJson(asked.map(({ hash }) => hash)));
+}
+
 /**
- * Digest of what the outcome for an accepted delivery rests on; the prefix keeps it apart from the
- * digest of a pending delivery.
+ * Digest of what the outcome for an accepted delivery rests on, and of the rules that were asked.
+ * The prefix keeps it apart from the digest of a pending delivery. Rules that only watch are left
+ * out, so that nothing is revoked for what they say.
  */
 function acceptedBasis(judged: Judged): string {
-  return `accepted ${basisOf(judged)}`;
+  const { rules, live } = judged.evaluation;
+  const acting = { rules: rules.filter(({ mode }) => mode === 'live'), shadow: live };
+  const evaluation = { ...judged.evaluation, ...acting };
+  return `accepted ${basisOf({ ...judged, evaluation })} ${askedHash(judged.rules)}`;
 }
 
 /**
@@ -148,9 +161,12 @@ async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'result' | 'n
     .where('order_delivery_id', '=', subject.delivery.order_delivery_id)
     .executeTakeFirst();
   // The key of the rules is empty after a revocation of this delivery was canceled.
-  const key = last?.rules_key ?? '';
-  if (key !== '' && !key.endsWith(rules.ruleSet.hash)) return 'rules';
-  return last?.basis === acceptedBasis(judged) ? 'none' : 'result';
+  const { rules_key: key = '', basis = '' } = last ?? {};
+  const isSame = basis.startsWith('accepted ')
+    ? basis.endsWith(` ${askedHash(rules)}`)
+    : key.endsWith(rules.ruleSet.hash);
+  if (key !== '' && !isSame) return 'rules';
+  return basis === acceptedBasis(judged) ? 'none' : 'result';
 }
 
 /** Whether {@link reconsiderAccepted} would change anything. Writes nothing. */

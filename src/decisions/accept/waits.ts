@@ -3,6 +3,7 @@
  * number of deliveries that wait for it and since when.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import {
@@ -28,20 +29,29 @@ const SPAN_ROWS = 2_000;
 interface Waiting {
   readonly wait: Wait;
   readonly deliveries: number;
-  /** Epoch ms when the oldest of their decisions was made. */
+  /** Epoch ms since when the one that waits for longest has had this reason. */
   readonly since: number;
 }
 
-/** Counts the pending deliveries that wait for data, by what they wait for. */
+/**
+ * Counts the pending deliveries that wait for data, by what they wait for. A wait begins with the
+ * first of its decisions: it is journaled again when a rule that only watches says something else.
+ */
 async function countWaiting(db: Db): Promise<readonly Waiting[]> {
   const waits = waitsByReason();
+  const reasons = JSON.stringify([...waits.keys()]);
+  const since = sql<number | null>`iif(n.reason in (select value from json_each(${reasons})),
+    (select min(m.at) from decision m
+      where m.order_delivery_id = n.order_delivery_id and m.decision_id > coalesce(
+        (select max(b.decision_id) from decision b
+          where b.order_delivery_id = n.order_delivery_id and b.reason <> n.reason), 0)), null)`;
   const found = new Map<string, Waiting>();
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const rows = await db
       .selectFrom('delivery as d')
       .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
       .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-      .select(['d.order_delivery_id as id', 'n.at', 'n.reason'])
+      .select(['d.order_delivery_id as id', 'n.reason', since.as('at')])
       .where('d.status', '=', 'pending')
       .where('d.deleted_at', 'is', null)
       .where('d.order_delivery_id', '>', after)

@@ -120,10 +120,13 @@ it('a wait for a first pull is an incident after five minutes, with the number',
   const fixture = await createDeciderFixture();
   await fixture.delivery({ id: 7 });
   await fixture.delivery({ id: 8 });
-  const parts = partsOf(ACCEPT_COVERED);
+  const watching = '{ id: watch, title: W, action: hold, when: [order.comment == "x"] }';
+  const parts = partsOf(`${ACCEPT_COVERED}  - ${watching}\n`);
   expect(await fixture.decide(parts)).toEqual(['7 hold', '8 hold']);
   await fixture.clock.advance(4 * 60_000);
-  await fixture.decide(parts);
+  // It is journaled again for the rule that only watches, and has waited as long as before.
+  await fixture.order(1, { comment: 'x' });
+  expect(await fixture.decide(parts)).toEqual(['7 hold', '8 hold']);
   expect(await openIncidents(fixture)).toEqual([]);
   await fixture.clock.advance(60_000);
   await fixture.decide(parts);

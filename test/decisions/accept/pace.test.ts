@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { paceAccept } from '../../../src/decisions/accept/pace.ts';
+import { cancelUnsent } from '../../../src/decisions/unsent.ts';
 import { notePlans } from '../../support/plans.ts';
 import {
   ACCEPT_SMALL,
@@ -135,8 +136,7 @@ describe('accepting pauses', () => {
     for (const id of [1, 2]) await fixture.delivery({ id });
     await fixture.decide();
     if ('mode' in parts) {
-      const canceled = { state: 'canceled', ended_at: fixture.clock.now() } as const;
-      await fixture.store.db.updateTable('outbox').set(canceled).execute();
+      await fixture.store.transaction((tx) => cancelUnsent(tx, 'paused', fixture.clock.now()));
     }
     await fixture.decide(parts);
     expect(await fixture.decide()).toEqual(['1 accept', '2 accept']);

@@ -130,6 +130,43 @@ rules:
     expect(await fixture.decide(set)).toEqual(['1 hold']);
   });
 
+  it('is taken back by what happens as a rule that only watches is edited', async () => {
+    const fixture = await accepted();
+    const late = 'id: watch-late, title: Late, action: hold, when: [delivery.quantity > 50]';
+    const edited = loadedRules(`${RULES.files[0]?.text}  - { ${late} }\n`);
+    await fixture.customer({ blocked: true });
+    expect(await fixture.decide({ rules: () => edited })).toEqual(['1 hold']);
+  });
+
+  it.each(['hold', 'reject'])('stays so whatever a %s says that only watches', async (action) => {
+    const fixture = await createDeciderFixture();
+    await fixture.customer({ blocked: true });
+    await fixture.order(1, C1);
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide({ rules: () => ACCEPTING })).toEqual(['1 accept']);
+    await confirm(fixture, 'accepted');
+    const late = `{ id: watch-late, title: Late, action: ${action}, mode: shadow,
+      when: [customer.credit.overdue_days > 5], applies_to: [pending, accepted]`;
+    const tests = [10, 0, 1].map((days) => {
+      const given = `{ customer: { credit: { overdue_days: ${days} } } }`;
+      return `{ name: d${days}, given: ${given}, expect: ${days === 10 ? 'reject' : 'none'} }`;
+    });
+    const more = action === 'reject' ? `, reject: { grace: 24h }, tests: [${tests}]` : '';
+    const watching = loadedRules(`${RULES.files[0]?.text}  - ${late}${more} }\n`);
+    const decide = () => fixture.decide({ rules: () => watching });
+    // The hold of a new rule is noted, and takes back nothing.
+    expect(await decide()).toEqual([]);
+    for (const overdueDays of [10, 0]) {
+      await fixture.customer({ blocked: true, overdueDays });
+      expect(await decide()).toEqual([]);
+    }
+    expect(await wanted(fixture)).toEqual(['accepted']);
+    await fixture.customer({ blocked: false });
+    expect(await decide()).toEqual([]);
+    await fixture.customer({ blocked: true });
+    expect(await decide()).toEqual(['1 hold']);
+  });
+
   it('waits no longer where it was taken back while the clock was ahead', async () => {
     const fixture = await accepted();
     fixture.clock.step(24 * HOUR);
