@@ -10,7 +10,8 @@ import { fileURLToPath } from 'node:url';
 import type { Reference } from '../../src/reference/reference.ts';
 import { useOf } from './process-use.ts';
 
-const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
+/** Secret of the relay's endpoint at the daemon. */
+export const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
 const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
 const RULES = `rules:
   - id: accept-all
@@ -24,9 +25,12 @@ export interface DaemonWish {
   readonly requestsPerSecond: number;
   /** The section `streams` of the configuration, in YAML. */
   readonly streams: readonly string[];
+  /** Further lines of the configuration. */
+  readonly more?: readonly string[];
 }
 
-function writeConfig(folder: string, reference: Reference, wish: DaemonWish): string {
+/** Writes configuration, rules and secrets to this folder, and gives the path of the first. */
+export function writeConfig(folder: string, reference: Reference, wish: DaemonWish): string {
   const [key] = Object.values(reference.credentials);
   if (!key) throw new Error('the reference has no key');
   mkdirSync(join(folder, 'rules'));
@@ -46,6 +50,7 @@ function writeConfig(folder: string, reference: Reference, wish: DaemonWish): st
     'local: { port: 0 }',
     'streams:',
     ...wish.streams.map((line) => `  ${line}`),
+    ...(wish.more ?? []),
   ];
   writeFileSync(path, lines.join('\n'));
   return path;

@@ -1,0 +1,159 @@
+/**
+ * What one packed delivery costs a daemon on its way from the event to the confirmed accept: files
+ * and named functions of `src/` that run for it (`lib/` left out), SQL statements, transactions,
+ * looks at files, requests, and rounds of the decider. The daemon runs in this process, beside the
+ * reference; what it does while nothing happens does not count among its functions.
+ *
+ * `node bench/trace-accept.ts [--list]`: with each function, statement and file
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { requireConfig } from '../src/config/load.ts';
+import { openDaemon } from '../src/daemon/daemon.ts';
+import { systemClock } from '../src/lib/clock.ts';
+import { silentLogger } from '../src/lib/log.ts';
+import { systemRandom } from '../src/lib/random.ts';
+import { createScrubber } from '../src/lib/secret.ts';
+import { parseKnobs } from '../src/reference/control/knob-store.ts';
+import { drawOrder } from '../src/reference/life/arrivals.ts';
+import { startReference } from '../src/reference/reference.ts';
+import { SECRET, writeConfig } from './support/daemon-process.ts';
+import { lower, tell } from './support/figures.ts';
+import { type Counted, countCalls, countFunctions, type Ran } from './support/trace.ts';
+
+const PER_SECOND = 50;
+/** Accepts before the one that is counted: what is done once in a life is done by them. */
+const WARM = 2;
+/** Milliseconds in which the daemon comes to rest, and those in which it is watched at rest. */
+const REST_MS = 4_000;
+const WAIT_MS_MAX = 60_000;
+const off = ['stock', 'season', 'brands', 'freight', 'seasons', 'ordersFull'];
+const clock = systemClock();
+
+const reference = await startReference({
+  host: '127.0.0.1',
+  ports: { service: 0, relay: 0, control: 0 },
+  knobs: parseKnobs({
+    world: { styles: 50, orders: 0 },
+    life: {
+      ...{ ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '30d', shipAfter: '30d' },
+      ...{ cancelShare: 0, splitShare: 0 },
+    },
+    auth: { loginSpacing: 0 },
+    rates: { perSecond: PER_SECOND },
+    journal: { size: 1_000 },
+  }),
+  clock,
+  log: silentLogger(),
+});
+const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+const file = writeConfig(folder, reference, {
+  requestsPerSecond: PER_SECOND,
+  streams: off.map((name) => `${name}: { enabled: false }`),
+  more: ['decisions: { settle: 0s }', 'console: { enabled: false }'],
+});
+const scrubber = createScrubber();
+const { config } = requireConfig({ file, env: process.env, scrubber });
+const daemon = await openDaemon(config, {
+  clock,
+  random: systemRandom(),
+  log: silentLogger(),
+  scrubber,
+});
+const stop = new AbortController();
+const running = daemon.run(stop.signal);
+const url = await daemon.listenerUrl;
+if (url === undefined) throw new Error('the daemon does not listen');
+reference.relay.createEndpoint({ url, secret: SECRET });
+
+const mirror = new Database(daemon.store.path, { readonly: true });
+const count = (query: string) => mirror.prepare<[], number>(query).pluck();
+const orders = count('select count(*) from sales_order');
+const toRead = count('select count(*) from refresh');
+const confirmed = count("select count(*) from outbox where state = 'confirmed'");
+
+async function until(what: string, isSo: () => boolean): Promise<void> {
+  const deadline = clock.monotonic() + WAIT_MS_MAX;
+  while (!isSo()) {
+    if (clock.monotonic() > deadline) throw new Error(`waited in vain for ${what}`);
+    await clock.sleep(5);
+  }
+}
+
+async function place(before: number): Promise<void> {
+  const { book, trade } = reference.world;
+  const orderId = book.orders.nextId();
+  trade.place(drawOrder(reference.world, { seed: 7, orderId, preOrderShare: 0 }));
+  await until('the order', () => orders.get() === before + 1 && toRead.get() === 0);
+}
+
+async function packAndAccept(before: number): Promise<void> {
+  const order = [...reference.world.book.orders.all].at(-1);
+  if (!order) throw new Error('there is no order to pack');
+  reference.world.trade.packAll(order);
+  await until('the accept', () => confirmed.get() === before + 1 && toRead.get() === 0);
+}
+
+function sum(counts: ReadonlyMap<string, number>, of: (key: string) => boolean = () => true) {
+  return [...counts].reduce((total, [key, times]) => total + (of(key) ? times : 0), 0);
+}
+
+function list(active: readonly Ran[], { statements, looks }: Counted): void {
+  for (const [name, ran] of Map.groupBy(active, (one) => one.file)) {
+    const functions = ran.filter((one) => one.name !== '');
+    console.log(name, functions.map((one) => `${one.name} ${one.calls}`).join(', '));
+  }
+  const often = (counts: ReadonlyMap<string, number>) => [...counts].sort((a, b) => b[1] - a[1]);
+  for (const [text, times] of often(statements)) console.log(times, text.replace(/\s+/g, ' '));
+  for (const [path, times] of often(looks)) console.log(times, path);
+}
+
+for (let accepts = 0; accepts < WARM; accepts += 1) {
+  await place(accepts);
+  await packAndAccept(accepts);
+}
+await place(WARM);
+await clock.sleep(REST_MS);
+const functionsRan = await countFunctions();
+await clock.sleep(REST_MS);
+const idle = await functionsRan();
+reference.edge.journal.clear();
+const counted = countCalls(daemon.store.path);
+await packAndAccept(WARM);
+const calls = counted();
+const ran = await functionsRan();
+const requests = reference.edge.journal.list({ limit: 1_000 }).length;
+stop.abort();
+await running;
+mirror.close();
+await reference.close();
+rmSync(folder, { recursive: true, force: true });
+
+const own = [...ran].filter(([, { file: of }]) => !/^(?:lib|reference)\//.test(of));
+const active = own.flatMap(([key, one]) => (idle.has(key) ? [] : [one]));
+const isRound = (text: string): boolean => /^select min\("due_at"\).* from "claim"/.test(text);
+/** By their names, or by the list of the folder in which they would be. */
+const isPause = (path: string): boolean =>
+  path.endsWith('.paused') || path === dirname(daemon.store.path);
+const isDatabase = (path: string): boolean => path.includes('mirror.db');
+if (process.argv.includes('--list')) list(active, calls);
+const figures = [
+  lower('files of src', new Set(active.map((one) => one.file)).size),
+  lower('named functions', active.filter(({ name }) => name !== '').length),
+  lower('SQL statements', sum(calls.statements)),
+  lower('different SQL statements', calls.statements.size),
+  lower('write transactions', calls.writes),
+  lower('snapshots', calls.snapshots),
+  lower('looks at pause files', sum(calls.looks, isPause)),
+  lower('looks at the database file', sum(calls.looks, isDatabase)),
+  lower(
+    'looks at other files',
+    sum(calls.looks, (path) => !isPause(path) && !isDatabase(path)),
+  ),
+  lower('requests', requests),
+  lower('rounds of the decider', sum(calls.statements, isRound)),
+];
+for (const { name, value } of figures) console.log(`${name}: ${value}`);
+tell(...figures);
