@@ -251,8 +251,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lookupMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
-    pausedReason: (kind) =>
-      deps.space.allows('send') ? pauses.reason('pushes', kind) : PAUSED_BY.disk,
+    pausedReason: (kind, seen) =>
+      deps.space.allows('send') ? seen.reason('pushes', kind) : PAUSED_BY.disk,
     onMoved(_item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.wakeUp();
     },

@@ -26,7 +26,13 @@ import {
   reportEvaluationError,
   resolveEvaluationErrors,
 } from './incidents.ts';
-import { type Decided, type DecisionMode, type FreshnessMs, rulesKey } from './judgement.ts';
+import {
+  type Decided,
+  type DecisionMode,
+  type FreshnessMs,
+  type PendingContext,
+  rulesKey,
+} from './judgement.ts';
 import { createReevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 import { cancelUnsent, hasUnsent, pushesOfRules } from './unsent.ts';
@@ -69,7 +75,7 @@ const ASIDE_MS = 60_000;
 const SWEEP_MS = 5_000;
 
 /** Gives mode, rules, freshness limits and time as they are at this moment. */
-function contextOf({ rules, mode, freshness, clock }: DeciderDeps) {
+function contextOf({ rules, mode, freshness, clock }: DeciderDeps): PendingContext {
   return { rules: rules(), mode: mode(), freshness, now: clock.now() };
 }
 
@@ -114,8 +120,8 @@ async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): 
 }
 
 /** Cancels unsent accepts once the mode or the rules behind them are no longer live. */
-async function recallUnsent(deps: DeciderDeps): Promise<void> {
-  const { mode, rules, now } = contextOf(deps);
+async function recallUnsent(deps: DeciderDeps, context: PendingContext): Promise<void> {
+  const { mode, rules, now } = context;
   if (mode === 'paused' || !(await hasUnsent(deps.store.db))) return;
   const isLive = mode === 'live';
   const why = isLive ? NOT_ACTING : `the rules are in the mode ${mode} by now`;
@@ -126,16 +132,15 @@ async function recallUnsent(deps: DeciderDeps): Promise<void> {
 }
 
 /**
- * Makes a function that cancels unsent accepts between two rounds of decisions; in the mode live it
- * acts only after the rules or the mode have changed.
+ * Makes a function that cancels unsent accepts between two rounds of decisions, after the rules or
+ * the mode have changed.
  */
-function createRecall(deps: DeciderDeps): () => Promise<void> {
+function createRecall(deps: DeciderDeps): (context: PendingContext) => Promise<void> {
   let recalledFor: string | undefined;
-  return async () => {
-    const { mode, rules } = contextOf(deps);
-    const key = rulesKey(mode, rules);
-    if (mode === 'live' && key === recalledFor) return;
-    await recallUnsent(deps);
+  return async (context) => {
+    const key = rulesKey(context.mode, context.rules);
+    if (key === recalledFor) return;
+    await recallUnsent(deps, context);
     recalledFor = key;
   };
 }
@@ -201,13 +206,13 @@ function createSweep({ store, clock, log }: DeciderDeps): () => Promise<void> {
  * Makes a function that says once for each rule set, after all open deliveries were evaluated, what
  * reject rules hold that may not reject: at the first start with this version nobody expects it.
  */
-function createUnarmedNote({ store, rules, mode, log }: DeciderDeps): () => Promise<void> {
+function createUnarmedNote({ store, log }: DeciderDeps) {
   let toldFor: string | undefined;
-  return async () => {
-    const key = rulesKey(mode(), rules());
-    if (key === toldFor || mode() !== 'live') return;
+  return async ({ rules, mode }: PendingContext): Promise<void> => {
+    const key = rulesKey(mode, rules);
+    if (key === toldFor || mode !== 'live') return;
     toldFor = key;
-    const rejects = rules().ruleSet.rules.filter(({ action }) => action === 'reject');
+    const rejects = rules.ruleSet.rules.filter(({ action }) => action === 'reject');
     if (rejects.length === 0) return;
     const held = await store.db
       .selectFrom('hold')
@@ -260,10 +265,11 @@ export function createDecider(deps: DeciderDeps): Decider {
     while (!signal.aborted) {
       wake = new AbortController();
       const woken = wake.signal;
-      await recall();
+      const context = contextNow();
+      const { rules, freshness, now } = context;
+      await recall(context);
       attempts.retryExpired();
       const areNoted = await noteStatusChanges(store, contextNow);
-      const { rules, freshness, now } = contextNow();
       await tellWaits({ ruleSet: rules.ruleSet, freshness, now });
       await endOver(rules.ruleSet.settings, now);
       await sweep();
@@ -276,8 +282,8 @@ export function createDecider(deps: DeciderDeps): Decider {
         await attempts.attempt(due.orderDeliveryId, () => decideDue(due));
       }
       const isBusy = () => first.length > 0 || woken.aborted || clock.now() >= nextAt;
-      const waitMs = await reevaluation.prepare();
-      if (waitMs > 0) await noteUnarmed();
+      const waitMs = await reevaluation.prepare({ ...context, now: clock.now() });
+      if (waitMs > 0) await noteUnarmed(context);
       let id = reevaluation.next();
       while (id !== undefined && !signal.aborted) {
         const own = id;
@@ -294,5 +300,10 @@ export function createDecider(deps: DeciderDeps): Decider {
     }
   };
 
-  return { name: 'decisions', wake: () => wake.abort(), recall: () => recallUnsent(deps), run };
+  return {
+    name: 'decisions',
+    wake: () => wake.abort(),
+    recall: () => recallUnsent(deps, contextNow()),
+    run,
+  };
 }

@@ -50,7 +50,7 @@ export interface Reevaluation {
    * Begins a pass if it is time for one. Gives the milliseconds until the next one; 0: one is under
    * way.
    */
-  prepare(): Promise<number>;
+  prepare(context?: RulesContext): Promise<number>;
   /** Takes the next delivery of the pass; undefined at its end. */
   next(): number | undefined;
   /** Evaluates the delivery, and gives it back when it must be decided. */
@@ -141,8 +141,10 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     return turn;
   };
 
-  const begin = async (rules: string, facts: string, trigger: Trigger): Promise<void> => {
-    const context = contextNow();
+  const begin = async (
+    context: RulesContext,
+    { rules, facts, trigger }: Pick<Pass, 'rules' | 'facts' | 'trigger'>,
+  ): Promise<void> => {
     const { pending, accepted } = await openDeliveries(store.db, context);
     owed = accepted.length;
     const deliveries = [...pending, ...turnOf(accepted)];
@@ -154,8 +156,8 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   };
 
   /** Goes on with the accepted deliveries that the pass before left out. */
-  const goOn = async (before: Pass): Promise<void> => {
-    const { accepted } = await openDeliveries(store.db, contextNow());
+  const goOn = async (before: Pass, context: RulesContext): Promise<void> => {
+    const { accepted } = await openDeliveries(store.db, context);
     owed = Math.min(owed, accepted.length);
     const begun = clock.monotonic();
     pass = { ...before, deliveries: turnOf(accepted), begun };
@@ -164,12 +166,11 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   };
 
   return {
-    async prepare() {
-      const context = contextNow();
+    async prepare(context = contextNow()) {
       const rules = await rulesVersion(store, context);
       const facts = await factsVersion(store.db);
       if (pass?.rules !== rules) {
-        await begin(rules, facts, pass ? 'rules' : 'facts');
+        await begin(context, { rules, facts, trigger: pass ? 'rules' : 'facts' });
         return 0;
       }
       if (looked < pass.deliveries.length) return 0;
@@ -178,7 +179,7 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
       if (!isDue && owed === 0) return pass.nextAt - now;
       const pauseMs = pausedUntil - clock.monotonic();
       if (pauseMs > 0) return pauseMs;
-      await (isDue ? begin(rules, facts, 'facts') : goOn(pass));
+      await (isDue ? begin(context, { rules, facts, trigger: 'facts' }) : goOn(pass, context));
       return 0;
     },
     next() {

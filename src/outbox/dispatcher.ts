@@ -5,8 +5,15 @@
  * rejects and the supervisor starts it again.
  */
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
+import type { PauseLook } from '../store/pauses.ts';
 import type { OutboxItem } from './item.ts';
-import { createEchoes, type DispatcherDeps, type DispatcherLimits, push } from './push.ts';
+import {
+  createEchoes,
+  type DispatcherDeps,
+  type DispatcherLimits,
+  type PushDeps,
+  push,
+} from './push.ts';
 import {
   dueItems,
   type Excluded,
@@ -36,27 +43,33 @@ const OUTAGES: OutageMessages = {
 type ReadAhead = Map<Work, OutboxItem[]>;
 const READ_AHEAD_MAX = 64;
 
+type Paused = Excluded['paused'];
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
 const WORKS = ['lookup', 'send'] as const;
 
-function excluded({ kinds, pausedReason }: DispatcherDeps, busy: Busy): Excluded {
+/** Kinds that are paused by this look, with the reasons. */
+function pausedKinds({ kinds, pausedReason }: DispatcherDeps, seen: PauseLook): Paused {
   const paused = new Map<string, string>();
   for (const { kind } of kinds) {
-    const reason = pausedReason(kind);
+    const reason = pausedReason(kind, seen);
     if (reason !== undefined) paused.set(kind, reason);
   }
-  return { busy: new Set(busy.keys()), paused };
+  return paused;
 }
 
 /**
- * Reasons of pauses since this moment: a push that waited for a slot sees a pause that began and
+ * Looks at the pauses since this look: a push that waited for a slot sees a pause that began and
  * ended meanwhile.
  */
-function pausedSince({ pauses, pausedReason }: DispatcherDeps): DispatcherDeps['pausedReason'] {
-  const mark = pauses.mark();
-  return (kind) =>
-    pausedReason(kind) ?? (pauses.mark() === mark ? undefined : 'paused in the meantime');
+function pausedSince(
+  { pauses, pausedReason }: DispatcherDeps,
+  { mark }: PauseLook,
+): PushDeps['pausedReason'] {
+  return (kind) => {
+    const now = pauses.look();
+    return pausedReason(kind, now) ?? (now.mark === mark ? undefined : 'paused in the meantime');
+  };
 }
 
 function freeSlots({ concurrency, lookups }: DispatcherLimits, busy: Busy, work: Work): number {
@@ -79,6 +92,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const fillSlots = async (
     busy: Busy,
     ahead: ReadAhead,
+    paused: Paused,
     take: (item: OutboxItem) => Promise<void>,
   ): Promise<void> => {
     for (const work of WORKS) {
@@ -91,7 +105,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       }
       if (items.length === 0) {
         const most = Math.max(free, READ_AHEAD_MAX);
-        items = await dueItems(store.db, work, clock.now(), excluded(deps, busy), most);
+        const excluded = { busy: new Set(busy.keys()), paused };
+        items = await dueItems(store.db, work, clock.now(), excluded, most);
       }
       for (const item of items.splice(0, free)) {
         const done = take(item).finally(() => {
@@ -105,12 +120,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 
   /** Sleeps until a row is due (if a slot is free), a step ends, or a wake-up comes. */
-  const sleep = async (busy: Busy, signal: AbortSignal): Promise<void> => {
+  const sleep = async (busy: Busy, paused: Paused, signal: AbortSignal): Promise<void> => {
+    const excluded = { busy: new Set(busy.keys()), paused };
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
       if (wake.signal.aborted) return;
       if (freeSlots(limits, busy, work) <= 0) continue;
-      due = Math.min(due, (await nextDueAt(store.db, work, excluded(deps, busy))) ?? due);
+      due = Math.min(due, (await nextDueAt(store.db, work, excluded)) ?? due);
     }
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
@@ -130,16 +146,17 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       try {
         while (!signal.aborted && failures.length === 0) {
           wake = new AbortController();
-          const pausedReason = pausedSince(deps);
-          await deps.pauses.followFiles();
+          const seen = await deps.pauses.followFiles();
+          const paused = pausedKinds(deps, seen);
+          const pausedReason = pausedSince(deps, seen);
           // After a clock step, rows that were read ahead have due times of the old clock.
           if (aheadSince !== deps.processStartedAt()) ahead.clear();
           aheadSince = deps.processStartedAt();
           const own = { ...deps, failedLookups, echoes, outages, pausedReason };
-          await fillSlots(busy, ahead, (item) =>
+          await fillSlots(busy, ahead, paused, (item) =>
             push(own, item, signal).catch((error: unknown) => void failures.push(error)),
           );
-          await sleep(busy, signal);
+          await sleep(busy, paused, signal);
         }
       } finally {
         // Pushes end before `run` does, so that a restart finds no row that is still being sent.

@@ -46,7 +46,7 @@ import { type Outages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { pendingRefetch } from '../mirror/refetch-queue.ts';
-import type { Pauses } from '../store/pauses.ts';
+import type { PauseLook, Pauses } from '../store/pauses.ts';
 import type { Db, Store } from '../store/store.ts';
 import { PAUSED_BY } from './document-state.ts';
 import {
@@ -93,16 +93,21 @@ export interface DispatcherDeps {
   readonly limits: DispatcherLimits;
   readonly reconcileAfterMs: number;
   readonly processStartedAt: () => number;
-  readonly pauses: Pick<Pauses, 'mark' | 'followFiles'>;
-  /** Says why nothing of this kind may be sent now; lookups and confirmations go on. */
-  readonly pausedReason: (kind: string) => string | undefined;
+  readonly pauses: Pick<Pauses, 'look' | 'followFiles'>;
+  /**
+   * Says why nothing of this kind may be sent by this look at the pauses; lookups and confirmations
+   * go on.
+   */
+  readonly pausedReason: (kind: string, pauses: PauseLook) => string | undefined;
   readonly dryRun: boolean;
   /** Called for every row that changed its state. */
   readonly onMoved: (item: OutboxItem, state: string) => void;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
-export interface PushDeps extends DispatcherDeps {
+export interface PushDeps extends Omit<DispatcherDeps, 'pauses' | 'pausedReason'> {
+  /** Looks why nothing of this kind may be sent now. */
+  readonly pausedReason: (kind: string) => string | undefined;
   readonly failedLookups: FailedLookups;
   readonly echoes: Echoes;
   readonly outages: Outages<number>;
@@ -214,7 +219,7 @@ function logPostponed(
   outages.note(outboxId, reason, { reference, error: messageOf(error), retryMs });
 }
 
-function paceOf({ reconcileAfterMs, limits }: DispatcherDeps): LookupPace {
+function paceOf({ reconcileAfterMs, limits }: PushDeps): LookupPace {
   return { reconcileAfterMs, everyMs: limits.lookupMs };
 }
 

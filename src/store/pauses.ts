@@ -8,8 +8,8 @@
  * not sent yet; those of people and documents of the ERP are still sent. A paused *stream* is not
  * pulled. *All* is the three together. Lookups, confirmations and events continue in any case.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { OUTBOX_KINDS } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
@@ -62,9 +62,25 @@ function isSame(a: Pausable, b: Pausable): boolean {
   return a.target === b.target && a.name === b.name;
 }
 
+/** Names in the folder, by one look; undefined: it cannot be listed, and each is asked for. */
+function namesIn(dataDir: string): readonly string[] | undefined {
+  try {
+    return readdirSync(dataDir);
+  } catch {
+    return undefined;
+  }
+}
+
+function filePauses(dataDir: string): Pause[] {
+  const names = namesIn(dataDir);
+  return FILE_TARGETS.flatMap((target) => {
+    const mayBeThere = names?.includes(basename(pauseFile(dataDir, target))) ?? true;
+    return mayBeThere ? (filePause(dataDir, target) ?? []) : [];
+  });
+}
+
 /** Pauses of the table and of the files together; a pause by a file that is gone is over. */
-function withFiles(rows: readonly Pause[], dataDir: string): Pause[] {
-  const files = FILE_TARGETS.flatMap((target) => filePause(dataDir, target) ?? []);
+function withFiles(rows: readonly Pause[], files: readonly Pause[]): Pause[] {
   const others = rows.filter(
     (row) => row.actor !== FILE_ACTOR && !files.some((file) => isSame(file, row)),
   );
@@ -81,7 +97,7 @@ function readTable(db: Db | Tx): Promise<Pause[]> {
  */
 export async function readPauses(db: Db | Tx, dataDir?: string): Promise<Pause[]> {
   const rows = await readTable(db);
-  return dataDir === undefined ? rows : withFiles(rows, dataDir);
+  return dataDir === undefined ? rows : withFiles(rows, filePauses(dataDir));
 }
 
 /** The pause that covers this target and name, the widest first. */
@@ -127,15 +143,24 @@ export async function writePause(tx: Tx, pause: Pause): Promise<void> {
     .execute();
 }
 
-export interface Pauses {
-  list(): readonly Pause[];
+/** The pauses at the moment of a look. */
+export interface PauseLook {
+  readonly pauses: readonly Pause[];
   /** Reason for which the target is paused; undefined: it is not paused. */
   reason(target: PauseTarget, name?: string): string | undefined;
   /**
-   * Gives a value that differs once a pause has begun, by which work that waited meanwhile notices
-   * a pause that is already over.
+   * Differs once a pause has begun, by which work that waited meanwhile notices a pause that is
+   * already over.
    */
-  mark(): string;
+  readonly mark: string;
+}
+
+export interface Pauses {
+  /** Looks at the files once. Loops look once a round, and before what cannot be undone. */
+  look(): PauseLook;
+  list(): readonly Pause[];
+  /** Reason for which the target is paused by a look of its own; undefined: it is not paused. */
+  reason(target: PauseTarget, name?: string): string | undefined;
   /** Begins a pause. Throws RefusedError when this very target is paused already. */
   pause(what: Pausable, actor: Actor): Promise<Pause>;
   /**
@@ -147,8 +172,10 @@ export interface Pauses {
   requirePausable(what: Pausable): Promise<void>;
   /** Gives the pause that {@link resume} would end, and refuses what it would refuse. */
   resumable(what: Pausable): Promise<Pause>;
-  /** Writes pauses by files to the table, and removes those whose file is gone. */
-  followFiles(): Promise<void>;
+  /**
+   * Writes pauses by files to the table, and removes those whose file is gone; gives what it saw.
+   */
+  followFiles(): Promise<PauseLook>;
   /** Calls `task` whenever something was paused or resumed. */
   onChanged(task: () => void): void;
 }
@@ -200,7 +227,7 @@ async function pausedIn(db: Db | Tx, { dataDir }: PausesDeps, what: Pausable): P
   const rows = await readTable(db);
   const found = rows.find((row) => isSame(row, what));
   if (found) return found;
-  const others = withFiles(rows, dataDir).map(labelOf).join(', ') || 'nothing';
+  const others = withFiles(rows, filePauses(dataDir)).map(labelOf).join(', ') || 'nothing';
   const hint = `paused: ${others}`;
   throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
 }
@@ -269,14 +296,22 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     log.warn({ resumed: labelOf(what), actor, reason }, 'resumed');
     return ended;
   };
+  const look = (files = filePauses(dataDir)): PauseLook => {
+    const pauses = withFiles(rows, files);
+    return {
+      pauses,
+      reason(target, name = '') {
+        const by = pauseOf(pauses, target, name);
+        return by && describePause(by);
+      },
+      mark: `${begun} ${files.map(({ target }) => target)}`,
+    };
+  };
   return {
     onChanged: (task) => void tasks.push(task),
-    list: () => withFiles(rows, dataDir),
-    reason(target, name = '') {
-      const by = pauseOf(withFiles(rows, dataDir), target, name);
-      return by && describePause(by);
-    },
-    mark: () => `${begun} ${FILE_TARGETS.filter((one) => existsSync(pauseFile(dataDir, one)))}`,
+    look: () => look(),
+    list: () => look().pauses,
+    reason: (target, name) => look().reason(target, name),
     async pause({ target, name }, { actor, reason, via }) {
       requireKnown({ target, name }, deps.streams);
       return pause({ target, name, reason, actor, via, at: clock.now() });
@@ -296,14 +331,16 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
       return pausedIn(store.db, deps, what);
     },
     async followFiles() {
+      const files = filePauses(dataDir);
       for (const target of FILE_TARGETS) {
-        const file = filePause(dataDir, target);
+        const file = files.find((one) => one.target === target);
         const row = rows.find((one) => isSame(one, { target, name: '' }));
         if (file && !row) await pause({ ...file, at: clock.now() }).catch(unlessRefused);
         if (file || row?.actor !== FILE_ACTOR) continue;
         const reason = `the file ${target}.paused is gone`;
         await resume(row, { actor: FILE_ACTOR, reason }).catch(unlessRefused);
       }
+      return look(files);
     },
   };
 }

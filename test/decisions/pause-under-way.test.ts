@@ -1,10 +1,13 @@
 /** Decisions of the rules that are on their way while somebody pauses decisions. */
+import { rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createDispatcher } from '../../src/outbox/dispatcher.ts';
 import { createDeliveryStatusKind } from '../../src/outbox/kinds/delivery-status.ts';
+import { pauseFile } from '../../src/store/pauses.ts';
 import { NO_RECENT_READS } from '../outbox/support.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';
 import { createRejectFixture } from './reject/support.ts';
@@ -25,8 +28,11 @@ const LIMITS = {
 };
 const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
 
-/** An outbox and the pauses; the first push that is sent waits for its answer. */
-async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
+/**
+ * An outbox and the pauses; the first push that is sent waits for its answer. `onTurn` is called when
+ * the first push has its turn among the requests.
+ */
+async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>, onTurn = () => {}) {
   const { store, clock } = fixture;
   const log = silentLogger();
   const pauses = await pausesIn(fixture);
@@ -34,6 +40,7 @@ async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
   // Nobody waits for it where nothing is sent.
   answer.promise.catch(() => undefined);
   const service = { status: 'pending', sent: 0 };
+  const onTurns = [onTurn];
   const shown = async () => {
     const row = store.db.selectFrom('delivery').select('content_hash as contentHash');
     const mirrored = await row.where('order_delivery_id', '=', 1).executeTakeFirstOrThrow();
@@ -43,7 +50,9 @@ async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
     {
       readDelivery: shown,
       readBack: shown,
-      async setDeliveryStatus(_order, _delivery, status) {
+      async setDeliveryStatus(_order, _delivery, status, { beforeSend }) {
+        onTurns.pop()?.();
+        beforeSend();
         service.sent += 1;
         if (service.sent === 1) await answer.promise;
         service.status = status;
@@ -55,7 +64,8 @@ async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>) {
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
     ...{ reconcileAfterMs: 12 * MINUTE, processStartedAt: () => 0, dryRun: false },
-    ...{ pauses, pausedReason: (kind: string) => pauses.reason('pushes', kind) },
+    pauses,
+    pausedReason: (kind, seen) => seen.reason('pushes', kind),
     onMoved: () => undefined,
     onEnded: () => undefined,
   });
@@ -184,6 +194,18 @@ it('what was sent before a pause and has arrived is confirmed', async () => {
   fail(new InDoubtError('transport.cut', 'cut off'));
   await fixture.clock.advance(5 * MINUTE);
   expect(await rows(fixture)).toEqual(['confirmed']);
+});
+
+it('a pause by a file that is made once an accept has its turn to leave holds it', async () => {
+  const fixture = await accepted();
+  const file = pauseFile(dirname(fixture.store.path), 'pushes');
+  const { service, wake } = await outboxOf(fixture, () => writeFileSync(file, 'wrong prices'));
+  expect(service.sent).toBe(0);
+  expect(await rows(fixture)).toEqual(['queued paused by file (pushes): wrong prices']);
+  rmSync(file);
+  wake();
+  await fixture.clock.advance(MINUTE);
+  expect(service.sent).toBe(1);
 });
 
 it('an accept does not leave for other lines than it was decided on', async () => {

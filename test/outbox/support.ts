@@ -181,6 +181,7 @@ export async function createBench(): Promise<Bench> {
     start() {
       const guard = guardClock(store, clock);
       const { watchedSince: processStartedAt } = guard;
+      const look = () => ({ pauses: [], reason: () => undefined, mark: String(pauses) });
       const dispatcher = createDispatcher({
         store,
         clock: { ...guard.clock, sleep: counted.sleep },
@@ -191,7 +192,7 @@ export async function createBench(): Promise<Bench> {
         }),
         limits: { ...LIMITS, ...bench.limits },
         ...{ reconcileAfterMs: QUIET_MS, processStartedAt },
-        pauses: { mark: () => String(pauses), followFiles: async () => undefined },
+        pauses: { look, followFiles: async () => look() },
         pausedReason: () => (isPaused ? 'paused' : undefined),
         dryRun: false,
         onMoved: (item, state) => bench.moves.push(`${item.outboxId} ${state}`),

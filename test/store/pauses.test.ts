@@ -111,10 +111,10 @@ describe('a pause', () => {
 describe('a pause by a file', () => {
   it('holds at once, is written down with its reason, and ends when the file is gone', async () => {
     const { pauses, open, file, audit, store } = await opened();
-    const mark = pauses.mark();
+    const { mark } = pauses.look();
     writeFileSync(file('pushes'), 'moving (bo)\n');
     expect(pauses.reason('pushes', 'order')).toBe('paused by file (pushes): moving (bo)');
-    expect(pauses.mark()).not.toBe(mark);
+    expect(pauses.look().mark).not.toBe(mark);
     expect(await readPauses(store.db, dirname(store.path))).toMatchObject([{ actor: 'file' }]);
     for (const one of [pauses, await open(), pauses]) await one.followFiles();
     expect(await readPauses(store.db)).toMatchObject([{ ...PUSHES, reason: 'moving (bo)' }]);
