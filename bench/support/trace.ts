@@ -1,6 +1,6 @@
 /**
  * Counts what this process does between two moments: functions of `src/` that run, statements and
- * transactions of a database, and looks at files. Threads have counts of their own and are left out.
+ * transactions of a database, and looks at files. What other threads do is left out.
  */
 
 import { Session } from 'node:inspector/promises';

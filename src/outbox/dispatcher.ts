@@ -43,19 +43,20 @@ const OUTAGES: OutageMessages = {
 type ReadAhead = Map<Work, OutboxItem[]>;
 const READ_AHEAD_MAX = 64;
 
-type Paused = Excluded['paused'];
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
+
+type Take = (item: OutboxItem) => Promise<void>;
 
 const WORKS = ['lookup', 'send'] as const;
 
-/** Kinds that are paused by this look, with the reasons. */
-function pausedKinds({ kinds, pausedReason }: DispatcherDeps, seen: PauseLook): Paused {
+/** Rows that no slot may take: their key is busy, or their kind is paused by this look. */
+function excluded({ kinds, pausedReason }: DispatcherDeps, seen: PauseLook, busy: Busy): Excluded {
   const paused = new Map<string, string>();
   for (const { kind } of kinds) {
     const reason = pausedReason(kind, seen);
     if (reason !== undefined) paused.set(kind, reason);
   }
-  return paused;
+  return { busy: new Set(busy.keys()), paused };
 }
 
 /**
@@ -89,12 +90,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const echoes = createEchoes();
   let wake = new AbortController();
 
-  const fillSlots = async (
-    busy: Busy,
-    ahead: ReadAhead,
-    paused: Paused,
-    take: (item: OutboxItem) => Promise<void>,
-  ): Promise<void> => {
+  const fillSlots = async (busy: Busy, ahead: ReadAhead, seen: PauseLook, take: Take) => {
     for (const work of WORKS) {
       const free = freeSlots(limits, busy, work);
       if (free <= 0) continue;
@@ -105,8 +101,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       }
       if (items.length === 0) {
         const most = Math.max(free, READ_AHEAD_MAX);
-        const excluded = { busy: new Set(busy.keys()), paused };
-        items = await dueItems(store.db, work, clock.now(), excluded, most);
+        items = await dueItems(store.db, work, clock.now(), excluded(deps, seen, busy), most);
       }
       for (const item of items.splice(0, free)) {
         const done = take(item).finally(() => {
@@ -120,13 +115,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 
   /** Sleeps until a row is due (if a slot is free), a step ends, or a wake-up comes. */
-  const sleep = async (busy: Busy, paused: Paused, signal: AbortSignal): Promise<void> => {
-    const excluded = { busy: new Set(busy.keys()), paused };
+  const sleep = async (busy: Busy, seen: PauseLook, signal: AbortSignal): Promise<void> => {
     let due = Number.POSITIVE_INFINITY;
     for (const work of WORKS) {
       if (wake.signal.aborted) return;
       if (freeSlots(limits, busy, work) <= 0) continue;
-      due = Math.min(due, (await nextDueAt(store.db, work, excluded)) ?? due);
+      due = Math.min(due, (await nextDueAt(store.db, work, excluded(deps, seen, busy))) ?? due);
     }
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
@@ -147,16 +141,15 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
         while (!signal.aborted && failures.length === 0) {
           wake = new AbortController();
           const seen = await deps.pauses.followFiles();
-          const paused = pausedKinds(deps, seen);
           const pausedReason = pausedSince(deps, seen);
           // After a clock step, rows that were read ahead have due times of the old clock.
           if (aheadSince !== deps.processStartedAt()) ahead.clear();
           aheadSince = deps.processStartedAt();
           const own = { ...deps, failedLookups, echoes, outages, pausedReason };
-          await fillSlots(busy, ahead, paused, (item) =>
+          await fillSlots(busy, ahead, seen, (item) =>
             push(own, item, signal).catch((error: unknown) => void failures.push(error)),
           );
-          await sleep(busy, paused, signal);
+          await sleep(busy, seen, signal);
         }
       } finally {
         // Pushes end before `run` does, so that a restart finds no row that is still being sent.

@@ -259,6 +259,17 @@ function unlessRefused(error: unknown): void {
   if (!(error instanceof RefusedError)) throw error;
 }
 
+function lookOf(pauses: readonly Pause[], mark: string): PauseLook {
+  return {
+    pauses,
+    mark,
+    reason(target, name = '') {
+      const by = pauseOf(pauses, target, name);
+      return by && describePause(by);
+    },
+  };
+}
+
 export async function openPauses(deps: PausesDeps): Promise<Pauses> {
   const { store, clock, log, dataDir } = deps;
   let rows: readonly Pause[] = await readTable(store.db);
@@ -297,15 +308,8 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     return ended;
   };
   const look = (files = filePauses(dataDir)): PauseLook => {
-    const pauses = withFiles(rows, files);
-    return {
-      pauses,
-      reason(target, name = '') {
-        const by = pauseOf(pauses, target, name);
-        return by && describePause(by);
-      },
-      mark: `${begun} ${files.map(({ target }) => target)}`,
-    };
+    const mark = `${begun} ${files.map(({ target }) => target)}`;
+    return lookOf(withFiles(rows, files), mark);
   };
   return {
     onChanged: (task) => void tasks.push(task),

@@ -29,8 +29,8 @@ const LIMITS = {
 const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
 
 /**
- * An outbox and the pauses; the first push that is sent waits for its answer. `onTurn` is called when
- * the first push has its turn among the requests.
+ * An outbox and the pauses; the first push that is sent waits for its answer. `onTurn` is called
+ * when it has its turn among the requests.
  */
 async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>, onTurn = () => {}) {
   const { store, clock } = fixture;
