@@ -51,7 +51,8 @@ export interface ReviewRequest extends Actor {
 interface Seen {
   /** Id of the delivery's latest decision; null: there is none yet. */
   readonly decisionId: number | null;
-  readonly contentHash: string;
+  /** Hash of its content; left out: the content may be another. */
+  readonly contentHash?: string;
 }
 
 export interface Reviewed {
@@ -75,7 +76,7 @@ export interface ReviewPreview {
   /** Status that the service would be told; undefined: it need not hear of it. */
   readonly to: DeliveryStatus | undefined;
   readonly doubt?: string;
-  readonly seen: Seen;
+  readonly seen: Required<Seen>;
 }
 
 export interface ReviewDeps {
@@ -158,7 +159,8 @@ function checkSeen({ seen }: ReviewRequest, { delivery }: Subject, latest: Lates
     const ago = formatDuration(Math.max(0, now - latest.at));
     refuse('changed', `${by} decided "${latest.outcome}" ${ago} ago`, hint);
   }
-  if (delivery.content_hash === seen.contentHash) return;
+  const { contentHash } = seen;
+  if (contentHash === undefined || contentHash === delivery.content_hash) return;
   refuse('changed', 'the delivery has changed at the service', hint);
 }
 

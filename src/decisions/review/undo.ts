@@ -77,6 +77,7 @@ export async function undoLatest(
   }
   const { outboxId, action } = undoing;
   if (outboxId !== undefined) await cancelPush(outboxId, actor);
-  const request = { ...actor, action, delivery: `id:${delivery}` };
+  // Somebody else may have decided since the look above: the act itself looks once more.
+  const request = { ...actor, action, delivery: `id:${delivery}`, seen: { decisionId } };
   return review.act(action === 'hold' ? request : { ...request, why: 'other', toRules: true });
 }

@@ -5,6 +5,7 @@ import { deliveryCard } from '../../../src/decisions/review/card.ts';
 import { createReviewOperations } from '../../../src/decisions/review/operations.ts';
 import { createReview, type ReviewRequest } from '../../../src/decisions/review/review.ts';
 import { deliveryActs } from '../../../src/decisions/review/surface.ts';
+import { undoLatest } from '../../../src/decisions/review/undo.ts';
 import { replayDecision } from '../../../src/decisions/simulation/replay.ts';
 import { explain } from '../../../src/rules/explain.ts';
 import type { Given } from '../../../src/surface/given.ts';
@@ -338,6 +339,37 @@ describe('an act on several deliveries', () => {
     expect(await ask('deliveries.accept', { things })).toMatchObject([{ ok: true }]);
     expect(await ask('deliveries.accept', { things })).toMatchObject([{ code: 'review.changed' }]);
   });
+});
+
+describe('an undo', () => {
+  it.each<Partial<ReviewRequest>>([{ action: 'hold' }, { action: 'release', toRules: true }])(
+    'is refused where somebody else does "$action" in the same moment',
+    async (theirs) => {
+      const reviews = await createReviewFixture();
+      const mine = await reviews.act('hold');
+      const undone = undoLatest(
+        {
+          db: reviews.store.db,
+          cancelPush: () => Promise.reject(new Error('none waits')),
+          review: {
+            ...reviews.review,
+            async act(request) {
+              await reviews.act('hold', { actor: 'bo', reason: 'customer called', ...theirs });
+              return reviews.review.act(request);
+            },
+          },
+        },
+        1,
+        { actor: 'ada', reason: 'undone' },
+        mine.decisionId,
+      );
+      await expect(undone).rejects.toMatchObject({
+        code: 'review.changed',
+        message: expect.stringContaining('bo decided'),
+      });
+      expect((await latest(reviews))?.actor).toBe('person:bo');
+    },
+  );
 });
 
 it('a delivery in a status that nobody knows is refused in words', async () => {
