@@ -4,19 +4,21 @@
  * end with the daemon, or after minutes.
  */
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { keepNewest } from '../../lib/keep-newest.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Actor } from '../../store/audit.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Role } from '../../surface/roles.ts';
+import { createBrake } from './brake.ts';
 import { isPassword } from './password.ts';
 import {
   auditSession,
   dropOldSessions,
   endSessions,
   findSession,
+  hasSignedIn,
   type NewSession,
   openSession,
   openSessions,
@@ -102,11 +104,6 @@ const LINKS_MAX = 100;
 /** Milliseconds for which ended sessions stay in the database. */
 const KEPT_MS = 90 * 86_400_000;
 const KEY_BYTES = 32;
-const TRIES_MAX = 5;
-const WAITING_MAX = 20;
-const TRIES_MS = 60_000;
-/** Most names whose sign-in tries are remembered; beyond it, the oldest is forgotten. */
-const NAMES_MAX = 1_000;
 
 const SPENT = new RefusedError('console.link', 'this link was used or has expired', {
   hint: 'selvedge console open prints a new one',
@@ -114,22 +111,6 @@ const SPENT = new RefusedError('console.link', 'this link was used or has expire
 
 export function signInUrl(base: string, key: string): string {
   return `${base}/sign-in?key=${key}`;
-}
-
-/** Limits sign-in tries per name and minute, against guessing of passwords. */
-function createBrake(clock: Clock) {
-  const tries = new Map<string, number[]>();
-  return (name: string): void => {
-    const now = clock.monotonic();
-    const recent = (tries.get(name) ?? []).filter((at) => at > now - TRIES_MS);
-    if (recent.length >= TRIES_MAX) {
-      const message = 'too many tries for this name';
-      throw new RetryLaterError('console.tries', message, { hint: 'try again in a minute' });
-    }
-    tries.delete(name);
-    tries.set(name, [...recent, now]);
-    keepNewest(tries, NAMES_MAX);
-  };
 }
 
 async function createToken(
@@ -263,32 +244,11 @@ async function auditSignIn(
   await auditSession(tx, 'console.sign_in', by, session, { role }, now);
 }
 
-/** Checks passwords one after the other and lets few wait, because each takes 32 MiB and 80 ms. */
-function createQueue(): <T>(work: () => Promise<T>) => Promise<T> {
-  let waiting = 0;
-  let last: Promise<unknown> = Promise.resolve();
-  return async (work) => {
-    if (waiting >= WAITING_MAX) {
-      const hint = 'try again in a moment';
-      throw new RetryLaterError('console.busy', 'too many sign in at once', { hint });
-    }
-    waiting += 1;
-    const mine = last.then(work);
-    last = mine.catch(() => undefined);
-    try {
-      return await mine;
-    } finally {
-      waiting -= 1;
-    }
-  };
-}
-
 export function createEntrance(deps: EntranceDeps): Entrance {
   const { store, clock, random, sessionMs } = deps;
   let { people } = deps;
   const links = new Map<string, Link>();
   const brake = createBrake(clock);
-  const inTurn = createQueue();
   const open = async (given: Omit<NewSession, 'expiresAt'>): Promise<SignedIn> => {
     const now = clock.now();
     const expiresAt = now + sessionMs;
@@ -314,9 +274,10 @@ export function createEntrance(deps: EntranceDeps): Entrance {
       return open({ name, role, way: 'link', seesAddresses: true, address });
     },
     async byPassword(name, password, address) {
-      brake(name);
       const hash = people.operators.find((one) => one.name === name)?.password;
-      const isRight = await inTurn(() => isPassword(password, hash));
+      const isFamiliar = await hasSignedIn(store.db, name, address);
+      const one = { name, address, isKnown: hash !== undefined, isFamiliar };
+      const isRight = await brake(one, () => isPassword(password, hash));
       // The configuration may have been read again while the password was checked.
       const standing = standingOf(people, name, 'password');
       const isStill = hash !== undefined && standing?.credentialDigest === sha256(hash);

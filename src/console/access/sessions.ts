@@ -140,6 +140,19 @@ export async function endSessions(tx: Tx, which: Which, by: string, now: number)
   return ids.length;
 }
 
+/** Whether a person of this name has signed in from this address, as far back as is kept. */
+export async function hasSignedIn(db: Db, name: string, address: string | null): Promise<boolean> {
+  const row = await db
+    .selectFrom('console_session')
+    .select('session_id')
+    .where('name', '=', name)
+    .where('address', 'is', address)
+    .where('way', '!=', 'token')
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Deletes sessions and tokens that expired before a time. */
 export async function dropOldSessions(tx: Tx, before: number): Promise<void> {
   await tx.deleteFrom('console_session').where('expires_at', '<', before).execute();
