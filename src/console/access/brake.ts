@@ -1,6 +1,6 @@
 /**
  * Limits tries to sign in with a password. A guesser gets few tries for a name, wherever they come
- * from; whoever has signed in from an address before is not kept out by tries from elsewhere.
+ * from; whoever has signed in from an address before may still sign in, however many try from others.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
