@@ -29,7 +29,7 @@ it('tries for a person are counted on, however many other names are tried', asyn
   expect(await rejection(attempt({}))).toMatchObject({ code: 'console.tries' });
 });
 
-it('a flood of tries lets in whoever has signed in from an address before', async () => {
+it('a flood of tries does not hinder a person who has signed in from there before', async () => {
   const brake = createBrake(manualClock());
   const never = () => new Promise<boolean>(() => undefined);
   for (let other = 0; other < 20; other += 1) {
@@ -40,7 +40,7 @@ it('a flood of tries lets in whoever has signed in from an address before', asyn
   expect(await brake({ ...TRY, isFamiliar: true }, async () => true)).toBe(true);
 });
 
-it('guesses at one name from many addresses end soon, and do not keep that person out', async () => {
+it('guesses at one name from many addresses end soon, and do not hinder that person', async () => {
   const clock = manualClock();
   const store = await temporaryStore(clock);
   const password = hashOf('the right phrase');

@@ -1,6 +1,6 @@
 /**
- * Limits tries to sign in with a password. A guesser gets few tries for a name, wherever they come
- * from; whoever has signed in from an address before may still sign in, however many try from others.
+ * Limits tries to sign in with a password. A guesser gets few tries for a name, and an
+ * address from which that person has signed in before has tries of its own.
  */
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
