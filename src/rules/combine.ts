@@ -57,6 +57,7 @@ type OutcomeCode =
   | 'hold_rule'
   | 'safeguard'
   | 'empty_delivery'
+  | 'below_zero'
   | 'unread'
   | 'not_armed'
   | 'could_not_evaluate'
@@ -67,7 +68,7 @@ type OutcomeCode =
 
 /** Reason why a delivery is held whatever the accept and reject rules say. */
 export interface Obstacle {
-  readonly code: 'empty_delivery' | 'unread';
+  readonly code: 'empty_delivery' | 'below_zero' | 'unread';
   readonly reason: string;
 }
 

@@ -8,6 +8,7 @@
  * live outcome; live and shadow rules together give the shadow outcome, "what would have happened".
  */
 import type { Json } from '../lib/json.ts';
+import { formatAmount, worthOf } from '../lib/money.ts';
 import type { Operand } from './cel/operands.ts';
 import { type CelContext, type Truth, truthOf } from './cel/program.ts';
 import { readable } from './cel/values.ts';
@@ -42,6 +43,11 @@ export interface EvaluateOptions {
    * them did before version 0.2.0, whose decisions are replayed so.
    */
   readonly watching?: ReadonlySet<string> | undefined;
+  /**
+   * Whether the rules alone judge a delivery that is worth less than nothing, as before version
+   * 0.2.0, whose decisions are replayed so.
+   */
+  readonly allowsBelowZero?: boolean | undefined;
   /**
    * Text hashes of the hold rules that have held this delivery for their time and hold it no more.
    */
@@ -200,14 +206,34 @@ export function decidingValues(
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 
 /**
- * Reason to hold a delivery without lines, or with unreadable data that matters: an accept could
- * rest on a guess.
+ * Says what of the delivery is below zero. Each limit on amounts and pieces is an upper one, so a
+ * sign that was typed by mistake would pass all of them.
  */
-function obstacleOf({ delivery: { unread, lines } }: Facts): Obstacle | undefined {
+function belowZeroOf({ delivery, order }: Facts): Obstacle | undefined {
+  const { lines } = delivery;
+  const line = lines.find(({ quantity }) => typeof quantity === 'number' && quantity < 0);
+  if (line) {
+    const reason = `a line has ${line.quantity} pieces: ${line.barcode ?? 'without a barcode'}`;
+    return { code: 'below_zero', reason };
+  }
+  const amount = delivery.amount === undefined ? worthOf(lines) : delivery.amount;
+  if (typeof amount !== 'number' || amount >= 0) return undefined;
+  const currency = delivery.currency ?? order.currency ?? '';
+  const reason = `worth less than nothing: ${formatAmount(amount, currency)} ${currency}`.trimEnd();
+  return { code: 'below_zero', reason };
+}
+
+/**
+ * Reason to hold a delivery without lines, below zero, or with unreadable data that matters: an
+ * accept could rest on a guess.
+ */
+function obstacleOf(facts: Facts, { allowsBelowZero }: EvaluateOptions): Obstacle | undefined {
+  const { unread, lines } = facts.delivery;
   if (unread && unread.length > 0) {
     return { code: 'unread', reason: `cannot be read: ${unread.join(', ')}` };
   }
-  return lines.length === 0 ? EMPTY : undefined;
+  if (lines.length === 0) return EMPTY;
+  return allowsBelowZero ? undefined : belowZeroOf(facts);
 }
 
 function isEnd(afterwards: string | undefined): afterwards is 'accept' | 'release' {
@@ -250,7 +276,7 @@ export function evaluate(
     delivery: facts.delivery.number,
     setHash: ruleSet.hash,
     rules,
-    ...outcomesOf(rules, obstacleOf(facts), setMode),
+    ...outcomesOf(rules, obstacleOf(facts, options), setMode),
   };
 }
 
@@ -285,6 +311,6 @@ export function possibleKinds(
       world.map((rule) => (rule.isOpen && kindOf(rule) === kind ? { ...rule, value } : rule));
     worlds = VALUES.flatMap((value) => worlds.map(valued(value)));
   }
-  const obstacle = obstacleOf(facts);
+  const obstacle = obstacleOf(facts, {});
   return new Set(worlds.map((world) => outcomesOf(world, obstacle, settings.mode)[which].kind));
 }

@@ -12,6 +12,7 @@ const CODES: Readonly<Record<Outcome['code'], string>> = {
   hold_rule: 'hold rule',
   safeguard: 'safeguard',
   empty_delivery: 'no lines',
+  below_zero: 'worth less than nothing',
   unread: 'cannot be read',
   not_armed: 'reject rule not armed',
   could_not_evaluate: 'could not evaluate',

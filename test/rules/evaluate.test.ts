@@ -212,6 +212,34 @@ describe('an evaluation', () => {
     expect([observing.live.code, observing.shadow.code]).toEqual(['no_rule', 'empty_delivery']);
   });
 
+  it('holds a delivery that is worth less than nothing, whatever the rules say', () => {
+    const text = ruleText(['delivery.amount <= 15000.0', 'order.currency == "DKK"']);
+    const code = (lines: unknown) => decide(text, { delivery: { lines } }).live.code;
+    expect(code([{ quantity: 10, price: -40 }])).toBe('below_zero');
+    expect(code([{ quantity: -10, price: 40 }])).toBe('below_zero');
+    expect(
+      code([
+        { quantity: 10, price: 40 },
+        { quantity: 1, price: -400.01 },
+      ]),
+    ).toBe('below_zero');
+    // A rebate beside goods, as far as something is left, and goods that are given free.
+    expect(
+      code([
+        { quantity: 10, price: 40 },
+        { quantity: 1, price: -399 },
+      ]),
+    ).toBe('accept_rule');
+    expect(code([{ quantity: 10, price: 0 }])).toBe('accept_rule');
+    // What is returned is no part of a delivery, however much the rest is worth.
+    expect(
+      code([
+        { quantity: 10, price: 40 },
+        { quantity: -1, price: 1 },
+      ]),
+    ).toBe('below_zero');
+  });
+
   it('takes a hold that has lasted its time for an accept only where it still matches', () => {
     const ends = `${HOLD}    hold: { then: accept }\n`;
     const lapsed = new Set([rulesOf(ends).rules[0]?.textHash ?? '']);

@@ -126,7 +126,11 @@ async function replayStored(db: Db, decisionId: number, ruleSets: RuleSets): Pro
   );
   const lapsed = new Set(recorded.rules.flatMap((rule) => (rule.lapsed ? [rule.hash] : [])));
   const mode = row.mode === 'shadow' ? 'shadow' : 'live';
-  const options = { mode, armed, watching, lapsed } as const;
+  // Where neither outcome rests on it, it made no difference, or there was no such hold yet.
+  const allowsBelowZero = [recorded.live, recorded.shadow].every(
+    ({ code }) => code !== 'below_zero',
+  );
+  const options = { mode, armed, watching, lapsed, allowsBelowZero } as const;
   const replayed = evaluate(ruleSet, facts, options);
   return {
     judged: { ruleSet, facts, options, which: mode },

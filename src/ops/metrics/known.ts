@@ -4,7 +4,13 @@ export const OPEN_STATES = ['queued', 'sending', 'sent', 'in_doubt'] as const;
 export const END_STATES = ['confirmed', 'refused', 'dead', 'canceled'] as const;
 
 /** Codes of holds that come from no rule but from the daemon itself. */
-export const HOLD_CODES = ['empty_delivery', 'rules_disagree', 'safeguard', 'unread'] as const;
+export const HOLD_CODES = [
+  'below_zero',
+  'empty_delivery',
+  'rules_disagree',
+  'safeguard',
+  'unread',
+] as const;
 
 /** Entities that have rows in quarantine when they cannot be read. */
 export const MIRRORED: readonly string[] = [

@@ -35,6 +35,7 @@ interface Words {
 const HOLD_CODES: Readonly<Record<string, string>> = {
   safeguard: 'by a safeguard',
   empty_delivery: 'because they have no lines',
+  below_zero: 'because they are worth less than nothing',
   unread: 'because a part of them cannot be read',
   could_not_evaluate: 'because a fact is not known',
   rules_disagree: 'because rules disagree',

@@ -34,11 +34,15 @@ function or<T>(given: T | undefined, derived: T): T {
   return given === undefined ? derived : given;
 }
 
+/** Barcodes of goods; articles for rebates, vouchers and fees mostly have names of their own. */
+const GTIN = /^\d{8,14}$/;
+
 function completeLine(line: LineFacts): LineFacts {
-  const { quantity, stock_free: free } = line;
+  const { barcode, quantity, stock_free: free } = line;
   const known = typeof quantity === 'number' && typeof free === 'number';
   return {
     ...line,
+    gtin: or(line.gtin, typeof barcode === 'string' ? GTIN.test(barcode.trim()) : null),
     missing: or(line.missing, known ? Math.max(0, quantity - free) : null),
     price_diff_pct: or(
       line.price_diff_pct,

@@ -128,6 +128,13 @@ export const credit = {
 
 export const line = {
   barcode: { type: 'string', optional: true, about: 'Barcode of the variant.', source: 'barcode' },
+  gtin: {
+    type: 'bool',
+    optional: true,
+    derived: true,
+    about: 'The barcode is one of goods (8 to 14 digits), and no word such as that of a rebate.',
+    source: 'line.barcode',
+  },
   quantity: {
     type: 'int',
     optional: true,

@@ -130,6 +130,21 @@ describe('a replay', () => {
     expect((await verifyDecisions(fixture.store.db, 10)).different).toEqual([]);
   });
 
+  it('of a delivery below zero that the rules of 0.1.0 accepted has the same outcome', async () => {
+    await fixture.delivery({ id: 4, lines: [['a', -1]] });
+    expect(await fixture.decide()).toContain('4 hold');
+    expect((await verifyDecisions(fixture.store.db, 10)).different).toEqual([]);
+    const held = await replayDecision(fixture.store.db, 4);
+    const { ruleSet, facts } = held.judged;
+    const evaluation = evaluate(ruleSet, facts, { allowsBelowZero: true });
+    const { live, shadow } = evaluation;
+    const said = { outcome: live.kind, reason: live.reason, rules: live.rules, shadow };
+    const id = await append(() => ({ ...said, facts, evaluation, ruleSetHash: ruleSet.hash }));
+    const replay = await replayDecision(fixture.store.db, id);
+    expect(replay).toMatchObject({ outcome: 'accept', differences: [] });
+    expect((await verifyDecisions(fixture.store.db, 10)).different).toEqual([]);
+  });
+
   it('of what somebody put back in the service follows where the rules only watch', async () => {
     const watching = { mode: 'shadow' } as const;
     await fixture.decide(watching);

@@ -3,6 +3,7 @@ import type { Facts } from '../../../src/rules/facts/plain.ts';
 import type { Fact } from './pages.ts';
 import { joined, type Setting, truthOf } from './reading.ts';
 import { cellAt, type Meant, type Mode, type RandomSet } from './sets.ts';
+import { isBelowZero } from './world.ts';
 
 interface Judged {
   readonly kind: 'accept' | 'hold' | 'reject' | 'no_rule';
@@ -66,7 +67,7 @@ function isAsked({ appliesTo, from, until }: Meant, { delivery, clock }: Facts):
 function together(
   asked: readonly Asked[],
   { lapsed }: Moment,
-  delivery: Facts['delivery'],
+  facts: Facts,
   which: 'live' | 'shadow',
 ): Judged {
   const doing = ({ rule, value }: Asked): string => {
@@ -78,7 +79,8 @@ function together(
     asked.filter((one) => one.value === true && doing(one) === action);
   const [holds, rejects, accepts] = [matched('hold'), matched('reject'), matched('accept')];
   if (holds.length > 0) return { kind: 'hold', rules: ids(holds) };
-  if ((delivery.unread ?? []).length > 0 || delivery.lines.length === 0) {
+  const { lines, unread } = facts.delivery;
+  if ((unread ?? []).length > 0 || lines.length === 0 || isBelowZero(facts)) {
     return { kind: 'hold', rules: [] };
   }
   const unarmed = rejects.filter(({ isArmed }) => !isArmed && which === 'live');
@@ -115,9 +117,7 @@ export function judge(
   return {
     values: Object.fromEntries(asked.map(({ rule, value }) => [rule.id, value])),
     live:
-      ofSet === 'live'
-        ? together(live, moment, delivery.delivery, 'live')
-        : { kind: 'no_rule', rules: [] },
-    shadow: together(asked, moment, delivery.delivery, 'shadow'),
+      ofSet === 'live' ? together(live, moment, delivery, 'live') : { kind: 'no_rule', rules: [] },
+    shadow: together(asked, moment, delivery, 'shadow'),
   };
 }

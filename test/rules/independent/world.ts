@@ -22,6 +22,7 @@ const DAY_MS = 1_440 * MINUTE_MS;
 
 /** Texts that a fact may have; conditions and tables choose from the same. */
 const TEXTS: Readonly<Record<string, readonly string[]>> = {
+  barcode: ['5700000001000', '57000001', 'REBATE', '570000000100012', '1234567', ''],
   country: ['DK', 'SE', 'DE', 'NO'],
   currency: ['DKK', 'SEK', 'EUR'],
   base_currency: ['DKK'],
@@ -76,7 +77,7 @@ const DERIVED: ReadonlySet<string> = new Set([
     (name) => `delivery.${name}`,
   ),
   ...['age', 'canceled', 'remaining_quantity', 'amount_base'].map((name) => `order.${name}`),
-  ...['missing', 'price_diff_pct', 'list_price_diff_pct'].map((name) => `line.${name}`),
+  ...['gtin', 'missing', 'price_diff_pct', 'list_price_diff_pct'].map((name) => `line.${name}`),
   ...['window_from', 'window_to'].map((name) => `line.${name}`),
   ...['order.base_rate', 'order.base_currency'],
   ...['customer.credit.headroom', 'customer.credit.age'],
@@ -205,6 +206,11 @@ function lineFollows(line: Members, name: string): Derived {
     if (packed === undefined || free === undefined) return undefined;
     return Math.max(0, packed - free);
   }
+  if (name === 'gtin') {
+    const barcode = line.get('barcode');
+    if (typeof barcode !== 'string') return undefined;
+    return barcode.length >= 8 && barcode.length <= 14 && !/\D/.test(barcode);
+  }
   const other = name === 'price_diff_pct' ? 'order_price' : 'list_price';
   return distance(amountIn(line, 'price'), amountIn(line, other));
 }
@@ -228,6 +234,14 @@ function deliveryFollows(facts: Facts, name: string): Derived {
     default:
       return facts.order.currency ?? undefined;
   }
+}
+
+/** Whether a line has fewer than no pieces, or the lines together are worth less than nothing. */
+export function isBelowZero({ delivery }: Facts): boolean {
+  const lines = delivery.lines.map(membersOf);
+  const amount = sumOver(lines, (line) => product(line, 'price', amountIn));
+  const isNegative = (value: Exact | undefined) => value !== undefined && value.top < 0n;
+  return isNegative(amount) || lines.some((line) => isNegative(pieces(line, 'quantity')));
 }
 
 function orderFollows(facts: Facts, name: string): Derived {
