@@ -1,20 +1,13 @@
-/** Style sheet, scripts and icon of the pages; htmx is taken from its npm package. */
+/** Style sheet, script and icon of the pages. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-
-const HTMX = join(
-  dirname(createRequire(import.meta.url).resolve('htmx.org/package.json')),
-  'dist/htmx.min.js',
-);
 
 const FILES = {
   'console.css': [join(import.meta.dirname, 'assets/console.css'), 'text/css; charset=utf-8'],
   'console.js': [join(import.meta.dirname, 'assets/console.js'), 'text/javascript; charset=utf-8'],
-  'htmx.js': [HTMX, 'text/javascript; charset=utf-8'],
   'console.svg': [join(import.meta.dirname, 'assets/console.svg'), 'image/svg+xml'],
 } as const;
 

@@ -19,15 +19,15 @@ interface UndoForm {
 
 export interface Notices {
   put(sessionId: number, notice: Notice): void;
-  /** Gives the latest notice of the session, which is then forgotten. */
-  take(sessionId: number): Html | undefined;
+  /** Gives the latest notice of the session, which is then forgotten; `here`: the page. */
+  take(sessionId: number, here: string): Html | undefined;
 }
 
 /** Sessions whose notices are kept; those that never look again are forgotten first. */
 const SESSIONS_MAX = 1_000;
 
-function undoForm({ path, button, fields }: UndoForm): Html {
-  const hidden = Object.entries(fields).map(
+function undoForm({ path, button, fields }: UndoForm, back: string): Html {
+  const hidden = Object.entries({ ...fields, back }).map(
     ([name, value]) => html`<input type="hidden" name="${name}" value="${String(value)}">`,
   );
   return html`<form method="post" action="${path}">${hidden}
@@ -41,6 +41,15 @@ export function backTo(back: string): string {
   return `${url.pathname.replace(/^\/+/, '/')}${url.search}`;
 }
 
+/** Page after an act on the open delivery of a list: the list with the next one open. */
+export function withNext(back: string, next: string | undefined): string {
+  if (next === undefined) return back;
+  const url = new URL(back, 'http://here');
+  if (next === '') url.searchParams.delete('open');
+  else url.searchParams.set('open', next);
+  return `${url.pathname}${url.search}`;
+}
+
 export function createNotices(): Notices {
   const notices = new Map<number, Notice>();
   return {
@@ -50,11 +59,11 @@ export function createNotices(): Notices {
       const [oldest] = notices.keys();
       if (notices.size > SESSIONS_MAX && oldest !== undefined) notices.delete(oldest);
     },
-    take(sessionId) {
+    take(sessionId, here) {
       const notice = notices.get(sessionId);
       if (!notice) return undefined;
       notices.delete(sessionId);
-      return html`<p>${notice.text}</p>${notice.undo && undoForm(notice.undo)}`;
+      return html`<p>${notice.text}</p>${notice.undo && undoForm(notice.undo, here)}`;
     },
   };
 }

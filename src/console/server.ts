@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { watchMethods } from '../lib/http-server/methods.ts';
 import { createHttpServer } from '../lib/http-server.ts';
+import { isJsonObject } from '../lib/json.ts';
 import { type Refusal, refusalOf, sendProblem, sendWrongMethod } from '../surface/problem.ts';
 import { ROLES } from '../surface/roles.ts';
 import { proxiedBy } from './access/proxy.ts';
@@ -21,13 +22,14 @@ import {
   LIVE_PATH,
   RefusedHere,
 } from './context.ts';
-import { createNotices } from './done.ts';
+import { backTo, createNotices } from './done.ts';
 import { noticePage } from './pages/frame.ts';
+import { refusalPage, refusalPart, signedOutPage, type Unsent } from './pages/refusal.ts';
 import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
 import { addressOf, cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
 import { createRulesShown } from './rules.ts';
-import { isForPeople, sendPage } from './show.ts';
+import { isForPart, isForPeople, sendPage } from './show.ts';
 
 const TOUCH_MS = 60_000;
 
@@ -104,12 +106,22 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
       const refusal = { status: 401, code: 'console.no_session', message };
       return sendProblem(reply.header('www-authenticate', 'Bearer'), refusal);
     }
-    if (request.method !== 'GET') {
-      const text = 'Your session has ended: nothing was done. Sign in and do it again.';
-      return sendPage(reply.code(401), noticePage('Signed out', text));
-    }
-    return reply.code(303).header('location', '/sign-in').send();
+    if (isForPart(request)) return reply.code(401).send();
+    // A form is read before it is refused, because its page keeps what was typed.
+    if (request.method !== 'GET') return undefined;
+    const to = request.url === '/' ? '' : `?${String(new URLSearchParams({ to: request.url }))}`;
+    return reply.code(303).header('location', `/sign-in${to}`).send();
   });
+  app.addHook('preHandler', async (request, reply) =>
+    request.console ? undefined : sendPage(reply.code(401), signedOutPage(unsentOf(request))),
+  );
+}
+
+/** What a form without scripts had sent. */
+function unsentOf({ url: path, body }: FastifyRequest): Unsent {
+  const fields = isJsonObject(body) ? body : {};
+  const { back } = fields;
+  return { path, fields, back: typeof back === 'string' && back !== '' ? backTo(back) : undefined };
 }
 
 function answerTo(error: unknown): Refusal {
@@ -160,15 +172,22 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
     if (!isForPeople(request)) {
       return sendProblem(reply, { status: 404, code: 'console.not_found', message });
     }
-    return sendPage(reply.code(404), noticePage('There is no such page', 'Go back to the start.'));
+    const page = noticePage('There is no such page', 'Go back to the start.');
+    return sendPage(reply.code(404), page);
+  });
+  // A script cannot read where a redirect leads: it gets the address, and goes there as a page.
+  app.addHook('onSend', async (request, reply) => {
+    if (reply.statusCode === 303 && isForPart(request)) reply.code(204);
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = answerTo(error);
     const { status } = refusal;
     if (!isForPeople(request)) return sendProblem(reply, refusal);
-    const text = [refusal.message, refusal.hint].filter(Boolean).join(' · ');
+    const unsent = unsentOf(request);
+    reply.code(status);
+    if (isForPart(request)) return sendPage(reply, refusalPart(refusal, unsent.back));
     const title = TITLES[status] ?? 'This did not work';
-    return sendPage(reply.code(status), noticePage(title, text, refusal.code));
+    return sendPage(reply, refusalPage(title, refusal, unsent));
   });
   installAssets(app);
   installSigning(app, deps);

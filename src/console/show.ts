@@ -14,6 +14,11 @@ export function isForPeople({ headers, url, method }: FastifyRequest): boolean {
   return method !== 'POST' || FORM.test(headers['content-type'] ?? '');
 }
 
+/** Whether the page's script asks for a part of a page, or sends a form from there. */
+export function isForPart(request: FastifyRequest): boolean {
+  return request.headers['x-part'] === '1' && isForPeople(request);
+}
+
 export function sendPage(reply: FastifyReply, page: Html): FastifyReply {
   return reply.type('text/html; charset=utf-8').send(renderHtml(page));
 }

@@ -58,6 +58,26 @@ describe('a printed link', () => {
   });
 });
 
+it('whoever signs in goes on where the session ended, and nowhere else', async () => {
+  const visitor = caller(house.url);
+  const asked = await visitor.get('/review?country=DK&open=500001');
+  const signIn = '/sign-in?to=%2Freview%3Fcountry%3DDK%26open%3D500001';
+  expect([asked.status, asked.headers.get('location')]).toEqual([303, signIn]);
+  const page = (await visitor.get(signIn)).text;
+  expect(page).toContain('name="to" value="/review?country=DK&amp;open=500001"');
+  const given = { name: 'ben', password: PASSWORD };
+  for (const [to, led] of [
+    ['/review?country=DK&open=500001', '/review?country=DK&open=500001'],
+    ['//evil.example/review', '/'],
+    ['https://evil.example', '/'],
+  ] as const) {
+    const answer = await visitor.form('/sign-in/password', { ...given, to });
+    expect([to, answer.headers.get('location')]).toEqual([to, led]);
+    const hostile = await visitor.get(`/sign-in?${new URLSearchParams({ to })}`);
+    expect(hostile.text.includes('evil')).toBe(false);
+  }
+});
+
 describe('a name and a password', () => {
   it('sign in, with the role of the configuration', async () => {
     const visitor = caller(house.url);

@@ -5,6 +5,7 @@ import {
   auditOf,
   type Caller,
   type ConsoleHouse,
+  caller,
   heldIds,
   holdMore,
   type SeenRow,
@@ -22,7 +23,7 @@ let carl: Caller;
 let vera: Caller;
 
 beforeAll(async () => {
-  house = await startConsole({ held: 8, atEnd });
+  house = await startConsole({ held: 11, atEnd });
   anna = await signIn(house, 'anna', 'operator');
   ben = await signIn(house, 'ben', 'operator');
   carl = await signIn(house, 'carl', 'approver');
@@ -148,6 +149,67 @@ describe('a person who decides', () => {
     expect(await carl.json(path, wish)).toMatchObject({ status: 200 });
     expect(await auditAbout('delivery.reject', row)).toMatchObject([{ actor: 'carl' }]);
   });
+});
+
+describe('a form that comes to nothing', () => {
+  const place = '/review?country=DK&open=500001';
+  const typed = 'agreed <b>by phone</b>';
+
+  it('shows without scripts what was typed, and leads back to its place', async () => {
+    const row = await nextRow(anna);
+    const path = `/deliveries/${row.orderDeliveryId}/hold`;
+    const said = { ...seenFields(row), reason: 'first' };
+    expect((await ben.json(path, said)).status).toBe(200);
+    const page = await anna.form(path, { ...said, reason: typed, back: place });
+    expect(page.status).toBe(409);
+    expect(page.text).toContain('>agreed &lt;b&gt;by phone&lt;/b&gt;</textarea>');
+    expect(page.text).toContain('<a href="/review?country=DK&amp;open=500001">');
+    const part = await caller(house.url, { ...anna.own, 'x-part': '1' }).form(path, said);
+    expect([part.status, part.text.includes('<html')]).toEqual([409, false]);
+    expect(part.text).toMatch(/^<p class="problem">ben decided &quot;hold&quot; .*; look at it/);
+  });
+
+  it('is shown whole to somebody whose session has ended, to be sent again', async () => {
+    const row = await nextRow(anna);
+    const path = `/deliveries/${row.orderDeliveryId}/hold`;
+    const fields = { ...seenFields(row), reason: typed, back: place };
+    const nobody = caller(house.url);
+    const page = await nobody.form(path, fields);
+    expect([page.status, page.headers.get('location')]).toEqual([401, null]);
+    expect(page.text).toContain('>agreed &lt;b&gt;by phone&lt;/b&gt;</textarea>');
+    const to = new URLSearchParams({ to: place });
+    expect(page.text).toContain(`href="/sign-in?${to}" target="_blank"`);
+    const sent = [...page.text.matchAll(/<(?:input|textarea)[^>]* name="(\w+)"/g)];
+    expect(sent.map(([, name]) => name)).toEqual(Object.keys(fields));
+    expect(page.text).toContain(`action="${path}"`);
+    expect((await anna.form(path, fields)).status).toBe(303);
+  });
+
+  it('names a page where the hint names a command', async () => {
+    const get = async (path: string) => (await anna.get(path)).text;
+    const unknown = await get('/deliveries/4711');
+    expect(unknown).toContain('<a href="/review?shown=all">Review</a>');
+    const event = await get('/events/msg_none');
+    expect(event).toContain('<a href="/events">Events</a>');
+    const push = await anna.form('/outbox/4711/retry', { reason: 'x' });
+    expect(push.text).toContain('<a href="/outbox">Outbox</a>');
+    for (const text of [unknown, event, push.text]) expect(text).not.toMatch(/selvedge |--\w/);
+  });
+});
+
+it('the script of a page is told where to go on, where a browser is redirected', async () => {
+  const row = await nextRow(anna);
+  const script = caller(house.url, { ...anna.own, 'x-part': '1' });
+  const back = '/review?rule=hold-all&open=1';
+  const said = { ...seenFields(row), reason: 'mine', back, next: '500044' };
+  const done = await script.form(`/deliveries/${row.orderDeliveryId}/hold`, said);
+  expect([done.status, done.headers.get('location')]).toEqual([
+    204,
+    '/review?rule=hold-all&open=500044',
+  ]);
+  const nobody = caller(house.url, { 'x-part': '1' });
+  const open = await nobody.get(`/review/card/${row.orderDeliveryId}`);
+  expect([open.status, open.text]).toEqual([401, '']);
 });
 
 /** Forms of a page, each with its submit buttons. */

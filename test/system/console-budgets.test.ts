@@ -63,7 +63,7 @@ it('no screen asks for more than 10 things or 50 KB at first, and 3 after that',
     const next = await costOf(context, `${house.url}${path}`);
     await context.close();
     const scripts = first.scripts.map((one) => one.replace(/^.*\//, '')).sort();
-    expect([path, scripts]).toEqual([path, ['console.js', 'htmx.js']]);
+    expect([path, scripts]).toEqual([path, ['console.js']]);
     const isOver =
       first.requests > FIRST.requests ||
       first.zippedBytes > FIRST.zippedBytes ||

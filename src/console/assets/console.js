@@ -1,34 +1,168 @@
-// Keys and the live count. Everything works without this file.
+// Keys, rows beside the list, live counts, and what a person typed. Everything works without it.
+const here = () => location.pathname + location.search;
 const isTyping = (element) => element?.closest('input, textarea, select') !== null;
-const rows = () => [...document.querySelectorAll('tr[data-row]')];
 
-const openRow = (step) => {
-  const all = rows();
-  if (all.length === 0) return;
-  const now = all.findIndex((row) => row.classList.contains('open'));
-  const next = all[Math.min(all.length - 1, Math.max(0, now + step))];
-  next?.querySelector('a[data-open]')?.click();
-  next?.querySelector('a[data-open]')?.focus();
+// Texts that a person typed stay in this tab until they are sent, or their writer signs out.
+const DRAFTS = 'drafts';
+const { user } = document.body.dataset;
+const ofTab = new BroadcastChannel('console');
+
+const readDrafts = () => {
+  const drafts = JSON.parse(sessionStorage.getItem(DRAFTS) ?? '{}');
+  if (drafts.user === user) return drafts;
+  sessionStorage.removeItem(DRAFTS);
+  return { user, typed: {} };
 };
 
-const markRow = (link) => {
+const writeDrafts = (change) => {
+  const drafts = readDrafts();
+  change(drafts.typed);
+  try {
+    sessionStorage.setItem(DRAFTS, JSON.stringify(drafts));
+  } catch {
+    // The tab's storage is full: the text stays in its field alone.
+  }
+};
+
+/** Fields that are kept; the number that confirms a reject is typed each time. */
+const fieldsIn = (part) =>
+  [...part.querySelectorAll('form[method="post"] :is(input, textarea, select)')].filter(
+    ({ type, name }) => !['hidden', 'password', 'file'].includes(type) && name !== 'confirmed',
+  );
+const keyOf = ({ form, id, name }) =>
+  `${form.dataset.keep ?? form.getAttribute('action')} ${id || name}`;
+const contentOf = (field) => (field.type === 'checkbox' ? field.checked : field.value);
+
+const restore = (part) => {
+  const { typed } = readDrafts();
+  for (const field of fieldsIn(part)) {
+    const value = typed[keyOf(field)];
+    if (value === undefined || value === contentOf(field)) continue;
+    field[field.type === 'checkbox' ? 'checked' : 'value'] = value;
+    field.closest('details')?.setAttribute('open', '');
+  }
+};
+
+const forget = (form) =>
+  writeDrafts((typed) => {
+    for (const field of fieldsIn(form.parentElement)) {
+      if (field.form === form) delete typed[keyOf(field)];
+    }
+  });
+
+document.addEventListener('input', ({ target }) => {
+  if (!target.form?.closest('#main') || !fieldsIn(target.form.parentElement).includes(target))
+    return;
+  writeDrafts((typed) => {
+    typed[keyOf(target)] = contentOf(target);
+  });
+});
+
+// At the end of a session by its person nothing stays, in no tab.
+ofTab.addEventListener('message', () => {
+  sessionStorage.removeItem(DRAFTS);
+  if (user !== undefined) location.replace('/signed-out');
+});
+if (location.pathname === '/signed-out') {
+  sessionStorage.removeItem(DRAFTS);
+  ofTab.postMessage('signed out');
+} else if (user !== undefined) restore(document);
+
+// A part of a page is asked for with this header: a refusal comes as a part, too.
+const ANSWER_MS = 60_000;
+const ask = (address, more = {}) =>
+  fetch(address, {
+    headers: { 'x-part': '1' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(ANSWER_MS),
+    ...more,
+  }).catch(() => undefined);
+
+/** Whether nobody is signed in any more; a proxy that signs people in leads elsewhere. */
+const isOver = (answer) => answer?.status === 401 || answer?.type === 'opaqueredirect';
+
+const textOf = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
+const link = (text) => Object.assign(textOf('a', text), { href: here() });
+
+/** Contents of an answer as nodes; undefined: it sends to the sign-in, as a page. */
+const nodesOf = async (answer, silence) => {
+  if (isOver(answer)) {
+    location.assign(answer.status === 401 ? `/sign-in?to=${encodeURIComponent(here())}` : here());
+    return undefined;
+  }
+  const text = await answer?.text().catch(() => undefined);
+  if (text === undefined) {
+    const said = Object.assign(textOf('p', silence), { className: 'problem' });
+    return [said, link('Show it as it is now')];
+  }
+  if (!answer.headers.get('content-type')?.startsWith('text/html')) return [textOf('p', text)];
+  return [...new DOMParser().parseFromString(text, 'text/html').body.childNodes];
+};
+
+const SILENT = 'The daemon does not answer.';
+const UNSENT =
+  'The daemon does not answer. Whether it was done is not known; a second time would do nothing.';
+
+// Rows of the list, with the open delivery beside it.
+const rows = () => [...document.querySelectorAll('tr[data-row]')];
+const linkIn = (row) => row?.querySelector('a[data-open]');
+const detail = () => document.querySelector('#list ~ #detail');
+
+const markRow = (marked) => {
   for (const row of rows()) {
-    const isOpen = row.contains(link);
+    const isOpen = row.contains(marked);
     row.classList.toggle('open', isOpen);
     if (isOpen) row.setAttribute('aria-current', 'true');
     else row.removeAttribute('aria-current');
   }
 };
 
+// Until the marked row's delivery is there, the one before it takes neither key nor click.
+let opening;
+const showRow = async (marked) => {
+  const part = detail();
+  opening = marked;
+  markRow(marked);
+  part.inert = true;
+  const answer = await ask(`/review/card/${marked.dataset.open}`);
+  const nodes = await nodesOf(answer, SILENT);
+  if (opening !== marked || !nodes) return;
+  part.replaceChildren(...nodes);
+  part.inert = false;
+  restore(part);
+  // On a narrow screen the card stands above the list.
+  if (getComputedStyle(part).position === 'static') part.scrollIntoView();
+};
+
+const openRow = (marked) => {
+  if (!marked) return;
+  if (marked.href !== location.href) history.pushState(null, '', marked.href);
+  marked.focus();
+  showRow(marked);
+};
+
+const step = (by) => {
+  const all = rows();
+  const now = all.findIndex((row) => row.classList.contains('open'));
+  openRow(linkIn(all[Math.min(all.length - 1, Math.max(0, now + by))]));
+};
+
 document.addEventListener('click', (event) => {
-  const link = event.target.closest?.('a[data-open]');
-  if (link) markRow(link);
+  const row = event.target.closest?.('a[data-open]');
+  // With another button or a key, the browser opens a tab or a window: nothing is marked here.
+  const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
+  if (!row || isElsewhere || event.button !== 0 || !detail()) return;
+  event.preventDefault();
+  openRow(row);
 });
 
-// On a narrow screen the card stands above the list.
-document.addEventListener('htmx:after:swap', () => {
-  const detail = document.querySelector('#list ~ #detail');
-  if (detail && getComputedStyle(detail).position === 'static') detail.scrollIntoView();
+addEventListener('popstate', () => {
+  if (!detail()) return;
+  const id = new URLSearchParams(location.search).get('open');
+  const shown = linkIn(document.querySelector('tr.open'))?.dataset.open ?? null;
+  const wanted = linkIn(rows().find((row) => row.dataset.row === id));
+  if (wanted && id !== shown) showRow(wanted);
+  else if (id !== shown) location.reload();
 });
 
 // Enter in a form with several acts does the one whose key led there, and else none.
@@ -59,7 +193,7 @@ document.addEventListener('click', (event) => {
 /** The keys of a button work once a reason is given: they lead to its field before. */
 const press = (key) => {
   const target = document.querySelector(
-    `#detail [data-key="${key}"], main > .columns [data-key="${key}"]`,
+    `#detail:not([inert]) [data-key="${key}"], main > .columns > :not(#detail) [data-key="${key}"]`,
   );
   if (!target) return false;
   const reason = target.form?.querySelector('[name="reason"]');
@@ -74,17 +208,85 @@ const press = (key) => {
 document.addEventListener('keydown', (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
   const acts = {
-    j: () => openRow(1),
-    k: () => openRow(-1),
+    j: () => step(1),
+    k: () => step(-1),
     '/': () => document.querySelector('#f-q')?.focus(),
     z: () => document.querySelector('#done button')?.click(),
     '?': () => document.querySelector('#keys')?.toggleAttribute('open'),
   };
   const act = acts[event.key];
   if (act) act();
-  else if (!'ahur'.includes(event.key) || !press(event.key)) return;
+  else if (event.repeat || !'ahur'.includes(event.key) || !press(event.key)) return;
   event.preventDefault();
 });
+
+// Forms are sent from here, so that a refusal leaves the page, and what was typed, as they are.
+const refuse = (form, nodes) => {
+  form.querySelector('.refused')?.remove();
+  const part = Object.assign(document.createElement('div'), { className: 'refused' });
+  part.setAttribute('role', 'alert');
+  part.append(...nodes);
+  form.prepend(part);
+  part.scrollIntoView({ block: 'nearest' });
+};
+
+/** Row that is opened after an act on the open one. */
+const nextOpen = () => {
+  const all = rows();
+  const now = all.findIndex((row) => row.classList.contains('open'));
+  return now < 0 ? '' : (linkIn(all[now + 1] ?? all[now - 1])?.dataset.open ?? '');
+};
+
+const send = async (form, submitter) => {
+  const data = new FormData(form, submitter);
+  if (data.has('back') && detail()) data.set('back', here());
+  if (data.has('next')) data.set('next', nextOpen());
+  const body = form.enctype === 'multipart/form-data' ? data : new URLSearchParams(data);
+  const to = submitter?.getAttribute('formaction') ?? form.getAttribute('action');
+  const answer = await ask(to, { method: 'POST', body });
+  const next = answer?.headers.get('location');
+  if (next) {
+    forget(form);
+    location.assign(next);
+    return;
+  }
+  const nodes = await nodesOf(answer, UNSENT);
+  form.removeAttribute('aria-busy');
+  const main = answer?.ok && nodes?.find(({ id }) => id === 'main');
+  if (main) {
+    forget(form);
+    document.querySelector('#main').replaceWith(main);
+  } else if (nodes) refuse(form, nodes);
+};
+
+document.addEventListener('submit', (event) => {
+  const { target: form, submitter } = event;
+  if (form.method !== 'post' || !form.closest('#main, #done')) return;
+  event.preventDefault();
+  // A second press waits for the answer to the first.
+  if (form.hasAttribute('aria-busy')) return;
+  form.setAttribute('aria-busy', 'true');
+  send(form, submitter);
+});
+
+// Parts that fetch themselves: those that are long in the making.
+const load = async (part) => {
+  await new Promise((resolve) => setTimeout(resolve, Number(part.dataset.after)));
+  if (document.visibilityState !== 'visible') {
+    document.addEventListener('visibilitychange', () => load(part), { once: true });
+    return;
+  }
+  const nodes = await nodesOf(await ask(part.dataset.load), SILENT);
+  if (!nodes) return;
+  const page = document.createElement('div');
+  page.append(...nodes);
+  const found = page.querySelector(`#${part.id}`);
+  if (found) part.replaceWith(found);
+  else part.replaceChildren(...nodes);
+  restore(document);
+  if (found?.dataset.load) load(found);
+};
+for (const part of document.querySelectorAll('[data-load]')) load(part);
 
 // The bars of pulls that go on.
 const numbers = new Intl.NumberFormat('en-GB');
@@ -106,12 +308,7 @@ const showPulls = (runs) => {
 };
 
 // Counts follow; rows never move under the cursor: a line offers to show what is new.
-const LIVE_MS = 2_000;
-const follow = async () => {
-  if (document.visibilityState !== 'visible' || !document.querySelector('[data-mark]')) return;
-  const answer = await fetch('/changes.json').catch(() => undefined);
-  if (!answer?.ok) return;
-  const live = await answer.json();
+const showLive = (live) => {
   const { held, attention } = live;
   for (const [path, count] of [
     ['/review', held],
@@ -127,14 +324,41 @@ const follow = async () => {
   if (newer) newer.hidden = mark === '' || String(live[mark] ?? '') === seen;
   showPulls(live.runs);
 };
-setInterval(follow, LIVE_MS);
 
-// The forms of a card lead back to the list as it is.
-document.addEventListener('submit', (event) => {
-  const back = event.target.querySelector('[name="back"]');
-  if (back && location.pathname === '/review') back.value = location.pathname + location.search;
-  for (const button of event.target.querySelectorAll('button'))
-    button.setAttribute('aria-busy', 'true');
+/** Shows that nothing can be done here now, above all the rest. */
+const tell = (text, way = '') => {
+  const lost = document.querySelector('#lost');
+  if (lost.textContent === text + way) return;
+  lost.hidden = text === '';
+  lost.replaceChildren(text, link(way));
+};
+
+// A page that nobody looks at asks for nothing.
+const LIVE_MS = 2_000;
+const SILENT_MS = 5_000;
+let isAsking = false;
+let misses = 0;
+const follow = async () => {
+  if (isAsking || document.visibilityState !== 'visible') return;
+  isAsking = true;
+  const answer = await ask('/changes.json', { signal: AbortSignal.timeout(SILENT_MS) });
+  const live = await (answer?.ok ? answer.json() : undefined)?.catch(() => undefined);
+  isAsking = false;
+  misses = live || isOver(answer) ? 0 : misses + 1;
+  if (isOver(answer)) tell('Your session has ended. What you wrote is kept: ', 'sign in again');
+  else if (misses > 1 || live?.silent) {
+    tell('The daemon does not answer: nothing can be changed now. ', 'Show the page again');
+  } else if (misses === 0) tell('');
+  if (live) showLive(live);
+};
+if (document.querySelector('[data-mark]')) {
+  setInterval(follow, LIVE_MS);
+  document.addEventListener('visibilitychange', follow);
+}
+
+// A page out of the browser's memory shows how things were: it is asked for once more.
+addEventListener('pageshow', ({ persisted }) => {
+  if (persisted) location.reload();
 });
 
 for (const button of document.querySelectorAll('[data-print]')) {

@@ -24,6 +24,7 @@ export const liveSchema = z
     decisionId: z.int().meta({ description: 'The latest one: lists changed when it did' }),
     runId: z.int().meta({ description: 'The latest pull that has ended' }),
     eventAt: time.nullable().meta({ description: 'When the latest event arrived' }),
+    silent: z.boolean().meta({ description: 'Whether the daemon does not answer' }),
     runs: z.array(
       z.strictObject({
         runId: z.int(),

@@ -29,6 +29,8 @@ export interface CardContext {
   readonly reasons: readonly string[];
   /** Address to which the card's forms return. */
   readonly back: string;
+  /** Delivery of the list to open after this one is decided; empty: none; undefined: no list. */
+  readonly next?: string | undefined;
 }
 
 const NO_SIZE = '–';
@@ -68,9 +70,16 @@ function sizeGrid(lines: readonly GridLine[]): Html {
 ${[...styles].map(table)}</div><p class="soft">Pieces packed / on hand.</p>`;
 }
 
-function seenFields({ latestDecisionId, contentHash }: DeliveryView): Html {
+/** What was seen of the delivery, and where to go on. */
+function seenFields(
+  { latestDecisionId, contentHash }: DeliveryView,
+  { back, next }: CardContext,
+): Html {
   return html`<input type="hidden" name="decisionId" value="${latestDecisionId ?? 0}">
-<input type="hidden" name="contentHash" value="${contentHash}">`;
+<input type="hidden" name="contentHash" value="${contentHash}">
+<input type="hidden" name="back" value="${back}">${
+    next !== undefined && html`<input type="hidden" name="next" value="${next}">`
+  }`;
 }
 
 function reasonField(id: string, reasons: readonly string[]): Html {
@@ -89,8 +98,7 @@ function rejectForm(view: DeliveryView, context: CardContext): Html {
   const number = view.card.deliveryNo ?? String(view.card.orderDeliveryId);
   return html`<details class="reject"><summary data-key="r">Reject…</summary>
 <form method="post" action="${pathOf(rejectDelivery, view)}"
- data-act="reject">${seenFields(view)}
-<input type="hidden" name="back" value="${context.back}">
+ data-act="reject">${seenFields(view, context)}
 <p>A reject is final at the service.</p>
 <label for="confirm">Type ${number} to go on</label>
 <input id="confirm" name="confirmed" required autocomplete="off">
@@ -113,8 +121,8 @@ function actions(view: DeliveryView, context: CardContext): Html {
   const button = (of: ActHead, text: string, key: string, kind = ''): Html =>
     html`<button class="${kind}" formaction="${pathOf(of, view)}" data-key="${key}">${text}
 <kbd>${key}</kbd></button>`;
-  return html`<form class="actions" method="post" data-act="decide">${seenFields(view)}
-<input type="hidden" name="back" value="${context.back}">
+  return html`<form class="actions" method="post" data-act="decide"
+ data-keep="${card.orderDeliveryId}">${seenFields(view, context)}
 ${reasonField('reason', context.reasons)}
 <div class="buttons">${NOTHING_BY_ENTER}
 ${isPending && button(acceptDelivery, 'Accept', 'a', 'primary')}

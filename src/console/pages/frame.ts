@@ -35,27 +35,19 @@ export interface Frame {
   readonly done?: Html | undefined;
 }
 
-/** Keeps htmx from adding styles, which the pages' Content-Security-Policy refuses. */
-const HTMX_CONFIG = JSON.stringify({ includeIndicatorCSS: false });
-
 function head(title: string): Html {
   return html`<head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="htmx-config" content="${HTMX_CONFIG}">
 <title>${title}</title>
 <link rel="icon" href="${assetPath('console.svg')}">
 <link rel="stylesheet" href="${assetPath('console.css')}">
-<script src="${assetPath('htmx.js')}" defer></script>
 <script src="${assetPath('console.js')}" defer></script></head>`;
 }
 
-/** Page with a short notice, for people who are not signed in, and for refusals. */
-/** Page of a single notice; `code` names a refusal to people who are asked for help. */
-export function noticePage(title: string, text: string, code?: string): Html {
+/** Page of a single notice, for people who are not signed in, and for refusals. */
+export function noticePage(title: string, text: HtmlValue): Html {
   return html`<!doctype html><html lang="en">${head(`${title} · Selvedge`)}
-<body class="outside"><main class="card"><h1>${title}</h1><p>${text}</p>${
-    code !== undefined && html`<p class="soft"><code id="code">${code}</code></p>`
-  }
+<body class="outside"><main class="card"><h1>${title}</h1><div>${text}</div>
 <p><a href="/">To the start</a></p></main></body></html>`;
 }
 
@@ -67,18 +59,21 @@ export interface SignIn {
   readonly hasPasswords: boolean;
   readonly name?: string;
   readonly problem?: string;
+  /** Page to go on with. */
+  readonly to?: string | undefined;
 }
 
-export function signInPage({ key, hasPasswords, name = '', problem }: SignIn): Html {
+export function signInPage({ key, hasPasswords, name = '', problem, to }: SignIn): Html {
+  const goOn = to !== undefined && html`<input type="hidden" name="to" value="${to}">`;
   const byLink =
     key !== undefined &&
-    html`<form method="post" action="/sign-in/link">
+    html`<form method="post" action="/sign-in/link">${goOn}
 <input type="hidden" name="key" value="${key}">
 <button class="primary">Sign in with this link</button>
 <p class="soft">It works once.</p></form>`;
   const byPassword =
     hasPasswords &&
-    html`<form method="post" action="/sign-in/password">
+    html`<form method="post" action="/sign-in/password">${goOn}
 <label for="name">Name</label>
 <input id="name" name="name" value="${name}" autocomplete="username" required>
 <label for="password">Password</label>
@@ -92,7 +87,10 @@ this prints one: <code>${OPEN_COMMAND}</code></p>`;
   return html`<!doctype html><html lang="en">${head('Sign in · Selvedge')}
 <body class="outside"><main class="card"><h1>Sign in to Selvedge</h1>
 ${problem !== undefined && html`<p class="problem" role="alert">${problem}</p>`}
-${byLink}${byPassword}${neither}</main></body></html>`;
+${byLink}${byPassword}${neither}${
+  to !== undefined &&
+  html`<p>Signed in in another tab? <a href="${to}">Go on where you were</a></p>`
+}</main></body></html>`;
 }
 
 function tabs({ tab, counts }: Frame): Html {
@@ -122,7 +120,7 @@ export function framed(frame: Frame, body: HtmlValue): Html {
   const [mark, newer] = (tab && FOLLOWED[tab]) ?? [];
   const how = session.way === 'link' ? ' by link' : '';
   return html`<!doctype html><html lang="en">${head(`${frame.title} · ${instance} · Selvedge`)}
-<body><a class="skip" href="#main">To the content</a>
+<body data-user="${session.name}"><a class="skip" href="#main">To the content</a>
 <header class="top"><a class="brand" href="/">Selvedge <span class="soft">${instance}</span></a>
 ${tabs(frame)}
 <div class="who"><span>${session.name} · ${session.role}${how}</span>
@@ -131,6 +129,7 @@ ${
   warnings.length > 0 &&
   html`<div class="band" role="alert">${warnings.map((text) => html`<p>${text}</p>`)}</div>`
 }
+<div id="lost" class="band" role="alert" hidden></div>
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
 <p id="newer" role="status" hidden><a href="">${newer}</a></p>
 <main id="main" data-mark="${mark}" data-seen="${mark && String(marks[mark] ?? '')}">${body}</main>

@@ -116,11 +116,10 @@ function reasonOf(row: ReviewRow, rules: RulesShown): string {
 function deliveryLink(query: URLSearchParams, row: ReviewRow): Html {
   const id = row.orderDeliveryId;
   const href = withQuery('/review', query, { open: String(id) });
-  return html`<a href="${href}" hx-get="/review/card/${id}" hx-target="#detail"
- data-open="${id}">${row.deliveryNo ?? String(id)}</a>${
-   row.note !== null &&
-   html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
- }`;
+  return html`<a href="${href}" data-open="${id}">${row.deliveryNo ?? String(id)}</a>${
+    row.note !== null &&
+    html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
+  }`;
 }
 
 function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {

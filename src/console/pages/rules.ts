@@ -37,8 +37,7 @@ ${String(title)}</a><div class="soft"><code>${String(id)}</code></div></div>`,
 /** Table of rules with their figures; it reloads itself until the figures are counted. */
 function figuresPart(table: Html, known: Figures, context: PauseReader): Html {
   const isCounting = known.rules === undefined && known.problem === undefined;
-  const again = html` hx-get="/rules" hx-select="#rules" hx-swap="outerHTML"
-hx-trigger="load delay:2s"`;
+  const again = html` data-load="/rules" data-after="2000"`;
   const state = isCounting
     ? html`<p role="status">The figures of 30 days are being counted.
 <a href="/rules">Show again</a></p>`

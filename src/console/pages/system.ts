@@ -117,7 +117,7 @@ export function doctorPage(checked: Html | undefined): Html {
   return html`<h1>Doctor</h1>${partsNav('/system/doctor')}
 ${
   checked ??
-  html`<div hx-get="/system/doctor/findings" hx-trigger="load" aria-live="polite">
+  html`<div id="findings" data-load="/system/doctor/findings" data-after="0" aria-live="polite">
 <p>The checks take a few seconds, and leave the network alone.</p>
 <p><a class="button" href="/system/doctor?now=1">Check now</a></p></div>`
 }`;

@@ -64,8 +64,8 @@ function waitPart({ id, progress }: TrialRun): Html {
     progress === undefined
       ? 'It is being started.'
       : `${whole(deliveries)} of ${plural(of, 'delivery', 'deliveries')} so far.`;
-  return html`<div id="trial" role="status" hx-get="/rules/trial/${id}" hx-select="#trial"
-hx-swap="outerHTML" hx-trigger="load delay:1s"><p>The rules are on trial. ${done}</p>
+  return html`<div id="trial" role="status" data-load="/rules/trial/${id}"
+data-after="1000"><p>The rules are on trial. ${done}</p>
 <p><progress aria-label="Trial" max="${Math.max(1, of)}" value="${deliveries}"></progress>
 <a href="/rules/trial/${id}">Show again</a></p></div>`;
 }

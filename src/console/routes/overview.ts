@@ -25,7 +25,7 @@ function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData
 }
 
 export function installOverview(app: FastifyInstance, context: PageContext): void {
-  const { deps, rulesShown, zoneOf, show, live } = context;
+  const { deps, rulesShown, zoneOf, show, live, isSilent } = context;
   const { db, clock, settings } = deps;
   const charts = createCharts(db, clock, settings.freshnessMs);
   const overview = async (request: FastifyRequest) => {
@@ -57,5 +57,5 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
     sendCsv(request, reply, 'overview', overviewTable(await overview(request))),
   );
 
-  app.get(LIVE_PATH, async () => isoTimes(await live()));
+  app.get(LIVE_PATH, async () => isoTimes({ ...(await live()), silent: isSilent() }));
 }

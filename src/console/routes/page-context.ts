@@ -17,7 +17,8 @@ import { lastReasons } from '../read/reasons.ts';
 import type { ReadRules } from '../rules.ts';
 import { localeOf, sendPage } from '../show.ts';
 
-const SILENT_MS = 30_000;
+/** Time without an answer of the daemon's loop, which is asked every five seconds. */
+const SILENT_MS = 11_000;
 
 export const idParams = z.object({ id: z.string().min(1).max(100) });
 
@@ -75,6 +76,8 @@ export interface PageContext {
   readonly rulesShown: ReadRules;
   readonly figures: FigureCounter;
   readonly live: () => Promise<LiveCounts>;
+  /** Whether the daemon's loop does not answer, so that nothing can be changed. */
+  readonly isSilent: () => boolean;
   readonly zoneOf: () => Promise<string>;
   show(
     request: FastifyRequest,
@@ -86,19 +89,19 @@ export interface PageContext {
   /** Reader with the active pauses, masked as far as the session requires. */
   pauseReaderOf(request: FastifyRequest): Promise<PauseReader>;
   /** Context of a delivery's card; `back` is the address to which its forms return. */
-  cardContext(request: FastifyRequest, back: string): Promise<CardContext>;
+  cardContext(request: FastifyRequest, back: string, next?: string): Promise<CardContext>;
 }
 
 export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): PageContext {
   const { db, clock, settings } = deps;
   const live = createLiveCounts(db, clock);
   const zoneOf = async () => settings.timeZone ?? (await rulesShown()).timeZone;
+  const isSilent = () => clock.monotonic() - deps.daemonSeenAt() > SILENT_MS;
   const warnings = async (): Promise<readonly string[]> => {
     const pauses = await readPauses(db);
-    const isSilent = clock.monotonic() - deps.daemonSeenAt() > SILENT_MS;
     return [
       ...pauses.map(pauseNote),
-      ...(isSilent ? ['The daemon does not answer: nothing can be changed now.'] : []),
+      ...(isSilent() ? ['The daemon does not answer: nothing can be changed now.'] : []),
     ];
   };
   const readerOf = async (request: FastifyRequest): Promise<Reader> => ({
@@ -112,6 +115,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     rulesShown,
     figures: createFigureCounter(storeOptions(settings.machine), clock),
     live,
+    isSilent,
     zoneOf,
     async show(request, reply, { notes = [], ...head }, body) {
       const { held, attention, eventAt, ...rest } = await live();
@@ -127,7 +131,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
         warnings: maskedFor(request, [...new Set([...(await warnings()), ...notes])]),
         session,
         timeZone: await zoneOf(),
-        done: deps.notices.take(session.sessionId),
+        done: deps.notices.take(session.sessionId, request.url),
       };
       return sendPage(reply, framed(frame, body));
     },
@@ -136,10 +140,10 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
       const pauses = await readPauses(db, settings.machine.dataDir || undefined);
       return { ...(await readerOf(request)), pauses: maskedFor(request, pauses) };
     },
-    async cardContext(request, back) {
+    async cardContext(request, back, next) {
       const { role, name } = signedIn(request);
       const reasons = await lastReasons(db, name);
-      return { role, timeZone: await zoneOf(), now: clock.now(), back, reasons };
+      return { role, timeZone: await zoneOf(), now: clock.now(), back, next, reasons };
     },
   };
 }

@@ -4,16 +4,19 @@ import { reviewFacets, selectForReview } from '../../decisions/review/listing.ts
 import { deliveries, filterFor } from '../../decisions/review/lists.ts';
 import { BULK_MAX } from '../../decisions/review/mark.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
+import type { Html } from '../../lib/html.ts';
 import { split } from '../../surface/lists.ts';
+import { refusalOf } from '../../surface/problem.ts';
 import { mayDo } from '../../surface/roles.ts';
 import { commandOf } from '../command-line.ts';
 import { signedIn } from '../context.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
+import { refusalPart } from '../pages/refusal.ts';
 import { reviewPage } from '../pages/review.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
 import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
-import { givenIn, readingFor, readView } from '../surface/lists.ts';
+import { givenIn, type ListView, readingFor, readView } from '../surface/lists.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
 
 async function viewFor(
@@ -25,8 +28,28 @@ async function viewFor(
   return maskedForOrders(request, db, [view.card.order.orderId], view);
 }
 
+/** Card beside the list; one that cannot be shown leaves the list as it is, and says why. */
+async function openPart(
+  context: PageContext,
+  request: FastifyRequest,
+  { page }: ListView,
+  opened: unknown,
+): Promise<Html> {
+  const ids = page.rows.map((row) => String(row.orderDeliveryId));
+  const at = ids.indexOf(String(opened));
+  const next = at < 0 ? '' : (ids[at + 1] ?? ids[at - 1] ?? '');
+  try {
+    const view = await viewFor(context, request, `id:${opened}`);
+    return deliveryCardPart(view, await context.cardContext(request, request.url, next));
+  } catch (error) {
+    const refusal = refusalOf(error);
+    if (!refusal) throw error;
+    return refusalPart(refusal);
+  }
+}
+
 async function showList(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
-  const { deps, rulesShown, show, cardContext } = context;
+  const { deps, rulesShown, show } = context;
   const { db } = deps;
   const { open: opened, ...given } = givenIn(deliveries, request);
   const view = await readView(context, request, deliveries, given);
@@ -38,13 +61,7 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const isMany = facets.count > 1 && facets.count <= BULK_MAX;
   const selection =
     isMany && mayDo(role, acceptDelivery.role) ? await selectForReview(db, filter) : undefined;
-  const open =
-    opened === undefined
-      ? undefined
-      : deliveryCardPart(
-          await viewFor(context, request, `id:${opened}`),
-          await cardContext(request, request.url),
-        );
+  const open = opened === undefined ? undefined : await openPart(context, request, view, opened);
   const flags = filter.shown === 'all' ? '' : ` --${filter.shown}`;
   const cli = `${commandOf(deliveries, given)}${flags}`;
   const head = { title: 'Review', tab: '/review', cli } as const;
@@ -103,7 +120,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
   });
   app.get('/review/card/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
-    const card = await context.cardContext(request, '/review');
+    const card = await context.cardContext(request, '/review', '');
     return sendPage(reply, deliveryCardPart(await viewFor(context, request, `id:${id}`), card));
   });
   app.get('/deliveries/:id', (request, reply) => showDelivery(context, request, reply));

@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { askFor, type ConsoleDeps, RefusedHere } from '../context.ts';
+import { backTo } from '../done.ts';
 import { noticePage, signInPage } from '../pages/frame.ts';
 import { sendPage } from '../show.ts';
 
@@ -57,42 +58,47 @@ export function forgetCookie(reply: FastifyReply, publicUrl: string | null): Fas
 }
 
 const ways = z.object({ hasPasswords: z.boolean() });
-const linkQuery = z.object({ key: z.string().max(200).optional() });
-const linkBody = z.object({ key: z.string().min(1).max(200) });
+/** Page to go on with after signing in; one that is too long is forgotten. */
+const to = z.string().max(4_000).optional().catch(undefined);
+const linkQuery = z.object({ key: z.string().max(200).optional(), to });
+const linkBody = z.object({ key: z.string().min(1).max(200), to });
 const passwordBody = z.object({
   name: z.string().trim().min(1).max(100),
   password: z.string().min(1).max(1_000),
+  to,
 });
 
 export function installSigning(app: FastifyInstance, deps: ConsoleDeps): void {
   const { settings, clock } = deps;
-  const enter = (reply: FastifyReply, value: unknown): FastifyReply => {
+  const enter = (reply: FastifyReply, value: unknown, next = '/'): FastifyReply => {
     const { key, expiresAt } = opened.parse(value);
     const seconds = Math.max(0, Math.floor((expiresAt - clock.now()) / 1_000));
     const cookie = cookieHeader(settings.publicUrl, key, seconds);
-    return reply.header('set-cookie', cookie).code(303).header('location', '/').send();
+    return reply.header('set-cookie', cookie).code(303).header('location', backTo(next)).send();
   };
   // Link previews send GET requests, so that only the button's POST uses a link up.
   app.get('/sign-in', async (request, reply) => {
-    const { key } = linkQuery.parse(request.query);
+    const given = linkQuery.parse(request.query);
+    const next = given.to === undefined ? undefined : backTo(given.to);
     const { hasPasswords } = ways.parse(await askFor(deps, { ask: 'ways' }));
-    return sendPage(reply, signInPage({ key, hasPasswords }));
+    return sendPage(reply, signInPage({ key: given.key, hasPasswords, to: next }));
   });
   app.post('/sign-in/link', async (request, reply) => {
-    const { key } = linkBody.parse(request.body);
+    const { key, to: next } = linkBody.parse(request.body);
     const address = addressOf(request, settings.publicUrl);
-    return enter(reply, await askFor(deps, { ask: 'link', key, address }));
+    return enter(reply, await askFor(deps, { ask: 'link', key, address }), next);
   });
   app.post('/sign-in/password', async (request, reply) => {
-    const { name, password } = passwordBody.parse(request.body);
+    const { name, password, to: next } = passwordBody.parse(request.body);
     const address = addressOf(request, settings.publicUrl);
     try {
-      return enter(reply, await askFor(deps, { ask: 'password', name, password, address }));
+      const opened = await askFor(deps, { ask: 'password', name, password, address });
+      return enter(reply, opened, next);
     } catch (error) {
       if (!(error instanceof RefusedHere)) throw error;
       const { status, message, hint } = error.refusal;
       const problem = [message, hint].filter(Boolean).join(': ');
-      const page = { key: undefined, hasPasswords: true, name, problem };
+      const page = { key: undefined, hasPasswords: true, name, problem, to: next };
       return sendPage(reply.code(status), signInPage(page));
     }
   });

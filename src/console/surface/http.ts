@@ -15,7 +15,7 @@ import { isOptional, memberOf } from '../../surface/members.ts';
 import { actNamed, type Request } from '../../surface/perform.ts';
 import { mayDo } from '../../surface/roles.ts';
 import { askFor, signedIn } from '../context.ts';
-import { backTo, type Notice } from '../done.ts';
+import { backTo, type Notice, withNext } from '../done.ts';
 import { createActing } from '../routes/acts.ts';
 import { type PageContext, parametersOf } from '../routes/page-context.ts';
 import { isForPeople } from '../show.ts';
@@ -48,7 +48,7 @@ function textOf(value: unknown, member: string): string {
 /** Members of the act, apart from those that every act has. */
 function bodyOf(of: ActHead, { body, params }: Pick<FastifyRequest, 'body' | 'params'>): Body {
   if (!isJsonObject(body ?? {})) throw invalid('the request must be an object');
-  const { reason, dryRun, back, ...rest } = { ...Object(body) };
+  const { reason, dryRun, back, next, ...rest } = { ...Object(body) };
   const { id } = idParams.parse(params);
   const [first] = of.args;
   const isNamed = id !== undefined && first !== undefined;
@@ -56,7 +56,7 @@ function bodyOf(of: ActHead, { body, params }: Pick<FastifyRequest, 'body' | 'pa
     given: isNamed ? { ...rest, [first]: id } : rest,
     reason: textOf(reason, 'reason'),
     dryRun: dryRun === true || dryRun === '1' || dryRun === 'true',
-    back: textOf(back, 'back') || undefined,
+    back: back ? withNext(backTo(textOf(back, 'back')), next && textOf(next, 'next')) : undefined,
   };
 }
 

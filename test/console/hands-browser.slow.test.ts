@@ -1,0 +1,357 @@
+/** Acts by hand in a real browser: what was pressed, what came of it, what the service was sent. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { hashPassword } from '../../src/console/access/password.ts';
+import { seededRandom } from '../../src/lib/random.ts';
+import { launchBrowser } from '../support/chromium.ts';
+import { until } from '../support/house.ts';
+import {
+  auditOf,
+  type ConsoleHouse,
+  heldIds,
+  holdMore,
+  seenRows,
+  sharedEnd,
+  signIn,
+  startConsole,
+} from './support.ts';
+import { picture, visit } from './visit.ts';
+
+const PASSWORD = 'a long enough phrase';
+const SOON_MS = 15_000;
+
+const { atEnd, end } = sharedEnd();
+let browser: Browser;
+let house: ConsoleHouse;
+
+const settings = async () => {
+  const password = await hashPassword(PASSWORD, seededRandom(3));
+  const anna = { name: 'anna', role: 'operator', password, sees: ['addresses'] };
+  return [{ path: 'console.operators', value: [anna] }];
+};
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+  house = await startConsole({ held: 4, settings: await settings(), atEnd });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await end();
+});
+
+/** Decisions that the service was sent since the last look, oldest first. */
+function createSent({ reference }: ConsoleHouse) {
+  let seen = reference.edge.journal.list().length;
+  return (): readonly string[] => {
+    const { all } = reference.world.book.deliveries;
+    const since = reference.edge.journal.list().slice(seen);
+    seen += since.length;
+    const writes = since.filter(({ method, path }) => method === 'POST' && !/login$/.test(path));
+    return writes.map(({ path, status }) => {
+      const id = Number(/\d+$/.exec(path)?.[0]);
+      const delivery = all.find(({ orderDeliveryId }) => orderDeliveryId === id);
+      return `${id} is ${delivery?.status} (${status})`;
+    });
+  };
+}
+
+const reasonIn = (page: Page) => page.locator('#detail, main').last().getByLabel('Reason').first();
+const markedIn = (page: Page) => page.locator('tr.open').getAttribute('data-row');
+const shownIn = (page: Page) => page.locator('#detail article').getAttribute('data-delivery');
+const openedIn = (page: Page) => new URL(page.url()).searchParams.get('open');
+
+async function waitFor(page: Page, id: string | number): Promise<void> {
+  await page.locator(`#detail:not([inert]) article[data-delivery="${id}"]`).waitFor();
+}
+
+/** Ends all sessions of a name, as another browser of the same person does. */
+async function endSessionsOf(name: string): Promise<void> {
+  const other = await signIn(house, name, 'operator');
+  expect((await other.form('/sign-out/everywhere', {})).status).toBe(303);
+}
+
+describe('a row of the list', () => {
+  it('opens by address: Back, reload and links lead to it again', async () => {
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
+    const [first = 0, second = 0] = await heldIds(house.daemon);
+    await page.goto(`${house.url}/review?shown=held`);
+    for (const id of [first, second]) {
+      await page.locator(`a[data-open="${id}"]`).click();
+      await waitFor(page, id);
+      expect([openedIn(page), await markedIn(page)]).toEqual([String(id), String(id)]);
+    }
+    await page.goBack();
+    await waitFor(page, first);
+    expect([openedIn(page), await markedIn(page)]).toEqual([String(first), String(first)]);
+    await page.reload();
+    await waitFor(page, first);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.goBack();
+    await waitFor(page, first);
+    expect(new URL(page.url()).searchParams.get('shown')).toBe('held');
+    expect(complaints).toEqual([]);
+  });
+
+  it('opens a tab of its own by Ctrl, Shift and the middle button, unmarked', async () => {
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const [first = 0, second = 0] = await heldIds(house.daemon);
+    await page.goto(`${house.url}/review`);
+    await page.locator(`a[data-open="${first}"]`).click();
+    await waitFor(page, first);
+    const link = page.locator(`a[data-open="${second}"]`);
+    for (const how of [
+      { modifiers: ['Control' as const] },
+      { modifiers: ['Shift' as const] },
+      { button: 'middle' as const },
+    ]) {
+      await page.bringToFront();
+      const opened = page.context().waitForEvent('page');
+      await link.click(how);
+      const tab = await opened;
+      await tab.locator(`article[data-delivery="${second}"]`).waitFor();
+      await tab.close();
+      expect([await markedIn(page), await shownIn(page)]).toEqual([String(first), String(first)]);
+    }
+    // Cmd is for macOS: here the browser follows the link, and the page leaves that to it, too.
+    const followed = page.waitForNavigation();
+    await link.click({ modifiers: ['Meta'] });
+    await followed;
+    expect([await markedIn(page), await shownIn(page)]).toEqual([String(second), String(second)]);
+  });
+
+  it('that is marked is the one that keys act on, however late another one comes', async () => {
+    const sent = createSent(house);
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const [first = 0, second = 0] = await heldIds(house.daemon);
+    await page.goto(`${house.url}/review`);
+    const late = Promise.withResolvers<void>();
+    await page.route(`**/review/card/${first}`, async (route) => {
+      await late.promise;
+      await route.continue();
+    });
+    await page.locator(`a[data-open="${first}"]`).click();
+    // Nothing is open yet, so that a key has nothing to act on.
+    await page.keyboard.press('h');
+    expect(await page.locator('#detail article').count()).toBe(0);
+    await page.locator(`a[data-open="${second}"]`).click();
+    await waitFor(page, second);
+    const answered = page.waitForResponse(`**/review/card/${first}`);
+    late.resolve();
+    await (await answered).finished();
+    await page.keyboard.press('h');
+    await page.keyboard.type('the one that is marked');
+    await page.keyboard.press('Enter');
+    await page.locator('#done', { hasText: 'is held.' }).waitFor();
+    const [held] = (await auditOf(house, 'delivery.hold')).slice(-1);
+    expect(held).toMatchObject({ subject: `delivery:${second}`, reason: 'the one that is marked' });
+    expect(sent()).toEqual([]);
+  });
+});
+
+describe('an act by hand', () => {
+  it('is done once however often it is pressed, and opens the next of its list', async () => {
+    const sent = createSent(house);
+    await holdMore(house, 2);
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
+    await page.goto(`${house.url}/review?rule=hold-all&sort=number`);
+    const ids = await page
+      .locator('tr[data-row]')
+      .evaluateAll((all) => all.map((row) => row.getAttribute('data-row')));
+    const [first = '', second = ''] = ids.map(String);
+    await page.locator(`a[data-open="${first}"]`).click();
+    await waitFor(page, first);
+    await reasonIn(page).fill('price agreed');
+    const asked: string[] = [];
+    page.on('request', (one) => one.method() === 'POST' && asked.push(one.url()));
+    const accept = page.locator('#detail [data-key="a"]');
+    await accept.evaluate((button: { click(): void }) => {
+      button.click();
+      button.click();
+    });
+    await page.locator('#done', { hasText: 'is accepted.' }).waitFor();
+    await waitFor(page, second);
+    const at = new URL(page.url());
+    expect([at.pathname, at.searchParams.get('rule'), at.searchParams.get('open')]).toEqual([
+      ...['/review', 'hold-all', second],
+    ]);
+    expect(await markedIn(page)).toBe(second);
+    // A typed text belongs to one delivery, and goes with its act.
+    expect(await reasonIn(page).inputValue()).toBe('');
+    await page.goto(`${house.url}/deliveries/${first}`);
+    expect(await page.getByLabel('Reason').count()).toBeLessThan(2);
+    expect(asked.map((url) => new URL(url).pathname)).toEqual([`/deliveries/id%3A${first}/accept`]);
+    await until('the service to hear of it', () => {
+      const { all } = house.reference.world.book.deliveries;
+      const found = all.find(({ orderDeliveryId }) => orderDeliveryId === Number(first));
+      return found?.status === 'accepted' || undefined;
+    });
+    expect(sent()).toEqual([`${first} is accepted (200)`]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('that somebody else was faster with says so in the card, and keeps the text', async () => {
+    const sent = createSent(house);
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const ben = await signIn(house, 'ben', 'operator');
+    const [row] = await seenRows(ben, '?sort=number');
+    if (!row) throw new Error('nothing is held');
+    const place = `/review?rule=hold-all&sort=number&open=${row.orderDeliveryId}`;
+    await page.goto(`${house.url}${place}`);
+    const { decisionId, contentHash } = row;
+    const seen = { decisionId, contentHash, reason: 'ask Jutta' };
+    expect((await ben.json(`/deliveries/${row.orderDeliveryId}/hold`, seen)).status).toBe(200);
+    await page.keyboard.press('a');
+    await page.keyboard.type('price agreed');
+    await page.keyboard.press('Enter');
+    const said = page.locator('#detail .refused');
+    await said.getByText('ben decided "hold"').waitFor();
+    await picture(page, 'conflict');
+    const text = (await said.textContent()) ?? '';
+    expect([text.includes('selvedge'), text.includes('--')]).toEqual([false, false]);
+    expect(await reasonIn(page).inputValue()).toBe('price agreed');
+    expect(page.url()).toBe(`${house.url}${place}`);
+    await said.getByRole('link', { name: 'Show it as it is now' }).click();
+    await page.locator('#detail').getByText('ben decided "hold": ask Jutta').waitFor();
+    expect(await reasonIn(page).inputValue()).toBe('price agreed');
+    expect(sent()).toEqual([]);
+  });
+
+  it('on what is not there any more is refused inside the card, beside its list', async () => {
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    await page.goto(`${house.url}/review`);
+    const row = page.locator('a[data-open]').first();
+    await row.evaluate((link) => link.setAttribute('data-open', '4711'));
+    await row.click();
+    await page.locator('#detail', { hasText: 'there is no delivery' }).waitFor();
+    expect(await page.locator('h1').allTextContents()).toEqual(['Review']);
+    await page.goto(`${house.url}/review?open=4711`);
+    await page.locator('#detail', { hasText: 'there is no delivery' }).waitFor();
+    expect(await page.locator('tr[data-row]').count()).toBeGreaterThan(0);
+    await picture(page, 'not-there');
+  });
+});
+
+describe('a session that ended', () => {
+  it('shows on an open page, and its sign-in leads back to place and text', async () => {
+    const sent = createSent(house);
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
+    const [id] = await heldIds(house.daemon);
+    const place = `/review?rule=hold-all&open=${id}`;
+    await page.goto(`${house.url}${place}`);
+    await page.keyboard.press('h');
+    await page.keyboard.type('a long reason');
+    await endSessionsOf('anna');
+    const lost = page.locator('#lost', { hasText: 'Your session has ended' });
+    await lost.waitFor({ timeout: SOON_MS });
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in to Selvedge' }).waitFor();
+    expect(await page.locator('header.top').count()).toBe(0);
+    await page.getByLabel('Name').fill('anna');
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.waitForURL(`${house.url}${place}`);
+    expect(await reasonIn(page).inputValue()).toBe('a long reason');
+    expect(sent()).toEqual([]);
+    await page.keyboard.press('h');
+    await page.locator('#done', { hasText: 'is held.' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('brings the sign-in as a page where a part of one was asked for', async () => {
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    await page.goto(`${house.url}/review`);
+    await page.context().clearCookies();
+    await page.locator('a[data-open]').first().click();
+    await page.getByRole('heading', { name: 'Sign in to Selvedge' }).waitFor();
+    expect(await page.locator('#list').count()).toBe(0);
+    expect(new URL(page.url()).searchParams.get('to')).toMatch(/^\/review\?open=\d+$/);
+  });
+
+  it('leaves nothing that was typed in any tab once its person signs out', async () => {
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const [id] = await heldIds(house.daemon);
+    const typed = () => page.evaluate(() => JSON.stringify(sessionStorage));
+    await page.goto(`${house.url}/deliveries/${id}`);
+    await page.getByLabel('Reason').first().fill('known to anna alone');
+    expect(await typed()).toContain('known to anna alone');
+    const tab = await page.context().newPage();
+    await tab.goto(house.url);
+    await tab.getByRole('button', { name: 'Sign out', exact: true }).click();
+    await tab.getByRole('heading', { name: 'Signed out' }).waitFor();
+    await page.waitForURL(`${house.url}/signed-out`);
+    expect(await typed()).toBe('{}');
+  });
+
+  it('shows its texts to nobody else who signs in at the same tab', async () => {
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const [id] = await heldIds(house.daemon);
+    await page.goto(`${house.url}/deliveries/${id}`);
+    await page.getByLabel('Reason').first().fill('known to anna alone');
+    await page.context().clearCookies();
+    await page.goto(await house.daemon.consoleLink('ben', 'operator'));
+    await page.getByRole('button', { name: 'Sign in with this link' }).click();
+    await page.goto(`${house.url}/deliveries/${id}`);
+    expect(await page.getByLabel('Reason').first().inputValue()).toBe('');
+    expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('anna');
+  });
+});
+
+it('a page that nobody looks at asks for nothing, and at once when somebody does', async () => {
+  const { page } = await visit(browser, house, 'anna', 'operator');
+  await page.addInitScript({
+    content: `globalThis.shown = 'hidden';
+      Object.defineProperty(document, 'visibilityState', { get: () => globalThis.shown });`,
+  });
+  await page.clock.install();
+  await page.goto(house.url);
+  let asked = 0;
+  page.on('request', (one) => {
+    if (one.url().endsWith('/changes.json')) asked += 1;
+  });
+  await page.clock.runFor(60_000);
+  expect(asked).toBe(0);
+  const answered = page.waitForResponse('**/changes.json');
+  await page.evaluate(`globalThis.shown = 'visible';
+    document.dispatchEvent(new Event('visibilitychange'));`);
+  await answered;
+  expect(asked).toBe(1);
+});
+
+it('while the service is away an act is kept, and nothing of it is sent twice', async () => {
+  const own = await startConsole({ held: 1 });
+  const { page } = await visit(browser, own, 'anna', 'operator');
+  const sent = createSent(own);
+  own.reference.knobs.patch({
+    faults: [{ kind: 'serverError', path: '*' }],
+  });
+  const [id] = await heldIds(own.daemon);
+  await page.goto(`${own.url}/review?open=${id}`);
+  await page.keyboard.press('a');
+  await page.keyboard.type('price agreed');
+  await page.keyboard.press('Enter');
+  await page.locator('#done', { hasText: 'is accepted.' }).waitFor();
+  await page.getByRole('button', { name: /^Undo/ }).click();
+  await page.locator('#done', { hasText: 'Undone' }).waitFor();
+  own.reference.knobs.patch({ faults: [] });
+  expect(sent().filter((one) => /\(200\)/.test(one))).toEqual([]);
+});
+
+it('a daemon that stopped shows on an open page, and a press there loses no text', async () => {
+  const own = await startConsole({ held: 1 });
+  const { page } = await visit(browser, own, 'anna', 'operator');
+  const sent = createSent(own);
+  const [id] = await heldIds(own.daemon);
+  await page.goto(`${own.url}/review?open=${id}`);
+  await page.keyboard.press('a');
+  await page.keyboard.type('price agreed');
+  await own.daemon.stop();
+  await page.keyboard.press('Enter');
+  await page.locator('#detail .refused', { hasText: 'The daemon does not answer.' }).waitFor();
+  expect(await reasonIn(page).inputValue()).toBe('price agreed');
+  const lost = page.locator('#lost', { hasText: 'The daemon does not answer' });
+  await lost.waitFor({ timeout: SOON_MS });
+  await picture(page, 'daemon-stopped');
+  expect(sent()).toEqual([]);
+});
