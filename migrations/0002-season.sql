@@ -312,6 +312,16 @@ CREATE TABLE rule_text (
   text TEXT NOT NULL
 ) STRICT;
 
+-- Deliveries that a person stopped after the backup that was restored: the rules accept and reject
+-- none of them until a person decides.
+CREATE TABLE restored_stop (
+  order_delivery_id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  -- Name of the act in the audit, as in delivery.hold.
+  action TEXT NOT NULL
+) STRICT;
+
 -- ---- The book of open orders --------------------------------------------------------------------
 -- When an open order was last read with all that it has: the order itself, its deliveries, and its
 -- refunds as far as it can have any. A look at an active order may read its deliveries only, and

@@ -23,7 +23,7 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     inbox: 'webhook_event',
     decisions:
       'arming backtest_report decision delivery_note evaluation fact_snapshot hold match_seen ' +
-      'reject_entry review rule_set rule_text season_window',
+      'reject_entry restored_stop review rule_set rule_text season_window',
     console: 'console_session',
     ops: 'notification notification_told',
     outbox:

@@ -36,7 +36,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   reference: 13_411,
   report: 3_601,
   rules: 8_375,
-  store: 6_640,
+  // Raised by 190: acts of people beside the backups, which a restore takes over.
+  store: 6_830,
   surface: 1_568,
   sync: 8_394,
 };

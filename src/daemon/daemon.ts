@@ -177,7 +177,7 @@ function createCare(
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.dialect.v1;
-  const { keeper, checkpoints } = createStoreCare(config, { store, clock, log, space });
+  const { keeper, actsLog, checkpoints } = createStoreCare(config, { store, clock, log, space });
   const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
   const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
   const health = createHealth(config, { ...common, ...watch, isOpen });
@@ -202,6 +202,7 @@ function createCare(
       pulled: Object.keys(pulledStreams(config)),
     }),
     keeper,
+    actsLog,
     renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
     tellers: [...notifications, createReports(config, forPeople)],
     routes: [healthRoutes(health)],
@@ -355,7 +356,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { isOpen, onListening, listening } = watchDoors(inbox.url);
   const rooms = { rules, decisions, outbox, sync, inbox };
   const cared = createCare(config, deps, parts, inbox, isOpen);
-  const { causes, keeper, meters, tellers, routes, renewer } = cared;
+  const { causes, keeper, actsLog, meters, tellers, routes, renewer } = cared;
   const fronts = createFronts(config, {
     ...common,
     ...rooms,
@@ -364,7 +365,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     onListening,
   });
   const certificates = renewCertificates(config, deps, parts);
-  const care = [parts.clockGuard, renewer, space, keeper, causes, guard, certificates];
+  const care = [parts.clockGuard, renewer, space, keeper, actsLog, causes, guard, certificates];
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],

@@ -1,6 +1,7 @@
 /** Steps of all rooms for a clock that was set, for old rows, and for a restore. */
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
+import { stopForPeople } from '../decisions/holds/restored.ts';
 import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
 import { deleteOldEvents } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -14,6 +15,9 @@ import {
 } from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
 import { markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
+import { createActsLog } from '../store/backup/acts-log.ts';
+import { databaseMadeAt } from '../store/backup/inspect.ts';
+import { backupDirectory } from '../store/backup/manifest.ts';
 import { type Checkpoints, createCheckpoints } from '../store/care/checkpoints.ts';
 import { createKeeper } from '../store/care/keeper.ts';
 import { createReservedSpace } from '../store/care/reserved-space.ts';
@@ -45,7 +49,12 @@ export const CLOCK_STEPS: readonly ClockStepHandler[] = [
   notifyClockStep,
 ];
 
-export const RESTORE_STEPS: RestoreSteps = { markPushesUnknown, disarmAll, requestFullPulls };
+export const RESTORE_STEPS: RestoreSteps = {
+  markPushesUnknown,
+  stopForPeople,
+  disarmAll,
+  requestFullPulls,
+};
 
 /**
  * Steps that delete old rows. Only these rows are ever deleted: decisions, their facts, pushes with
@@ -75,7 +84,7 @@ export interface StoreCareDeps {
 export function createStoreCare(
   { dataDir, store: config, reports }: Config,
   deps: StoreCareDeps,
-): { readonly keeper: Worker; readonly checkpoints: Checkpoints } {
+): { readonly keeper: Worker; readonly actsLog: Worker; readonly checkpoints: Checkpoints } {
   const { store } = deps;
   const log = deps.log.child({ room: 'store' });
   const freeBytes = (): number | undefined => deps.space.figures().freeBytes;
@@ -86,5 +95,7 @@ export function createStoreCare(
   const retention = retentionSteps({ ...config.retention, ...kept });
   const chores = [createStockCounter({ ...deps, sizeOrder: reports.sizeOrder })];
   const keeper = createKeeper({ ...deps, log, checkpoints, retention, reserved, chores });
-  return { checkpoints, keeper };
+  const directory = backupDirectory({ dataDir, store: config });
+  const madeAt = databaseMadeAt(store.path);
+  return { checkpoints, keeper, actsLog: createActsLog({ ...deps, log, directory, madeAt }) };
 }

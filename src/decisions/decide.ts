@@ -22,6 +22,7 @@ import {
   storeHolds,
 } from './holds/holds.ts';
 import { holdForOwnOrder } from './holds/own-order.ts';
+import { holdForRestored } from './holds/restored.ts';
 import {
   invalidFieldsChange,
   reportInvalidFields,
@@ -107,6 +108,7 @@ async function withPace(tx: Tx, judged: Judged): Promise<Judged> {
 const PRECAUTIONS = [
   holdOfSafeguard,
   holdForRepacked,
+  holdForRestored,
   holdForChanges,
   holdForStaleData,
   holdForCooldown,

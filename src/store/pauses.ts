@@ -115,6 +115,13 @@ export function labelOf({ target, name }: Pausable): string {
   return name === '' ? target : `${target}:${name}`;
 }
 
+/** Reads the name of a pause; undefined: it is none. */
+export function pausableOf(label: string): Pausable | undefined {
+  const [head = '', ...rest] = label.split(':');
+  const target = PAUSE_TARGETS.find((one) => one === head);
+  return target && { target, name: rest.join(':') };
+}
+
 /** Remark for people above what the pause holds up. */
 export function pauseNote(pause: Pause): string {
   return `PAUSED: ${labelOf(pause)}, by ${pause.actor}: ${pause.reason}`;

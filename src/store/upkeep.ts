@@ -72,7 +72,21 @@ export interface Disarmed {
   readonly withdrawn: number;
 }
 
+/** Act of a person that the backup does not know of. */
+export interface ActSince {
+  readonly at: number;
+  readonly actor: string;
+  /** Name of the act in the audit, as in `delivery.hold`. */
+  readonly action: string;
+  /** Object of the act, as in `delivery:500044`. */
+  readonly subject: string;
+  /** Whether a release gave the delivery back to the rules. */
+  readonly toRules?: boolean | undefined;
+}
+
 export interface RestoreSteps {
+  /** Keeps the rules from what people stopped by these acts; returns how many deliveries. */
+  stopForPeople(tx: Tx, acts: readonly ActSince[], now: number): Promise<number>;
   /** Marks every push that may have been sent since the backup as unknown, and returns how many. */
   markPushesUnknown(tx: Tx, now: number): Promise<number>;
   /** Disarms every rule, and withdraws the rejects that wait. */

@@ -123,11 +123,15 @@ function orderRecord(orderId: number, more: Readonly<Record<string, unknown>> = 
   };
 }
 
-/** @param clock that of another fixture, when two are told the same at the same time. */
+/**
+ * @param clock that of another fixture, when two are told the same at the same time.
+ * @param given its database, when it is there already.
+ */
 export async function createDeciderFixture(
   clock: ManualClock = manualClock(),
+  given?: SqliteStore,
 ): Promise<DeciderFixture> {
-  const store = await temporaryStore(clock);
+  const store = given ?? (await temporaryStore(clock));
   let seq = 0;
   const now = () => {
     seq += 1;

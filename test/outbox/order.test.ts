@@ -46,7 +46,8 @@ async function backedUp(house: House): Promise<() => Promise<void>> {
   return async () => {
     await house.kill();
     const from = { backup: backup.path, withExchange: false, actor: 'ann', steps: RESTORE_STEPS };
-    await restoreBackup({ ...plan, ...from }, house.clock);
+    const { directory } = to;
+    await restoreBackup({ ...plan, ...from, directory }, house.clock);
     await house.start();
   };
 }

@@ -2,8 +2,8 @@
 import { Command } from 'commander';
 import { RESTORE_STEPS } from '../../daemon/upkeep.ts';
 import { systemClock } from '../../lib/clock.ts';
-import { requireCertainNewest } from '../../store/backup/manifest.ts';
-import { restoreBackup } from '../../store/backup/restore.ts';
+import { backupDirectory, requireCertainNewest } from '../../store/backup/manifest.ts';
+import { type Restored, restoreBackup } from '../../store/backup/restore.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
 import { type CliContext, examples, userName } from '../command.ts';
 import { configOf } from '../configuration.ts';
@@ -11,6 +11,18 @@ import { configOf } from '../configuration.ts';
 interface Options {
   readonly withExchange?: boolean;
   readonly json?: boolean;
+}
+
+function linesOfActs(since: Restored['since']): string[] {
+  if (since === null) {
+    return ['acts     not known: there is no acts.jsonl beside the backup; look before you resume'];
+  }
+  const { acts, unreadable, stopped, paused } = since;
+  return [
+    `acts     ${acts} of people since then: ${stopped} deliveries stay held until a person decides`,
+    ...(paused.length > 0 ? [`paused   again: ${paused.join(', ')}`] : []),
+    ...(unreadable > 0 ? [`acts     ${unreadable} lines of acts.jsonl cannot be read`] : []),
+  ];
 }
 
 export function backupRestore(context: CliContext): Command {
@@ -41,6 +53,7 @@ export function backupRestore(context: CliContext): Command {
           busyTimeoutMs: config.store.busyTimeout,
           withExchange: options.withExchange === true,
           actor: `cli:${userName()}`,
+          directory: backupDirectory(config),
           steps: RESTORE_STEPS,
         },
         clock,
@@ -52,6 +65,7 @@ export function backupRestore(context: CliContext): Command {
       }
       output.line(`restored ${backup}, made ${result.createdAt}`);
       output.line(`in doubt ${result.inDoubt} pushes; they are looked up once the daemon runs`);
+      for (const line of linesOfActs(result.since)) output.line(line);
       if (result.disarmed.length > 0) {
         output.line(`disarmed ${result.disarmed.join(', ')}; what should reject is armed again`);
       }

@@ -17,6 +17,7 @@ import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { UnknownStatus } from '../facts/order.ts';
 import { readSubject, type Subject } from '../facts.ts';
+import { endRestoredStop } from '../holds/restored.ts';
 import { resolveEvaluationErrors } from '../incidents.ts';
 import { askRules } from '../judgement.ts';
 import { openPush } from '../push.ts';
@@ -200,6 +201,7 @@ async function remember(
 ) {
   const { action, actor, reason, why = null, via } = request;
   const { order_delivery_id: id } = subject.delivery;
+  await endRestoredStop(tx, id);
   if (request.toRules === true) {
     await tx.deleteFrom('review').where('order_delivery_id', '=', id).execute();
     await tx
@@ -211,7 +213,8 @@ async function remember(
     await writeReview(tx, subject, { action, at, actor, reason, why, decision_id: decisionId });
   }
   const act = { action: `delivery.${action}`, subject: `delivery:${id}` };
-  const detail = { number: subject.facts.delivery.number, decisionId, why };
+  const { number } = subject.facts.delivery;
+  const detail = { number, decisionId, why, toRules: request.toRules === true };
   await writeAudit(tx, { actor, reason, via, ...act, detail }, at);
 }
 

@@ -13,14 +13,15 @@ import { RefusedError } from '../../lib/errors.ts';
 import { writeAudit } from '../audit.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFile, lockFolder } from '../lock.ts';
-import { writePause } from '../pauses.ts';
+import { type Pause, pausableOf, writePause } from '../pauses.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
 import type { Disarmed, RestoreSteps } from '../upkeep.ts';
 import { RESTORING } from '../writers/in-place.ts';
+import { readActs } from './acts-log.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
-import { mayBeSame, OTHER_DATABASE_HINT } from './manifest.ts';
+import { type BackupManifest, mayBeSame, OTHER_DATABASE_HINT } from './manifest.ts';
 import { sealAside } from './seal.ts';
 import { verifyBackup } from './verify.ts';
 
@@ -35,6 +36,8 @@ export interface RestorePlan {
    */
   readonly withExchange: boolean;
   readonly actor: string;
+  /** Folder in which the daemon lists acts, beside that of the backup. */
+  readonly directory: string;
   /** Steps that other rooms take on their own tables in a restore. */
   readonly steps: RestoreSteps;
 }
@@ -42,7 +45,47 @@ export interface RestorePlan {
 export interface Restored extends Disarmed {
   readonly createdAt: string;
   readonly inDoubt: number;
+  /** Acts of people since the backup; null: no list of them lies beside it. */
+  readonly since: ActsSince | null;
   readonly kept: readonly string[];
+}
+
+/** What people did after a backup, as far as it was restored. */
+interface ActsSince {
+  /** Number of acts that are listed. */
+  readonly acts: number;
+  /** Number of lines of the list that cannot be read. */
+  readonly unreadable: number;
+  /** Number of deliveries that people stopped: the rules leave them alone. */
+  readonly stopped: number;
+  /** Pauses that people made: they are made again. */
+  readonly paused: readonly string[];
+}
+
+/**
+ * Milliseconds by which an act may be older than the backup and yet not in it: a copy takes a
+ * while. Acts that are in it are taken over twice, which changes nothing.
+ */
+const OVERLAP_MS = 300_000;
+
+/** Takes over what people did since the backup and the lost database alone knew. */
+async function takeOverActs(tx: Tx, plan: RestorePlan, manifest: BackupManifest, now: number) {
+  const directories = [...new Set([dirname(plan.backup), plan.directory])];
+  const listed = readActs(directories, manifest.databaseMadeAt);
+  if (listed === undefined) return null;
+  const from = Date.parse(manifest.createdAt) - OVERLAP_MS;
+  const acts = listed.acts.filter(({ at }) => at >= from);
+  const pauses = new Map<string, Pause>();
+  for (const { action, subject, actor, at } of acts) {
+    if (action === 'resume') pauses.delete(subject);
+    const what = action === 'pause' ? pausableOf(subject) : undefined;
+    const reason = 'paused after the backup that was restored';
+    if (what) pauses.set(subject, { ...what, actor, reason, at });
+  }
+  for (const pause of pauses.values()) await writePause(tx, pause);
+  const stopped = await plan.steps.stopForPeople(tx, acts, now);
+  const { unreadable } = listed;
+  return { acts: acts.length, unreadable, stopped, paused: [...pauses.keys()] };
 }
 
 /** Endings of the files that belong to one database: its log is moved with it. */
@@ -109,10 +152,17 @@ async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promis
  * Makes sure that nothing of the backup continues by itself: pushes become unknown and paused,
  * rules are disarmed and their rejects withdrawn, streams become due.
  */
-async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, clock: Clock) {
+async function markEverythingOld(
+  tx: Tx,
+  plan: RestorePlan,
+  manifest: BackupManifest,
+  clock: Clock,
+) {
   const now = clock.now();
+  const { createdAt } = manifest;
   const { actor, steps } = plan;
   const inDoubt = await steps.markPushesUnknown(tx, now);
+  const since = await takeOverActs(tx, plan, manifest, now);
   // The pause is written into the new database before it is put in place, so that an interrupted
   // restore leaves none that sends.
   const reason = `restored from the backup of ${createdAt}`;
@@ -136,16 +186,21 @@ async function markEverythingOld(tx: Tx, plan: RestorePlan, createdAt: string, c
   await leaveNumbersOut(tx, plan.dataDir, 'change');
   await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
-  const detail = { backup: plan.backup, inDoubt, ...disarmed };
+  const detail = { backup: plan.backup, inDoubt, since, ...disarmed };
   await writeAudit(tx, { actor, ...act, detail }, now);
-  return { inDoubt, ...disarmed };
+  return { inDoubt, since, ...disarmed };
 }
 
 /**
  * Prepares the mirror of the backup beside the present one: in this program's schema, and with
  * everything in doubt.
  */
-async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string, clock: Clock) {
+async function prepareMirror(
+  copy: string,
+  plan: RestorePlan,
+  manifest: BackupManifest,
+  clock: Clock,
+) {
   const { dataDir, busyTimeoutMs } = plan;
   const path = join(dataDir, `mirror.db${RESTORING}`);
   copyDatabase(copy, path, busyTimeoutMs);
@@ -153,7 +208,7 @@ async function prepareMirror(copy: string, plan: RestorePlan, createdAt: string,
   try {
     // The copy that the migration made is not needed, because the backup itself is still there.
     if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
-    return await store.transaction((tx) => markEverythingOld(tx, plan, createdAt, clock));
+    return await store.transaction((tx) => markEverythingOld(tx, plan, manifest, clock));
   } finally {
     await store.close();
   }
@@ -198,11 +253,12 @@ export async function restoreBackup(plan: RestorePlan, clock: Clock): Promise<Re
   };
   let isReady = false;
   try {
-    const { createdAt, mirror, exchange } = await verifyBackup(plan.backup);
+    const manifest = await verifyBackup(plan.backup);
+    const { createdAt, mirror, exchange } = manifest;
     const from = dirname(plan.backup);
     const replaced = [path];
     discardAll();
-    const doubted = await prepareMirror(join(from, mirror.file), plan, createdAt, clock);
+    const doubted = await prepareMirror(join(from, mirror.file), plan, manifest, clock);
     requireSameDatabase(join(from, mirror.file), path);
     if (plan.withExchange && exchange) {
       prepareExchange(join(from, exchange.file), plan);

@@ -385,6 +385,13 @@ interface ReviewTable {
   decision_id: number;
 }
 
+interface RestoredStopTable {
+  order_delivery_id: number;
+  at: number;
+  actor: string;
+  action: string;
+}
+
 interface BacktestReportTable {
   report_id: Generated<number>;
   at: number;
@@ -474,6 +481,7 @@ export interface RecordTables {
   quarantine: QuarantineTable;
   refresh: RefreshTable;
   reject_entry: RejectEntryTable;
+  restored_stop: RestoredStopTable;
   review: ReviewTable;
   rule_set: RuleSetTable;
   rule_text: RuleTextTable;

@@ -140,7 +140,8 @@ describe('the restore of a backup', () => {
     const { backup } = await createBackup({ ...plan(from), ...to }, clock);
     const dataDir = temporaryFolder();
     const what = { backup: backup.path, withExchange: false, actor: 'ann', steps: RESTORE_STEPS };
-    const restored = await restoreBackup({ ...plan(dataDir), ...what }, clock);
+    const { directory } = to;
+    const restored = await restoreBackup({ ...plan(dataDir), ...what, directory }, clock);
     expect(restored).toMatchObject({ disarmed: ['reject-unlucky'], withdrawn: 1 });
     const opened = await openStore({ path: join(dataDir, 'mirror.db'), busyTimeoutMs: 100 }, clock);
     const overview = await rejectOverview(opened.store.db, clock.now());

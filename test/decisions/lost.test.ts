@@ -1,0 +1,77 @@
+/** People's acts between a backup and its restore. */
+import { appendFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { readPauses } from '../../src/store/pauses.ts';
+import {
+  actBy,
+  backUp,
+  decideAfter,
+  decideBefore,
+  LARGE,
+  listActs,
+  loseAndRestore,
+} from './lost.ts';
+import { createDeciderFixture } from './support.ts';
+
+const NUMBERED = { deliveryNo: 'DN-1' };
+
+async function createHeld() {
+  const fixture = await createDeciderFixture();
+  await fixture.delivery({ id: 1, lines: LARGE, more: NUMBERED });
+  await decideBefore(fixture);
+  const backup = await backUp(fixture);
+  await fixture.clock.advance(60_000);
+  await actBy(fixture, { delivery: 1, action: 'hold' });
+  await listActs(fixture);
+  return { ...fixture, backup };
+}
+
+it('what a person held after the backup stays held until a person decides', async () => {
+  const lost = await createHeld();
+  const { told, after } = await loseAndRestore(lost, lost.backup);
+  expect(told.since).toEqual({ acts: 1, unreadable: 0, stopped: 1, paused: [] });
+  // Even what changed since is left alone.
+  await after.delivery({ id: 1, lines: [['a', 3]], more: NUMBERED });
+  expect(await decideAfter(after)).toEqual(['1 hold']);
+  const { reason } = await after.store.db
+    .selectFrom('decision')
+    .select('reason')
+    .orderBy('decision_id', 'desc')
+    .executeTakeFirstOrThrow();
+  expect(reason).toBe('safeguard restored: ada held it after the backup that was restored');
+  expect(await actBy(after, { delivery: 1, action: 'release', toRules: true })).toBe(true);
+  expect(await decideAfter(after)).toEqual(['1 accept']);
+});
+
+it('pauses since the backup are made again, and a torn line costs itself alone', async () => {
+  const lost = await createHeld();
+  const { clock, store } = lost;
+  const file = join(dirname(store.path), 'backups', 'acts.jsonl');
+  appendFileSync(file, '\n{"at": 1, "act');
+  await store.db
+    .insertInto('audit')
+    .values(
+      ['pause', 'resume', 'pause'].map((action, at) => ({
+        ...{ action, at: clock.now(), actor: 'bo', reason: '', detail: '{}' },
+        ...{ subject: at < 2 ? 'decisions' : 'stream:stock', session: null, address: null },
+      })),
+    )
+    .execute();
+  await listActs(lost);
+  const { told, after } = await loseAndRestore(lost, lost.backup);
+  expect(told.since).toEqual({ acts: 4, unreadable: 1, stopped: 1, paused: ['stream:stock'] });
+  const paused = await readPauses(after.store.db);
+  expect(paused.map(({ target, name, actor }) => [target, name, actor])).toEqual([
+    ['pushes', '', 'cli:ada'],
+    ['stream', 'stock', 'bo'],
+  ]);
+});
+
+it('a restore without the list says that nobody knows', async () => {
+  const lost = await createHeld();
+  const file = join(dirname(lost.store.path), 'backups', 'acts.jsonl');
+  renameSync(file, `${file}.away`);
+  const { told } = await loseAndRestore(lost, lost.backup);
+  expect(told.since).toBeNull();
+});
