@@ -2,6 +2,7 @@
  * Names the pulled stream whose rows each fact comes from, for checks of freshness and of changes.
  */
 import type { Facts } from '../rules/facts/plain.ts';
+import type { Rule, RuleSet } from '../rules/rule.ts';
 
 const lines = (...names: readonly string[]) => names.map((name) => `delivery.lines.${name}`);
 
@@ -67,4 +68,27 @@ export function streamsFor(
   );
   if (!paths.some((path) => PRICES.includes(path))) return others;
   return [...new Set([...others, isAhead ? 'season' : 'stock'])];
+}
+
+/** Facts that the ERP's customers tell, with all below them. */
+const OF_CUSTOMERS = /^customer\.(?:account_no|blocked|credit|extra)\b/;
+
+const customerReads = new WeakMap<readonly Rule[], boolean>();
+
+/** Whether a live rule reads the ERP's customers, or a list that is made of them. */
+export function areCustomersRead({
+  rules,
+  settings,
+}: {
+  readonly rules: readonly Rule[];
+  readonly settings: Pick<RuleSet['settings'], 'list_sources'>;
+}): boolean {
+  const sources = settings.list_sources;
+  const isRead = (path: string): boolean =>
+    OF_CUSTOMERS.test(path) || Object.hasOwn(sources, path.replace(/^lists\./, ''));
+  const known =
+    customerReads.get(rules) ??
+    rules.some(({ mode, reads }) => mode === 'live' && reads.some(isRead));
+  customerReads.set(rules, known);
+  return known;
 }

@@ -11,7 +11,8 @@ import type { Facts } from '../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import { clockFacts } from './calendar.ts';
-import { customerFacts } from './facts/customer.ts';
+import { areCustomersRead } from './fact-streams.ts';
+import { customerFacts, isCustomerGone } from './facts/customer.ts';
 import { deliveredPieces } from './facts/delivered.ts';
 import {
   acceptFacts,
@@ -68,18 +69,32 @@ function isReadBy(rules: readonly Rule[] | undefined): IsRead {
   return (path) => reads.has(path);
 }
 
+const LOST = 'the customer (erp_customer had the account and has it no more)';
+
+/** Whether rules rest on a customer that the ERP has removed. */
+async function isLost(
+  tx: Tx,
+  accountNo: string,
+  rules: readonly Rule[] = [],
+  settings: RuleSet['settings'],
+): Promise<boolean> {
+  return areCustomersRead({ rules, settings }) && (await isCustomerGone(tx, accountNo));
+}
+
 /** Facts of the customer account: what the ERP says of it, and what the mirror has. */
 async function customerOf(
   tx: Tx,
   order: Facts['order'],
   orderDeliveryId: number,
-  { now, settings }: FactsContext,
+  { now, settings, rules }: FactsContext,
   isRead: IsRead,
 ) {
   const { account_no: accountNo = null, currency = null } = order;
   const asked = { orderDeliveryId, accountNo, currency };
   const accepts = await acceptFacts(tx, asked, isRead, { now, settings });
-  if (accountNo === null) return { facts: null, today: accepts.today, invalidFields: [] };
+  if (accountNo === null) {
+    return { facts: null, today: accepts.today, invalidFields: [], unread: [] };
+  }
   const erp = await customerFacts(tx, accountNo, orderDeliveryId, settings.customer_fields);
   const mirrored = await accountFacts(tx, { accountNo, orderId: order.id }, isRead, now);
   const isKnown = erp ?? mirrored ?? accepts.customer;
@@ -88,6 +103,7 @@ async function customerOf(
     facts: isKnown === undefined ? null : facts,
     today: accepts.today,
     invalidFields: erp?.invalidFields ?? [],
+    unread: erp === undefined && (await isLost(tx, accountNo, rules, settings)) ? [LOST] : [],
   };
 }
 
@@ -146,6 +162,7 @@ export async function readSubject(
     ...unreadPaths(delivery.unread),
     ...others.map((orderId) => `orderDeliveryId (order ${orderId} has it as well)`),
     ...order.unread.map((path) => `order.${path}`),
+    ...customer.unread,
   ];
   const facts: Facts = {
     delivery: {

@@ -61,6 +61,11 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     todo: 'look at it in the service',
     ends: 'an answer agrees, or the row is gone',
   },
+  customers_lost: {
+    when: 'the ERP removed or blanked most of its customers at once; what was known stays',
+    todo: 'look at `erp_customer`; if it is right, `selvedge sync release customers --reason "…"`',
+    ends: 'the table is full again, or the loss that a person accepted is taken over',
+  },
   duplicate_reference: {
     when: 'two orders have one reference',
     todo: 'cancel one in the service',

@@ -1,10 +1,15 @@
 /**
  * Acceptance by a person of a list that looks wrong and is right: most of its rows really changed
- * at once, or the service's count of it is off for good.
+ * at once, the service's count of it is off for good, or the ERP removed most of its customers.
  */
 import type { Clock } from '../lib/clock.ts';
 import { invariant, RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import {
+  acceptCustomerLoss,
+  type CustomerLoss,
+  readCustomerLoss,
+} from '../mirror/customer-loss.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents } from '../store/incidents.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
@@ -136,5 +141,32 @@ export function acceptCount(
     const act = { action: 'sync.accept_count', subject: `stream:${run.stream}` };
     await writeAudit(tx, { ...asker, ...act, detail: { runId, off } }, now);
     return { stream: run.stream, runId, accepted: describeDifferences(off) };
+  });
+}
+
+/** Name of the ERP's customers among what a person may release; they have no runs. */
+export const CUSTOMERS = 'customers';
+
+/** The loss of customers that waits for a person; throws where none does. */
+export async function waitingLoss(db: Db | Tx): Promise<CustomerLoss> {
+  const loss = await readCustomerLoss(db);
+  if (loss && !loss.isAccepted) return loss;
+  throw new RefusedError('sync.nothing_lost', 'no loss of customers waits for a person');
+}
+
+/**
+ * Accepts that the ERP has removed, or says nothing more of, most of its customers; `check` throws
+ * when it is another loss than the person saw.
+ */
+export function acceptLoss(
+  { store, clock }: Deps,
+  asker: Actor,
+  check: (gone: number) => void,
+): Promise<CustomerLoss> {
+  return store.transaction(async (tx) => {
+    const loss = await waitingLoss(tx);
+    check(loss.gone);
+    await acceptCustomerLoss(tx, loss, asker, clock.now());
+    return loss;
   });
 }

@@ -10,7 +10,16 @@ import { type Actor, writeAudit } from '../store/audit.ts';
 import type { SqlValue } from '../store/bulk.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { acceptChange, acceptCount, countsOffIn, runOf, takeCounts } from './accept.ts';
+import {
+  acceptChange,
+  acceptCount,
+  acceptLoss,
+  CUSTOMERS,
+  countsOffIn,
+  runOf,
+  takeCounts,
+  waitingLoss,
+} from './accept.ts';
 import { unknownStream } from './overview.ts';
 import { retryQuarantine } from './quarantine.ts';
 import { type AssessDeps, deleteRows, listDiffOf } from './run/assess-completeness.ts';
@@ -352,12 +361,33 @@ async function waitingRun(deps: OperationsDeps, named: string | number) {
   return { stream, runId, isChanged, isOff, isHeld };
 }
 
+/** Number of no run: the ERP's customers have none. */
+const NO_RUN = 0;
+
+async function releaseLoss(
+  deps: OperationsDeps,
+  asker: Actor,
+  expected: ExpectedRelease | undefined,
+): Promise<Released> {
+  const { what } = await acceptLoss(deps, asker, (gone) => requireSeen(gone, expected));
+  deps.onAccepted();
+  const about = { stream: CUSTOMERS, runId: NO_RUN, rowsDeleted: 0, changedRuns: [] };
+  return { ...about, acceptedCount: `the loss of ${what}`, released: false };
+}
+
+async function previewLoss({ store }: OperationsDeps): Promise<ReleasePreview> {
+  const { what, gone } = await waitingLoss(store.db);
+  const about = { stream: CUSTOMERS, runId: NO_RUN, acceptsChange: false, firstKeys: [] };
+  return { ...about, deletes: gone, acceptsCount: `the loss of ${what}`, later: null };
+}
+
 async function release(
   deps: OperationsDeps,
   named: string | number,
   asker: Actor,
   expected: ExpectedRelease | undefined,
 ): Promise<Released> {
+  if (named === CUSTOMERS) return releaseLoss(deps, asker, expected);
   const waiting = await waitingRun(deps, named);
   const { stream, runId, isChanged, isHeld } = waiting;
   if (!isHeld) requireSeen(0, expected);
@@ -376,6 +406,7 @@ async function previewRelease(
   deps: OperationsDeps,
   named: string | number,
 ): Promise<ReleasePreview> {
+  if (named === CUSTOMERS) return previewLoss(deps);
   const { stream, runId, isChanged, isHeld } = await waitingRun(deps, named);
   const nothing = { deletes: 0, firstKeys: [], acceptsCount: null, later: null };
   const about = { stream, runId, acceptsChange: isChanged };

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { plural } from '../lib/strings.ts';
 import { act } from '../surface/acts.ts';
 import { flag, text, whole } from '../surface/members.ts';
+import { CUSTOMERS } from './accept.ts';
 import type { ReleasePreview, SyncOperations } from './operations.ts';
 
 const stream = text('Stream', { about: 'Name of the stream' }, 100);
@@ -72,7 +73,8 @@ export const releaseRun = act({
     'mass change  lets rules that read the stream use what the run changed\n' +
     'count off    takes a count that is off by just as much for right from now on, and\n' +
     '             deletes what is gone; if that would be more than the deletion guard\n' +
-    '             lets through, the next run says so',
+    '             lets through, the next run says so\n' +
+    'customers    takes over that the ERP removed or blanked most of erp_customer at once',
   button: 'Release',
   role: 'approver',
   danger: true,
@@ -80,7 +82,7 @@ export const releaseRun = act({
   thing: 'run',
   args: ['run'],
   input: {
-    run: text('Run', { about: 'Number of a run, or a stream for its latest run' }, 100),
+    run: text('Run', { about: 'Number of a run, a stream for its latest run, or customers' }, 100),
   },
   seen: { deletes: whole('Rows to delete', { about: 'As the preview told it' }) },
   output: z.strictObject({
@@ -96,6 +98,7 @@ export const releaseRun = act({
     ['sync release 41 --dry-run', 'which rows would be deleted?'],
     ['sync release 41 --reason "season is over"', 'after a look'],
     ['sync release stock --reason "hidden ones"', 'by its latest run'],
+    ['sync release customers --reason "only key accounts now"', "the ERP's customers"],
   ],
   async preview(sync: SyncOperations, { run }) {
     const preview = await sync.previewRelease(run);
@@ -103,6 +106,7 @@ export const releaseRun = act({
   },
   run: (sync, { run }, actor, { deletes }) => sync.release(run, actor, { deletes }),
   done({ stream: name, runId, released, rowsDeleted, acceptedCount, changedRuns }) {
+    if (name === CUSTOMERS) return `${name}: ${acceptedCount} is taken over by the daemon`;
     const next = released ? '' : ', and the next run is due';
     const lines = [
       changedRuns.length > 0 && `rules go by what run ${changedRuns.join(', ')} changed`,

@@ -1,6 +1,7 @@
 /** A suspicious run that a person releases, while other things happen. */
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
+import { noteCustomerLoss, readCustomerLoss } from '../../src/mirror/customer-loss.ts';
 import type { Stream } from '../../src/sync/stream.ts';
 import { createStockStream } from '../../src/sync/streams/stock.ts';
 import { DELETION_GUARD } from './pull.ts';
@@ -83,6 +84,25 @@ describe('a release', () => {
     expect(await live()).toBe(0);
     const end = { outcome: 'complete', rows_deleted: rows, rows_held: 0 };
     expect(await lastRun('stock')).toMatchObject(end);
+  });
+
+  it('of customers that the ERP lost is for the loss that was seen alone', async () => {
+    const { store, operations, deps } = await startPull({ world: { orders: 0 } });
+    const { clock } = deps;
+    const { release, previewRelease } = operations([]);
+    const refused = /no loss of customers waits/;
+    await expect(previewRelease('customers')).rejects.toThrow(refused);
+    const loss = { what: '300 of 310 customers', gone: 300 };
+    await store.transaction((tx) => noteCustomerLoss(tx, loss, clock.now()));
+    expect(await previewRelease('customers')).toMatchObject({ stream: 'customers', deletes: 300 });
+    await expect(release('customers', ASKER, { deletes: 299 })).rejects.toThrow(/300 rows by now/);
+    expect(await release('customers', ASKER, { deletes: 300 })).toMatchObject({
+      acceptedCount: 'the loss of 300 of 310 customers',
+    });
+    expect(await readCustomerLoss(store.db)).toMatchObject({ isAccepted: true });
+    await expect(release('customers', ASKER)).rejects.toThrow(refused);
+    const audited = await store.db.selectFrom('audit').select(['action', 'actor']).execute();
+    expect(audited).toEqual([{ action: 'sync.accept_loss', actor: 'anna' }]);
   });
 
   it('of which no word can be kept in the audit is none, and may be repeated', async () => {

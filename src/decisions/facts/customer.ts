@@ -54,6 +54,20 @@ function extraOf(
   return { extra, invalidFields };
 }
 
+/**
+ * Whether the ERP knew the account and has removed it: then it is not known whether it is blocked,
+ * which is another thing than that the ERP never said anything about it.
+ */
+export async function isCustomerGone(tx: Tx, accountNo: string): Promise<boolean> {
+  const row = await tx
+    .selectFrom('erp_customer')
+    .select('account_no')
+    .where('account_no', '=', accountNo)
+    .where('deleted_at', 'is not', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Reads the facts of the customer account; undefined when the ERP does not know the account. */
 export async function customerFacts(
   tx: Tx,

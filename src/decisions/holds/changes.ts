@@ -1,13 +1,14 @@
 /**
  * Holds decisions while a run of a stream that their rules read has changed most of its rows at
  * once (sync/run/change-guard.ts): such a change is more likely a fault of the service than the
- * truth. The decisions go on by themselves when a person has accepted the run, or a later run found
- * the rows as they were.
+ * truth. The same for the ERP's customers (mirror/customer-loss.ts). The decisions go on by
+ * themselves when a person has accepted it, or a later run found the rows as they were.
  */
 import { sql } from 'kysely';
+import { readCustomerLoss } from '../../mirror/customer-loss.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { READ_FROM, streamsOf } from '../fact-streams.ts';
+import { areCustomersRead, READ_FROM, streamsOf } from '../fact-streams.ts';
 import type { Subject } from '../facts.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 
@@ -23,8 +24,11 @@ interface ChangedRun {
   readonly outcome: string;
 }
 
-/** Milliseconds after which a delivery that waits for the end of a run is evaluated again. */
-const RUN_LOOK_MS = 30_000;
+/**
+ * Milliseconds after which a delivery is evaluated again that waits for the end of a run, or for
+ * the ERP's customers: nothing in the change feed tells of either.
+ */
+const LOOK_MS = 30_000;
 
 /**
  * Finds runs whose changes wait for a person. A run that is still going counts while it has changed
@@ -59,14 +63,33 @@ function describe({ run_id: runId, stream, outcome }: ChangedRun): string {
   return `${what}; see "selvedge sync show ${runId}", then: selvedge sync release ${runId}`;
 }
 
-/** Finds the run that a decision waits for; undefined when it need not wait. */
+interface Waits {
+  readonly why: string;
+  /** Whether the delivery has to look by itself whether the wait is over. */
+  readonly looks: boolean;
+}
+
+async function waitOf(
+  tx: Tx,
+  ruleSet: RuleSet,
+  subject: Pick<Subject, 'facts'>,
+): Promise<Waits | undefined> {
+  const run = await runToWaitFor(tx, ruleSet, subject);
+  if (run) return { why: describe(run), looks: run.outcome === 'running' };
+  const loss = await readCustomerLoss(tx);
+  if (!loss || !areCustomersRead(ruleSet)) return undefined;
+  const why = `erp_customer has lost ${loss.what} at once; if it is meant: \
+selvedge sync release customers`;
+  return { why, looks: true };
+}
+
+/** Says what a decision waits for; undefined when it need not wait. */
 export async function waitsForChanges(
   tx: Tx,
   ruleSet: RuleSet,
   subject: Pick<Subject, 'facts'>,
 ): Promise<string | undefined> {
-  const run = await runToWaitFor(tx, ruleSet, subject);
-  return run && describe(run);
+  return (await waitOf(tx, ruleSet, subject))?.why;
 }
 
 /** Holds an accept or a reject while the changes of a run wait for a person. */
@@ -75,11 +98,11 @@ export async function holdForChanges(
   { ruleSet, subject, outcome, now }: Candidate,
 ): Promise<Precaution | undefined> {
   if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return undefined;
-  const run = await runToWaitFor(tx, ruleSet, subject);
-  if (!run) return undefined;
-  const reason = `safeguard changes: ${describe(run)}`;
+  const wait = await waitOf(tx, ruleSet, subject);
+  if (!wait) return undefined;
+  const reason = `safeguard changes: ${wait.why}`;
   const held = { ...outcome, kind: 'hold', code: 'safeguard', rules: [], reason } as const;
   // A run may begin and end between two passes, so a delivery that waits for one has a time of its
   // own.
-  return { outcome: held, ...(run.outcome === 'running' ? { lookAt: now + RUN_LOOK_MS } : {}) };
+  return { outcome: held, ...(wait.looks ? { lookAt: now + LOOK_MS } : {}) };
 }

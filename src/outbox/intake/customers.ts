@@ -1,20 +1,31 @@
 /**
  * Imports the ERP's customers from the exchange database into the mirror. A row that cannot be
  * understood is quarantined and reported to the ERP; the last known values of its customer stay.
+ * Changes that are part of a loss of most customers wait (mirror/customer-loss.ts).
  */
 
 import { z } from 'zod';
 import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { amountUnits } from '../../lib/money.ts';
 import {
+  CUSTOMER_TOTALS,
+  type CustomerLoss,
+  customerLoss,
+  endCustomerLoss,
+  noteCustomerLoss,
+  readCustomerLoss,
+} from '../../mirror/customer-loss.ts';
+import {
   type ErpCustomerRow,
   removeErpCustomers,
   writeErpCustomers,
 } from '../../mirror/erp-customer.ts';
 import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
+import { inKeys } from '../../store/bulk.ts';
 import type { Exchange } from '../../store/exchange/exchange.ts';
 import type { CustomerChange, CustomerProblem } from '../../store/exchange/statements.ts';
-import type { Store } from '../../store/store.ts';
+import type { Db, Store } from '../../store/store.ts';
+import type { Tables } from '../../store/tables.ts';
 import { DAMAGED, isDamaged } from './envelope.ts';
 import { isoTime } from './receipt.ts';
 
@@ -117,24 +128,112 @@ function judgeAll(change: CustomerChange): Judged[] {
   return [...(change.row === null ? [gone] : []), judge(first), ...doubles];
 }
 
-/** Imports at most `rows` changed customers; returns how many there were. */
+/** Mirrored columns of a customer that an import may lose. */
+type Known = Pick<
+  Tables['erp_customer'],
+  'account_no' | 'blocked' | 'credit_limit' | 'balance' | 'overdue_days' | 'extra'
+>;
+
+/** Whether the row says all of the customer that the mirror knows, and does not unblock it. */
+function keeps(before: Known, after: ErpCustomerRow): boolean {
+  const isKept = (old: number | null, now: number | null): boolean => old === null || now !== null;
+  return (
+    (before.blocked === null || after.blocked !== null) &&
+    (before.blocked !== 1 || after.blocked === true) &&
+    isKept(before.credit_limit, after.creditLimit) &&
+    isKept(before.balance, after.balance) &&
+    isKept(before.overdue_days, after.overdueDays) &&
+    (before.extra === '{}' || Object.keys(after.extra).length > 0)
+  );
+}
+
+/** Finds the numbers of the changes that lose something which the mirror knows. */
+async function losingAmong(db: Db, judged: readonly Judged[]): Promise<ReadonlySet<number>> {
+  const accounts = judged.map(({ change }) => change.accountNo.trim());
+  const rows: readonly Known[] = await db
+    .selectFrom('erp_customer')
+    .select(['account_no', 'blocked', 'credit_limit', 'balance', 'overdue_days', 'extra'])
+    .where(inKeys('account_no', accounts))
+    .where('deleted_at', 'is', null)
+    .execute();
+  const known = new Map(rows.map((row) => [row.account_no, row]));
+  return new Set(
+    judged.flatMap(({ change, customer, problem }) => {
+      const before = known.get(change.accountNo.trim());
+      if (!before || problem !== null) return [];
+      const isGone = change.row === null && change.others.length === 0;
+      return isGone || (customer && !keeps(before, customer)) ? [change.seq] : [];
+    }),
+  );
+}
+
+interface Batch {
+  /** Number of the last change that was read. */
+  readonly last: number;
+  readonly judged: readonly Judged[];
+  /** Numbers of changes that wait, because they are part of a loss of most customers. */
+  readonly waiting: ReadonlySet<number>;
+  readonly loss: Omit<CustomerLoss, 'isAccepted'> | undefined;
+}
+
+const NONE: ReadonlySet<number> = new Set();
+
+/** Reads changed customers, and judges whether they are part of a loss that nobody accepted. */
+async function readBatch(
+  { db }: Store,
+  exchange: Exchange,
+  rows: number,
+  after: number,
+  now: number,
+): Promise<Batch | undefined> {
+  const read = exchange.changedCustomers(rows, after);
+  const first = read.flatMap(judgeAll);
+  if (read.length === 0) return undefined;
+  const last = read.at(-1)?.seq ?? after;
+  const calm = { last, judged: first, waiting: NONE, loss: undefined };
+  if ((await losingAmong(db, first)).size === 0) return calm;
+  if ((await readCustomerLoss(db))?.isAccepted) return calm;
+  // Rows and sums are of one moment: the ERP may fill its table again between two reads.
+  const { changes, ...found } = exchange.customersAtOnce(rows, after, CUSTOMER_TOTALS);
+  const judged = changes.flatMap(judgeAll);
+  const loss = await customerLoss(db, found, now);
+  const waiting = loss === undefined ? NONE : await losingAmong(db, judged);
+  return { last: changes.at(-1)?.seq ?? after, judged, waiting, loss };
+}
+
+export interface ImportedCustomers {
+  /** Number of the last change that was read; undefined: there is none behind `after`. */
+  readonly last: number | undefined;
+  /** Number of changes that were taken over. */
+  readonly taken: number;
+  /** Number of changes that wait, because most customers are lost. */
+  readonly waiting: number;
+}
+
+/** Imports at most `rows` customers that changed, of those with a higher number than `after`. */
 export async function importCustomers(
   store: Store,
   exchange: Exchange,
-  rows: number,
-  now: number,
-): Promise<number> {
-  const changes = exchange.changedCustomers(rows);
-  if (changes.length === 0) return 0;
-  const judged = changes.flatMap(judgeAll);
+  {
+    rows,
+    after = 0,
+    now,
+  }: { readonly rows: number; readonly after?: number; readonly now: number },
+): Promise<ImportedCustomers> {
+  const batch = await readBatch(store, exchange, rows, after, now);
+  if (!batch) return { last: undefined, taken: 0, waiting: 0 };
+  const { last, waiting, loss } = batch;
+  const judged = batch.judged.filter(({ change }) => !waiting.has(change.seq));
   const rejected = judged.flatMap(({ change, problem }) =>
     problem === null ? [] : [{ raw: change.row, path: problem.path, reason: problem.message }],
   );
   await store.transaction(async (tx) => {
+    if (loss) await noteCustomerLoss(tx, loss, now);
     const known = judged.flatMap(({ customer }) => customer ?? []);
     await writeErpCustomers(tx, known, now);
-    const gone = changes.filter(({ row, others }) => row === null && others.length === 0);
-    const accounts = gone.map(({ accountNo }) => accountNo.trim());
+    const accounts = judged.flatMap(({ change: { accountNo, row, others } }) =>
+      row === null && others.length === 0 ? [accountNo.trim()] : [],
+    );
     await removeErpCustomers(tx, accounts, now);
     const sound = judged.filter(({ problem }) => problem === null);
     const released = sound.map(({ change }) => change.accountNo);
@@ -142,6 +241,12 @@ export async function importCustomers(
     const provenance = { source: 'exchange', readSeq: 0, at: now };
     await quarantineRows(tx, 'erp_customer', rejected, provenance);
   });
-  exchange.customersDone(judged, isoTime(now));
-  return changes.length;
+  if (judged.length > 0) exchange.customersDone(judged, isoTime(now));
+  return { last, taken: judged.length, waiting: waiting.size };
+}
+
+/** Takes note that all changes were read, and none of them waits: a loss is over. */
+export async function endLossOfCustomers(store: Store, now: number): Promise<void> {
+  const loss = await readCustomerLoss(store.db);
+  if (loss) await store.transaction((tx) => endCustomerLoss(tx, loss, now));
 }

@@ -13,6 +13,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { readCustomerLoss } from '../../mirror/customer-loss.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
@@ -20,7 +21,7 @@ import type { OutcomeRow, ReceiptRow, Submitted } from '../../store/exchange/sta
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
-import { importCustomers } from './customers.ts';
+import { endLossOfCustomers, importCustomers } from './customers.ts';
 import { parsePayload } from './envelope.ts';
 import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
 import { dueOutcomes, forgetOutcomes, outcomesAgain, outcomesWritten } from './outcomes.ts';
@@ -108,6 +109,11 @@ interface Progress {
    * Number of the last document in the exchange database that was imported; a new file begins at 0.
    */
   takenTo: number;
+  /**
+   * Number of the last changed customer that was read, and how many wait because most are lost;
+   * news begin at 0.
+   */
+  customers: { after: number; waiting: number };
   answers: ReceiptRow[];
   receipts: DueReceipts | undefined;
   outcomes: readonly OutcomeRow[] | undefined;
@@ -273,6 +279,23 @@ async function forgetKeys({ db }: Store, before: number): Promise<number> {
   return Number(numAffectedRows ?? 0);
 }
 
+/** Takes over some changed customers; returns whether more may have changed. */
+async function takeCustomers(
+  { store, clock, onCustomers }: ExchangeChannelDeps,
+  exchange: Exchange,
+  { customers }: Progress,
+): Promise<boolean> {
+  const now = clock.now();
+  const asked = { rows: CUSTOMERS_PER_ROUND, after: customers.after, now };
+  const { last, taken, waiting } = await importCustomers(store, exchange, asked);
+  if (taken > 0 || waiting > 0) onCustomers?.();
+  customers.waiting += waiting;
+  customers.after = last ?? customers.after;
+  if (last !== undefined) return true;
+  if (customers.waiting === 0) await endLossOfCustomers(store, now);
+  return false;
+}
+
 /** Runs one round of imports and receipts; returns whether more may be waiting. */
 async function round(
   deps: ExchangeChannelDeps,
@@ -280,16 +303,20 @@ async function round(
   progress: Progress,
 ): Promise<boolean> {
   const { store, clock } = deps;
-  if (exchange.hasNews()) progress.unread = true;
+  const { customers } = progress;
+  const isAccepted = customers.waiting > 0 && (await readCustomerLoss(store.db))?.isAccepted;
+  if (exchange.hasNews() || isAccepted) {
+    progress.unread = true;
+    progress.customers = { after: 0, waiting: 0 };
+  }
   let more = false;
   if (progress.unread) {
     more = await importDocuments(deps, exchange, progress);
     if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
     progress.answers = [];
     if (!more) progress.isCaughtUp = true;
-    const customers = await importCustomers(store, exchange, CUSTOMERS_PER_ROUND, clock.now());
-    if (customers > 0) deps.onCustomers?.();
-    progress.unread = more || customers > 0;
+    const areMore = await takeCustomers(deps, exchange, progress);
+    progress.unread = more || areMore;
     more = progress.unread;
   }
   const published = progress.isCaughtUp ? await publishReceipts(deps, exchange, progress) : 0;
@@ -323,7 +350,11 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
     try {
       await catchUp(deps, exchange);
       const none = { takenTo: 0, answers: [], receipts: undefined, outcomes: undefined };
-      return { exchange, progress: { unread: true, isCaughtUp: false, forgetAt: 0, ...none } };
+      const customers = { after: 0, waiting: 0 };
+      return {
+        exchange,
+        progress: { unread: true, isCaughtUp: false, forgetAt: 0, customers, ...none },
+      };
     } catch (error) {
       exchange[Symbol.dispose]();
       throw error;

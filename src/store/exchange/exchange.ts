@@ -65,7 +65,21 @@ export interface Exchange extends Disposable {
    * these documents (any more); returns how many there were.
    */
   cutOff(documentsAbove: number): number;
-  changedCustomers(rows: number): CustomerChange[];
+  /** Changes of customers with a higher number than `after`, the oldest first. */
+  changedCustomers(rows: number, after?: number): CustomerChange[];
+  /**
+   * The same changes at the same moment as the sums over all customers, which are SQL, and the
+   * number of changed customers that have no row.
+   */
+  customersAtOnce(
+    rows: number,
+    after: number,
+    sums: string,
+  ): {
+    readonly changes: CustomerChange[];
+    readonly totals: Readonly<Record<string, number>>;
+    readonly gone: number;
+  };
   /** Marks changes of customers as done; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
   /** What the receipts of an order's documents say. */
@@ -404,7 +418,8 @@ export function openExchange(path: string, clock: Clock): Exchange {
     writeOutcomes: (outcomes) => run(() => writeOutcomes(outcomes)),
     openDocuments: () => run(documents.openDocuments),
     cutOff: (above) => run(() => documents.cutOff(above)),
-    changedCustomers: (rows) => run(() => customers.changedCustomers(rows)),
+    changedCustomers: (rows, after) => run(() => customers.changedCustomers(rows, after)),
+    customersAtOnce: (rows, after, sums) => run(() => customers.customersAtOnce(rows, after, sums)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
     statesOf: (which) => run(() => own.statesOf(which)),
     forgetDocuments: (which) => run(() => own.forgetDocuments(which)),

@@ -187,9 +187,15 @@ function namesakesOf(
 }
 
 export function customerPart(database: Database.Database) {
-  const changes = database.prepare<[number], { seq: number; accountNo: string }>(
-    'select seq, account_no as accountNo from erp_customer_change order by seq limit ?',
+  const changes = database.prepare<[number, number], { seq: number; accountNo: string }>(
+    'select seq, account_no accountNo from erp_customer_change where seq > ? order by seq limit ?',
   );
+  const gone = database
+    .prepare<[], number>(
+      `select count(*) from erp_customer_change c where not exists (
+         select 1 from erp_customer e where e.account_no = c.account_no)`,
+    )
+    .pluck();
   // The row is joined by the bytes that the ERP wrote, because text that is not UTF-8 changes when
   // it is read.
   const customer = database.prepare<[number], CustomerRow>(
@@ -204,12 +210,16 @@ export function customerPart(database: Database.Database) {
        found_at = excluded.found_at`,
   );
   const namesakes = namesakesOf(database);
-  const read = database.transaction((rows: number): CustomerChange[] =>
-    changes.all(rows).map(({ seq, accountNo }) => {
+  const read = database.transaction((rows: number, after: number): CustomerChange[] =>
+    changes.all(after, rows).map(({ seq, accountNo }) => {
       const row = customer.get(seq) ?? null;
       return { seq, accountNo, row, others: namesakes(accountNo, row === null) };
     }),
   );
+  const readWhole = database.transaction((rows: number, after: number, sums: string) => {
+    const totals = database.prepare<[], Record<string, number>>(`select ${sums} from erp_customer`);
+    return { changes: read(rows, after), totals: totals.get() ?? {}, gone: gone.get() ?? 0 };
+  });
   const finish = database.transaction((done: readonly DoneCustomer[], at: string) => {
     for (const { change, problem } of done) {
       tickOff.run(change.seq);
@@ -218,7 +228,9 @@ export function customerPart(database: Database.Database) {
     }
   });
   return {
-    changedCustomers: (rows: number) => read.deferred(rows),
+    changedCustomers: (rows: number, after = 0) => read.deferred(rows, after),
+    customersAtOnce: (rows: number, after: number, sums: string) =>
+      readWhole.deferred(rows, after, sums),
     customersDone: (done: readonly DoneCustomer[], at: string) => finish.immediate(done, at),
   };
 }

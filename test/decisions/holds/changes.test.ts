@@ -1,5 +1,7 @@
 /** Rules wait for people where most rows of a stream that they read have changed at once. */
 import { describe, expect, it } from 'vitest';
+import { endCustomerLoss, noteCustomerLoss } from '../../../src/mirror/customer-loss.ts';
+import { removeErpCustomers } from '../../../src/mirror/erp-customer.ts';
 import { acceptChange } from '../../../src/sync/accept.ts';
 import { createRejectFixture, DAY, settingsWith, UNLUCKY } from '../reject/support.ts';
 import {
@@ -212,5 +214,84 @@ describe('a reject', () => {
     await rejects.fresh();
     await rejects.execute();
     expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
+  });
+});
+
+const NOT_BLOCKED = `${ACCEPT_COVERED}
+  - id: hold-blocked
+    title: Blocked
+    action: hold
+    mode: live
+    when:
+      - has(customer.blocked) && customer.blocked
+`;
+
+const BLOCKED_LIST = `version: 1
+lists:
+  stopped: { from: erp_customer.account_no, where: blocked, sample: [C-9] }
+`;
+
+const NOT_LISTED = `${ACCEPT_COVERED}
+  - id: hold-listed
+    title: Listed
+    action: hold
+    mode: live
+    when:
+      - has(order.account_no) && order.account_no in lists.stopped
+`;
+
+describe('a customer that the ERP knew', () => {
+  it.each([
+    ['a fact', NOT_BLOCKED, undefined],
+    ['a list', NOT_LISTED, BLOCKED_LIST],
+  ])('and removed is not known to rules that read %s of customers', async (_, text, settings) => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.customer({ blocked: false });
+    await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await fixture.store.transaction((tx) => removeErpCustomers(tx, ['C-1'], fixture.clock.now()));
+    await fixture.delivery({ id: 1 });
+    const rules = () => loadedRules(text, settings);
+    expect(await fixture.decide({ rules })).toEqual(['1 hold']);
+    const reason = expect.stringMatching(/^cannot be read: the customer/);
+    expect(await latest(fixture)).toMatchObject({ reason });
+    await fixture.customer({ blocked: false });
+    await fixture.clock.advance(60_000);
+    expect(await fixture.decide({ rules })).toEqual(['1 accept']);
+  });
+
+  it('and removed stops no rules that do not read customers, and no other account', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    await fixture.customer({ blocked: false });
+    await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    await fixture.order(2, { shippingAddress: { accountNo: 'C-2' } });
+    await fixture.store.transaction((tx) => removeErpCustomers(tx, ['C-1'], fixture.clock.now()));
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide(COVERED)).toEqual(['1 accept']);
+    await fixture.delivery({ id: 2, order: 2 });
+    expect(await fixture.decide({ rules: () => loadedRules(NOT_BLOCKED) })).toEqual(['2 accept']);
+  });
+
+  it('is waited for while the ERP has lost most of its customers at once', async () => {
+    const fixture = await createDeciderFixture();
+    const { store, clock } = fixture;
+    await fixture.stock({ a: 10 });
+    await fixture.customer({ blocked: false });
+    await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
+    const loss = { what: '300 of 300 customers', gone: 300 };
+    await store.transaction((tx) => noteCustomerLoss(tx, loss, clock.now()));
+    await fixture.delivery({ id: 1 });
+    const rules = () => loadedRules(NOT_BLOCKED);
+    expect(await fixture.decide({ rules })).toEqual(['1 hold']);
+    const reason =
+      'safeguard changes: erp_customer has lost 300 of 300 customers at once; if it is \
+meant: selvedge sync release customers';
+    expect(await latest(fixture)).toMatchObject({ reason });
+    await store.transaction((tx) =>
+      endCustomerLoss(tx, { ...loss, isAccepted: false }, clock.now()),
+    );
+    await clock.advance(30_000);
+    expect(await fixture.decide({ rules })).toEqual(['1 accept']);
   });
 });

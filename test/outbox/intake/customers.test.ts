@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
+import { acceptCustomerLoss, readCustomerLoss } from '../../../src/mirror/customer-loss.ts';
 import { quarantineRows } from '../../../src/mirror/quarantine.ts';
-import { importCustomers } from '../../../src/outbox/intake/customers.ts';
+import { endLossOfCustomers, importCustomers } from '../../../src/outbox/intake/customers.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
@@ -18,6 +19,17 @@ async function openBooks() {
     exchange[Symbol.dispose]();
     erp.close();
   });
+  const takeOver = async () => {
+    let [after, waiting, more] = [0, 0, true];
+    while (more) {
+      const asked = { rows: 200, after, now: clock.now() };
+      const read = await importCustomers(store, exchange, asked);
+      waiting += read.waiting;
+      more = read.last !== undefined;
+      after = read.last ?? after;
+    }
+    if (waiting === 0) await endLossOfCustomers(store, clock.now());
+  };
   const customers = () =>
     store.db
       .selectFrom('erp_customer')
@@ -26,11 +38,19 @@ async function openBooks() {
       .orderBy('account_no')
       .execute();
   return {
-    ...{ store, clock, customers },
+    ...{ store, clock, customers, takeOver },
+    lost: async () => (await readCustomerLoss(store.db))?.what,
+    /** Accepts the loss as a person. */
+    accept: () =>
+      store.transaction(async (tx) => {
+        const loss = await readCustomerLoss(tx);
+        if (!loss) throw new Error('nothing is lost');
+        await acceptCustomerLoss(tx, loss, { actor: 'anna', reason: 'meant' }, clock.now());
+      }),
     /** Changes rows as the ERP, and takes them over. */
     async change(text: string): Promise<void> {
       erp.exec(text);
-      await importCustomers(store, exchange, 200, clock.now());
+      await takeOver();
     },
     problems: () =>
       erp
@@ -129,4 +149,54 @@ it('lets go of what was kept of a customer that was put right, and of nothing el
     { entity: 'erp_customer', raw: expect.not.stringContaining('{') },
     { entity: 'erp_customer', raw: expect.stringContaining('"account_no":"B"') },
   ]);
+});
+
+/** SQL that writes `count` customers, the first 20 of them blocked. */
+const fill = (count: number) => `with recursive n(i) as (select 1 union all select i + 1 from n
+    where i < ${count})
+  insert into erp_customer (account_no, blocked, credit_limit)
+  select 'C-' || i, i <= 20, 1000 from n`;
+
+it.each([
+  ['is emptied', 'delete from erp_customer', '300 of 300 customers'],
+  ['is cut in half', "delete from erp_customer where substr(account_no, -1) < '6'", 'customers'],
+  ['blanks its credits', 'update erp_customer set credit_limit = null', '300 of 300 credit limits'],
+  ['blanks its blocks', 'update erp_customer set blocked = null', '20 of 20 blocks'],
+  ['unblocks all of them', 'update erp_customer set blocked = 0', '20 of 20 blocks'],
+])('keeps what was known where the list %s, until it is full again', async (_, text, what) => {
+  const { change, customers, lost, takeOver } = await openBooks();
+  await change(fill(300));
+  const before = await customers();
+  await change(text);
+  expect(await lost()).toContain(what);
+  expect(await customers()).toEqual(before);
+  await change("insert into erp_customer (account_no, blocked) values ('NEW', 1)");
+  expect((await customers()).length).toBe(301);
+  await change(`delete from erp_customer where account_no <> 'NEW'; ${fill(300)}`);
+  await takeOver();
+  expect([await lost(), (await customers()).length]).toEqual([undefined, 301]);
+  expect((await customers()).filter(({ blocked }) => blocked === 1)).toHaveLength(21);
+});
+
+it('takes a loss over that a person has accepted, and then counts from there', async () => {
+  const { change, customers, lost, takeOver, accept } = await openBooks();
+  await change(fill(300));
+  await change("delete from erp_customer where account_no not in ('C-1', 'C-2', 'C-3')");
+  expect((await customers()).length).toBe(300);
+  await accept();
+  await takeOver();
+  expect([await lost(), (await customers()).length]).toEqual([undefined, 3]);
+  await change("delete from erp_customer where account_no = 'C-3'");
+  expect([await lost(), (await customers()).length]).toEqual([undefined, 2]);
+});
+
+it('counts customers together that go one by one, and lets a few go', async () => {
+  const { change, customers, lost } = await openBooks();
+  await change(fill(40));
+  for (let at = 1; at <= 20; at += 1) {
+    await change(`delete from erp_customer where account_no = 'C-${at}'`);
+  }
+  expect([await lost(), (await customers()).length]).toEqual([undefined, 20]);
+  await change("delete from erp_customer where account_no = 'C-21'");
+  expect([await lost(), (await customers()).length]).toEqual(['21 of 40 customers', 20]);
 });
