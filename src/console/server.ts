@@ -24,7 +24,7 @@ import {
 } from './context.ts';
 import { backTo, createNotices } from './done.ts';
 import { noticePage } from './pages/frame.ts';
-import { refusalPage, refusalPart, signedOutPage, type Unsent } from './pages/refusal.ts';
+import { refusalPage, refusalPart, signedOutPage, type Unsent } from './refusal.ts';
 import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
 import { addressOf, cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';

@@ -87,6 +87,8 @@ export interface ActHead {
   readonly offline?: true;
   /** How the act is done to many things at once; left out: it is done to one. */
   readonly many?: ManyHead;
+  /** How it is done to several that a page names, where it has no `many`. */
+  readonly several?: Pick<ManyHead, 'did' | 'max'>;
   /** Confirmation, which a command asks for at the terminal. */
   readonly typed?: Typed;
   /** Member of the answer that is shown once to its asker, and kept nowhere. */

@@ -108,7 +108,7 @@ export function many<On, F extends Shape, E extends z.ZodType>(spec: ManySpec<On
  * Checks that one request may act on so many things.
  * @throws RefusedError `console.too_many`
  */
-export function requireFew({ max }: ManyHead, count: number): void {
+export function requireFew({ max }: Pick<ManyHead, 'max'>, count: number): void {
   if (count <= max) return;
   const message = `${count} at once are more than ${max}`;
   throw new RefusedError('console.too_many', message, { hint: 'narrow the filter' });

@@ -158,7 +158,7 @@ export async function perform(
     return dryRun ? one.preview(whole, who, now) : one.run(whole, who, now);
   };
   if (request.things) {
-    requireFew(manyOf(one), request.things.length);
+    requireFew(one.head.several ?? manyOf(one), request.things.length);
     return forEach(request.things, args, doOne);
   }
   if (!select) return doOne({});

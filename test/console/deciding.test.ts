@@ -1,5 +1,8 @@
 /** People decide held deliveries at the console, over HTTP as a browser without scripts does it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { bulkPart } from '../../src/console/pages/bulk.ts';
+import { renderHtml } from '../../src/lib/html.ts';
 import { until } from '../support/house.ts';
 import {
   auditOf,
@@ -283,6 +286,75 @@ describe('all that fit a filter', () => {
     const done = await anna.json('/review/bulk', wish);
     expect(done).toMatchObject({ status: 200, json: { answers: [{ ok: true }, { ok: true }] } });
     expect(await anna.json('/review/bulk', wish)).toMatchObject({ status: 409 });
+  });
+
+  it('are told once more before, with their money and first lines, and what changed', async () => {
+    await holdMore(house, 2);
+    const place = '/review?rule=hold-all&sort=value';
+    const mark = markIn((await anna.get(place)).text);
+    const ask = new URLSearchParams({ act: 'accept', rule: 'hold-all', sort: 'value' });
+    const accepts = (await auditOf(house, 'delivery.accept')).length;
+    const { text } = await anna.get(`/review/all?${ask}&expect=${mark}`);
+    const rows = await seenRows(anna, '?rule=hold-all');
+    expect(text).toContain(`<h1>Accept ${rows.length} deliveries?</h1>`);
+    expect(text).toMatch(/\d deliveries of \d+ customers?, [\d,.]+ [A-Z]{3}/);
+    for (const { deliveryNo } of rows) expect(text).toContain(deliveryNo);
+    expect([markIn(text), text.includes('when you looked')]).toEqual([mark, false]);
+    const [first] = rows;
+    if (!first) throw new Error('nothing is held');
+    const hold = { ...seenFields(first), reason: 'ask Jutta' };
+    expect((await ben.json(`/deliveries/${first.orderDeliveryId}/hold`, hold)).status).toBe(200);
+    const again = (await anna.get(`/review/all?${ask}&expect=${mark}`)).text;
+    expect(again).toContain(`went: ${first.deliveryNo} (ben decided &quot;hold&quot;`);
+    expect(await auditOf(house, 'delivery.accept')).toHaveLength(accepts);
+    expect((await vera.get(`/review/all?${ask}`)).status).toBe(403);
+  });
+
+  it('are taken back in one press, each that can be, and others are named', async () => {
+    await holdMore(house, 2);
+    const { text } = await anna.get('/review?rule=hold-all');
+    const back = '/review?rule=hold-all&sort=value';
+    const said = { 'filter.rule': 'hold-all', action: 'hold', expect: markIn(text), back };
+    const done = await anna.form('/review/bulk', { ...said, reason: 'stock-taking' });
+    const next = done.headers.get('location') ?? '';
+    expect([done.status, next]).toEqual([303, back]);
+    const page = (await anna.get(next)).text;
+    const things = (/name="things" value="([^"]+)"/.exec(page)?.[1] ?? '').replaceAll(
+      '&quot;',
+      '"',
+    );
+    const all: unknown = JSON.parse(things);
+    const [first, ...others] = z.array(z.object({ delivery: z.string() })).parse(all);
+    expect(others.length).toBeGreaterThan(0);
+    // Of one, another person has decided meanwhile.
+    const id = first?.delivery.replace('id:', '');
+    const row = (await seenRows(ben)).find((one) => String(one.orderDeliveryId) === id);
+    if (!row) throw new Error('it is not held');
+    const mine = { ...seenFields(row), reason: 'mine now' };
+    expect((await ben.json(`/deliveries/${id}/hold`, mine)).status).toBe(200);
+    const undone = await anna.form('/acts/deliveries.undo/several', { things, back });
+    expect([undone.status, undone.headers.get('location')]).toEqual([303, back]);
+    expect((await anna.get(back)).text).toContain(
+      `${others.length} undone; 1 not: ${id}: there is nothing to undo any more.`,
+    );
+    const pull = await anna.form('/acts/sync.run/several', { things, reason: 'x' });
+    expect([pull.status, pull.text.includes('one thing at a time')]).toEqual([400, true]);
+    expect(await vera.form('/acts/deliveries.undo/several', { things })).toMatchObject({
+      status: 403,
+    });
+  });
+
+  it.each([
+    [1, false],
+    [746, true],
+  ])('are offered where there are several, or it says why not: %d', (count, says) => {
+    const query = new URLSearchParams({ country: 'DK' });
+    const part = bulkPart({ count, role: 'operator', query, selection: undefined });
+    const text = part === false ? '' : renderHtml(part);
+    expect(text.includes('746 deliveries fit this filter, and one act takes at most\n500')).toBe(
+      says,
+    );
+    expect(text.includes('Narrow the filter')).toBe(says);
   });
 });
 

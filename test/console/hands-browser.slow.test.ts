@@ -1,13 +1,16 @@
 /** Acts by hand in a real browser: what was pressed, what came of it, what the service was sent. */
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { hashPassword } from '../../src/console/access/password.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { launchBrowser } from '../support/chromium.ts';
 import { until } from '../support/house.ts';
+import { startRulesHouse } from './rules-house.ts';
+import { screensOf } from './screens.ts';
 import {
   auditOf,
   type ConsoleHouse,
+  caller,
   heldIds,
   holdMore,
   seenRows,
@@ -319,6 +322,66 @@ it('a page that nobody looks at asks for nothing, and at once when somebody does
   expect(asked).toBe(1);
 });
 
+it('sends by Enter in any field the act of its own form, and nothing else', async () => {
+  const own = await startRulesHouse(onTestFinished);
+  const { cookie } = await signIn(own, 'carl', 'approver');
+  const { page } = await visit(browser, own, 'carl', 'approver');
+  const sent: string[] = [];
+  await page.route('**', async (route) => {
+    const request = route.request();
+    if (request.method() !== 'POST') return route.fallback();
+    sent.push(new URL(request.url()).pathname);
+    return route.fulfill({ status: 409, contentType: 'text/html', body: '<p>not now</p>' });
+  });
+  const [name = '', value = ''] = cookie.split('=');
+  await page.context().addCookies([{ name, value, url: own.url }]);
+  let tried = 0;
+  for (const path of await screensOf(own, caller(own.url, { cookie }))) {
+    await page.goto(`${own.url}${path}`);
+    const forms = page.locator('#main form[method="post"]');
+    for (let at = 0; at < (await forms.count()); at += 1) {
+      const form = forms.nth(at);
+      await form.evaluate((node) => {
+        for (let up = node.parentElement; up; up = up.parentElement) {
+          if (up.tagName === 'DETAILS') up.setAttribute('open', '');
+        }
+      });
+      const fields = form.locator('input:is([type="text"], [type="number"], :not([type]))');
+      for (let one = 0; one < (await fields.count()); one += 1) await fields.nth(one).fill('1');
+      if ((await fields.count()) === 0) continue;
+      const isOpen = (await form.locator('[data-enter]').count()) > 0;
+      await fields.first().press('Enter');
+      const said = form.locator(isOpen ? '[data-says]' : '.refused');
+      await said.filter({ hasText: isOpen ? 'Enter alone decides nothing' : 'not now' }).waitFor();
+      const action = await form.getAttribute('action');
+      expect([path, sent.splice(0)]).toEqual([path, isOpen ? [] : [action]]);
+      tried += 1;
+    }
+  }
+  expect(tried).toBeGreaterThan(20);
+});
+
+it('all that were accepted and did not leave are called back in one press', async () => {
+  const own = await startConsole({ held: 2 });
+  const { page, complaints } = await visit(browser, own, 'anna', 'operator');
+  const sent = createSent(own);
+  const ben = await signIn(own, 'ben', 'approver');
+  await ben.form('/pause', { target: 'pushes', reason: 'the warehouse moves' });
+  await page.goto(`${own.url}/review?rule=hold-all`);
+  await page.getByText('Decide all 2…').click();
+  await page.getByRole('button', { name: 'Accept all…' }).click();
+  await page.getByLabel('Reason').fill('all checked');
+  await page.getByLabel('Reason').press('Enter');
+  await page.locator('#done', { hasText: '2 accepted.' }).waitFor();
+  expect(page.url()).toBe(`${own.url}/review?rule=hold-all`);
+  await page.keyboard.press('z');
+  await page.locator('#done', { hasText: '2 undone.' }).waitFor();
+  await ben.form('/resume', { target: 'pushes', reason: 'it has moved' });
+  expect(sent()).toEqual([]);
+  expect((await heldIds(own.daemon)).length).toBe(2);
+  expect(complaints).toEqual([]);
+});
+
 it('while the service is away an act is kept, and nothing of it is sent twice', async () => {
   const own = await startConsole({ held: 1 });
   const { page } = await visit(browser, own, 'anna', 'operator');
@@ -332,8 +395,11 @@ it('while the service is away an act is kept, and nothing of it is sent twice', 
   await page.keyboard.type('price agreed');
   await page.keyboard.press('Enter');
   await page.locator('#done', { hasText: 'is accepted.' }).waitFor();
-  await page.getByRole('button', { name: /^Undo/ }).click();
-  await page.locator('#done', { hasText: 'Undone' }).waitFor();
+  // While a try goes on it says so, and can be pressed again.
+  await until('the undo', async () => {
+    await page.keyboard.press('z');
+    return (await page.locator('#done', { hasText: 'Undone' }).count()) > 0 || undefined;
+  });
   own.reference.knobs.patch({ faults: [] });
   expect(sent().filter((one) => /\(200\)/.test(one))).toEqual([]);
 });

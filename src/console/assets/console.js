@@ -142,7 +142,7 @@ const openRow = (marked) => {
 };
 
 const step = (by) => {
-  const all = rows();
+  const all = detail() ? rows() : [];
   const now = all.findIndex((row) => row.classList.contains('open'));
   openRow(linkIn(all[Math.min(all.length - 1, Math.max(0, now + by))]));
 };
@@ -335,7 +335,7 @@ const tell = (text, way = '') => {
 
 // A page that nobody looks at asks for nothing.
 const LIVE_MS = 2_000;
-const SILENT_MS = 5_000;
+const SILENT_MS = 4_000;
 let isAsking = false;
 let misses = 0;
 const follow = async () => {
@@ -352,6 +352,7 @@ const follow = async () => {
   if (live) showLive(live);
 };
 if (document.querySelector('[data-mark]')) {
+  document.querySelector('#lost').setAttribute('role', 'alert');
   setInterval(follow, LIVE_MS);
   document.addEventListener('visibilitychange', follow);
 }

@@ -129,7 +129,7 @@ ${
   warnings.length > 0 &&
   html`<div class="band" role="alert">${warnings.map((text) => html`<p>${text}</p>`)}</div>`
 }
-<div id="lost" class="band" role="alert" hidden></div>
+<div id="lost" class="band" hidden></div>
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
 <p id="newer" role="status" hidden><a href="">${newer}</a></p>
 <main id="main" data-mark="${mark}" data-seen="${mark && String(marks[mark] ?? '')}">${body}</main>

@@ -1,20 +1,16 @@
 /** Page of the review list, by which people decide, with the open delivery beside it. */
 
-import { reviewFilter, SHOWN } from '../../decisions/review/filter.ts';
-import type { Facet, Facets, ReviewRow, ReviewSelection } from '../../decisions/review/listing.ts';
+import { SHOWN } from '../../decisions/review/filter.ts';
+import type { Facet, Facets, ReviewRow } from '../../decisions/review/listing.ts';
 import { deliveries } from '../../decisions/review/lists.ts';
-import { markOf } from '../../decisions/review/mark.ts';
-import { acceptDelivery } from '../../decisions/review/surface.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import type { Given } from '../../surface/given.ts';
-import { mayDo, type Role } from '../../surface/roles.ts';
 import type { RulesShown } from '../rules.ts';
 import { tableFor } from '../surface/html.ts';
 import type { ListView } from '../surface/lists.ts';
 import { money, span, whole } from './format.ts';
-import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface ReviewView {
   readonly view: ListView;
@@ -22,9 +18,8 @@ export interface ReviewView {
   readonly rules: RulesShown;
   /** Filter, order and place of the list, and the open delivery, as query parameters. */
   readonly query: URLSearchParams;
-  readonly role: Role;
-  /** All deliveries that fit the filter, for one act; undefined: not wanted, or too many. */
-  readonly selection: ReviewSelection | undefined;
+  /** Choice of an act on all that fit the filter. */
+  readonly bulk: Html | false;
   readonly open: Html | undefined;
 }
 
@@ -127,7 +122,12 @@ function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {
   return deadline === null ? '' : span(deadline - now);
 }
 
-function table({ view, rules, query }: ReviewView): Html {
+/** Rows of the list. */
+export function reviewTable({
+  view,
+  rules,
+  query,
+}: Pick<ReviewView, 'view' | 'rules' | 'query'>): Html {
   const { page, reader } = view;
   const { now } = reader;
   const cell = (of: (row: ReviewRow) => HtmlValue) => (row: Given) => of(deliveries.row.parse(row));
@@ -147,34 +147,6 @@ function table({ view, rules, query }: ReviewView): Html {
   return tableFor(NARROW, page.rows, reader, { given, cells, attributes });
 }
 
-function sums({ sums: all }: ReviewSelection): string {
-  return all.map(({ currency, value }) => money(value, currency)).join(' + ');
-}
-
-/** Form to decide all deliveries that fit the filter in one act, with their number and value. */
-function bulkForm(view: ReviewView): Html | false {
-  const { selection, role, query } = view;
-  if (!selection || selection.count < 2 || !mayDo(role, acceptDelivery.role)) return false;
-  const { count, customers } = selection;
-  return html`<details class="bulk"><summary>Decide all ${String(count)}…</summary>
-<form method="post" action="/review/bulk" data-act="bulk">
-${[...query].map(
-  ([name, value]) =>
-    name in reviewFilter && html`<input type="hidden" name="filter.${name}" value="${value}">`,
-)}
-<input type="hidden" name="expect" value="${markOf(selection)}">
-<p>${plural(count, 'delivery', 'deliveries')} of ${plural(customers, 'customer')},
-${sums(selection)}.
-If others fit by then, nothing is done.</p>
-<label for="bulk-reason">Reason</label>
-<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">
-<div class="buttons">${NOTHING_BY_ENTER}
-<button class="primary" name="action" value="accept">Accept all</button>
-<button name="action" value="hold">Hold all</button>
-<button name="action" value="release">Give all to the rules</button></div>
-${SAYS_ENTER}</form></details>`;
-}
-
 function list(of: ReviewView): Html {
   const { view, query } = of;
   const { page } = view;
@@ -191,7 +163,7 @@ function list(of: ReviewView): Html {
       ? none
       : html`${none}${nextPage(query, page.next, 'Look further back')}`;
   }
-  return html`${table(of)}${page.next !== null && nextPage(query, page.next, 'Next page')}`;
+  return html`${reviewTable(of)}${page.next !== null && nextPage(query, page.next, 'Next page')}`;
 }
 
 function nextPage(query: URLSearchParams, after: string, text: string): Html {
@@ -211,7 +183,7 @@ ${filters(of)}
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>
-${bulkForm(of)}
+${of.bulk}
 <div class="columns"><div id="list">${list(of)}</div>
 <div id="detail">${
     open ?? (page.rows.length > 0 && html`<p class="empty">Choose a delivery.</p>`)

@@ -1,23 +1,30 @@
 /** Routes for the review list and for deliveries, with their twins. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { whatChanged } from '../../decisions/review/bulk.ts';
 import { reviewFacets, selectForReview } from '../../decisions/review/listing.ts';
 import { deliveries, filterFor } from '../../decisions/review/lists.ts';
-import { BULK_MAX } from '../../decisions/review/mark.ts';
+import { BULK_MAX, expected, markOf } from '../../decisions/review/mark.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
 import type { Html } from '../../lib/html.ts';
+import { canonical } from '../../surface/given.ts';
 import { split } from '../../surface/lists.ts';
 import { refusalOf } from '../../surface/problem.ts';
-import { mayDo } from '../../surface/roles.ts';
+import { mayDo, requireRole } from '../../surface/roles.ts';
 import { commandOf } from '../command-line.ts';
 import { signedIn } from '../context.ts';
+import { BULK_ACTIONS, bulkPage, bulkPart } from '../pages/bulk.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
-import { refusalPart } from '../pages/refusal.ts';
 import { reviewPage } from '../pages/review.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
+import { refusalPart } from '../refusal.ts';
 import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { givenIn, type ListView, readingFor, readView } from '../surface/lists.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
+
+/** Lines of all that fit a filter that are shown before they are decided. */
+const BULK_LINES = 10;
 
 async function viewFor(
   { deps: { db, clock } }: PageContext,
@@ -66,8 +73,31 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const cli = `${commandOf(deliveries, given)}${flags}`;
   const head = { title: 'Review', tab: '/review', cli } as const;
   const rules = await rulesShown();
-  const page = reviewPage({ view, facets, rules, query, role, selection, open });
+  const bulk = bulkPart({ count: facets.count, selection, role, query });
+  const page = reviewPage({ view, facets, rules, query, bulk, open });
   return show(request, reply, head, page);
+}
+
+const bulkQuery = z.object({ act: z.enum(BULK_ACTIONS), expect: expected.optional() });
+
+/** Asks once more before an act on all that fit, and says what changed since the list. */
+async function askOnceMore(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const { act, expect } = bulkQuery.parse(Object.fromEntries(parametersOf(request)));
+  requireRole(signedIn(request).role, acceptDelivery.name, acceptDelivery.role);
+  const query = parametersOf(request);
+  for (const name of ['act', 'expect']) query.delete(name);
+  const given = canonical(deliveries.query, Object.fromEntries(query));
+  const view = await readView(context, request, deliveries, { ...given, limit: BULK_LINES });
+  const filter = await filterFor(view.from, split(given)[0]);
+  const { db, clock } = context.deps;
+  const selection = await selectForReview(db, filter);
+  const changed = expect && (await whatChanged(db, filter, selection, expect, clock.now()));
+  const cli = `${commandOf({ ...deliveries, command: `deliveries ${act} --all-matching` }, given)} \
+--expect ${markOf(selection)} --reason "…"`;
+  const head = { title: 'Decide all', tab: '/review', cli } as const;
+  const rules = await context.rulesShown();
+  const page = bulkPage({ action: act, selection, changed, rules, query, view });
+  return context.show(request, reply, head, page);
 }
 
 async function showDelivery(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -118,6 +148,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
     const { deliveries: all, ...selection } = await selectForReview(context.deps.db, filter);
     return { ...selection, ids: all.map(({ orderDeliveryId }) => orderDeliveryId) };
   });
+  app.get('/review/all', (request, reply) => askOnceMore(context, request, reply));
   app.get('/review/card/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const card = await context.cardContext(request, '/review', '');

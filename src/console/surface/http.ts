@@ -5,7 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { type Html, html } from '../../lib/html.ts';
-import { isJsonObject } from '../../lib/json.ts';
+import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { dashed, shellWord } from '../../lib/strings.ts';
 import { type ActHead, previewSchema } from '../../surface/acts.ts';
 import { toWire } from '../../surface/forms.ts';
@@ -185,15 +185,47 @@ function selectOf({ select, expect, ...rest }: Given) {
 
 /** Outcome of an act on many things, in one line. */
 function manyText(of: ActHead, value: unknown): string {
-  if (of.many?.isOneAnswer !== false) return (of.many?.answer ?? of).done(value, {});
-  const [thing = ''] = of.args;
+  const { many, several, args } = of;
+  const { did } = several ?? many ?? {};
+  if (many?.isOneAnswer === true || did === undefined) return (many?.answer ?? of).done(value, {});
+  const [thing = ''] = args;
   const { answers } = answersSchema.parse(value);
   const failed = answers.flatMap((one) => (one.ok ? [] : [one]));
   const [first] = failed;
-  const done = `${answers.length - failed.length} ${of.many.did}`;
+  const done = `${answers.length - failed.length} ${did}`;
   if (!first) return done;
   const name = String(first[thing]).replace(/^id:/, '');
   return `${done}; ${failed.length} not: ${name}: ${first.message}`;
+}
+
+/** Form that takes back all that was done to each of many things. */
+function undoOfMany(of: ActHead, value: unknown) {
+  const [thing = ''] = of.args;
+  const { answers = [] } = answersSchema.safeParse(value).data ?? {};
+  const undos = answers.flatMap(({ ok, [thing]: named, ...answered }) =>
+    ok ? [of.undo(answered, { [thing]: named })] : [],
+  );
+  const [first] = undos;
+  if (!first?.act.several) return undefined;
+  const things = JSON.stringify(undos.flatMap((one) => (one ? [one.given] : [])));
+  const button = undos.length === 1 ? first.act.button : `${first.act.button} all`;
+  return { path: `/acts/${first.act.name}/several`, button, fields: { things } };
+}
+
+const severalSchema = z.object({
+  things: z.preprocess((text) => tryParseJson(String(text)), z.array(z.looseObject({}))),
+});
+
+/** Does an act to each of several things that a form of a page names. */
+function mountSeveral(app: FastifyInstance, context: PageContext): void {
+  app.post('/acts/:name/several', (request, reply) => {
+    const of = actNamed(ACTS, z.object({ name: z.string() }).parse(request.params).name);
+    const { things } = severalSchema.parse(request.body);
+    const { back = pageOf(of, {}), reason } = bodyOf(of, { body: request.body, params: {} });
+    const asked = { act: of.name, given: {}, reason, dryRun: false, things };
+    const noticeOf = (value: unknown) => ({ text: `${manyText(of, value)}.`, back });
+    return answer(context, [request, reply], asked, [answerForm(of, asked), noticeOf]);
+  });
 }
 
 /** Address that acts share, each of which is done to all that fit a filter. */
@@ -207,6 +239,7 @@ function mountMany(app: FastifyInstance, context: PageContext, [path, acts]: Sha
     const asked = { act: of.name, ...wanted, given, select };
     const noticeOf = (value: unknown) => ({
       text: `${manyText(of, value)}.`,
+      undo: undoOfMany(of, value),
       back: back ?? pageOf(of, {}),
     });
     return answer(context, [request, reply], asked, [answerForm(of, asked), noticeOf]);
@@ -238,5 +271,6 @@ async function showAct(context: PageContext, request: FastifyRequest, reply: Fas
 export function mountActs(app: FastifyInstance, context: PageContext): void {
   for (const of of ACTS) mountAct(app, context, of);
   for (const shared of sharedAddresses(ACTS)) mountMany(app, context, shared);
+  mountSeveral(app, context);
   app.get('/acts/:name', (request, reply) => showAct(context, request, reply));
 }

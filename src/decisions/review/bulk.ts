@@ -59,6 +59,20 @@ async function describeChange(
   return texts.join('; ') || 'their lines, or what is known of their orders, changed';
 }
 
+/** Says how the deliveries differ from those that the person saw; undefined: they are the same. */
+export async function whatChanged(
+  db: Db,
+  filter: ReviewFilter,
+  found: ReviewSelection,
+  expect: ExpectedSet,
+  now: number,
+): Promise<string | undefined> {
+  if (found.count === expect.count && found.digest === expect.digest) return undefined;
+  const change = await describeChange(db, filter, found, expect, now);
+  const fitting = `${found.count} deliveries fit the filter now`;
+  return `${fitting}, ${expect.count} did when you looked; ${change}`;
+}
+
 /**
  * Selects all deliveries that fit the filter, if they are the ones that the person saw.
  * @throws RefusedError `console.changed`, which says what came and went
@@ -70,11 +84,10 @@ export async function selectExpected(
   now: number,
 ): Promise<ReviewSelection> {
   const found = await selectForReview(db, filter);
-  if (found.count === expect.count && found.digest === expect.digest) return found;
-  const message =
-    `nothing was done: ${found.count} deliveries fit the filter now, ${expect.count} did when ` +
-    `you looked; ${await describeChange(db, filter, found, expect, now)}`;
-  throw new RefusedError('console.changed', message, { hint: 'look at the list again' });
+  const changed = await whatChanged(db, filter, found, expect, now);
+  if (changed === undefined) return found;
+  const hint = 'look at the list again';
+  throw new RefusedError('console.changed', `nothing was done: ${changed}`, { hint });
 }
 
 /** Deliveries that fit a filter as a count and sums, without each one. */

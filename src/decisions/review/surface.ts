@@ -68,6 +68,7 @@ export const undoDecision = act({
   reason: 'free',
   input: { delivery },
   seen: { decisionId },
+  several: { did: 'undone', max: BULK_MAX },
   examples: [['deliveries undo DN-500012', 'as long as it is yours']],
   preview: (review: ReviewOperations, { delivery: named }, actor) =>
     review.previewUndo(named, actor),

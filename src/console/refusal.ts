@@ -1,7 +1,7 @@
 /** Refusals for people: in the card of the form, or as a page of their own without scripts. */
-import { type Html, html } from '../../lib/html.ts';
-import type { Refusal } from '../../surface/problem.ts';
-import { noticePage } from './frame.ts';
+import { type Html, html } from '../lib/html.ts';
+import type { Refusal } from '../surface/problem.ts';
+import { noticePage } from './pages/frame.ts';
 
 function sentence(text: string): string {
   return /[.?!]$/.test(text) ? text : `${text}.`;

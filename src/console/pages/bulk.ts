@@ -1,0 +1,106 @@
+/** Acts on all deliveries that fit a filter: the choice beside the list, and the page that asks. */
+import { reviewFilter } from '../../decisions/review/filter.ts';
+import type { ReviewSelection } from '../../decisions/review/listing.ts';
+import { BULK_MAX, markOf } from '../../decisions/review/mark.ts';
+import { acceptDelivery, holdDelivery, releaseDelivery } from '../../decisions/review/surface.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
+import { mayDo, type Role } from '../../surface/roles.ts';
+import { actionOf } from '../surface/addresses.ts';
+import { money, whole } from './format.ts';
+import { NOTHING_BY_ENTER } from './parts.ts';
+import { type ReviewView, reviewTable, withQuery } from './review.ts';
+
+/** Acts on all, with the words of their buttons and of the question. */
+const ON_ALL = [
+  [acceptDelivery, 'Accept all', 'Accept', 'They are accepted at the service within seconds.'],
+  [holdDelivery, 'Hold all', 'Hold', 'They stay yours: the rules leave them alone.'],
+  [releaseDelivery, 'Give all to the rules', 'Give to the rules', 'The rules decide them again.'],
+] as const;
+
+export const BULK_ACTIONS = ON_ALL.map(([act]) => actionOf(act));
+
+function deliveries(count: number): string {
+  return plural(count, 'delivery', 'deliveries');
+}
+
+/** Says that these are too many for one act, and what to do. */
+function tooMany(count: number): Html {
+  return html`<p>${deliveries(count)} fit this filter, and one act takes at most
+${whole(BULK_MAX)}. Narrow the filter by rule, country, season, currency, value or waiting time, and
+decide one part after the other.</p>`;
+}
+
+/** Filter of the list as hidden fields, with names that begin so. */
+function filterFields(query: URLSearchParams, prefix: string): readonly Html[] {
+  return [...query].flatMap(([name, value]) =>
+    name in reviewFilter
+      ? [html`<input type="hidden" name="${prefix}${name}" value="${value}">`]
+      : [],
+  );
+}
+
+export interface BulkChoice {
+  readonly count: number;
+  readonly role: Role;
+  readonly query: URLSearchParams;
+  /** All deliveries that fit the filter; undefined: too many for one act. */
+  readonly selection: ReviewSelection | undefined;
+}
+
+/** Choice of an act on all that fit the filter; the page that it leads to asks once more. */
+export function bulkPart({ count, selection, role, query }: BulkChoice): Html | false {
+  if (count < 2 || !mayDo(role, acceptDelivery.role)) return false;
+  const form =
+    selection &&
+    html`<form method="get" action="/review/all" data-act="bulk">${filterFields(query, '')}
+<input type="hidden" name="expect" value="${markOf(selection)}">
+<p>${whatOf(selection)} The next page asks once more.</p>
+<div class="buttons">${NOTHING_BY_ENTER}${ON_ALL.map(
+      ([act, button]) => html`<button name="act" value="${actionOf(act)}">${button}…</button>`,
+    )}</div></form>`;
+  return html`<details class="bulk"><summary>Decide all ${whole(count)}…</summary>
+${form ?? tooMany(count)}</details>`;
+}
+
+/** The deliveries as a number, with their value in each currency. */
+function whatOf({ count, customers, sums }: ReviewSelection): string {
+  const worth = sums.map(({ currency, value }) => money(value, currency)).join(' + ');
+  return `${deliveries(count)} of ${plural(customers, 'customer')}, ${worth}.`;
+}
+
+export interface BulkView extends Pick<ReviewView, 'rules' | 'query' | 'view'> {
+  readonly action: string;
+  readonly selection: ReviewSelection;
+  /** What changed since the list was shown; undefined: nothing. */
+  readonly changed: string | undefined;
+}
+
+/** Page that asks once more before all that fit a filter are decided. */
+export function bulkPage({ action, selection, changed, ...of }: BulkView): Html {
+  const { query, view } = of;
+  const { count } = selection;
+  const [, all, one, effect] = ON_ALL.find(([act]) => actionOf(act) === action) ?? ON_ALL[0];
+  const back = withQuery('/review', query, {});
+  const away = html`<p><a href="${back}">No, back to the list</a></p>`;
+  if (count === 0 || count > BULK_MAX) {
+    return html`<h1>${all}</h1>${
+      count === 0
+        ? html`<p class="empty">No delivery fits the filter any more.</p>`
+        : tooMany(count)
+    }${away}`;
+  }
+  const more = count - view.page.rows.length;
+  return html`<h1>${one} ${deliveries(count)}?</h1>
+${changed !== undefined && html`<p class="problem" role="alert">${changed}</p>`}
+<p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}
+${more > 0 && html`<p>and ${whole(more)} more, <a href="${back}">all in the list</a></p>`}
+<form class="bulk" method="post" action="/review/bulk"
+ data-keep="${action} ${String(query)}">${filterFields(query, 'filter.')}
+<input type="hidden" name="action" value="${action}">
+<input type="hidden" name="expect" value="${markOf(selection)}">
+<input type="hidden" name="back" value="${back}">
+<label for="bulk-reason">Reason</label>
+<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">
+<div class="buttons"><button class="primary">${all} ${whole(count)}</button></div></form>${away}`;
+}
