@@ -43,6 +43,7 @@ export const READ_FROM: FactStreams = {
   styles: STYLE,
   styleColors: COLOR,
   colors: COLOR,
+  pdmBrands: STYLE,
 };
 
 /** Names the streams of the table from which at least one of these facts comes. */
@@ -72,6 +73,22 @@ export function streamsFor(
 
 /** Facts that the ERP's customers tell, with all below them. */
 const OF_CUSTOMERS = /^customer\.(?:account_no|blocked|credit|extra)\b/;
+
+/** Whether live rules read what the product data say of styles, and of their colors. */
+export interface StylesRead {
+  readonly style: boolean;
+  readonly color: boolean;
+}
+
+const stylesReadOf = new WeakMap<readonly Rule[], StylesRead>();
+
+export function stylesReadBy(rules: readonly Rule[] = []): StylesRead {
+  const isRead = (facts: readonly string[]): boolean =>
+    rules.some(({ mode, reads }) => mode === 'live' && facts.some((one) => reads.includes(one)));
+  const known = stylesReadOf.get(rules) ?? { style: isRead(STYLE), color: isRead(COLOR) };
+  stylesReadOf.set(rules, known);
+  return known;
+}
 
 const customerReads = new WeakMap<readonly Rule[], boolean>();
 

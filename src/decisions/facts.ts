@@ -11,7 +11,7 @@ import type { Facts } from '../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import { clockFacts } from './calendar.ts';
-import { areCustomersRead } from './fact-streams.ts';
+import { areCustomersRead, stylesReadBy } from './fact-streams.ts';
 import { customerFacts, isCustomerGone } from './facts/customer.ts';
 import { deliveredPieces } from './facts/delivered.ts';
 import {
@@ -156,13 +156,16 @@ export async function readSubject(
   const { currency = null, season = null } = order.facts;
   const customer = await customerOf(tx, order.facts, orderDeliveryId, context, isRead);
   const read = await readStock(tx);
-  const ofLines = { delivered, read, isRead, settings, now };
+  const stylesRead = stylesReadBy(rules);
+  const ofLines = { delivered, read, isRead, stylesRead, settings, now };
+  const line = await lineFacts(tx, orderDeliveryId, { lines, currency, season }, ofLines);
   const others = await othersWith(tx, 'delivery', orderDeliveryId);
   const unread = [
     ...unreadPaths(delivery.unread),
     ...others.map((orderId) => `orderDeliveryId (order ${orderId} has it as well)`),
     ...order.unread.map((path) => `order.${path}`),
     ...customer.unread,
+    ...line.unread,
   ];
   const facts: Facts = {
     delivery: {
@@ -171,7 +174,7 @@ export async function readSubject(
       status: knownStatus(DELIVERY_STATUSES, delivery.status),
       created_at: delivery.created_at ?? delivery.first_seen_at,
       currency,
-      lines: await lineFacts(tx, orderDeliveryId, { lines, currency, season }, ofLines),
+      lines: line.lines,
       ...(unread.length > 0 ? { unread } : {}),
       ...(unread.includes('fulfilledLineItems') ? NO_SUMS : {}),
     },

@@ -16,6 +16,11 @@ export interface Delivered {
   readonly quantity: number | null;
   /** The same number of pieces for one barcode; null when a delivery's pieces are unknown. */
   readonly of: (barcode: string) => number | null;
+  /**
+   * The same number of pieces for one barcode at one price; null when a price or the pieces of a
+   * delivery are unknown.
+   */
+  readonly at: (barcode: string, price: number) => number | null;
 }
 
 interface Row {
@@ -30,6 +35,7 @@ interface Row {
   readonly line_no: number | null;
   readonly barcode: string | null;
   readonly pieces: number | null;
+  readonly price: number | null;
 }
 
 function countByStatus(rows: readonly Row[]): ReadonlyMap<string, number> {
@@ -49,7 +55,7 @@ export async function deliveredPieces(
 ): Promise<Delivered> {
   const { rows } = await sql<Row>`
     select d.order_delivery_id id, d.status, d.unread, line.line_no, line.barcode,
-      line.fulfilled_quantity pieces,
+      line.fulfilled_quantity pieces, line.price,
       exists (select 1 from shared_number s
         where s.order_id = d.order_id and s.entity = 'delivery') shared
     from delivery d
@@ -68,9 +74,15 @@ export async function deliveredPieces(
   const piecesOf = (some: readonly Row[]) =>
     isUnknown ? null : sumOfUnits(some.map(({ pieces }) => pieces));
   const isAllRead = !byBarcode.has(null);
+  const linesOf = (barcode: string) => byBarcode.get(barcode) ?? [];
   return {
     others: countByStatus(rows.filter(({ id }) => id !== orderDeliveryId)),
     quantity: piecesOf(lines),
-    of: (barcode) => (isAllRead ? piecesOf(byBarcode.get(barcode) ?? []) : null),
+    of: (barcode) => (isAllRead ? piecesOf(linesOf(barcode)) : null),
+    at(barcode, price) {
+      const some = linesOf(barcode);
+      const isKnown = isAllRead && some.every((line) => line.price !== null);
+      return isKnown ? piecesOf(some.filter((line) => line.price === price)) : null;
+    },
   };
 }

@@ -14,9 +14,11 @@ import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
+import type { StylesRead } from '../fact-streams.ts';
 import type { Delivered } from './delivered.ts';
 import type { IsRead } from './history.ts';
 import { reservedPieces } from './reserved.ts';
+import { stylesOf } from './styles.ts';
 import { windowFacts } from './windows.ts';
 
 /** Reads the lines of an order; empty names become null. */
@@ -150,41 +152,6 @@ async function seasonVariants(
   );
 }
 
-interface StyleColor {
-  readonly style_no: string | null;
-  readonly color_code: string | null;
-  readonly style_active: number | null;
-  readonly noos_type: string | null;
-  readonly color_active: number | null;
-}
-
-/** Reads the flags of style and color in the product data, for the styles of these lines. */
-async function styleColors(
-  tx: Tx,
-  styleNos: readonly string[],
-): Promise<ReadonlyMap<string, StyleColor>> {
-  if (styleNos.length === 0) return new Map();
-  const { rows } = await sql<StyleColor>`
-    select s.style_no, c.code color_code, s.active style_active, sc.noos_type,
-      sc.active color_active
-    from style s
-    left join json_each(s.style_color_ids) id
-    left join style_color sc on sc.style_color_id = id.value and sc.deleted_at is null
-    left join color c on c.color_id = sc.color_id and c.deleted_at is null
-    where ${inKeys('s.style_no', styleNos)} and s.deleted_at is null`.execute(tx);
-  const found = new Map<string, StyleColor>();
-  for (const row of rows) {
-    found.set(`${row.style_no}/`, row);
-    if (row.color_code !== null) found.set(`${row.style_no}/${row.color_code}`, row);
-  }
-  return found;
-}
-
-function noosOf(type: string | null | undefined): boolean | null {
-  if (type === 'noos') return true;
-  return type === 'none' ? false : null;
-}
-
 /**
  * The value that all these order lines share; null if they differ, because nobody knows which of
  * them was packed. An order may name a barcode once per delivery window, each with its own price.
@@ -192,6 +159,31 @@ function noosOf(type: string | null | undefined): boolean | null {
 function agreed<T>(lines: readonly OrderLine[], read: (line: OrderLine) => T): T | null {
   const [value, other] = new Set(lines.map(read));
   return value === undefined || other !== undefined ? null : value;
+}
+
+/**
+ * Price of the order line that a packed line is: the one that all its order lines share, else that
+ * of the order line with the packed price, as long as no more pieces are packed at it than were
+ * ordered at it, in all deliveries. So goods given free beside the same goods paid have a price of
+ * their own, and more than were given free have none; neither have lines of several windows.
+ */
+function ownPrice(
+  packed: { readonly barcode: string | null; readonly price: number | null },
+  {
+    meant,
+    ordered,
+  }: { readonly meant: readonly OrderLine[]; readonly ordered: readonly OrderLine[] },
+  delivered: Delivered,
+): number | null {
+  const { barcode, price } = packed;
+  const prices = new Set(meant.map((line) => line.price));
+  const windows = new Set(meant.map((line) => `${line.season_name}/${line.delivery_name}`));
+  // Nobody knows which window was packed, if several have the barcode.
+  if (prices.size < 2 || windows.size > 1) return agreed(meant, (line) => line.price);
+  if (barcode === null || price === null || !prices.has(price) || prices.has(null)) return null;
+  const given = delivered.at(barcode, price);
+  const wanted = piecesOf(ordered.filter((line) => line.price === price));
+  return given !== null && wanted !== null && given <= wanted ? price : null;
 }
 
 interface PackedLine {
@@ -280,16 +272,23 @@ export interface LinesContext {
   readonly delivered: Delivered;
   readonly read: StockRead;
   readonly isRead: IsRead;
+  readonly stylesRead: StylesRead;
   readonly settings: RuleSet['settings'];
   readonly now: number;
+}
+
+interface ReadLines {
+  readonly lines: readonly LineFacts[];
+  /** Names the styles of which nothing is known for sure, if live rules rest on them. */
+  readonly unread: readonly string[];
 }
 
 export async function lineFacts(
   tx: Tx,
   orderDeliveryId: number,
   order: OrderOfLines,
-  { delivered, read, isRead, settings, now }: LinesContext,
-): Promise<LineFacts[]> {
+  { delivered, read, isRead, stylesRead, settings, now }: LinesContext,
+): Promise<ReadLines> {
   const packed = await tx
     .selectFrom('delivery_line')
     .selectAll()
@@ -304,9 +303,10 @@ export async function lineFacts(
   const prices: ReadonlyMap<string, Listed> = order.season === null ? stock : ahead;
   const known = [...stock.values(), ...ahead.values()];
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
-  const colors = await styleColors(tx, [...styleNos]);
+  const styles = await stylesOf(tx, [...styleNos]);
   const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, read.at));
-  return lines.map((line) => {
+  const odd = new Set<string>();
+  const facts = lines.map((line): LineFacts => {
     const barcode = line.barcode ?? '';
     const variant = stock.get(barcode);
     const others = taken.has(barcode) ? (taken.get(barcode) ?? null) : 0;
@@ -317,8 +317,10 @@ export async function lineFacts(
     const price = prices.get(barcode);
     // Variants that are sold by pre-order only are missing from the stock list.
     const about: Listed | undefined = variant ?? price;
-    const color = colors.get(`${about?.style_no}/${about?.color_code ?? '?'}`);
-    const style = color ?? colors.get(`${about?.style_no}/`);
+    const { unread: oddStyle, ...style } = styles(about);
+    if (oddStyle && stylesRead[oddStyle.of]) {
+      odd.add(`the style ${about?.style_no} (it ${oddStyle.why})`);
+    }
     const orderedPieces = ordered.length > 0 ? piecesOf(ordered) : null;
     const season = line.season_name ?? nameOf(variant?.season_name);
     const deliveryName = line.delivery_name ?? agreed(meant, (one) => one.delivery_name);
@@ -327,7 +329,7 @@ export async function lineFacts(
       quantity: line.fulfilled_quantity,
       size_quantity: line.fulfilled_size_quantity,
       price: line.price,
-      order_price: agreed(meant, (one) => one.price),
+      order_price: ownPrice(line, { meant, ordered }, delivered),
       ...listedPrices(price, order.currency),
       ordered: orderedPieces,
       remaining_quantity: remainingOf(orderedPieces, delivered.of(barcode)),
@@ -341,9 +343,9 @@ export async function lineFacts(
       brand: about?.brand_name ?? null,
       season,
       delivery_name: deliveryName,
-      style_active: flagOf(style?.style_active),
-      noos: noosOf(color?.noos_type),
-      color_active: flagOf(about?.color_active) ?? flagOf(color?.color_active),
+      ...style,
+      color_active: flagOf(about?.color_active) ?? style.color_active,
     };
   });
+  return { lines: facts, unread: [...odd] };
 }

@@ -15,24 +15,25 @@ function toOne(relationships: Members, name: string): string | null {
   return data.text('id');
 }
 
+/** Ids that a to-many relationship points to, as JSON; `null`: it came as links only. */
 function toMany(relationships: Members, name: string): string {
-  const ids = relationships
-    .object(name)
-    .list('data')
-    .map((one) => membersOf(one).text('id'));
+  const relationship = relationships.object(name);
+  if (!relationship.has('data')) return 'null';
+  const ids = relationship.list('data').map((one) => membersOf(one).text('id'));
   return JSON.stringify(ids.filter((id) => id !== null));
 }
 
-/** Defines the entity of one resource; `needed` names the members that rules use. */
+/** Defines the entity of one resource; `needed` and `lists` name the members that rules use. */
 function resource(
   table: MirroredTable,
   key: string,
   columns: readonly string[],
   read: Columns,
   needed: readonly string[] = [],
+  lists: readonly string[] = [],
 ): ListEntity {
   return {
-    guarded: { groups: [], prices: [], needed, details: [] },
+    guarded: { groups: [], prices: [], needed, lists, details: [] },
     entity: table,
     table,
     key,
@@ -83,7 +84,8 @@ export const PDM = {
       country_id: toOne(relationships, 'countryOfOrigin'),
       style_color_ids: toMany(relationships, 'styleColors'),
     }),
-    ['style_no', 'active'],
+    ['style_no', 'active', 'brand_id'],
+    ['style_color_ids'],
   ),
   styleColors: resource(
     'style_color',
@@ -107,7 +109,7 @@ export const PDM = {
     }),
     ['code', 'active'],
   ),
-  pdmBrands: resource('pdm_brand', 'brand_id', ['name'], named),
+  pdmBrands: resource('pdm_brand', 'brand_id', ['name'], named, ['name']),
   types: resource('style_type', 'type_id', ['name'], named),
   genders: resource('gender', 'gender_id', ['name'], named),
   countries: resource('country', 'country_id', ['name', 'code'], (attributes) => ({

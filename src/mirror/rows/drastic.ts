@@ -18,6 +18,8 @@ export interface GuardedColumns {
   readonly prices: readonly string[];
   /** Columns that rules and orders need; none of them may be lost. */
   readonly needed: readonly string[];
+  /** Columns with JSON lists, which may grow but not lose most of what is in them. */
+  readonly lists?: readonly string[];
   readonly currency?: string;
   /** Columns with details of a row; some may be lost, but not all at once. */
   readonly details: readonly string[];
@@ -28,6 +30,7 @@ const KINDS = {
   emptied: 'quantities fell to nothing',
   swollen: 'quantities grew tenfold',
   lost: 'prices or details are gone',
+  cut: 'lists were cut',
   jumped: 'prices moved by ten times',
   currency: 'have another currency',
 } as const;
@@ -71,14 +74,23 @@ function isSwollen(before: SqlValue | undefined, now: SqlValue): boolean {
   return old > 0 && (numberIn(now) ?? 0) >= old * JUMP;
 }
 
+function lengthOf(value: SqlValue | undefined): number {
+  const list = typeof value === 'string' ? tryParseJson(value) : undefined;
+  return Array.isArray(list) ? list.length : 0;
+}
+
 function kindsOf(guarded: GuardedColumns, before: SqlRow, now: Now): readonly Kind[] {
-  const { quantity, prices, needed, currency, details } = guarded;
+  const { quantity, prices, needed, lists = [], currency, details } = guarded;
   const isLost = (column: string): boolean => isThere(before[column]) && !isThere(now(column));
   const had = details.filter((column) => isThere(before[column]));
   const kinds: Kind[] = [];
   if (quantity !== undefined && isEmptied(before[quantity], now(quantity))) kinds.push('emptied');
   if (quantity !== undefined && isSwollen(before[quantity], now(quantity))) kinds.push('swollen');
   if (needed.some(isLost) || (had.length > 0 && had.every(isLost))) kinds.push('lost');
+  const isCut = (column: string): boolean => {
+    return lengthOf(now(column)) * 2 < lengthOf(before[column]);
+  };
+  if (lists.some(isCut)) kinds.push('cut');
   if (prices.some((column) => hasJumped(before[column], now(column)))) kinds.push('jumped');
   if (currency !== undefined && isThere(before[currency]) && isThere(now(currency))) {
     if (before[currency] !== now(currency)) kinds.push('currency');

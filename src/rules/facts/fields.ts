@@ -162,7 +162,8 @@ export const line = {
     unit: 'delivery.currency',
     about:
       'Price of one piece on the order line with the same barcode, and the same delivery window ' +
-      'where the line names one; absent when several such lines differ.',
+      'where the line names one. Of several such lines, the one at the price of the line, as ' +
+      'long as no more was packed at it than ordered; else absent.',
     source: 'price of the order line',
   },
   price_diff_pct: {

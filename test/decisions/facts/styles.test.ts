@@ -1,0 +1,146 @@
+/** What the product data say of a line whose style number is not one style, or came in parts. */
+import { expect, it } from 'vitest';
+import { readSubject } from '../../../src/decisions/facts.ts';
+import { PDM } from '../../../src/mirror/catalog/pdm.ts';
+import { upsertRows } from '../../../src/mirror/entity.ts';
+import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
+import { rulesOf } from '../../rules/support.ts';
+import { createDeciderFixture } from '../support.ts';
+
+/** Rules that take an absent fact for an answer, as rejects and holds do. */
+const { settings, rules } = rulesOf(`
+rules:
+  - id: hold-unsold
+    title: Not sold
+    action: hold
+    mode: live
+    when:
+      - delivery.lines.exists(line, has(line.style_active) && !line.style_active)
+    unless:
+      - delivery.lines.exists(line, has(line.noos) && line.noos)
+`);
+
+interface StyleIn {
+  readonly id: string;
+  readonly brand?: string | null;
+  readonly active?: boolean;
+  /** Ids of its colors; undefined: the relationship came as links only. */
+  readonly colors?: readonly string[] | undefined;
+}
+
+function styleOf({ id, brand = '1', active = true, colors }: StyleIn) {
+  const links = { links: { related: '/x' } };
+  const data = colors?.map((one) => ({ type: 'styleColor', id: one }));
+  return {
+    id,
+    attributes: { styleNo: 'S-1', active },
+    relationships: {
+      brand: brand === null ? links : { data: { type: 'brand', id: brand } },
+      styleColors: data ? { data } : links,
+    },
+  };
+}
+
+async function createShop(brandName = 'North') {
+  const fixture = await createDeciderFixture();
+  const details = { styleNo: 'S-1', brandName };
+  await fixture.stock({ a: 9 }, { a: { colorCode: '010', details } });
+  await fixture.delivery({ id: 1 });
+  let readSeq = 0;
+  const write = (entity: ListEntity, records: readonly object[]) => {
+    readSeq += 1;
+    const rows = records.map((record) => entity.toRow(structuredClone(record)));
+    const at = { source: 'run:1', readSeq, at: fixture.clock.now() };
+    return fixture.store.transaction((tx) => upsertRows(tx, entity, rows, at));
+  };
+  const remove = (entity: ListEntity, key: string) => {
+    const at = { source: 'run:2', readSeq: 999, at: fixture.clock.now() };
+    return fixture.store.transaction((tx) => markDeleted(tx, entity, [key], at));
+  };
+  await write(PDM.pdmBrands, [
+    { id: '1', attributes: { name: 'North' } },
+    { id: '2', attributes: { name: 'South' } },
+  ]);
+  await write(PDM.colors, [{ id: '1', attributes: { code: '010' } }]);
+  const color = { color: { data: { type: 'color', id: '1' } } };
+  await write(PDM.styleColors, [
+    { id: '7', attributes: { active: true, noosType: 'noos' }, relationships: color },
+    { id: '8', attributes: { active: true, noosType: 'none' }, relationships: color },
+  ]);
+  return {
+    remove,
+    styles: (...styles: readonly StyleIn[]) => write(PDM.styles, styles.map(styleOf)),
+    /** Facts of the line, and why they are not known although the style is there. */
+    async seen() {
+      const at = { now: fixture.clock.now(), settings, rules };
+      const subject = await fixture.store.transaction((tx) => readSubject(tx, 1, at));
+      const { lines, unread = [] } = subject?.facts.delivery ?? { lines: [] };
+      return [lines[0]?.style_active, lines[0]?.noos, ...(unread ?? [])];
+    },
+  };
+}
+
+it('is that of the brand of the line, where two brands have one number', async () => {
+  const both: StyleIn[] = [
+    { id: '1', brand: '1', colors: ['7'] },
+    { id: '2', brand: '2', active: false, colors: ['8'] },
+  ];
+  for (const [brand, seen] of [
+    ['NORTH ', [true, true]],
+    ['South', [false, false]],
+  ] as const) {
+    const shop = await createShop(brand);
+    await shop.styles(...both);
+    expect(await shop.seen()).toEqual(seen);
+  }
+});
+
+it('is that of the style that is sold, where an old one has its number', async () => {
+  for (const ids of [
+    ['1', '2'],
+    ['2', '1'],
+  ]) {
+    const shop = await createShop();
+    const [old = '', anew = ''] = ids;
+    await shop.styles({ id: old, active: false, colors: ['8'] }, { id: anew, colors: ['7'] });
+    expect(await shop.seen()).toEqual([true, true]);
+  }
+});
+
+it('is not known, and said so, where it is not clear which style it is', async () => {
+  const shop = await createShop();
+  await shop.styles({ id: '1', colors: ['7'] }, { id: '2', colors: ['8'] });
+  const why = 'the style S-1 (it belongs to several styles that differ)';
+  expect(await shop.seen()).toEqual([true, null, why]);
+});
+
+it('is not known of a style that moved to another brand, or that is gone', async () => {
+  const shop = await createShop();
+  await shop.styles({ id: '1', colors: ['7'] });
+  expect(await shop.seen()).toEqual([true, true]);
+  await shop.styles({ id: '1', brand: '2', colors: ['7'] });
+  const moved = 'the style S-1 (it is listed for another brand only)';
+  expect(await shop.seen()).toEqual([null, null, moved]);
+  await shop.remove(PDM.styles, '1');
+  const gone = 'the style S-1 (it is not listed any more)';
+  expect(await shop.seen()).toEqual([null, null, gone]);
+});
+
+it('goes by the number alone, where the product data name brands otherwise', async () => {
+  const shop = await createShop('North ApS');
+  await shop.styles({ id: '1', colors: ['7'] });
+  expect(await shop.seen()).toEqual([true, true]);
+});
+
+it('is not known where the colors came as links only, or one is missing', async () => {
+  const shop = await createShop();
+  const why = 'the style S-1 (it came without all of its colors)';
+  await shop.styles({ id: '1' });
+  expect(await shop.seen()).toEqual([true, null, why]);
+  await shop.styles({ id: '1', colors: ['7', '9'] });
+  expect(await shop.seen()).toEqual([true, true]);
+  await shop.remove(PDM.styleColors, '7');
+  expect(await shop.seen()).toEqual([true, null, why]);
+  await shop.styles({ id: '1', colors: [] });
+  expect(await shop.seen()).toEqual([true, null]);
+});
