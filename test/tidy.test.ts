@@ -19,12 +19,13 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   cli: 8_301,
-  client: 7_099,
+  client: 7_200, // how each request ended: whether the service is there
   config: 3_306,
   conformance: 1_800,
-  // With refusals in words of pages, and the page that asks before all that fit are decided.
-  console: 10_830,
-  daemon: 5_328,
+  // With refusals in words of pages, and the page that asks before all that fit are decided; with
+  // tiles of the service, the pulls and the system.
+  console: 10_990,
+  daemon: 5_430, // the worker that notes whether the service answers
   // Raised by 240: which style a line is of, its own order line, customers that the ERP lost.
   decisions: 14_600,
   inbox: 2_515,
@@ -32,7 +33,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
-  ops: 4_269,
+  ops: 4_480, // one table of checks, with advice and tiles
   outbox: 13_148,
   plane: 2_282,
   probe: 2_726,
@@ -40,8 +41,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   report: 3_601,
   rules: 8_375,
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
-  // the ERP's customers at the moment of their changes.
-  store: 6_860,
+  // the ERP's customers at the moment of their changes; by 160: whether the service answers.
+  store: 7_020,
   surface: 1_568,
   sync: 8_394,
 };

@@ -14,12 +14,16 @@ import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/err
 import { createObservations, type Observations } from '../lib/observations.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
+import type { Answering, Heard } from './answering.ts';
 import {
   type Asked,
   errorOfAnswer,
   errorOfBrokenAnswer,
   errorOfFailure,
   errorOfPage,
+  heardIn,
+  heardInBody,
+  heardOfFailure,
   isNoJson,
   retryAfterMs,
 } from './http/answer.ts';
@@ -67,26 +71,26 @@ function errorOfBody(asked: Asked, body: Buffer | undefined, error: unknown): Er
 
 /** Decodes the whole body of an answer; `decode` may throw the error that the answer stands for. */
 async function decodedWhole<T>(
-  answer: RawAnswer,
-  asked: Asked,
+  { answer, asked, heard }: Opened,
   limit: BodyLimit,
   decode: (body: Buffer) => T,
 ): Promise<T> {
   let body: Buffer | undefined;
   try {
     body = toUtf8(await wholeBody(answer, limit), answer, asked, limit.note);
-    return decode(body);
+    const value = decode(body);
+    heard({ kind: 'answer' });
+    return value;
   } catch (error) {
+    heard(heardInBody(body && textOf(body), error));
     throw errorOfBody(asked, body, error);
   }
 }
 
-/** Gives a body as a stream of UTF-8; `onEnd` is called when it was read, or abandoned. */
+/** Gives a body as a stream of UTF-8; the slot is released when it was read, or abandoned. */
 async function* textStream(
-  answer: RawAnswer,
-  asked: Asked,
+  { answer, asked, heard, release }: Opened,
   limit: BodyLimit,
-  onEnd: () => void,
 ): AsyncGenerator<Buffer, void, undefined> {
   const transcoder = createToUtf8(headerText(answer.headers, 'content-type'), limit.note);
   let isFirst = true;
@@ -95,17 +99,21 @@ async function* textStream(
       const text = transcoder.push(chunk);
       if (text.length === 0) continue;
       if (isFirst && isPage(text.toString('latin1', 0, 64).replace(/^\xef\xbb\xbf/, ''))) {
+        heard(heardInBody(textOf(text), undefined));
         throw errorOfPage(asked, textOf(text));
       }
+      if (isFirst) heard({ kind: 'answer' });
       isFirst = false;
       yield text;
     }
     const rest = transcoder.end();
     if (rest.length > 0) yield rest;
+    if (isFirst) heard({ kind: 'answer' });
   } catch (error) {
+    if (error instanceof ExchangeFailure) heard(heardOfFailure(error));
     throw errorOfBody(asked, undefined, error);
   } finally {
-    onEnd();
+    release();
   }
 }
 
@@ -215,6 +223,8 @@ export interface TransportDeps {
   readonly onDialect?: ((what: string) => void) | undefined;
   /** Called when the request rate drops or rises. */
   readonly onPace?: PaceDeps['onPace'];
+  /** Called with the URL when a request is sent; gives the function that hears how it ended. */
+  readonly onAsked?: ((url: string) => ReturnType<Answering['asked']>) | undefined;
 }
 
 /** Maximum bytes of an error answer, which may name each line of a long order. */
@@ -264,6 +274,8 @@ interface Opened {
   readonly startedAt: number;
   /** Releases the request's slot in the limiter. */
   readonly release: () => void;
+  /** Notes what the answer shows of the service; undefined: nothing. */
+  readonly heard: (heard: Heard | undefined) => void;
 }
 
 async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
@@ -305,7 +317,14 @@ function readTimes(
 async function refused(
   { limiter, deps: { clock }, note }: Wire,
   request: HttpRequest,
-  { answer, asked, begunAt }: Pick<Opened, 'answer' | 'asked'> & { readonly begunAt: number },
+  {
+    answer,
+    asked,
+    begunAt,
+    heard,
+  }: Omit<Opened, 'release' | 'startedAt'> & {
+    readonly begunAt: number;
+  },
 ): Promise<SelvedgeError> {
   const { status, headers } = answer;
   const limit = { bytesMax: ERROR_BYTES_MAX, mayCut: true, note: (w: string) => note(request, w) };
@@ -320,6 +339,7 @@ async function refused(
     limiter.tooFast(begunAt);
     limiter.pause(retryAfterMs(headers, clock.now()) ?? 0);
   }
+  heard(heardIn(asked, { status, headers, text }, clock.now()));
   return errorOfAnswer(asked, { status, headers, text }, clock.now());
 }
 
@@ -331,6 +351,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
   const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url, scrub };
   let release = (): void => undefined;
   let observe = (_answer: string): void => undefined;
+  let heard: Opened['heard'] = () => undefined;
   try {
     release = await placeFor(wire, request);
     const atStart = request.headersAtStart?.();
@@ -339,6 +360,8 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     const sentAt = deps.clock.now();
     const begunAt = deps.clock.monotonic();
     const { priority } = request;
+    const hear = deps.onAsked?.(request.url);
+    heard = (one) => one && hear?.(one);
     observe = (answer) =>
       wire.answered.note({ priority, answer, ms: deps.clock.monotonic() - begunAt });
     const sending = { ...rest, headers: { ...headers, ...atStart } };
@@ -357,12 +380,15 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     request.onStatus?.(answer.status);
     const startedAt = readTimes(wire, request, answer, sentAt);
     if (answer.status !== 429) wire.limiter.taken();
-    if (answer.status >= 200 && answer.status < 300) return { answer, asked, startedAt, release };
-    throw await refused(wire, request, { answer, asked, begunAt });
+    const opened = { answer, asked, startedAt, release, heard };
+    if (answer.status >= 200 && answer.status < 300) return opened;
+    throw await refused(wire, request, { answer, asked, begunAt, heard });
   } catch (error) {
     release();
     if (request.signal?.aborted !== true) observe('none');
-    throw error instanceof ExchangeFailure ? errorOfFailure(asked, error) : error;
+    if (!(error instanceof ExchangeFailure)) throw error;
+    heard(heardOfFailure(error));
+    throw errorOfFailure(asked, error);
   }
 }
 
@@ -375,9 +401,9 @@ async function sendOnce<T>(
   const opened = await open(wire, request, bytesMax);
   const note = (what: string): void => wire.note(request, what);
   try {
-    const { answer, asked, startedAt } = opened;
+    const { answer, startedAt } = opened;
     const { status, headers } = answer;
-    const value = await decodedWhole(answer, asked, { bytesMax, note }, decode);
+    const value = await decodedWhole(opened, { bytesMax, note }, decode);
     return { status, headers, startedAt, value };
   } finally {
     opened.release();
@@ -387,10 +413,10 @@ async function sendOnce<T>(
 function streamed(
   wire: Wire,
   request: HttpRequest,
-  { answer, asked, release }: Opened,
+  opened: Opened,
 ): AsyncGenerator<Buffer, void, undefined> {
   const note = (what: string): void => wire.note(request, what);
-  return textStream(answer, asked, { bytesMax: wire.options.streamBytesMax, note }, release);
+  return textStream(opened, { bytesMax: wire.options.streamBytesMax, note });
 }
 
 /** Repeats a GET on the fixed schedule; other methods are tried once. */

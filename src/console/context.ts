@@ -3,6 +3,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
+import type { InstallationSettings } from '../ops/installation.ts';
 import type { PlaneSettings } from '../ops/plane-copy.ts';
 import type { Db, Store, StoreOptions } from '../store/store.ts';
 import type { Refusal } from '../surface/problem.ts';
@@ -30,6 +31,8 @@ export interface ConsoleSettings {
   /** Streams that are switched on and do not exist at the account's level, each with that level. */
   readonly notAtLevel: Readonly<Record<string, string>>;
   readonly machine: Machine;
+  /** Settings by which the installation is judged. */
+  readonly installation: InstallationSettings;
   readonly reports: ReportSettings;
 }
 

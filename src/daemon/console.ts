@@ -20,6 +20,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { RouteGroup } from '../local-api/api.ts';
 import { consoleRoutes } from '../local-api/console-routes.ts';
+import { installationOf } from '../ops/installation.ts';
 import { planeSettingsOf } from '../ops/plane-copy.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
@@ -156,6 +157,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     notAtLevel: streamsNotAtLevel(config),
     reports: reportsOf(config),
     machine: machineOf(config, parts.written),
+    installation: installationOf(config),
   };
   const { mode: rulesMode } = config.rules;
   const data = { store: storeOptions(config), listen: { host, port }, settings, rulesMode };

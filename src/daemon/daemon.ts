@@ -55,13 +55,14 @@ import { createOutbox, type Outbox } from './outbox.ts';
 import { pausesOf } from './pauses.ts';
 import { createReports } from './reports.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
-import { accountOf, createService, type Service } from './service.ts';
+import { accountOf, createService, type Service, type ServiceDeps } from './service.ts';
 import { readAlso } from './streams.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync, type Sync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
 import { CLOCK_STEPS, createStoreCare } from './upkeep.ts';
+import { type AnswerWatch, createAnswerWatch } from './watch/answering.ts';
 import { createCauseWatch } from './watch/causes.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
 import { createPulse, type Pulse } from './watch/pulse.ts';
@@ -156,6 +157,7 @@ interface WorkerParts {
   readonly store: SqliteStore;
   readonly lease: Lease;
   readonly service: Service;
+  readonly answering: AnswerWatch;
   readonly traits: Traits;
   readonly rules: RulesInForce;
   readonly pauses: Pauses;
@@ -365,7 +367,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     onListening,
   });
   const certificates = renewCertificates(config, deps, parts);
-  const care = [parts.clockGuard, renewer, space, keeper, actsLog, causes, guard, certificates];
+  const watchers = [space, keeper, actsLog, causes, guard, parts.answering, certificates];
+  const care = [parts.clockGuard, renewer, ...watchers];
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],
@@ -438,6 +441,15 @@ async function close(running: AsyncDisposableStack, log: Logger): Promise<void> 
   log.info('stopped');
 }
 
+/** Opens the way to the service, with the worker that notes whether it answers. */
+async function openService(config: Config, deps: ServiceDeps & Pick<DaemonDeps, 'log'>) {
+  const log = deps.log.child({ room: 'answering' });
+  const answering = createAnswerWatch({ ...deps, log, answers: () => service.answers() });
+  const onAnswers = answering.wakeUp;
+  const service: Service = await createService(config.service, { ...deps, onAnswers });
+  return { service, answering };
+}
+
 /**
  * Opens and checks everything; a start that fails leaves nothing open. Throws RetryLaterError
  * `store.disk_full`, whichever step it was that found no room.
@@ -476,7 +488,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
     () => service.unheld,
   );
   const held = { store, hold: guard.hold, stop: stopping.signal };
-  const service: Service = await createService(config.service, { ...deps, ...held });
+  const { service, answering } = await openService(config, { ...deps, ...held });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const { level } = config.service.dialect.v1;
   const traits = await createTraits({ store, clock, log, level }, service.brands);
@@ -488,7 +500,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
     workers: () => supervisor.health(),
     stuck: () => pulse.stuck(supervisor.health()),
   };
-  const shared = { store, lease, service, traits, rules, space, pulse, watch, pauses };
+  const shared = { store, lease, service, answering, traits, rules, space, pulse, watch, pauses };
   const { workers, listenerUrl, listening, reload, consoleLink } = createWorkers(config, deps, {
     ...shared,
     guard,

@@ -1,5 +1,6 @@
 /** Builds the client of the service from the configuration: transport, sessions, V1, V2. */
 import { readFileSync } from 'node:fs';
+import { type Answering, createAnswering } from '../client/answering.ts';
 import type { Route } from '../client/http/tunnel.ts';
 import type { RawTarget } from '../client/raw-call.ts';
 import {
@@ -28,6 +29,7 @@ import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
 import { PAUSED_BY } from '../outbox/document-state.ts';
+import { APIS, type Api, readAnswers, type ServiceAnswer } from '../store/answering.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 
@@ -189,6 +191,8 @@ export interface Service {
   readonly raw: { readonly v1: RawTarget; readonly v2: RawTarget | undefined };
   /** Waits until a log-in may be sent, and notes its time; sessions do so themselves. */
   mayLogIn(): Promise<void>;
+  /** State of each API that was ever asked, by the end of its last request. */
+  answers(): readonly ServiceAnswer[];
   /** Number of log-ins since the start, by how they ended. */
   logins(): Readonly<Record<LoginResult, number>>;
 }
@@ -204,7 +208,38 @@ export interface ServiceDeps {
   readonly stop: AbortSignal;
   /** Reason why nothing may be sent to the service; undefined: everything may. */
   readonly hold?: () => string | undefined;
+  /** Called when an API begins or ceases to answer. */
+  readonly onAnswers?: (() => void) | undefined;
 }
+
+/** Creates what remembers of each configured API whether it answers, also over a restart. */
+async function createAnswers(
+  { v1, v2 }: Config['service'],
+  { store, clock, onAnswers: onChange }: ServiceDeps,
+) {
+  const before = await readAnswers(store.db);
+  const urls = { V1: v1.baseUrl, V2: v2.enabled ? v2.baseUrl : null };
+  const known = APIS.flatMap((api) => {
+    const url = urls[api];
+    if (url === null) return [];
+    const { host } = new URL(url);
+    const last = before.find((one) => one.api === api && one.host === host);
+    return [{ api, url, host, answering: createAnswering({ clock, before: last, onChange }) }];
+  });
+  return {
+    of: (api: Api): Answering | undefined => known.find((one) => one.api === api)?.answering,
+    at: (url: string): Answering | undefined =>
+      known.toSorted((a, b) => b.url.length - a.url.length).find((one) => url.startsWith(one.url))
+        ?.answering,
+    states: (): readonly ServiceAnswer[] =>
+      known.flatMap(({ api, host, answering }) => {
+        const state = answering.state();
+        return state ? [{ api, host, ...state }] : [];
+      }),
+  };
+}
+
+const REFUSED = { key: 'the key is refused', login: 'the credentials are refused' } as const;
 
 function createV2(
   { v2, dialect: { v2: dialect } }: Config['service'],
@@ -265,6 +300,7 @@ export async function createService(
 ): Promise<Service> {
   const { clock, random, scrubber } = deps;
   const { timeouts, limits } = config;
+  const answers = await createAnswers(config, deps);
   const transport = createTransport(
     {
       ...TRANSPORT_DEFAULTS,
@@ -280,22 +316,32 @@ export async function createService(
       retryWaitsMs: retryWaits(config.retry),
       ...routeOf(config),
     },
-    { clock, random, scrubber, ...tellers(deps.log) },
+    {
+      clock,
+      random,
+      scrubber,
+      ...tellers(deps.log),
+      onAsked: (url) => answers.at(url)?.asked() ?? (() => undefined),
+    },
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);
   const logins = { done: 0, refused: 0, failed: 0 };
-  const onLogin = (result: LoginResult): void => {
-    logins[result] += 1;
+  const session = (api: Api, credential: Credential) => {
+    const onLogin = (result: LoginResult): void => {
+      logins[result] += 1;
+      if (result === 'failed') return;
+      const refusal = result === 'refused' ? REFUSED[credential.kind] : undefined;
+      answers.of(api)?.credentials(credential.header, refusal);
+    };
+    return createSession(credential, { transport, clock, scrubber, gate, onLogin });
   };
-  const session = (credential: Credential) =>
-    createSession(credential, { transport, clock, scrubber, gate, onLogin });
   const { hold = () => undefined } = deps;
-  const v2 = createV2(config, (credential) => held(session(credential), hold));
+  const v2 = createV2(config, (credential) => held(session('V2', credential), hold));
   const { readToken, baseUrl } = config.v1;
   const dialect = config.dialect.v1;
   const brands = await createBrands(config, deps);
-  const sender = session(v1Credential(config));
+  const sender = session('V1', v1Credential(config));
   const v1Options = {
     baseUrl,
     idempotencyHeader: dialect.idempotencyHeader ?? undefined,
@@ -315,7 +361,7 @@ export async function createService(
   const catalogSender =
     readToken === null
       ? undefined
-      : session({ kind: 'key', header: dialect.readTokenHeader, key: readToken });
+      : session('V1', { kind: 'key', header: dialect.readTokenHeader, key: readToken });
   const v1 = createV1Client(v1Options, {
     sender: held(sender, hold),
     catalogSender: catalogSender && held(catalogSender, hold),
@@ -325,5 +371,6 @@ export async function createService(
   const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
   const { pass: mayLogIn } = gate;
   const clients = { v1, unheld, v2: v2?.client, brands };
-  return { transport, ...clients, raw, mayLogIn, logins: () => ({ ...logins }) };
+  const told = { answers: answers.states, logins: () => ({ ...logins }) };
+  return { transport, ...clients, raw, mayLogIn, ...told };
 }

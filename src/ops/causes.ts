@@ -8,6 +8,7 @@ import { sql } from 'kysely';
 import { STATUSES, type StatusOf } from '../config/statuses.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
+import { absent, apiOfStream, type ServiceAnswer } from '../store/answering.ts';
 import type { Incident } from '../store/incidents.ts';
 import type { Db } from '../store/store.ts';
 import { INCIDENTS } from './incident-kinds.ts';
@@ -56,31 +57,46 @@ export interface ToldCause {
   readonly advice: string;
 }
 
+/** Kinds whose reason is the service while it does not answer, whatever else they name. */
+const BY_ABSENCE: ReadonlySet<string> = new Set([
+  'accepts_wait',
+  'never_complete',
+  'push_late',
+  'reads_late',
+  'refund_unconfirmed',
+]);
+
 /** Most kinds and sentences that are told; beyond them a person reads the list of incidents. */
 const TOLD_MAX = 50;
 
 /**
  * Tells the open incidents: by their own sentence and advice if they have one, else by the words of
- * their kind, with their number.
+ * their kind, with their number. Waits are told with the absence of the service that explains them.
  */
-export async function openCauses(db: Db): Promise<readonly ToldCause[]> {
+export async function openCauses(
+  db: Db,
+  answers: readonly ServiceAnswer[] = [],
+): Promise<readonly ToldCause[]> {
   const { rows } = await sql<{
     readonly kind: string;
+    readonly key: string;
     readonly says: string | null;
     readonly advice: string | null;
     readonly count: number;
   }>`
-    select kind, detail ->> '$.says' says,
+    select kind, detail ->> '$.says' says, max(key) key,
       max(coalesce(detail ->> '$.advice', detail ->> '$.hint')) advice, count(*) count
-    from (select id, kind, iif(json_valid(detail), detail, '{}') detail from incident
+    from (select id, kind, key, iif(json_valid(detail), detail, '{}') detail from incident
       where resolved_at is null)
     group by 1, 2 order by min(id) limit ${TOLD_MAX}
     `.execute(db);
-  return rows.map(({ kind, says, advice, count }) => {
+  return rows.map(({ kind, key, says, advice, count }) => {
     const { when = kind, todo = '' } = INCIDENTS[kind] ?? {};
     const known = count > 1 ? `${count} times: ${when}` : when;
     const look = `${todo.replaceAll('`', '')}; details: "selvedge report run incidents"`;
-    return { kind, says: says ?? known, advice: advice ?? look };
+    const away = BY_ABSENCE.has(kind) ? absent(answers, apiOfStream(key)) : undefined;
+    const because = away === undefined ? '' : `; ${away}`;
+    return { kind, says: `${says ?? known}${because}`, advice: advice ?? look };
   });
 }
 

@@ -1,28 +1,55 @@
 /**
- * Grades the installation for `selvedge status --check`: whether somebody should look, as one line
- * and an exit code.
+ * The table of checks: everything that is not fine about an installation, each with its grade, its
+ * words and the tiles of the overview that it colours. `selvedge status --check` makes one line and
+ * an exit code of it, the console's overview its colours, the doctor findings with advice.
  */
 import { hasAtLevel } from '../config/level.ts';
-import type { Config } from '../config/schema.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
+import {
+  absent,
+  apiOfStream,
+  describeAnswer,
+  nameOfApis,
+  type ServiceAnswer,
+  SILENT_MS,
+} from '../store/answering.ts';
 import { LOG_BYTES_MAX } from '../store/care/checkpoints.ts';
-import { describePause } from '../store/pauses.ts';
+import { describePause, type Pause, resumeStep } from '../store/pauses.ts';
 import { restingWith } from '../store/space.ts';
-import type { Installation } from './installation.ts';
+import type { Installation, InstallationSettings } from './installation.ts';
 import { overdueLooks } from './order-book.ts';
-import { describeCopy } from './plane-copy.ts';
+import { describeCopy, stepOfCopy } from './plane-copy.ts';
 import { describeIdle } from './rules-acting.ts';
-import { freshnessOf, WORKER_FAILING } from './status.ts';
+import { WORKER_FAILING } from './status.ts';
 
-type Grade = 'ok' | 'warning' | 'critical';
+/** Tiles of the console's overview. */
+export const TILES = [
+  'service',
+  'held',
+  'stock',
+  'pulls',
+  'pushes',
+  'unknown',
+  'events',
+  'incidents',
+  'rules',
+  'system',
+] as const;
+export type Tile = (typeof TILES)[number];
 
-interface Finding {
-  readonly grade: Grade;
+export interface Check {
+  /** Name of the check, as the doctor shows it. */
+  readonly check: string;
+  readonly grade: 'warning' | 'critical';
   readonly text: string;
+  /** Next step of a person. */
+  readonly advice: string;
+  /** Tiles that it colours. */
+  readonly tiles: readonly Tile[];
 }
 
 export interface HealthGrade {
-  readonly grade: Grade;
+  readonly grade: 'ok' | Check['grade'];
   /** Findings in words, the gravest first; empty when everything is fine. */
   readonly findings: readonly string[];
 }
@@ -32,30 +59,72 @@ const CRITICAL_AGE = 4;
 /** Most ms since the newest backup: the timer's day, and time for it to be late. */
 export const BACKUP_MS_MAX = 26 * 3_600_000;
 
-/** Kinds of incidents that have a finding of their own. */
-const OWN_FINDING: ReadonlySet<string> = new Set([WORKER_FAILING.kind, 'push_dead', 'quarantined']);
+/** Kinds of incidents that have a check of their own. */
+const OWN_CHECK: ReadonlySet<string> = new Set([
+  WORKER_FAILING.kind,
+  'push_dead',
+  'quarantined',
+  'service_silent',
+]);
 
-function critical(isSo: boolean, text: string): Finding[] {
-  return isSo ? [{ grade: 'critical', text }] : [];
+/** Checks that tell kinds of incidents, and the tiles that these colour beside "Incidents". */
+const OF_INCIDENTS: Readonly<Record<string, readonly [check: string, tile: Tile]>> = {
+  events_missed: ['incidents', 'events'],
+  events_refused: ['signatures', 'events'],
+  secret_ends: ['signatures', 'events'],
+  hold_expired: ['incidents', 'held'],
+  login_refused: ['incidents', 'service'],
+  push_late: ['incidents', 'pushes'],
+  push_in_doubt: ['incidents', 'pushes'],
+};
+
+type Told = Omit<Check, 'grade'>;
+
+function critical(isSo: boolean, told: Told): Check[] {
+  return isSo ? [{ grade: 'critical', ...told }] : [];
 }
 
-function warning(isSo: boolean, text: string): Finding[] {
-  return isSo ? [{ grade: 'warning', text }] : [];
+function warning(isSo: boolean, told: Told): Check[] {
+  return isSo ? [{ grade: 'warning', ...told }] : [];
 }
 
-function streamFindings(found: Installation, config: Config): Finding[] {
-  const limits = freshnessOf(config);
-  return found.streams
+function streamChecks({ streams, service }: Installation, limits: InstallationSettings): Check[] {
+  return streams
     .filter(({ stale }) => stale)
     .map(({ stream, ageMs, waitsMs, paused }) => {
       const tried = waitsMs === null ? '' : `, tried for ${formatDuration(waitsMs)}`;
       const age = ageMs === null ? `never complete${tried}` : `${formatDuration(ageMs)} old`;
-      const isGrave = !paused && (waitsMs ?? 0) > CRITICAL_AGE * (limits[stream] ?? Infinity);
+      const limitMs = limits.freshnessMs[stream] ?? Infinity;
+      const isGrave = !paused && (waitsMs ?? 0) > CRITICAL_AGE * limitMs;
+      const away = absent(service, apiOfStream(stream));
+      const because = away === undefined ? '' : `: ${away}`;
       return {
+        check: 'freshness',
         grade: isGrave ? 'critical' : 'warning',
-        text: `${stream} is ${paused ? 'paused, ' : ''}${age}`,
+        text: `${stream} is ${paused ? 'paused, ' : ''}${age}${because}`,
+        advice: 'selvedge sync list says why',
+        tiles: stream === 'stock' ? ['stock', 'pulls'] : ['pulls'],
       };
     });
+}
+
+function serviceChecks(service: readonly ServiceAnswer[], now: number): Check[] {
+  return service
+    .filter(({ state }) => state === 'silent')
+    .flatMap((one) => {
+      const text = `the service ${describeAnswer(one, now)} (${nameOfApis([one])})`;
+      const advice = 'selvedge doctor tries it: host name, certificate, proxy; is it up?';
+      const told: Told = { check: 'service', tiles: ['service'], text, advice };
+      return one.unansweredMs >= SILENT_MS ? critical(true, told) : warning(true, told);
+    });
+}
+
+/** Tiles of what a pause stops. */
+function tilesOfPause({ target, name }: Pause): readonly Tile[] {
+  if (target === 'pushes') return ['pushes'];
+  if (target === 'decisions') return ['rules'];
+  if (target === 'all') return ['pulls', 'pushes', 'rules'];
+  return name === 'stock' ? ['stock', 'pulls'] : ['pulls'];
 }
 
 /** Describes a daemon that runs and cannot write. */
@@ -63,46 +132,165 @@ export function describeSilence({ silentMs }: Pick<Installation, 'silentMs'>): s
   return `has written nothing for more than ${formatDuration(silentMs ?? 0)}`;
 }
 
-export function gradeHealth(found: Installation, config: Config): HealthGrade {
-  const { sendFloor } = config.store.space;
-  const { outbox, relay, backupAgeMs, freeBytes, logBytes } = found;
+const SYSTEM = ['system'] as const;
+
+function machineChecks(found: Installation, { store }: InstallationSettings): Check[] {
+  const { freeBytes, logBytes } = found;
+  const log = formatSize(logBytes);
+  const resting = restingWith(freeBytes, store);
+  const isFull = freeBytes < store.space.sendFloor;
+  const tiles = SYSTEM;
+  const daemon = { check: 'daemon', tiles };
+  const disk = { check: 'disk', tiles, advice: 'free space' };
+  return [
+    ...critical(!found.daemon.running, {
+      ...daemon,
+      text: 'the daemon does not run',
+      advice: 'systemctl start selvedge',
+    }),
+    ...critical(found.silentMs !== null, {
+      ...daemon,
+      text: `the daemon ${describeSilence(found)}`,
+      advice: 'its log says why: a disk that cannot be written, a program that holds it',
+    }),
+    ...found.failingWorkers.flatMap(({ worker, since, error }) => {
+      const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
+      const line = text.split('\n').join(' ');
+      return critical(true, { check: 'workers', tiles, text: line, advice: 'selvedge doctor' });
+    }),
+    ...critical(isFull, { ...disk, text: `the disk is full: ${resting}` }),
+    ...warning(!isFull && resting !== undefined, {
+      ...disk,
+      text: `the disk is nearly full: ${resting}`,
+    }),
+    ...warning(logBytes > LOG_BYTES_MAX, {
+      check: 'readers',
+      tiles,
+      advice: 'short transactions, or report snapshot',
+      text: `the log of the database has ${log}: "selvedge doctor" names who reads`,
+    }),
+  ];
+}
+
+/** Checks of the copies: that in PostgreSQL, and the backups. */
+function copyChecks({ backupAgeMs, plane }: Installation): Check[] {
+  const advice = 'selvedge backup create; systemctl enable --now selvedge-backup.timer';
+  const backup = { check: 'backup', tiles: SYSTEM, advice };
+  return [
+    ...(plane?.isLate
+      ? warning(true, {
+          check: 'plane',
+          tiles: SYSTEM,
+          advice: stepOfCopy(plane),
+          text: `plane: ${describeCopy(plane)}`,
+        })
+      : []),
+    ...warning(backupAgeMs === null, { ...backup, text: 'there is no backup' }),
+    ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, {
+      ...backup,
+      text: 'the newest backup is older than a day',
+    }),
+  ];
+}
+
+/** Checks of what is on its way to the service, and of what keeps it here. */
+function pushChecks({ outbox, accountHold, dryRun }: Installation): Check[] {
   const inDoubt = outbox.in_doubt ?? 0;
   const dead = outbox.dead ?? 0;
-  const resting = restingWith(freeBytes, config.store);
-  const isFull = freeBytes < sendFloor;
-  const hasEvents = hasAtLevel(config.service.dialect.v1.level, 'orderParts');
-  const idle = describeIdle(found.rules, found.pending);
-  const full = `full: ${resting}`;
-  const looks = overdueLooks(found.book, config);
-  const findings: Finding[] = [
-    ...critical(!found.daemon.running, 'the daemon does not run'),
-    ...critical(found.silentMs !== null, `the daemon ${describeSilence(found)}`),
-    ...found.failingWorkers.map(({ worker, since, error }): Finding => {
-      const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
-      return { grade: 'critical', text: text.split('\n').join(' ') };
+  const tiles = ['pushes'] as const;
+  const pushes = { check: 'pushes', advice: 'selvedge outbox list' };
+  return [
+    ...critical(accountHold !== null, {
+      check: 'account',
+      tiles,
+      advice: 'selvedge account show',
+      text: `the account is not known: ${accountHold}`,
     }),
-    ...critical(found.accountHold !== null, `the account is not known: ${found.accountHold}`),
-    ...critical(isFull, `the disk is ${full}`),
-    ...critical(hasEvents && relay?.state === 'silent', 'no event comes while orders change'),
-    ...warning(!isFull && resting !== undefined, `the disk is nearly ${full}`),
-    ...warning(
-      logBytes > LOG_BYTES_MAX,
-      `the log of the database has ${formatSize(logBytes)}: "selvedge doctor" names who reads`,
-    ),
-    ...found.paused.map((one): Finding => ({ grade: 'warning', text: describePause(one) })),
-    ...warning(idle !== undefined, idle ?? ''),
-    ...warning(found.dryRun, 'nothing is sent: outbox.dryRun'),
-    ...found.causes.flatMap(({ kind, says }) => warning(!OWN_FINDING.has(kind), says)),
-    ...streamFindings(found, config),
-    ...warning(looks !== undefined, looks ?? ''),
-    ...warning(inDoubt > 0, `${inDoubt} pushes in doubt`),
-    ...warning(dead > 0, `${dead} pushes given up`),
-    ...warning(found.quarantined > 0, `${found.quarantined} rows in quarantine`),
-    ...(found.plane?.isLate ? warning(true, `plane: ${describeCopy(found.plane)}`) : []),
-    ...warning(backupAgeMs === null, 'there is no backup'),
-    ...warning((backupAgeMs ?? 0) > BACKUP_MS_MAX, 'the newest backup is older than a day'),
+    ...warning(dryRun, {
+      check: 'paused',
+      tiles,
+      advice: 'correct outbox.dryRun',
+      text: 'nothing is sent: outbox.dryRun',
+    }),
+    ...warning(inDoubt > 0, { ...pushes, tiles: ['unknown'], text: `${inDoubt} pushes in doubt` }),
+    ...warning(dead > 0, { ...pushes, tiles, text: `${dead} pushes given up` }),
   ];
+}
+
+function incidentChecks({ causes }: Installation): Check[] {
+  return causes
+    .filter(({ kind }) => !OWN_CHECK.has(kind))
+    .map(({ kind, says, advice }): Check => {
+      const [check = 'incidents', tile] = OF_INCIDENTS[kind] ?? [];
+      const tiles: Tile[] = tile === undefined ? ['incidents'] : ['incidents', tile];
+      return { check, grade: 'warning', text: says, advice, tiles };
+    });
+}
+
+/** Checks of what decides: pauses, rules, events. */
+function decidingChecks(found: Installation, { level }: InstallationSettings): Check[] {
+  const { relay, paused } = found;
+  const idle = describeIdle(found.rules, found.pending);
+  return [
+    ...critical(hasAtLevel(level, 'orderParts') && relay?.state === 'silent', {
+      check: 'last event',
+      tiles: ['events'],
+      advice: 'selvedge portal open',
+      text: 'no event comes while orders change',
+    }),
+    ...paused.flatMap((one) => {
+      const [text, advice] = [describePause(one), resumeStep(one)];
+      return warning(true, { check: 'paused', tiles: tilesOfPause(one), text, advice });
+    }),
+    ...warning(idle !== undefined, {
+      check: 'in force',
+      tiles: ['rules'],
+      text: idle ?? '',
+      advice: 'selvedge rules check; rules.mode; selvedge rules reload',
+    }),
+  ];
+}
+
+/** Everything that is not fine. */
+export function checksOf(
+  found: Installation,
+  settings: InstallationSettings,
+  now: number,
+): readonly Check[] {
+  const { quarantined, service } = found;
+  const looks = overdueLooks(found.book, settings);
+  const text = [looks, absent(service, 'V1')].filter((one) => one !== undefined).join(': ');
+  return [
+    ...serviceChecks(service, now),
+    ...machineChecks(found, settings),
+    ...pushChecks(found),
+    ...decidingChecks(found, settings),
+    ...incidentChecks(found),
+    ...streamChecks(found, settings),
+    ...warning(looks !== undefined, {
+      check: 'open orders',
+      tiles: ['pulls'],
+      text,
+      advice: 'selvedge sync show orders says why',
+    }),
+    ...warning(quarantined > 0, {
+      check: 'quarantine',
+      tiles: ['incidents'],
+      advice: 'the table quarantine says why',
+      text: `${quarantined} rows in quarantine`,
+    }),
+    ...copyChecks(found),
+  ];
+}
+
+export function gradeHealth(
+  found: Installation,
+  settings: InstallationSettings,
+  now: number,
+): HealthGrade {
   // Alphabetical order puts critical before warning; without findings the grade is ok.
-  const gravestFirst = findings.toSorted((a, b) => a.grade.localeCompare(b.grade));
+  const gravestFirst = checksOf(found, settings, now).toSorted((a, b) =>
+    a.grade.localeCompare(b.grade),
+  );
   return { grade: gravestFirst[0]?.grade ?? 'ok', findings: gravestFirst.map(({ text }) => text) };
 }

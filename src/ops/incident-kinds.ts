@@ -221,6 +221,11 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     todo: 'submit what is still wanted under new references; resolve one as `noted`',
     ends: 'they are there again, or a person resolves each',
   },
+  service_silent: {
+    when: 'the service does not answer: nothing is read or sent',
+    todo: 'is it up? `selvedge doctor` tries it; what waits goes on by itself',
+    ends: 'the first answer comes',
+  },
   shared_number: {
     when: 'deliveries or refunds of two orders share a number; neither is decided',
     todo: 'decide them in the service',

@@ -6,8 +6,36 @@ import { logBytesOf } from '../store/care/checkpoints.ts';
 import { isFolderLocked, lockFile } from '../store/lock.ts';
 import { freeBytesAt } from '../store/space.ts';
 import { type Db, storeOptions } from '../store/store.ts';
-import { type PlaneCopy, planeSettingsOf, readPlaneCopy } from './plane-copy.ts';
-import { freshnessOf, readStatus, type Status } from './status.ts';
+import {
+  type PlaneCopy,
+  type PlaneSettings,
+  planeSettingsOf,
+  readPlaneCopy,
+} from './plane-copy.ts';
+import { type FreshnessMs, freshnessOf, readStatus, type Status } from './status.ts';
+
+/** Settings by which an installation is read and judged; no secret is among them. */
+export interface InstallationSettings extends Pick<Config, 'dataDir' | 'store' | 'streams'> {
+  readonly level: string;
+  readonly freshnessMs: FreshnessMs;
+  readonly notAtLevel: Readonly<Record<string, string>>;
+  readonly dryRun: boolean;
+  readonly plane: PlaneSettings | null;
+}
+
+export function installationOf(config: Config): InstallationSettings {
+  const { dataDir, store, streams } = config;
+  return {
+    dataDir,
+    store,
+    streams,
+    level: config.service.dialect.v1.level,
+    freshnessMs: freshnessOf(config),
+    notAtLevel: streamsNotAtLevel(config),
+    dryRun: config.outbox.dryRun,
+    plane: planeSettingsOf(config),
+  };
+}
 
 export interface Installation extends Status {
   /** Level of the account's V1 (`service.dialect.v1.level`), and the streams it lacks. */
@@ -30,9 +58,9 @@ export interface Installation extends Status {
   readonly plane: PlaneCopy | null;
 }
 
-function newestBackupAt(config: Config, now: number): number | undefined {
+function newestBackupAt(settings: InstallationSettings, now: number): number | undefined {
   try {
-    const newest = newestBackup(config, now);
+    const newest = newestBackup(settings, now);
     return newest ? Date.parse(newest.manifest.createdAt) : undefined;
   } catch {
     // The folder of the backups may be closed to this user.
@@ -40,23 +68,27 @@ function newestBackupAt(config: Config, now: number): number | undefined {
   }
 }
 
-export async function readInstallation(db: Db, config: Config, now: number): Promise<Installation> {
-  const absent = streamsNotAtLevel(config);
-  const status = await readStatus(db, now, freshnessOf(config), absent, config.dataDir);
+export async function readInstallation(
+  db: Db,
+  settings: InstallationSettings,
+  now: number,
+): Promise<Installation> {
+  const { level, dataDir, dryRun, freshnessMs, notAtLevel } = settings;
+  const status = await readStatus(db, now, freshnessMs, notAtLevel, dataDir);
   // The lock shows at once that a daemon was killed; the lease only once it has run out.
-  const isLocked = isFolderLocked(lockFile(config.dataDir));
-  const backupAt = newestBackupAt(config, now);
+  const isLocked = isFolderLocked(lockFile(dataDir));
+  const backupAt = newestBackupAt(settings, now);
   const silentMs = now - (status.daemon.leaseEndsAt ?? now);
   return {
     ...status,
-    level: config.service.dialect.v1.level,
-    lacks: missingAtLevel(config.service.dialect.v1.level).map(({ name }) => name),
+    level,
+    lacks: missingAtLevel(level).map(({ name }) => name),
     silentMs: isLocked === true && silentMs > 0 ? silentMs : null,
     daemon: { ...status.daemon, running: isLocked ?? status.daemon.running },
-    dryRun: config.outbox.dryRun,
+    dryRun,
     backupAgeMs: backupAt === undefined ? null : now - backupAt,
-    freeBytes: await freeBytesAt(config.dataDir),
-    logBytes: logBytesOf(storeOptions(config).path),
-    plane: readPlaneCopy(planeSettingsOf(config), now),
+    freeBytes: await freeBytesAt(dataDir),
+    logBytes: logBytesOf(storeOptions(settings).path),
+    plane: readPlaneCopy(settings.plane, now),
   };
 }

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
+import { absent, type ServiceAnswer } from '../store/answering.ts';
 import { readState } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 
@@ -43,6 +44,8 @@ const PER_PUSH = 4;
 /** Work that waits for requests, as the status counts it. */
 interface Backlog {
   readonly pace: ServicePace | null;
+  /** Whether each API answers; a limit of requests delays nothing that is not answered. */
+  readonly service?: readonly ServiceAnswer[];
   /** Orders that wait to be read again. */
   readonly refreshWaiting: number;
   /** Number of pushes by state. */
@@ -51,9 +54,10 @@ interface Backlog {
 
 /** Sentence for the status that names the bottleneck; undefined: the limit is none. */
 export function bottleneckOf(
-  { pace, refreshWaiting, outbox }: Backlog,
+  { pace, service = [], refreshWaiting, outbox }: Backlog,
   now: number,
 ): string | undefined {
+  if (absent(service) !== undefined) return undefined;
   if (pace === null || now - pace.at > FRESH_MS || pace.busy < BUSY_MIN) return undefined;
   const pushes = (outbox.queued ?? 0) + (outbox.sending ?? 0) + (outbox.sent ?? 0);
   const waiting = pace.waiting + refreshWaiting * PER_ORDER + pushes * PER_PUSH;

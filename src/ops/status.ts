@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
+import { absent, readAnswers, type ServiceAnswer } from '../store/answering.ts';
 import { labelOf, type Pause, pauseOf, readPauses } from '../store/pauses.ts';
 import { readAccountHold } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
@@ -56,6 +57,8 @@ export interface Status {
      */
     readonly leaseEndsAt: number | null;
   };
+  /** Whether each API of the service answers; empty while no daemon has asked. */
+  readonly service: readonly ServiceAnswer[];
   readonly schema: number;
   readonly streams: readonly StreamStatus[];
   readonly deliveries: Readonly<Record<string, number>>;
@@ -275,6 +278,7 @@ export async function readStatus(
     .select((eb) => eb.fn.max<number | null>('received_at').as('at'))
     .executeTakeFirst();
   const incidents = await openIncidentsByKind(db);
+  const service = await readAnswers(db);
   const lastAt = lastEvent?.at ?? null;
   return {
     daemon: {
@@ -282,6 +286,7 @@ export async function readStatus(
       holder: lease?.holder ?? null,
       leaseEndsAt: lease?.expires_at || null,
     },
+    service,
     schema: schema?.version ?? 0,
     streams: await streamStatuses(db, now, freshnessMs, notAtLevel, paused),
     rules: (await readRulesActing(db)) ?? null,
@@ -297,7 +302,7 @@ export async function readStatus(
     quarantined: await countOf(db, 'quarantine'),
     openIncidents: Object.values(incidents).reduce((sum, count) => sum + count, 0),
     incidents,
-    causes: await openCauses(db),
+    causes: await openCauses(db, service),
     failingWorkers: await readFailingWorkers(db),
     holdsOverdue: await countOverdue(db),
     rejectsWaiting: await countRejects(db),
@@ -334,8 +339,10 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
     .where('resolved_at', 'is', null)
     .executeTakeFirst();
   const paused = (await readPauses(db, config.dataDir)).map(labelOf);
+  const away = absent(await readAnswers(db));
   const lastEvent: number | null = events?.at ?? null;
   const parts = [
+    ...(away === undefined ? [] : [away]),
     `${streams.length - stale.length} streams fresh, ${stale.length} stale`,
     ...(paused.length > 0 ? [`PAUSED: ${paused.join(', ')}`] : []),
     ...(config.outbox.dryRun ? ['DRY RUN'] : []),

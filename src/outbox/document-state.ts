@@ -5,6 +5,7 @@
 import { type Selectable, sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
+import { type Api, absent, readAnswers } from '../store/answering.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
 import { readAccountHold } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -183,6 +184,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
       lost: lost && describeLost(lost),
       neverSent: await wasNeverSent(db, row.outbox_id),
       waiting: await waitingOf(db, row),
+      away: row.ended_at === null ? absent(await readAnswers(db), apiOf(kind)) : undefined,
       differs: await differs(db, row),
     }),
   };
@@ -215,6 +217,8 @@ export interface Situation {
   readonly lost: string | null;
   readonly neverSent: boolean;
   readonly waiting: Waiting | null;
+  /** Says that the service does not answer; undefined: it does, or was not asked. */
+  readonly away?: string | undefined;
   /**
    * Whether the document at the service differs from the one that was sent and nobody has noted
    * that.
@@ -229,11 +233,23 @@ const MADE: Readonly<Record<string, string>> = {
   style: '<styleId>',
 };
 
-function inDoubt({ outboxId, kind, blockedReason }: Situation): string {
+/** API by which documents of a kind are sent and looked up. */
+function apiOf(kind: string): Api {
+  return kind === 'style' ? 'V2' : 'V1';
+}
+
+/** Sentence with the reason for which it takes longer: the service does not answer. */
+function delayed(sentence: string, { away }: Pick<Situation, 'away'>): string {
+  if (away === undefined) return sentence;
+  return `${sentence.replace(/^nothing: /, 'wait: ')}; ${away}`;
+}
+
+function inDoubt({ outboxId, kind, blockedReason, away }: Situation): string {
   if (blockedReason === null) {
-    return (
+    return delayed(
       'wait: it is being looked up at the service and is sent again only when it is proved not ' +
-      'to be there; do not submit it again under another reference'
+        'to be there; do not submit it again under another reference',
+      { away },
     );
   }
   const made = MADE[kind];
@@ -263,7 +279,7 @@ function confirmed({ outboxId, lost, differs, ...situation }: Situation): string
   }
   if (kind !== 'pending_refund' || pendingRefundId === null) return 'nothing: it is done';
   return orderRefundId === null
-    ? 'nothing: the service has it and has yet to confirm it'
+    ? `nothing: the service has it as pending refund ${pendingRefundId}; a refund comes of it later`
     : `nothing: the service confirmed it as refund ${orderRefundId}`;
 }
 
@@ -338,7 +354,7 @@ function itsTurn(before: number): string {
   return `${turn}; before it: ${many}, as fast as service.limits allow`;
 }
 
-function queued({ lastError, waiting }: Situation): string {
+function queued({ lastError, waiting, away }: Situation): string {
   const { ahead = null, pause = null, before = 0 } = waiting ?? {};
   if (ahead?.needsAttention) {
     return (
@@ -347,6 +363,7 @@ function queued({ lastError, waiting }: Situation): string {
     );
   }
   if (pause !== null) return `wait: ${pause.reason}; to go on: ${pause.step}`;
+  if (away !== undefined) return `wait: ${away}; it is sent once the service answers`;
   if (ahead !== null) {
     const { kind, reference, outboxId, state } = ahead;
     return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
@@ -357,8 +374,10 @@ function queued({ lastError, waiting }: Situation): string {
 export function nextAction(situation: Situation): string {
   const { outboxId, state } = situation;
   if (state === 'queued') return queued(situation);
-  if (state === 'sending') return 'nothing: it is on its way';
-  if (state === 'sent') return 'nothing: the service took it, and it is read back';
+  if (state === 'sending') return delayed('nothing: it is on its way', situation);
+  if (state === 'sent') {
+    return delayed('nothing: the service took it, and it is read back', situation);
+  }
   if (state === 'in_doubt') return inDoubt(situation);
   if (state === 'confirmed') return confirmed(situation);
   if (state === 'refused') return refused(situation);

@@ -1,6 +1,7 @@
 /** Lists of pushes, and of the orders and pending refunds that the ERP submitted. */
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../config/schema.ts';
+import { absenceNotes, readAnswers } from '../store/answering.ts';
 import type { IdPage } from '../store/pages.ts';
 import { pauseNote, readPauses } from '../store/pauses.ts';
 import { OUTBOX_STATES } from '../store/tables.ts';
@@ -133,9 +134,10 @@ export const pushes = list({
     whyColumn,
   ],
   read: pageOfPushes,
-  async notes({ db, dataDir }) {
+  async notes({ db, now, dataDir }) {
     const pauses = await readPauses(db, dataDir);
-    return pauses.filter(({ target }) => target !== 'stream').map(pauseNote);
+    const notes = pauses.filter(({ target }) => target !== 'stream').map(pauseNote);
+    return [...absenceNotes(await readAnswers(db), now), ...notes];
   },
 });
 
@@ -177,6 +179,7 @@ function documentList({ kind, noun, operation, title, about, made, madeOf }: Doc
     ],
     limit: 50,
     read: (from, query, page) => pageOfPushes(from, { ...query, kind }, page),
+    notes: async ({ db, now }) => absenceNotes(await readAnswers(db), now),
   });
 }
 

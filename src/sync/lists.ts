@@ -1,6 +1,7 @@
 /** Lists of streams and of their runs, for people and programs. */
 import { z } from 'zod';
 import { formatDuration } from '../lib/units.ts';
+import { absenceNotes, readAnswers } from '../store/answering.ts';
 import type { Db } from '../store/store.ts';
 import { RUN_OUTCOMES } from '../store/tables.ts';
 import { list, pageOfAll } from '../surface/lists.ts';
@@ -233,6 +234,7 @@ export const streams = list({
     'lastError',
   ],
   terminal: ['Stream', 'State', 'Complete', 'At most', 'Rows', 'Last outcome', 'Last error'],
+  notes: async ({ db, now }) => absenceNotes(await readAnswers(db), now),
   sorts: ['stream', 'completeAt', 'completeRows', 'lastOutcome'],
   empty: 'Nothing was pulled yet: the first pulls begin when the daemon starts.',
   rowsAs: 'streams',

@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { runCli } from '../../src/cli/program.ts';
+import type { Clock } from '../../src/lib/clock.ts';
 import { localFile } from '../../src/local-api/ask.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import {
@@ -32,6 +33,7 @@ export async function startCliHouse(
   reference: Reference,
   parts: ConfigParts = {},
   atEnd: AtEnd = onTestFinished,
+  clock?: Clock,
 ): Promise<CliHouse> {
   const folder = parts.folder ?? temporaryFolder(atEnd);
   const config = testConfig(reference, { ...parts, folder });
@@ -45,7 +47,7 @@ export async function startCliHouse(
     service: { v1: { baseUrl: reference.v1Url, login } },
   };
   writeFileSync(file, stringify(written));
-  const daemon = await startTestDaemon(reference, config, undefined, atEnd);
+  const daemon = await startTestDaemon(reference, config, clock, atEnd);
   await until('the local API', () => existsSync(localFile(config.dataDir)) || undefined);
   const call = (...args: readonly string[]) => selvedge(['--config', file, ...args]);
   const typing: CliHouse['typing'] = async (line, ...args) => {

@@ -2,6 +2,7 @@
 import type { ConsoleSettings } from '../../src/console/context.ts';
 import type { LookupDeps } from '../../src/console/lookups.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { installationOf } from '../../src/ops/installation.ts';
 import { configOf } from '../config/config-of.ts';
 
 const SOME = configOf([
@@ -13,6 +14,8 @@ export const CONSOLE_SETTINGS: ConsoleSettings = {
   ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
   ...{ sessionIdleMs: 7_200_000, freshnessMs: {}, pulled: {}, notAtLevel: {} },
   reports: { directory: '', locale: null, schedules: [], store: { path: '', busyTimeoutMs: 1 } },
+  // A folder without a database: no daemon runs there, and there is no backup.
+  installation: { ...installationOf(SOME), dataDir: '.', freshnessMs: {} },
   machine: { dataDir: '', store: SOME.store, exchange: '', written: null, plane: null },
 };
 

@@ -7,6 +7,7 @@ import { createConsoleApp } from '../../src/console/server.ts';
 import { SHOWN } from '../../src/decisions/review/filter.ts';
 import { SORTS } from '../../src/decisions/review/listing.ts';
 import { systemRandom } from '../../src/lib/random.ts';
+import { installationOf } from '../../src/ops/installation.ts';
 import { freshnessOf } from '../../src/ops/status.ts';
 import { exchangeFile } from '../../src/store/exchange/exchange.ts';
 import { openReadOnlyStore, storeOptions } from '../../src/store/store.ts';
@@ -24,6 +25,7 @@ function settingsOf({ config }: House): ConsoleSettings {
     ...{ sessionIdleMs: HOUR_MS, notAtLevel: {} },
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),
+    installation: installationOf(config),
     reports: { ...reports, schedules: [], store: storeOptions(config) },
     machine: { dataDir, store, exchange: exchangeFile(config), written: null, plane: null },
   };

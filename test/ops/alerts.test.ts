@@ -72,7 +72,7 @@ async function anHourOf(
       inbox: { ...inbox, refused: {}, clockOffsetMs: undefined },
       service: {
         ...{ ...service, waiting: {}, logins: { done: 0, refused: 0, failed: 0 } },
-        ...{ clockOffsetMs: undefined, perSecond: 20, dialects: {}, answered: [] },
+        ...{ clockOffsetMs: undefined, perSecond: 20, dialects: {}, answered: [], answers: [] },
       },
       ...{ workers: supervisor.health(), stuck: [], backup: undefined, plane: undefined },
       space: { freeBytes: 1, stopped: [] },

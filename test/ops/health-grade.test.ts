@@ -4,13 +4,19 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { Config } from '../../src/config/schema.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { gradeHealth } from '../../src/ops/health-grade.ts';
-import { type Installation, readInstallation } from '../../src/ops/installation.ts';
+import {
+  type Installation,
+  type InstallationSettings,
+  installationOf,
+  readInstallation,
+} from '../../src/ops/installation.ts';
 import type { RelayFigures } from '../../src/ops/relay.ts';
 import { acquireLease, lockFile, lockFolder } from '../../src/store/lock.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const HOUR_MS = 3_600_000;
+const NOW = 10 * HOUR_MS;
 const WHY = { at: 0, actor: 'anna', reason: 'stocktaking' };
 const PAUSE = { target: 'pushes', name: '', ...WHY } as const;
 const RELAY: RelayFigures = { state: 'silent', deliveries: 9, missed: 9 };
@@ -23,21 +29,26 @@ function stream(ageMs: number | null, more: object = {}) {
   };
 }
 
-async function wellInstalled(): Promise<{ readonly found: Installation; readonly config: Config }> {
+async function wellInstalled(): Promise<{
+  readonly found: Installation;
+  readonly config: Config;
+  readonly settings: InstallationSettings;
+}> {
   const config = testConfig(await startTestReference());
   mkdirSync(config.dataDir, { recursive: true });
   const { db } = await temporaryStore();
-  const found = await readInstallation(db, config, 0);
+  const settings = installationOf(config);
+  const found = await readInstallation(db, settings, 0);
   const daemon = { ...found.daemon, running: true };
-  return { config, found: { ...found, daemon, streams: [], backupAgeMs: HOUR_MS } };
+  return { config, settings, found: { ...found, daemon, streams: [], backupAgeMs: HOUR_MS } };
 }
 
 it('grades what is not fine, and puts the gravest first', async () => {
-  const { found, config } = await wellInstalled();
-  expect(gradeHealth(found, config)).toEqual({ grade: 'ok', findings: [] });
+  const { found, config, settings } = await wellInstalled();
+  expect(gradeHealth(found, settings, NOW)).toEqual({ grade: 'ok', findings: [] });
   const limitMs = config.streams.orders.freshness;
   const told = (more: Partial<Installation>) => {
-    const { grade, findings } = gradeHealth({ ...found, ...more }, config);
+    const { grade, findings } = gradeHealth({ ...found, ...more }, settings, NOW);
     return [grade, ...findings];
   };
   expect(told({ daemon: { running: false, holder: null, leaseEndsAt: null } })).toEqual([
@@ -84,7 +95,7 @@ it('grades what is not fine, and puts the gravest first', async () => {
 });
 
 it('calls nobody silent who has not got as far as the lease, or works without one', async () => {
-  const { config } = await wellInstalled();
+  const { config, settings } = await wellInstalled();
   const clock = manualClock();
   const store = await temporaryStore();
   const lease = await acquireLease(store, 30_000, clock);
@@ -92,16 +103,16 @@ it('calls nobody silent who has not got as far as the lease, or works without on
   const lock = lockFolder(lockFile(config.dataDir));
   onTestFinished(() => lock.release());
   const silentMs = async () =>
-    (await readInstallation(store.db, config, clock.now() + HOUR_MS)).silentMs;
+    (await readInstallation(store.db, settings, clock.now() + HOUR_MS)).silentMs;
   expect(await silentMs()).toBe(HOUR_MS - 30_000);
   await lease.release();
   expect(await silentMs()).toBeNull();
 });
 
 it('tells between a floor and its margin that what has stopped still rests', async () => {
-  const { found, config } = await wellInstalled();
+  const { found, config, settings } = await wellInstalled();
   const { pullFloor, sendFloor, margin } = config.store.space;
-  const told = (freeBytes: number) => gradeHealth({ ...found, freeBytes }, config).findings;
+  const told = (freeBytes: number) => gradeHealth({ ...found, freeBytes }, settings, NOW).findings;
   const until = (name: string, size: string) =>
     `${name}, once stopped, rest until ${size} MiB are free`;
   expect(told(pullFloor + margin)).toEqual([]);

@@ -11,7 +11,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { gradeHealth } from '../../src/ops/health-grade.ts';
 import { INCIDENT_KINDS } from '../../src/ops/incident-kinds.ts';
-import { readInstallation } from '../../src/ops/installation.ts';
+import { installationOf, readInstallation } from '../../src/ops/installation.ts';
 import { DATABASE_MEASURES, LIVE_MEASURES } from '../../src/ops/metrics/table.ts';
 import { freshnessOf, headline, readStatus } from '../../src/ops/status.ts';
 import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
@@ -140,10 +140,10 @@ describe('health', () => {
     const store = await openReadOnlyStore({ path, busyTimeoutMs: 100 });
     onTestFinished(() => store.close());
     const now = Date.now() + 60_000;
-    const found = await readInstallation(store.db, config, now);
+    const found = await readInstallation(store.db, installationOf(config), now);
     expect(found.daemon.running).toBe(true);
     expect(found.silentMs).toBeGreaterThan(0);
-    expect(gradeHealth(found, config).findings).toContainEqual(
+    expect(gradeHealth(found, installationOf(config), now).findings).toContainEqual(
       expect.stringMatching(/^the daemon has written nothing for more than /),
     );
     expect(await checkDatabase(config, now)).toContainEqual(

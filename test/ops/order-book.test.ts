@@ -77,7 +77,7 @@ it('is more than the limit can carry, for the doctor', async () => {
   const now = 100 * HOUR;
   const check = (more: Partial<BookStatus>, perSecond = 20, at = now) => {
     const pace = { at, perSecond, perSecondMax: 20, busy: 1, waiting: 0 };
-    const [found] = checkOpenOrders({ book: { ...BOOK, ...more }, pace }, config, now);
+    const [found] = checkOpenOrders({ book: { ...BOOK, ...more }, pace, service: [] }, config, now);
     return found;
   };
   expect(check({})?.grade).toBe('ok');
@@ -90,6 +90,6 @@ it('is more than the limit can carry, for the doctor', async () => {
   expect(check({}, 1.5, now - 25 * HOUR)?.grade).toBe('ok');
   expect(check({ activeRequests: 45_000 })?.grade).toBe('failed');
   expect(check({ calmAgeMs: 30 * HOUR })?.grade).toBe('warning');
-  expect(checkOpenOrders({ book: null, pace: null }, config, now)).toEqual([]);
+  expect(checkOpenOrders({ book: null, pace: null, service: [] }, config, now)).toEqual([]);
   expect(limitOf(config, null, now)).toBe(20);
 });

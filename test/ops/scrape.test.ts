@@ -14,7 +14,7 @@ function countedMetrics(clock: Clock): { readonly metrics: Metrics; looks(): num
       looks += 1;
       const inbox = { accepted: 1, duplicates: 0, unknownType: 0, failedCommits: 0 };
       const service = { requests: 2, retries: 0, waitMs: 0, bytesReceived: 0, active: 0 };
-      const pace = { perSecond: 20, dialects: {}, answered: [] };
+      const pace = { perSecond: 20, dialects: {}, answered: [], answers: [] };
       return {
         inbox: { ...inbox, refused: {}, clockOffsetMs: undefined },
         service: {

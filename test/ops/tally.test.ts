@@ -113,7 +113,7 @@ it('shows times as histograms, which stay while nothing is new', async () => {
       },
       service: {
         ...{ requests: 0, retries: 0, waitMs: 0, bytesReceived: 0, active: 0, waiting: {} },
-        ...{ clockOffsetMs: undefined, perSecond: 20, dialects: {}, answered },
+        ...{ clockOffsetMs: undefined, perSecond: 20, dialects: {}, answered, answers: [] },
         logins: { done: 0, refused: 0, failed: 0 },
       },
       ...{ workers: [], stuck: [], backup: undefined, plane: undefined },

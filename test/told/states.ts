@@ -1,9 +1,11 @@
 /** Makes real each state in which something waits, on a database of its own and a stepped clock. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { createAnswering } from '../../src/client/answering.ts';
 import type { Config } from '../../src/config/schema.ts';
 import { pulledStreams } from '../../src/config/streams.ts';
 import { checkDatabase } from '../../src/daemon/doctor/database.ts';
+import { tellAnswers } from '../../src/daemon/watch/answering.ts';
 import { tellCauses } from '../../src/daemon/watch/causes.ts';
 import { createStatusNote } from '../../src/daemon/watch/status-note.ts';
 import { openRuleKeeper } from '../../src/decisions/rule-keeper.ts';
@@ -192,6 +194,15 @@ export const STATES: Readonly<Record<string, (world: World) => Promise<unknown>>
     const note = createStatusNote({ ...world, limiter, workers: () => [], logins });
     refused = 1;
     await note();
+  },
+  async 'service away'(world) {
+    const answering = createAnswering(world);
+    const heard = answering.asked();
+    await world.clock.advance(MINUTE_MS);
+    heard({ kind: 'nothing', why: 'the connection failed (ECONNREFUSED)' });
+    const state = answering.state();
+    const answers = () => (state ? [{ api: 'V1', host: '127.0.0.1:9', ...state } as const] : []);
+    await tellAnswers({ ...world, answers });
   },
   async 'order to be read'(world) {
     const row = { order_id: 7, cause: 'event:e', due_at: 0, attempts: 3, last_error: 'busy' };

@@ -7,9 +7,8 @@ import { readOverview } from '../../src/console/read/overview.ts';
 import { createRulesShown } from '../../src/console/rules.ts';
 import { renderHtml } from '../../src/lib/html.ts';
 import { Secret } from '../../src/lib/secret.ts';
-import { gradeHealth } from '../../src/ops/health-grade.ts';
-import { readInstallation } from '../../src/ops/installation.ts';
-import { freshnessOf } from '../../src/ops/status.ts';
+import { checksOf, gradeHealth } from '../../src/ops/health-grade.ts';
+import { type Installation, installationOf } from '../../src/ops/installation.ts';
 import { configOf } from '../config/config-of.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { doctorOf, makeWorld, STATES, type World } from './states.ts';
@@ -43,21 +42,31 @@ const NO_CHARTS = {
   lag: { medianMs: [], longestMs: [] },
 };
 
-async function shownBy(world: World) {
+/** Colours of the tiles, from the best. */
+const COLOURS = ['good', 'look', 'bad'] as const;
+const COLOUR_OF = { ok: 'good', warning: 'look', critical: 'bad' } as const;
+
+/** Shows the installation as a running one with a backup is shown, but for `more`. */
+async function shownBy(world: World, more: Partial<Installation> = {}) {
   const { store, clock, config } = world;
   const now = clock.now();
-  const found = await readInstallation(store.db, config, now);
-  const running = { ...found, daemon: { ...found.daemon, running: true }, backupAgeMs: 0 };
-  const { grade, findings } = gradeHealth(running, config);
-  const data = await readOverview(store.db, now, freshnessOf(config));
+  const settings = installationOf(config);
+  const read = await readOverview(store.db, now, settings);
+  const daemon = { ...read.status.daemon, running: true };
+  const status = { ...read.status, daemon, backupAgeMs: 0, ...more };
+  const checks = checksOf(status, settings, now);
+  const { grade, findings } = gradeHealth(status, settings, now);
   const rules = await createRulesShown(store.db)();
+  const data = { ...read, status, checks };
   const html = renderHtml(overviewPage({ data, charts: NO_CHARTS, rules, now, timeZone: 'UTC' }));
-  const tiles = [...html.matchAll(/tile t-(\w+)".*?<span>(.*?)<\/span><b>.*?<span.*?>(.*?)</gs)];
+  const tiles = [...html.matchAll(/tile t-(\w+)".*?<span>(.*?)<\/span>\s<b>.*?<span.*?>(.*?)</gs)];
   const alarming = tiles.filter(([, state]) => state !== 'good');
   return {
+    grade,
+    colour: COLOURS.findLast((one) => tiles.some(([, state]) => state === one)),
     check: `${grade}: ${findings.join('; ')}`,
     tiles: alarming.map(([, , name, detail]) => `${name}: ${detail}`).join('\n'),
-    incidents: found.causes.map(({ kind, advice }) => `${kind} → ${advice}`).join('\n'),
+    incidents: status.causes.map(({ kind, advice }) => `${kind} → ${advice}`).join('\n'),
     doctor: await doctorOf(world),
   };
 }
@@ -79,6 +88,34 @@ it.each(Object.entries(STATES))('tells of: %s', async (state, make) => {
     expect(shown[place], place).toMatch(wanted);
     expect(before[place], `${place} before`).not.toMatch(wanted);
   }
+  expect(shown.colour).toBe(COLOUR_OF[shown.grade]);
   const told = Object.values(cells).filter((cell) => quotedIn(cell) !== undefined);
   expect(told.length).toBeGreaterThanOrEqual(3);
+});
+
+const BY_ANNA = { name: '', actor: 'anna', reason: 'stocktaking', at: 0 };
+const RULES = { mode: 'live', valid: true, set: 'live', rules: 2, live: 2 } as const;
+
+it.each<[string, Partial<Installation>, string]>([
+  ['nothing', {}, ''],
+  ['no backup', { backupAgeMs: null }, 'System: there is no backup'],
+  ['an old backup', { backupAgeMs: 1e9 }, 'System: the newest backup is older than a day'],
+  ['a pause of decisions', { paused: [{ ...BY_ANNA, target: 'decisions' }] }, 'Rules: paused'],
+  ['a pause of stock', { paused: [{ ...BY_ANNA, target: 'stream', name: 'stock' }] }, 'Pulls: '],
+  ['a pause of everything', { paused: [{ ...BY_ANNA, target: 'all' }] }, 'Pushes: '],
+  ['a dry run', { dryRun: true }, 'nothing is sent (outbox.dryRun)'],
+  ['rules without a live one', { rules: { ...RULES, live: 0 } }, 'Rules: none of the 2 rules'],
+  ['rules with mistakes', { rules: { ...RULES, valid: false } }, 'Rules: the rules have mistakes'],
+  ['no rules', { rules: { ...RULES, rules: 0 } }, 'Rules: no rule is in force'],
+  ['a full disk', { freeBytes: 0 }, 'System: the disk is full'],
+  [
+    'no daemon',
+    { daemon: { running: false, holder: null, leaseEndsAt: null } },
+    'System: the daem',
+  ],
+])('colours the overview for %s as the check does', async (_what, more, tile) => {
+  const shown = await shownBy(await makeWorld(configOf(SETTINGS)), more);
+  expect(shown.colour).toBe(COLOUR_OF[shown.grade]);
+  expect(shown.tiles).toContain(tile);
+  if (tile === '') expect(shown).toMatchObject({ grade: 'ok', colour: 'good' });
 });

@@ -9,6 +9,7 @@ import { timeOfDay, zoneOfMachine } from '../../lib/local-time.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { readStatus, type Status, type StreamStatus } from '../../ops/status.ts';
+import { absent } from '../../store/answering.ts';
 import type { Db } from '../../store/store.ts';
 import type { Output } from '../output.ts';
 import { entries, rowsOf, textWidth, wrap } from './layout.ts';
@@ -77,8 +78,10 @@ function footerOf(status: Status, link: readonly string[], columns: number): str
   const streams = [...status.streams].sort((one, other) => rank(one) - rank(other));
   const { count } = status.events;
   const waiting = status.refreshWaiting;
+  const away = absent(status.service);
   return [
     '─'.repeat(columns),
+    ...(away === undefined ? [] : entries('service     ', [away], columns)),
     ...entries('streams     ', streams.map(streamEntry), columns),
     ...entries('events      ', [`${count} received`, `${waiting} orders to read`], columns),
     ...entries('deliveries  ', counts(status.deliveries), columns),

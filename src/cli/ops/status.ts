@@ -7,12 +7,13 @@ import { toError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
 import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
-import { type Installation, readInstallation } from '../../ops/installation.ts';
+import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { describeBook, limitOf } from '../../ops/order-book.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import { describeCopy } from '../../ops/plane-copy.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
+import { describeService } from '../../store/answering.ts';
 import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -58,6 +59,13 @@ function relayLine({ relay }: Status): string {
   return `${state}: events missed ${missed} of the newest ${deliveries} deliveries${quick}`;
 }
 
+/** Whether the service is there, as the daemon saw it last. */
+function serviceLine({ service, daemon }: Status): string {
+  // A console of an older release does not tell it.
+  const text = describeService(service ?? [], systemClock().now());
+  return daemon.running ? text : `${text}, as the daemon saw it last`;
+}
+
 /** The part of the status that only the daemon's machine knows. */
 interface Here {
   readonly found: Installation;
@@ -66,6 +74,7 @@ interface Here {
 
 function printDaemon(output: Output, status: Status, here: Here | undefined): void {
   const { daemon } = status;
+  output.line(`service     ${visible(serviceLine(status))}`);
   const isSilent = here && here.found.silentMs !== null;
   const silence = isSilent ? `, but ${describeSilence(here.found)}: its log says why` : '';
   const running = `running (${daemon.holder})${silence}`;
@@ -165,7 +174,7 @@ interface Options {
 function read(command: Command, context: CliContext): Promise<[Installation, Config]> {
   const now = systemClock().now();
   return withMirror(command, context, async (db, _store, config) => [
-    await readInstallation(db, config, now),
+    await readInstallation(db, installationOf(config), now),
     config,
   ]);
 }
@@ -173,7 +182,9 @@ function read(command: Command, context: CliContext): Promise<[Installation, Con
 async function check(command: Command, context: CliContext): Promise<void> {
   const { output } = context;
   try {
-    const { grade, findings } = gradeHealth(...(await read(command, context)));
+    const [found, config] = await read(command, context);
+    const settings = installationOf(config);
+    const { grade, findings } = gradeHealth(found, settings, systemClock().now());
     context.setExitCode(CHECK_CODES[grade]);
     output.line(`${grade.toUpperCase()}: ${findings.join('; ') || 'everything is fine'}`);
   } catch (error) {

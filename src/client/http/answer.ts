@@ -10,10 +10,11 @@ import {
   LoginAgainError,
   RefusedError,
   RetryLaterError,
-  type SelvedgeError,
+  SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
-import { type AnswerHeaders, type ExchangeFailure, headerText } from './exchange.ts';
+import type { Heard } from '../answering.ts';
+import { type AnswerHeaders, ExchangeFailure, headerText } from './exchange.ts';
 import { isPage, plainText, type Said, saidIn } from './said.ts';
 
 /** Node's error codes for a TLS certificate that no known authority has signed. */
@@ -235,6 +236,62 @@ function isProof(status: number, said: Said | undefined): boolean {
   if (status === TOO_FAST || said?.kind === 'own') return true;
   const proved = said?.kind === 'bare' ? PROVED_BARE : PROVED_BY_WORDS;
   return said !== undefined && proved.has(status);
+}
+
+/** Statuses of something on the way: our proxy, a balancer that has waited. */
+const OF_THE_WAY: ReadonlySet<number> = new Set([407, 408]);
+/** Statuses by which a gateway says that it does not reach the service. */
+const NOT_REACHED: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/**
+ * Whether an error answer is a word of the service, which is there then. Redirects, HTML pages, the
+ * words of a gateway that knows no such path, and errors from 500 on without JSON are not.
+ */
+function isWordOfService(status: number, said: Said | undefined, text: string): boolean {
+  if (status === TOO_FAST || said?.kind === 'own') return true;
+  if (status < 400 || OF_THE_WAY.has(status)) return false;
+  if (said?.kind === 'bare') return !NOT_REACHED.has(status);
+  if (status >= 500) return false;
+  return text.trim() === '' || (said !== undefined && !NOT_FOUND.has(REFUSALS[status] ?? ''));
+}
+
+/** Says whether an error answer shows that the service is there. */
+export function heardIn(asked: Asked, answer: BadAnswer, nowMs: number): Heard {
+  const { status, headers, text } = answer;
+  const said = saidIn(asked, answer);
+  if (!isWordOfService(status, said, text)) {
+    return { kind: 'nothing', why: `HTTP ${status}, not of the service` };
+  }
+  if (status !== TOO_FAST && status !== UNAVAILABLE) return { kind: 'answer' };
+  return { kind: 'wait', ms: retryAfterMs(headers, nowMs) };
+}
+
+const FAILED: Readonly<Record<ExchangeFailure['kind'], string>> = {
+  connect_timeout: 'no connection in time',
+  first_byte_timeout: 'no answer in time',
+  idle_timeout: 'the answer came to a halt',
+  total_timeout: 'the answer took too long',
+  broken_connection: 'the connection failed',
+  too_large: 'the answer is too large',
+  aborted: 'called off',
+};
+
+/** Says of a failed exchange that nobody answered; undefined: it does not show that. */
+export function heardOfFailure({ kind, cause }: ExchangeFailure): Heard | undefined {
+  if (kind === 'aborted') return undefined;
+  if (kind === 'too_large') return { kind: 'answer' };
+  const code = errorCode(cause);
+  const known = /^[A-Z][A-Z\d_]+$/.test(code) ? ` (${code})` : '';
+  return { kind: 'nothing', why: `${FAILED[kind]}${known}` };
+}
+
+/** Says whether a 2xx answer that could not be read is one of the service. */
+export function heardInBody(body: string | undefined, error: unknown): Heard | undefined {
+  if (error instanceof ExchangeFailure) return heardOfFailure(error);
+  if (error instanceof SelvedgeError || body === undefined || !isNoJson(body)) {
+    return { kind: 'answer' };
+  }
+  return { kind: 'nothing', why: 'a page came, not the answer of the service' };
 }
 
 /** Maximum of the service's lines quoted in an error message; the error object has all. */

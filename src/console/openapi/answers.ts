@@ -3,7 +3,9 @@
  * answers with it finds every member that is not described.
  */
 import { z } from 'zod';
+import { TILES } from '../../ops/health-grade.ts';
 import { pushSchema as pushRow } from '../../outbox/lists.ts';
+import { ANSWER_STATES, APIS } from '../../store/answering.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { wireSchema } from '../../surface/forms.ts';
 
@@ -65,6 +67,32 @@ const streamSchema = z
   })
   .meta({ id: 'Stream' });
 
+const answerSchema = z
+  .strictObject({
+    api: z.enum(APIS),
+    host: z.string(),
+    state: z.enum(ANSWER_STATES).meta({ description: '`silent`: nobody answers' }),
+    since: time,
+    askedAt: time.nullable(),
+    answeredAt: time.nullable(),
+    unansweredMs: z
+      .number()
+      .meta({ description: 'In which requests were sent, and none answered' }),
+    why: textOrNull,
+    untilAt: time.nullable().meta({ description: 'Until when it asks to wait' }),
+  })
+  .meta({ id: 'ServiceAnswer' });
+
+const checkSchema = z
+  .strictObject({
+    check: z.string(),
+    grade: z.enum(['warning', 'critical']),
+    text: z.string(),
+    advice: z.string(),
+    tiles: z.array(z.enum(TILES)).meta({ description: 'Tiles of the overview that it colours' }),
+  })
+  .meta({ id: 'Check', description: 'As `selvedge status --check` tells it.' });
+
 const statusSchema = z
   .strictObject({
     daemon: z.strictObject({
@@ -72,6 +100,7 @@ const statusSchema = z
       holder: textOrNull,
       leaseEndsAt: time.nullable(),
     }),
+    service: z.array(answerSchema).meta({ description: 'Whether each API answers' }),
     schema: z.int(),
     streams: z.array(streamSchema),
     deliveries: counts.meta({ description: 'By status' }),
@@ -127,6 +156,25 @@ const statusSchema = z
     rejectsWaiting: z.int(),
     paused: z.array(z.strictObject(pauseMembers)),
     accountHold: textOrNull,
+    level: z.string(),
+    lacks: z.array(z.string()).meta({ description: 'What the level of the account lacks' }),
+    silentMs: numberOrNull.meta({
+      description: 'Since when the daemon writes nothing; null: it does',
+    }),
+    dryRun: z.boolean(),
+    backupAgeMs: numberOrNull.meta({ description: 'Null: there is none' }),
+    freeBytes: z.number(),
+    logBytes: z.number(),
+    plane: z
+      .strictObject({
+        account: z.string(),
+        state: z.string(),
+        lagMs: numberOrNull,
+        isLate: z.boolean(),
+        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
+      })
+      .nullable()
+      .meta({ description: 'Copy in PostgreSQL; null: there is none' }),
   })
   .meta({ id: 'Status', description: 'As `selvedge status --json` tells it.' });
 
@@ -157,6 +205,7 @@ export const overviewSchema = z
       })
       .meta({ description: 'What the charts of the page show, an entry an hour' }),
     status: statusSchema,
+    checks: z.array(checkSchema).meta({ description: 'Everything that is not fine' }),
   })
   .meta({ id: 'Overview' });
 

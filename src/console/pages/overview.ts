@@ -1,9 +1,11 @@
 /** The first screen: health, freshness, and what needs the person, in this order. */
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
+import type { Tile as CheckedTile } from '../../ops/health-grade.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { StreamStatus } from '../../ops/status.ts';
-import { labelOf } from '../../store/pauses.ts';
+import { absent, describeService, gravestAnswer } from '../../store/answering.ts';
+import { describePause, labelOf } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
 import type { OverviewData } from '../read/overview.ts';
 import type { RulesShown } from '../rules.ts';
@@ -22,50 +24,109 @@ interface Tile {
   readonly name: string;
   readonly value: string;
   readonly detail: string;
-  readonly state: 'good' | 'look' | 'bad';
+  /** Checks that colour the tile. */
+  readonly of: CheckedTile;
   readonly href: string;
 }
 
-function lookIf(needed: boolean): Tile['state'] {
-  return needed ? 'look' : 'good';
+const COLOURS = { critical: 'bad', warning: 'look' } as const;
+
+/** Colour of a tile: that of its gravest check. */
+function colourOf({ of }: Tile, { checks }: OverviewView['data']): 'good' | 'look' | 'bad' {
+  const [gravest] = checks
+    .filter(({ tiles }) => tiles.includes(of))
+    .toSorted((a, b) => a.grade.localeCompare(b.grade));
+  return gravest ? COLOURS[gravest.grade] : 'good';
 }
 
-function stateOfStock(stock: StreamStatus | undefined): Pick<Tile, 'detail' | 'state'> {
-  if (stock?.notAtLevel) return { detail: 'not at the level of the account', state: 'look' };
-  if (stock?.off) return { detail: 'switched off', state: 'look' };
-  if (stock?.paused) return { detail: 'paused', state: stock.stale ? 'bad' : 'look' };
-  if (stock?.stale) return { detail: 'older than it may be', state: 'bad' };
-  if (stock === undefined || stock.ageMs === null) {
-    return { detail: 'its first pull is not complete', state: 'bad' };
-  }
-  return { detail: 'fresh enough', state: 'good' };
+function detailOfStock(stock: StreamStatus | undefined, away: string | undefined): string {
+  if (stock?.notAtLevel) return 'not at the level of the account';
+  if (stock?.off) return 'switched off';
+  if (stock?.paused) return 'paused';
+  if (stock?.stale) return ['older than it may be', away].filter(Boolean).join(': ');
+  if (stock === undefined || stock.ageMs === null) return 'its first pull is not complete';
+  return 'fresh enough';
 }
 
 /** Says what is wrong with the events, the gravest first. */
-function stateOfEvents({ status }: OverviewView['data']): Pick<Tile, 'detail' | 'state'> {
+function detailOfEvents({ status }: OverviewView['data']): string {
   const { relay, incidents } = status;
   const late = relay?.missed ?? 0;
-  if (incidents.events_refused) return { detail: 'events are refused', state: 'bad' };
-  if (relay?.state === 'silent') return { detail: 'none comes while orders change', state: 'bad' };
-  if (incidents.secret_ends) return { detail: 'the signing secret ends', state: 'look' };
-  if (late > 0) return { detail: `${late} missed`, state: 'look' };
-  return { detail: 'none missed', state: 'good' };
+  if (incidents.events_refused) return 'events are refused';
+  if (relay?.state === 'silent') return 'none comes while orders change';
+  if (incidents.secret_ends) return 'the signing secret ends';
+  return late > 0 ? `${late} missed` : 'none missed';
 }
 
 function stockTile({ data }: OverviewView): Tile {
-  const stock = data.status.streams.find(({ stream }) => stream === 'stock');
+  const { streams, service } = data.status;
+  const stock = streams.find(({ stream }) => stream === 'stock');
   const age = stock?.ageMs ?? null;
   return {
     name: 'Stock',
     value: age === null ? 'never read' : `${span(age)} old`,
-    ...stateOfStock(stock),
+    detail: detailOfStock(stock, absent(service, 'V1')),
+    of: 'stock',
     href: '/pulls',
+  };
+}
+
+/** The streams that are pulled, and those of them that are too old. */
+function pullsTile({ data }: OverviewView): Tile {
+  const { streams, service } = data.status;
+  const pulled = streams.filter(({ off }) => !off);
+  const old = pulled.filter(({ stale }) => stale).map(({ stream }) => stream);
+  const away = old.length > 0 ? absent(service) : undefined;
+  const paused = pulled.filter((one) => one.paused).map(({ stream }) => stream);
+  const details = [
+    old.length === 0 ? 'none is too old' : `too old: ${old.join(', ')}`,
+    ...(paused.length === 0 ? [] : [`paused: ${paused.join(', ')}`]),
+    ...(away === undefined ? [] : [away]),
+  ];
+  return {
+    name: 'Pulls',
+    value: `${whole(pulled.length - old.length)} of ${whole(pulled.length)} fresh`,
+    detail: details.join('; '),
+    of: 'pulls',
+    href: '/pulls',
+  };
+}
+
+const WORDS = {
+  answers: 'answers',
+  silent: 'no answer',
+  login_refused: 'log-in refused',
+  waits: 'asks to wait',
+} as const;
+
+function serviceTile({ data, now }: OverviewView): Tile {
+  const { service } = data.status;
+  const gravest = gravestAnswer(service);
+  return {
+    name: 'Service',
+    value: gravest === undefined ? 'not asked yet' : WORDS[gravest.state],
+    detail: describeService(service, now),
+    of: 'service',
+    href: '#incidents',
+  };
+}
+
+function systemTile({ data }: OverviewView): Tile {
+  const odd = data.checks.filter(({ tiles }) => tiles.includes('system'));
+  return {
+    name: 'System',
+    value: odd.length === 0 ? 'fine' : whole(odd.length),
+    detail: odd.map(({ text }) => text).join('; ') || 'daemon, disk, backup',
+    of: 'system',
+    href: '/system',
   };
 }
 
 /** Why pushes wait longer than they should, in few words each. */
 function whyPushesWait({ status }: OverviewView['data']): string[] {
-  const { incidents, outbox, paused, accountHold } = status;
+  const { incidents, outbox, paused, accountHold, dryRun, service } = status;
+  const open = ['queued', 'sending', 'sent', 'in_doubt'].some((state) => (outbox[state] ?? 0) > 0);
+  const away = open ? absent(service, 'V1') : undefined;
   const count = (number: number, words: string): string[] =>
     number > 0 ? [`${whole(number)} ${words}`] : [];
   return [
@@ -73,6 +134,8 @@ function whyPushesWait({ status }: OverviewView['data']): string[] {
       .filter(({ target }) => target === 'pushes' || target === 'all')
       .map((one) => `paused (${labelOf(one)})`),
     ...(accountHold === null ? [] : ['the account is not known']),
+    ...(dryRun ? ['nothing is sent (outbox.dryRun)'] : []),
+    ...(away === undefined ? [] : [away]),
     ...count(incidents.push_late ?? 0, 'late'),
     ...count(incidents.push_in_doubt ?? 0, 'for a person'),
     ...count(outbox.dead ?? 0, 'given up'),
@@ -84,51 +147,57 @@ function tilesOf(view: OverviewView): Tile[] {
   const { held, underWay, unknownOutcomes, status } = data;
   const lag = status.events.lastAgeMs;
   const idle = describeIdle(status.rules, status.pending);
+  const paused = status.paused.find(({ target }) => target === 'decisions' || target === 'all');
+  const pause = paused && describePause(paused);
   const pushesWait = whyPushesWait(data);
   const since = (at: number | null): string => (at === null ? '' : `, oldest ${span(now - at)}`);
   return [
+    serviceTile(view),
     {
       name: 'Held',
       value: whole(held.count),
       detail: held.count === 0 ? 'nothing waits for you' : `wait for you${since(held.oldestAt)}`,
-      state: status.holdsOverdue > 0 ? 'bad' : lookIf(held.count > 0),
+      of: 'held',
       href: '/review',
     },
     stockTile(view),
+    pullsTile(view),
     {
       name: 'Pushes',
       value: whole(underWay.count),
       detail: [`under way${since(underWay.oldestAt)}`, ...pushesWait].join('; '),
-      state: lookIf(pushesWait.length > 0),
+      of: 'pushes',
       href: '/outbox?open=1',
     },
     {
       name: 'Unknown outcomes',
       value: whole(unknownOutcomes),
       detail: 'nobody knows yet whether they took effect',
-      state: unknownOutcomes > 0 ? 'look' : 'good',
+      of: 'unknown',
       href: '/outbox?state=in_doubt',
     },
     {
       name: 'Events',
       value: lag === null ? 'none yet' : `${span(lag)} ago`,
-      ...stateOfEvents(data),
+      detail: detailOfEvents(data),
+      of: 'events',
       href: '/events',
     },
     {
       name: 'Incidents',
       value: whole(status.openIncidents),
       detail: Object.keys(status.incidents).join(', ') || 'nothing is wrong',
-      state: status.openIncidents > 0 ? 'look' : 'good',
+      of: 'incidents',
       href: '#incidents',
     },
     {
       name: 'Rules',
       value: rules.hash?.slice(0, 8) ?? 'none',
-      detail: idle ?? `live, ${plural(rules.titles.size, 'rule')} in force`,
-      state: rules.titles.size > 0 ? lookIf(idle !== undefined) : 'bad',
+      detail: idle ?? pause ?? `live, ${plural(rules.titles.size, 'rule')} in force`,
+      of: 'rules',
       href: '#rules',
     },
+    systemTile(view),
   ];
 }
 
@@ -194,9 +263,9 @@ function rulesPart({ rules }: OverviewView): Html {
 }
 
 export function overviewPage(view: OverviewView): Html {
-  const tile = ({ name, value, detail, state, href }: Tile): Html =>
-    html`<a class="tile t-${state}" href="${href}"><span>${name}</span><b>${value}</b>
-<span class="soft">${detail}</span></a>`;
+  const tile = (of: Tile): Html =>
+    html`<a class="tile t-${colourOf(of, view.data)}" href="${of.href}"><span>${of.name}</span>
+<b>${of.value}</b> <span class="soft">${of.detail}</span></a>`;
   return html`<h1>Overview</h1>
 <div class="tiles">${tilesOf(view).map(tile)}</div>
 <h2>Needs you</h2>${needsPart(view)}

@@ -1,7 +1,12 @@
 /** Reads the first screen: health, freshness, and what needs a person. */
 import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../config/schema.ts';
-import { readStatus, type Status } from '../../ops/status.ts';
+import { type Check, checksOf } from '../../ops/health-grade.ts';
+import {
+  type Installation,
+  type InstallationSettings,
+  readInstallation,
+} from '../../ops/installation.ts';
 import type { Db } from '../../store/store.ts';
 
 interface Need {
@@ -13,7 +18,9 @@ interface Need {
 }
 
 export interface OverviewData {
-  readonly status: Status;
+  readonly status: Installation;
+  /** Everything that is not fine, which colours the tiles. */
+  readonly checks: readonly Check[];
   readonly held: { readonly count: number; readonly oldestAt: number | null };
   readonly underWay: { readonly count: number; readonly oldestAt: number | null };
   readonly unknownOutcomes: number;
@@ -70,11 +77,12 @@ async function attentionByKind(db: Db): Promise<Need[]> {
 export async function readOverview(
   db: Db,
   now: number,
-  freshnessMs: Readonly<Record<string, number>>,
+  settings: InstallationSettings,
 ): Promise<OverviewData> {
-  const status = await readStatus(db, now, freshnessMs);
+  const status = await readInstallation(db, settings, now);
   return {
     status,
+    checks: checksOf(status, settings, now),
     held: await heldOf(db),
     underWay: await underWayOf(db),
     unknownOutcomes: status.outbox.in_doubt ?? 0,

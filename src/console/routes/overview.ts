@@ -29,7 +29,7 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
   const { db, clock, settings } = deps;
   const charts = createCharts(db, clock, settings.freshnessMs);
   const overview = async (request: FastifyRequest) => {
-    const data = await readOverview(db, clock.now(), settings.freshnessMs);
+    const data = await readOverview(db, clock.now(), settings.installation);
     return maskedFor(request, data);
   };
   app.get('/', async (request, reply) => {

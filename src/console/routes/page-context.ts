@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
+import { absenceNotes, readAnswers } from '../../store/answering.ts';
 import { pauseNote, readPauses } from '../../store/pauses.ts';
 import { type Db, storeOptions } from '../../store/store.ts';
 import { isoTime } from '../../surface/forms.ts';
@@ -100,6 +101,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
   const warnings = async (): Promise<readonly string[]> => {
     const pauses = await readPauses(db);
     return [
+      ...absenceNotes(await readAnswers(db), clock.now()),
       ...pauses.map(pauseNote),
       ...(isSilent() ? ['The daemon does not answer: nothing can be changed now.'] : []),
     ];

@@ -8,7 +8,7 @@ import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { toError } from '../../lib/errors.ts';
 import { CAUSE_KINDS } from '../../ops/causes.ts';
-import { type Installation, readInstallation } from '../../ops/installation.ts';
+import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { version } from '../../ops/version.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { examine } from './doctor.ts';
@@ -87,7 +87,7 @@ function withoutReasons({ paused, causes, ...states }: Installation): object {
 async function statesOf({ config }: LoadedConfig, now: number): Promise<object> {
   try {
     await using store = await openReadOnlyStore(storeOptions(config));
-    const status = withoutReasons(await readInstallation(store.db, config, now));
+    const status = withoutReasons(await readInstallation(store.db, installationOf(config), now));
     return { status, ...(await troubles(store)) };
   } catch (thrown) {
     return { unreadable: toError(thrown).message };

@@ -6,14 +6,13 @@ import { readRuleFiles } from '../../decisions/rule-files.ts';
 import { ruleSetInForce } from '../../decisions/simulation/rule-sets.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { CAUSE_KINDS } from '../../ops/causes.ts';
-import { describeSilence } from '../../ops/health-grade.ts';
-import { type Installation, readInstallation } from '../../ops/installation.ts';
-import { describeIdle } from '../../ops/rules-acting.ts';
+import { type Check, checksOf, describeSilence } from '../../ops/health-grade.ts';
+import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import type { RuleFile } from '../../rules/text/yaml.ts';
+import { describeService } from '../../store/answering.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { TRIGGER_ADVICE } from '../../store/migrate.ts';
-import { describePause, resumeStep } from '../../store/pauses.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
@@ -47,20 +46,29 @@ function checkTriggers(store: SqliteStore): Finding {
   return bad('triggers', `dropped: ${missing.join(', ')}`, TRIGGER_ADVICE);
 }
 
-function checkStreams(streams: Installation['streams']): Finding {
-  if (streams.length === 0) return odd('freshness', 'nothing was pulled yet', 'start the daemon');
-  const stale = streams
-    .filter((one) => one.stale)
-    .map(({ stream, paused }) => (paused ? `${stream} (paused)` : stream));
-  if (stale.length === 0) return fine('freshness', 'every stream is fresh');
-  return odd('freshness', `stale: ${stale.join(', ')}`, 'selvedge sync list says why');
+/** Findings of the table of checks by the name of their check, or else that it is fine. */
+function told(checks: readonly Check[], name: string, otherwise?: Finding): Finding[] {
+  const found = checks
+    .filter(({ check }) => check === name)
+    .map(({ grade, text, advice }) =>
+      grade === 'critical' ? bad(name, text, advice) : odd(name, text, advice),
+    );
+  return found.length > 0 || otherwise === undefined ? found : [otherwise];
 }
 
-function checkPaused({ paused, dryRun }: Installation): Finding[] {
-  const found = paused.map((one) => odd('paused', describePause(one), resumeStep(one)));
-  if (dryRun) found.push(odd('paused', 'nothing is sent', 'correct outbox.dryRun'));
-  return found.length > 0 ? found : [fine('paused', 'nothing is paused')];
+function checkStreams(checks: readonly Check[], { streams }: Installation): Finding[] {
+  if (streams.length === 0) return [odd('freshness', 'nothing was pulled yet', 'start the daemon')];
+  return told(checks, 'freshness', fine('freshness', 'every stream is fresh'));
 }
+
+/** Tells how the daemon last found the service; the doctor's own call is another check. */
+function checkService(checks: readonly Check[], { service }: Installation, now: number) {
+  if (service.length === 0) return [];
+  return told(checks, 'service', fine('service', describeService(service, now)));
+}
+
+/** Kind of incident that the check of the service tells. */
+const SILENT_KIND = 'service_silent';
 
 const LATE: readonly string[] = ['reads_late', 'quarantined'];
 const NOT_UNDERSTOOD: ReadonlySet<string> = new Set(
@@ -70,7 +78,7 @@ const NOT_UNDERSTOOD: ReadonlySet<string> = new Set(
 /** Causes that keep deliveries undecided count as failed, although nothing has broken. */
 function checkCauses({ causes }: Installation): Finding[] {
   const unknown = causes.filter(({ kind }) => NOT_UNDERSTOOD.has(kind));
-  const others = causes.filter(({ kind }) => !NOT_UNDERSTOOD.has(kind));
+  const others = causes.filter(({ kind }) => !NOT_UNDERSTOOD.has(kind) && kind !== SILENT_KIND);
   const found = unknown.map(({ says, advice }) => bad('understood', says, advice));
   return [
     ...(found.length > 0 ? found : [fine('understood', 'everything that the service says')]),
@@ -80,23 +88,18 @@ function checkCauses({ causes }: Installation): Finding[] {
   ];
 }
 
-/** Tells why nothing is asked of the service, if an account that is not known is the reason. */
-function checkAccount({ accountHold }: Installation): Finding[] {
-  if (accountHold === null) return [];
-  return [bad('account', `not known: ${accountHold}`, 'selvedge account show')];
-}
-
 /** Compares the rules in force with their files, and says whether they act. */
-async function checkInForce({ db }: SqliteStore, config: Config, found: Installation) {
+async function checkInForce(
+  { db }: SqliteStore,
+  config: Config,
+  found: Installation,
+  checks: readonly Check[],
+) {
   if (found.rules === null) return [];
   const { directory } = config.rules;
   const inForce = await ruleSetInForce(db);
   const { hash } = inForce.ruleSet;
-  const findings: Finding[] = [];
-  const idle = describeIdle(found.rules, found.pending);
-  if (idle !== undefined) {
-    findings.push(odd('in force', idle, 'selvedge rules check; rules.mode; selvedge rules reload'));
-  }
+  const findings = told(checks, 'in force');
   if (textsOf(inForce.files) !== textsOf(readRuleFiles(directory))) {
     const text = `the rules in force (${hash.slice(0, 12)}) are not those of ${directory}`;
     findings.push(odd('in force', text, 'selvedge rules check; then selvedge rules reload'));
@@ -144,28 +147,35 @@ function checkLastEvent({ events, relay, level }: Installation): Finding {
     : fine('last event', `${last}, relay ${relay?.state ?? 'not measured'}`);
 }
 
-function checkFreshness(found: Installation, config: Config, now: number): Finding[] {
-  const { streams } = found;
+function checkFreshness(
+  found: Installation,
+  checks: readonly Check[],
+  config: Config,
+  now: number,
+): Finding[] {
   return [
-    checkStreams(streams),
+    ...checkService(checks, found, now),
+    ...checkStreams(checks, found),
     ...checkOpenOrders(found, config, now),
     checkLastEvent(found),
     ...checkCauses(found),
-    ...checkPaused(found),
-    ...checkAccount(found),
+    ...told(checks, 'paused', fine('paused', 'nothing is paused')),
+    ...told(checks, 'account'),
   ];
 }
 
 export async function checkDatabase(config: Config, now: number): Promise<readonly Finding[]> {
   const store = await openReadOnlyStore(storeOptions(config));
   try {
-    const found = await readInstallation(store.db, config, now);
+    const settings = installationOf(config);
+    const found = await readInstallation(store.db, settings, now);
+    const checks = checksOf(found, settings, now);
     const daemon = checkDaemon(config, found);
     const names = await checkNames(store);
     const checked = [await checkIntegrity(store), checkTriggers(store)];
     const plane = await checkPlane(store.db, config, now);
-    const rules = await guarded('in force', () => checkInForce(store, config, found));
-    const fresh = checkFreshness(found, config, now);
+    const rules = await guarded('in force', () => checkInForce(store, config, found, checks));
+    const fresh = checkFreshness(found, checks, config, now);
     return [daemon, ...checked, ...fresh, ...rules, ...names, ...plane];
   } finally {
     await store.close();

@@ -2,6 +2,7 @@
 import type { Config } from '../../config/schema.ts';
 import type { Installation } from '../../ops/installation.ts';
 import { bookDemand, describeBook, limitOf, overdueLooks } from '../../ops/order-book.ts';
+import { absent } from '../../store/answering.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
 
 /** Part of the requests from which on sweeps leave too little for everything else. */
@@ -9,7 +10,7 @@ const SWEEPS_SHARE_MAX = 0.5;
 
 /** Tells whether the account's limit can carry the book of open orders. */
 export function checkOpenOrders(
-  { book, pace }: Pick<Installation, 'book' | 'pace'>,
+  { book, pace, service }: Pick<Installation, 'book' | 'pace' | 'service'>,
   config: Pick<Config, 'service' | 'streams'>,
   now: number,
 ): Finding[] {
@@ -24,6 +25,9 @@ export function checkOpenOrders(
   if (demand > limit) return [bad('open orders', `the limit cannot carry them: ${needs}`, advice)];
   if (demand > limit * SWEEPS_SHARE_MAX) return [odd('open orders', needs, advice)];
   const late = overdueLooks(book, config);
-  if (late !== undefined) return [odd('open orders', late, 'selvedge sync show orders says why')];
+  if (late !== undefined) {
+    const text = [late, absent(service, 'V1')].filter((one) => one !== undefined).join(': ');
+    return [odd('open orders', text, 'selvedge sync show orders says why')];
+  }
   return [fine('open orders', text)];
 }

@@ -81,6 +81,7 @@ function liveReadings(
       perSecond: transport.limiter.pace().perSecond,
       answered: transport.takeAnswered(),
       logins: service.logins(),
+      answers: service.answers(),
     },
     workers: deps.workers(),
     stuck: deps.stuck(),

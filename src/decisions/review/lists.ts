@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { formatDecimal } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
+import { absenceNotes, readAnswers } from '../../store/answering.ts';
 import { type Given, readGiven } from '../../surface/given.ts';
 import { list } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
@@ -117,6 +118,7 @@ export const deliveries = list({
     'Why',
   ],
   sorts: SORTS,
+  notes: async ({ db, now }) => absenceNotes(await readAnswers(db), now),
   empty: 'No delivery fits.',
   async readPage(from, query, { sort: named, descending, after, limit }) {
     const filter = await filterIn(from, query);

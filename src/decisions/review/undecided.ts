@@ -1,5 +1,6 @@
 /** Says why there is no decision about a delivery yet. */
 import { parseJsonObject } from '../../lib/json.ts';
+import { absent, readAnswers } from '../../store/answering.ts';
 import type { Db } from '../../store/store.ts';
 import { evaluationErrorIds } from '../incidents.ts';
 
@@ -22,7 +23,11 @@ export async function whyUndecided(db: Db, orderDeliveryId: number, now: number)
     .select(['d.status', 'd.deleted_at', 'd.order_id', 'o.order_id as mirrored'])
     .where('d.order_delivery_id', '=', orderDeliveryId)
     .executeTakeFirst();
-  if (delivery?.mirrored === null) return `its order ${delivery.order_id} is not mirrored yet`;
+  if (delivery?.mirrored === null) {
+    const away = absent(await readAnswers(db), 'V1');
+    const because = away === undefined ? '' : `: ${away}`;
+    return `its order ${delivery.order_id} is not mirrored yet${because}`;
+  }
   if (delivery && delivery.deleted_at !== null) return 'the service no longer has it';
   if (delivery && delivery.status !== 'pending') {
     return `it is ${delivery.status}: the rules decide what is pending`;

@@ -32,6 +32,8 @@ export interface LiveReadings {
       readonly ms: number;
     }[];
     readonly logins: Readonly<Record<'done' | 'refused' | 'failed', number>>;
+    /** State of each API that was ever asked. */
+    readonly answers: readonly { readonly api: string; readonly state: string }[];
   };
   readonly workers: readonly {
     readonly name: string;

@@ -3,6 +3,7 @@
  * bytes); labels have few values each: streams, states, kinds, reasons of ours.
  */
 import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { ANSWER_STATES } from '../../store/answering.ts';
 import { PAUSE_TARGETS } from '../../store/pauses.ts';
 import { INCIDENT_KINDS } from '../incident-kinds.ts';
 import {
@@ -395,6 +396,18 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
     help: 'What answers had otherwise than the contract says, and was read all the same',
     labels: ['what'],
     read: ({ service }) => each(service.dialects, 'what'),
+  },
+  {
+    name: 'service_state',
+    help: '1 for the state of each API, by the end of its last request; silent: nobody answers',
+    labels: ['api', 'state'],
+    read: ({ service }) =>
+      service.answers.flatMap(({ api, state }) =>
+        ANSWER_STATES.map((one) => ({
+          labels: { api, state: one },
+          value: one === state ? 1 : 0,
+        })),
+      ),
   },
   {
     name: 'logins_total',
