@@ -39,7 +39,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   probe: 2_726,
   reference: 13_411,
   report: 3_601,
-  rules: 8_375,
+  // Raised by 1,150: conditions are compiled to functions of plain facts, beside the library.
+  rules: 9_520,
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
   // the ERP's customers at the moment of their changes; by 160: whether the service answers.
   store: 7_020,

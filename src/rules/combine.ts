@@ -124,6 +124,10 @@ function notArmed(rejects: readonly RuleResult[]): Outcome {
   return outcome('hold', 'not_armed', rejects, reason);
 }
 
+function byId(results: readonly RuleResult[]): readonly RuleResult[] {
+  return results.length < 2 ? results : results.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
 /**
  * @param which in `shadow`, the outcome of shadow rules as if they were live, reject rules count as
  *   armed.
@@ -133,28 +137,28 @@ export function combine(
   obstacle: Obstacle | undefined,
   which: 'live' | 'shadow' = 'live',
 ): Outcome {
-  const sorted = all.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const matched = (action: Action): readonly RuleResult[] =>
-    sorted.filter((result) => actionOf(result) === action && result.value === true);
+    byId(all.filter((result) => result.value === true && actionOf(result) === action));
   const [holds, rejects, accepts] = [matched('hold'), matched('reject'), matched('accept')];
   if (holds.length > 0) return outcome('hold', 'hold_rule', holds, texts(holds));
   if (obstacle) return outcome('hold', obstacle.code, [], obstacle.reason);
   const unarmed = which === 'live' ? rejects.filter(({ armed }) => armed === false) : [];
   if (unarmed.length > 0) return notArmed(unarmed);
-  const unclear = sorted.filter(({ action, value }) => action !== 'accept' && value === 'unknown');
+  const unknown = all.filter(({ value }) => value === 'unknown');
+  const unclear = byId(unknown.filter(({ action }) => action !== 'accept'));
   if (unclear.length > 0) {
     const missing = [...new Set(unclear.flatMap((result) => result.missing))].sort();
     const reason = `could not evaluate: ${missing.join(', ')}`;
     return outcome('hold', 'could_not_evaluate', unclear, reason);
   }
   if (rejects.length > 0 && accepts.length > 0) {
-    const both = [...accepts, ...rejects].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const both = byId([...accepts, ...rejects]);
     const ids = both.map((one) => `${one.id} says ${actionOf(one)}`).join(', ');
     return outcome('hold', 'rules_disagree', both, `rules disagree: ${ids}`);
   }
   if (rejects.length > 0) return outcome('reject', 'reject_rule', rejects, texts(rejects));
   if (accepts.length > 0) return outcome('accept', 'accept_rule', accepts, texts(accepts));
-  const unsure = sorted.filter(({ action, value }) => action === 'accept' && value === 'unknown');
+  const unsure = byId(unknown.filter(({ action }) => action === 'accept'));
   const reason = `no rule applies${notKnown(unsure)}`;
   return { ...outcome('no_rule', 'no_rule', unsure, reason), rules: [] };
 }

@@ -2,11 +2,13 @@
 import { invariant } from '../lib/errors.ts';
 import { canonicalJson, hashWithTexts, sha256 } from '../lib/json.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
+import { NotKnown } from './cel/code.ts';
 import { operandsOf } from './cel/operands.ts';
-import { type CelContext, compileExpression, type Language, type Program } from './cel/program.ts';
+import { compileExpression, type Language, type Program } from './cel/program.ts';
 import type { CelProblem } from './cel/shape.ts';
 import { sourceOf } from './cel/tree.ts';
-import { readableText } from './cel/values.ts';
+import { shownText } from './cel/values.ts';
+import type { Frame } from './facts/view.ts';
 import { neverGiven } from './never-given.ts';
 import type { Clause, HoldTiming, MessageTemplate, RejectTiming, Rule } from './rule.ts';
 import { type LoadedSettings, textsOf } from './settings.ts';
@@ -24,7 +26,7 @@ import {
 } from './text/yaml.ts';
 
 interface CompiledTemplate {
-  readonly template: (context: CelContext) => string;
+  readonly template: MessageTemplate;
   readonly problems: readonly CelProblem[];
 }
 
@@ -55,12 +57,12 @@ function compileTemplate(text: string, language: Language): CompiledTemplate {
     problems.push({ start: at, end: at + 2, message: '{{ and }} must come in pairs' });
   }
   parts.push(rest);
-  function render(part: string | Program, context: CelContext): string {
+  function render(part: string | Program, frame: Frame): string {
     if (typeof part === 'string') return part;
-    const result = part.run(context);
-    return result.ok ? readableText(result.value) : UNKNOWN;
+    const shown = part.show(frame);
+    return shown instanceof NotKnown ? UNKNOWN : shownText(shown.value);
   }
-  return { template: (context) => parts.map((part) => render(part, context)).join(''), problems };
+  return { template: (frame) => parts.map((part) => render(part, frame)).join(''), problems };
 }
 
 export interface RuleSource {

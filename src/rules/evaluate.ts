@@ -9,9 +9,9 @@
  */
 import type { Json } from '../lib/json.ts';
 import { formatAmount, worthOf } from '../lib/money.ts';
+import { NotKnown } from './cel/code.ts';
 import type { Operand } from './cel/operands.ts';
-import { type CelContext, type Truth, truthOf } from './cel/program.ts';
-import { readable } from './cel/values.ts';
+import type { Truth } from './cel/program.ts';
 import {
   type ClauseResult,
   combine,
@@ -19,9 +19,8 @@ import {
   type Outcome,
   type RuleResult,
 } from './combine.ts';
-import { celContext } from './facts/build.ts';
-import { completeFacts } from './facts/derive.ts';
 import type { Facts } from './facts/plain.ts';
+import { type Frame, frameOf, type View, viewOf } from './facts/view.ts';
 import type { Clause, Mode, Rule, RuleSet } from './rule.ts';
 
 export interface Evaluation {
@@ -52,8 +51,8 @@ export interface EvaluateOptions {
    * Text hashes of the hold rules that have held this delivery for their time and hold it no more.
    */
   readonly lapsed?: ReadonlySet<string> | undefined;
-  /** Context made of the same facts before by `factsInContext`, to save making it again. */
-  readonly seen?: CelContext | undefined;
+  /** View made of the same facts before by `factsInContext`, to save making it again. */
+  readonly seen?: View | undefined;
   /**
    * Whether the values behind the clauses, and the values to record, are collected. Default true.
    */
@@ -66,6 +65,7 @@ export interface EvaluateOptions {
 const ASKS_ABSENCE = /\bhas\s*\(/;
 const STRENGTH: Readonly<Record<Mode, number>> = { off: 0, shadow: 1, live: 2 };
 const NONE: ReadonlySet<string> = new Set();
+const NO_PASSES: Frame['passes'] = [];
 
 function weakest(modes: readonly Mode[]): Mode {
   return modes.reduce((weak, mode) => (STRENGTH[mode] < STRENGTH[weak] ? mode : weak));
@@ -82,29 +82,32 @@ function applies(rule: Rule, facts: Facts): boolean {
   return now >= (rule.effectiveFrom ?? now) && now < (rule.effectiveUntil ?? now + 1);
 }
 
+/** Path of a fact that was not gathered and that the clause reads. */
+function hiddenIn({ program }: Clause, notGathered: ReadonlySet<string>): string | undefined {
+  return notGathered.size === 0 ? undefined : program.reads.find((path) => notGathered.has(path));
+}
+
 function evaluateClause(
   clause: Clause,
-  context: CelContext,
+  frame: Frame,
   { operands = true, notGathered = NONE }: EvaluateOptions,
 ): ClauseResult {
   const { text, line, negated, program } = clause;
-  const hidden =
-    notGathered.size === 0 ? undefined : program.reads.find((path) => notGathered.has(path));
-  const result =
-    hidden !== undefined && ASKS_ABSENCE.test(text)
-      ? ({ ok: false, missing: hidden } as const)
-      : program.run(context);
-  const value = truthOf(result);
-  const missing = result.ok ? 'its value is neither true nor false' : result.missing;
+  const hidden = hiddenIn(clause, notGathered);
+  frame.passes = NO_PASSES;
+  const shown = operands ? clause.operands.map(({ run }) => run(frame)) : [];
+  const value =
+    hidden !== undefined && ASKS_ABSENCE.test(text) ? new NotKnown(hidden) : program.test(frame);
+  if (!(value instanceof NotKnown)) return { text, line, negated, value, operands: shown };
   return {
     text,
     line,
     negated,
-    value,
-    ...(value === 'unknown' ? { missing } : {}),
+    value: 'unknown',
+    missing: value.missing,
     // Whatever an absent fact were, it would not change a value that is known without it.
-    ...(value === 'unknown' && hidden !== undefined ? { isOpen: true } : {}),
-    operands: operands ? clause.operands.map(({ run }) => run(context)) : [],
+    ...(hidden === undefined ? {} : { isOpen: true }),
+    operands: shown,
   };
 }
 
@@ -121,13 +124,13 @@ export function truthOfClauses(
  */
 export function evaluateRule(
   rule: Rule,
-  context: CelContext,
+  frame: Frame,
   options: EvaluateOptions = {},
 ): Omit<RuleResult, 'mode' | 'armed'> {
-  const clauses = rule.clauses.map((clause) => evaluateClause(clause, context, options));
+  const clauses = rule.clauses.map((clause) => evaluateClause(clause, frame, options));
   const value = truthOfClauses(clauses);
-  const missing = new Set(clauses.flatMap((clause) => clause.missing ?? []));
   const { id, title, action, owner, hash } = rule;
+  const isOpen = value === 'unknown' && clauses.some((clause) => clause.isOpen);
   return {
     id,
     title,
@@ -135,18 +138,22 @@ export function evaluateRule(
     ...(owner === undefined ? {} : { owner }),
     hash,
     value,
-    missing: value === 'unknown' ? [...missing].sort() : [],
-    ...(value === 'unknown' && clauses.some(({ isOpen }) => isOpen) ? { isOpen: true } : {}),
+    missing: value === 'unknown' ? missingOf(clauses) : [],
+    ...(isOpen ? { isOpen } : {}),
     clauses,
-    ...(value === true ? extras(rule, context, options.operands ?? true) : {}),
+    ...(value === true ? extras(rule, frame, options.operands ?? true) : {}),
   };
 }
 
+function missingOf(clauses: readonly ClauseResult[]): readonly string[] {
+  return [...new Set(clauses.flatMap((clause) => clause.missing ?? []))].sort();
+}
+
 /** Sides of `a || b` that are true, unless all sides are: they show why the rule matched. */
-function heldAlternatives({ clauses }: Rule, context: CelContext): readonly string[] {
+function heldAlternatives({ clauses }: Rule, frame: Frame): readonly string[] {
   return clauses.flatMap(({ negated, alternatives }) => {
-    if (negated) return [];
-    const held = alternatives.filter((side) => truthOf(side.run(context)) === true);
+    if (negated || alternatives.length === 0) return [];
+    const held = alternatives.filter((side) => side.test(frame) === true);
     return held.length < alternatives.length
       ? held.map(({ text }) => text.replaceAll(/\s+/g, ' '))
       : [];
@@ -155,36 +162,33 @@ function heldAlternatives({ clauses }: Rule, context: CelContext): readonly stri
 
 function extras(
   rule: Rule,
-  context: CelContext,
+  frame: Frame,
   withRecord: boolean,
 ): Pick<RuleResult, 'message' | 'record'> {
-  const held = heldAlternatives(rule, context);
+  const held = heldAlternatives(rule, frame);
   const because = held.length > 0 ? ` (${held.join(', ')})` : '';
-  const message = `${rule.message?.(context) ?? rule.title}${because}`;
+  const message = `${rule.message?.(frame) ?? rule.title}${because}`;
   if (!withRecord) return { message };
   const record: Record<string, Json> = {};
   for (const [name, program] of Object.entries(rule.record)) {
-    const result = program.run(context);
-    record[name] = result.ok ? readable(result.value) : null;
+    const shown = program.show(frame);
+    record[name] = shown instanceof NotKnown ? null : shown.value;
   }
   return { message, record };
 }
 
-/**
- * Context of typed facts for conditions. Making it is costly for many lines; it is the same for
- * every rule set that declares the same fields of the ERP.
- */
-export function factsInContext(ruleSet: RuleSet, facts: Facts): CelContext {
-  return celContext(completeFacts(facts), ruleSet.types.extra);
+/** View of the facts, the same for every rule set that declares the same fields of the ERP. */
+export function factsInContext(ruleSet: RuleSet, facts: Facts): View {
+  return viewOf(facts, ruleSet.types.extra);
 }
 
-/** All variables that the conditions of the rule set see: the facts, `lists` and `tables`. */
+/** Everything that the conditions of the rule set see: the facts, `lists` and `tables`. */
 export function contextOf(
   ruleSet: RuleSet,
   facts: Facts,
-  seen: CelContext = factsInContext(ruleSet, facts),
-): CelContext {
-  return { ...seen, ...ruleSet.variables(facts.clock.now) };
+  seen: View = factsInContext(ruleSet, facts),
+): Frame {
+  return frameOf(seen, ruleSet.variables(facts.clock.now));
 }
 
 /**
@@ -193,14 +197,14 @@ export function contextOf(
  */
 export function decidingValues(
   ruleSet: RuleSet,
-  seen: CelContext,
+  seen: View,
   nowMs: number,
   ids: readonly string[],
 ): readonly Operand[] {
-  const context = { ...seen, ...ruleSet.variables(nowMs) };
+  const frame = frameOf(seen, ruleSet.variables(nowMs));
   const clauses = ruleSet.rules.flatMap((rule) => (ids.includes(rule.id) ? rule.clauses : []));
   const operands = clauses.flatMap((clause) => clause.operands);
-  return operands.flatMap(({ run, decides }) => (decides ? [run(context)] : []));
+  return operands.flatMap(({ run, decides }) => (decides ? [run(frame)] : []));
 }
 
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
@@ -254,7 +258,7 @@ export function evaluate(
   facts: Facts,
   options: EvaluateOptions = {},
 ): Evaluation {
-  const context = contextOf(ruleSet, facts, options.seen);
+  const frame = contextOf(ruleSet, facts, options.seen);
   const { armed = NONE, watching = NONE } = options;
   const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const rules: RuleResult[] = [];
@@ -263,7 +267,7 @@ export function evaluate(
     const watches = !isArmed && (rule.otherwise === 'nothing' || watching.has(rule.id));
     const mode = weakest([rule.mode, setMode, watches ? 'shadow' : 'live']);
     if (mode === 'off' || !applies(rule, facts)) continue;
-    const result = evaluateRule(rule, context, options);
+    const result = evaluateRule(rule, frame, options);
     const { lapsed = NONE } = options;
     rules.push({
       ...result,

@@ -4,7 +4,8 @@
  */
 import type { SetTypes } from './cel/environment.ts';
 import type { OperandProgram } from './cel/operands.ts';
-import type { CelContext, Program } from './cel/program.ts';
+import type { Program } from './cel/program.ts';
+import type { CelContext, Frame } from './facts/view.ts';
 import type { LoadedSettings, LoadedTables } from './settings.ts';
 import type { Problem } from './text/problem.ts';
 import type { RawRule, RawScenario } from './text/schema.ts';
@@ -48,7 +49,7 @@ export interface RejectTiming {
 }
 
 /** Renders a rule's message with facts in it; an unknown fact is shown as `?`. */
-export type MessageTemplate = (context: CelContext) => string;
+export type MessageTemplate = (frame: Frame) => string;
 
 export interface Rule {
   readonly id: string;

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { NotKnown } from '../../src/rules/cel/code.ts';
 import { createEnvironment } from '../../src/rules/cel/environment.ts';
-import { compileExpression, type Truth, truthOf } from '../../src/rules/cel/program.ts';
+import { compileExpression, type Truth } from '../../src/rules/cel/program.ts';
 import { truthOfClauses } from '../../src/rules/evaluate.ts';
-import { celContext } from '../../src/rules/facts/build.ts';
 import { factsOfTest } from '../../src/rules/facts/typical.ts';
+import { frameOf, viewOf } from '../../src/rules/facts/view.ts';
 
 const types = { lists: {}, tables: {}, extra: {} };
 const language = { env: createEnvironment(types), types };
@@ -13,7 +14,8 @@ const language = { env: createEnvironment(types), types };
 function engine(text: string, given: Readonly<Record<string, unknown>>): Truth {
   const compiled = compileExpression(text, language, 'bool');
   if ('problems' in compiled) throw new Error(compiled.problems[0]?.message);
-  return truthOf(compiled.program.run(celContext(factsOfTest(given), {})));
+  const value = compiled.program.test(frameOf(viewOf(factsOfTest(given), {}), {}));
+  return value instanceof NotKnown ? 'unknown' : value;
 }
 
 function not(value: Truth): Truth {

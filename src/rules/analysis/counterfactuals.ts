@@ -70,7 +70,7 @@ type Try = Pick<Counterfactual, 'text' | 'was' | 'limit'> & { readonly put: numb
 /** Limits to try next to the values that the fact had, the nearest to the present limit first. */
 function numberTries(limit: Limit, judged: Judged): readonly Try[] {
   if (limit.kind === 'list' || limit.op === '==' || limit.op === '!=') return [];
-  const context = contextOf(judged.ruleSet, judged.facts);
+  const context = contextOf(judged.ruleSet, judged.facts).typed;
   const found = numbersAt(limit, context);
   const was = found[0]?.bound;
   if (was === undefined || found.some(({ bound }) => bound !== was)) return [];
@@ -97,7 +97,7 @@ function numberTries(limit: Limit, judged: Judged): readonly Try[] {
 
 function listTries(limit: Limit, { ruleSet, facts }: Judged): readonly Try[] {
   if (limit.kind !== 'list') return [];
-  const { values, listed } = textsAt(limit, contextOf(ruleSet, facts));
+  const { values, listed } = textsAt(limit, contextOf(ruleSet, facts).typed);
   const here = new Set(listed);
   const had = new Set(values);
   const [more, less] = [had.difference(here), had.intersection(here)];

@@ -9,9 +9,9 @@ import { isJsonObject } from '../../lib/json.ts';
 import { Decimal, formatExact, Money } from '../cel/decimal.ts';
 import type { SetTypes } from '../cel/environment.ts';
 import { LOOPS } from '../cel/lint.ts';
-import type { CelContext } from '../cel/program.ts';
 import { createResolver, itemShape, type Scope, type Shape } from '../cel/shape.ts';
 import { childrenOf, sourceOf } from '../cel/tree.ts';
+import { type CelContext, withVariable } from '../facts/view.ts';
 import type { Clause, Rule } from '../rule.ts';
 import { MIRRORED, numberOf } from './atoms.ts';
 
@@ -160,7 +160,7 @@ function contextsOf(loops: readonly Loop[], context: CelContext): readonly CelCo
   if (!loop) return [context];
   const items = valueAt(loop.list, context);
   if (!Array.isArray(items)) return [];
-  return items.flatMap((item) => contextsOf(rest, { ...context, [loop.variable]: item }));
+  return items.flatMap((item) => contextsOf(rest, withVariable(context, loop.variable, item)));
 }
 
 /** Pairs of the fact's value and its limit; in a loop, one pair for each line. */

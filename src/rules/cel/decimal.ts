@@ -71,10 +71,15 @@ function aligned(a: Exact, b: Exact): readonly [bigint, bigint, number] {
   ];
 }
 
+/** Says why amounts in two currencies have no order. */
+export function otherCurrencies(left: string, right: string): string {
+  return `amounts in ${left} and in ${right} cannot be compared`;
+}
+
 function sameCurrency(a: Operand, b: Operand): string | undefined {
   const [left, right] = [currencyOf(a), currencyOf(b)];
   if (left !== undefined && right !== undefined && left !== right) {
-    throw new CurrencyError(`amounts in ${left} and in ${right} cannot be compared`);
+    throw new CurrencyError(otherCurrencies(left, right));
   }
   return left ?? right;
 }
@@ -111,18 +116,17 @@ export function multiplyExact(a: Operand, b: Operand): Decimal | Money {
  * Writes a value with at least `placesMin` decimal places: `1234.5` as `1234.50`; no digit that
  * matters is cut.
  */
-export function formatExact(value: Exact, placesMin = 0): string {
-  let { units, places } = value;
-  while (places > placesMin && units % 10n === 0n) {
-    units /= 10n;
-    places -= 1;
-  }
-  if (places < placesMin) {
-    units *= 10n ** BigInt(placesMin - places);
-    places = placesMin;
-  }
-  const digits = String(units < 0n ? -units : units).padStart(places + 1, '0');
-  const whole = digits.slice(0, digits.length - places);
-  const sign = units < 0n ? '-' : '';
-  return places === 0 ? `${sign}${whole}` : `${sign}${whole}.${digits.slice(-places)}`;
+export function formatExact({ units, places }: Exact, placesMin = 0): string {
+  return formatUnits(units, places, placesMin);
+}
+
+/** Writes units as {@link formatExact} does. */
+export function formatUnits(units: bigint | number, places: number, placesMin: number): string {
+  const digits = String(units < 0 ? -units : units).padStart(places + 1, '0');
+  const cut = digits.length - places;
+  let end = digits.length;
+  while (end > cut + placesMin && digits.endsWith('0', end)) end -= 1;
+  const fraction = digits.slice(cut, end).padEnd(placesMin, '0');
+  const whole = `${units < 0 ? '-' : ''}${digits.slice(0, cut)}`;
+  return fraction === '' ? whole : `${whole}.${fraction}`;
 }

@@ -5,10 +5,14 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Json } from '../../lib/json.ts';
+import { celLineValue } from '../facts/build.ts';
+import type { LineFacts } from '../facts/plain.ts';
 import { fieldsOf } from '../facts/table.ts';
+import { type CelContext, type Frame, withVariable } from '../facts/view.ts';
+import { type Code, NotKnown, type Run, resultOf } from './code.ts';
 import { celTypeOf } from './environment.ts';
 import { LOOPS } from './lint.ts';
-import { type CelContext, compileExpression, type Language, type Program } from './program.ts';
+import { compileExpression, type Language, type Program, type Shown } from './program.ts';
 import { createResolver } from './shape.ts';
 import { childrenOf, isLiteral, sourceOf } from './tree.ts';
 import { readable } from './values.ts';
@@ -30,7 +34,7 @@ export type Operand =
     };
 
 export interface OperandProgram {
-  readonly run: (context: CelContext) => Operand;
+  readonly run: (frame: Frame) => Operand;
   /**
    * Whether another value of the operand makes a new decision although the outcome is the same.
    * Ages, the clock and the sums of a day do not: they change all the time. Neither do lists of the
@@ -64,14 +68,20 @@ function valueOperand(node: ASTNode, language: Language): OperandProgram | undef
   const text = textFor(node);
   const compiled = compileExpression(sourceOf(node), language, 'any');
   if (!('program' in compiled)) return undefined;
+  const { program } = compiled;
   const shape = createResolver(language.types, () => undefined).shapeOf(node, new Map());
-  const shown = (value: unknown): Json =>
-    shape.kind === 'records' ? countText(value, shape.record) : readable(value);
-  const run = (context: CelContext): Operand => {
-    const result = compiled.program.run(context);
-    return result.ok ? { text, value: shown(result.value) } : { text, missing: result.missing };
+  const told = (shown: Shown): Operand =>
+    shown instanceof NotKnown ? { text, missing: shown.missing } : { text, value: shown.value };
+  const decides = decidesBy(program.reads);
+  if (shape.kind !== 'records') return { run: (frame) => told(program.show(frame)), decides };
+  const { record } = shape;
+  const run = (frame: Frame): Operand => {
+    const list = program.code?.kind === 'lines' ? resultOf(program.code.run, frame) : undefined;
+    if (Array.isArray(list)) return told({ value: countText(list, record) });
+    const result = program.run(frame.typed);
+    return told(result instanceof NotKnown ? result : { value: countText(result.value, record) });
   };
-  return { run, decides: decidesBy(compiled.program.reads) };
+  return { run, decides };
 }
 
 /** A line as people know it: its barcode and the fields that the condition reads. */
@@ -82,7 +92,10 @@ function itemView(item: unknown, fields: readonly string[]): Json {
   return Object.fromEntries(names.map((name) => [name, readable(members.get(name))]));
 }
 
+type LinesRun = Extract<Code, { readonly kind: 'lines' }>['run'];
+
 interface Loop {
+  readonly node: ASTNode;
   readonly text: string;
   readonly which: 'fail' | 'match';
   readonly variable: string;
@@ -91,21 +104,62 @@ interface Loop {
   readonly fields: readonly string[];
 }
 
-function runLoop(loop: Loop, context: CelContext): Operand {
+/** Runs the loop by the expression library. */
+function runTyped(loop: Loop, context: CelContext): Operand {
   const { text, which, variable, list, body, fields } = loop;
   const result = list.run(context);
-  if (!result.ok) return { text, missing: result.missing };
+  if (result instanceof NotKnown) return { text, missing: result.missing };
   const items: readonly unknown[] = Array.isArray(result.value) ? result.value : [];
   let unknown = 0;
-  const inner: Record<string, unknown> = { ...context };
   const decisive = items.filter((item) => {
-    inner[variable] = item;
-    const value = body.run(inner);
-    if (!value.ok) unknown += 1;
-    return value.ok && value.value === (which === 'match');
+    const value = body.run(withVariable(context, variable, item));
+    if (value instanceof NotKnown) unknown += 1;
+    return !(value instanceof NotKnown) && value.value === (which === 'match');
   });
   const shown = decisive.slice(0, LOOP_ITEMS_MAX).map((item) => itemView(item, fields));
   return { text, which, of: items.length, count: decisive.length, unknown, items: shown };
+}
+
+/** A line with the fields that the condition reads, as the library would show them. */
+function lineView(line: LineFacts, fields: readonly string[], { view }: Frame): Json {
+  const known = fields.flatMap((name) => {
+    const value = celLineValue(line, name, view);
+    return value === undefined ? [] : [[name, readable(value)] as const];
+  });
+  return Object.fromEntries(known);
+}
+
+/** Runs the loop by compiled code; its condition takes its value from the same pass. */
+function runLines({ node, text, which, fields }: Loop, lines: LinesRun, test: Run<boolean>) {
+  const wanted = which === 'match';
+  return (frame: Frame): Operand => {
+    const items = lines(frame);
+    if (items instanceof NotKnown) return { text, missing: items.missing };
+    let [count, unknown]: [number, number] = [0, 0];
+    let unclear: LineFacts | undefined;
+    const shown: Json[] = [];
+    for (const item of items) {
+      frame.item = item;
+      const value = test(frame);
+      if (value === wanted) {
+        count += 1;
+        if (shown.length < LOOP_ITEMS_MAX) shown.push(lineView(item, fields, frame));
+      } else if (typeof value !== 'boolean') {
+        unknown += 1;
+        unclear ??= item;
+      }
+    }
+    frame.passes = [...frame.passes, { loop: node, count, unclear }];
+    return { text, which, of: items.length, count, unknown, items: shown };
+  };
+}
+
+function loopRun(loop: Loop): OperandProgram['run'] {
+  const { list, body } = loop;
+  const byLibrary = (frame: Frame): Operand => runTyped(loop, frame.typed);
+  if (list.code?.kind !== 'lines' || body.code?.kind !== 'bool') return byLibrary;
+  const run = runLines(loop, list.code.run, body.code.run);
+  return (frame) => resultOf(run, frame) ?? byLibrary(frame);
 }
 
 function loopOperand(node: ASTNode, language: Language): OperandProgram | undefined {
@@ -126,6 +180,7 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
   const read = new Set(body.program.reads.map((path) => path.slice(shape.path.length + 1)));
   const known = Object.keys(fieldsOf(shape.record));
   const loop: Loop = {
+    node,
     text: textFor(receiver),
     which: name === 'all' ? 'fail' : 'match',
     variable: variable.args,
@@ -134,7 +189,7 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
     fields: known.filter((field) => field === 'barcode' || read.has(field)),
   };
   const reads = [...list.program.reads, ...body.program.reads];
-  return { run: (context) => runLoop(loop, context), decides: decidesBy(reads) };
+  return { run: loopRun(loop), decides: decidesBy(reads) };
 }
 
 function operandNodes(node: ASTNode): readonly ASTNode[] {

@@ -4,21 +4,25 @@
  * unknown, so that no failure looks like a "no".
  */
 import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/cel-js';
+import type { Json } from '../../lib/json.ts';
 import type { CurrencyOwner } from '../facts/table.ts';
+import type { CelContext, Frame } from '../facts/view.ts';
+import { codeOf } from './closures.ts';
+import { type Code, NotKnown, resultOf } from './code.ts';
 import { type BareAmount, bareAmounts, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
 import { type Lookup, lintExpression, type Read, type TextTest } from './lint.ts';
 import type { CelProblem, Scope } from './shape.ts';
+import { readable, shownBy } from './values.ts';
 
 export type Truth = boolean | 'unknown';
 
-export type CelContext = Readonly<Record<string, unknown>>;
+/** Value by the expression library, or the absent fact, or what else prevented the evaluation. */
+export type Result = { readonly value: unknown } | NotKnown;
 
-export type Result =
-  | { readonly ok: true; readonly value: unknown }
-  /** Names the absent fact, or says what else prevented the evaluation. */
-  | { readonly ok: false; readonly missing: string };
+/** Value as readable JSON, in an object because a value may be anything. */
+export type Shown = { readonly value: Json } | NotKnown;
 
 export interface Program {
   readonly text: string;
@@ -28,6 +32,13 @@ export interface Program {
   readonly bareAmounts: readonly BareAmount[];
   readonly pins: readonly CurrencyOwner[];
   readonly lookups: readonly Lookup[];
+  /** The program as functions of plain facts; undefined: only the library evaluates it. */
+  readonly code: Code | undefined;
+  /** Value of a condition. */
+  test(frame: Frame): boolean | NotKnown;
+  /** Value of any expression, for people. */
+  show(frame: Frame): Shown;
+  /** Evaluates it by the expression library. */
   run(context: CelContext): Result;
   /** Compiles another text in the same language; undefined if it has mistakes. */
   variant(text: string): Program | undefined;
@@ -157,6 +168,14 @@ export function compileExpression(
   }
   const rewritten = askForText(text, lint.textTests);
   const asked = lint.textTests.length === 0 ? parsed : env.parse(rewritten.text);
+  const code = codeOf(parsed.ast, { env, types, scope, reads: lint.reads });
+  const run = (context: CelContext): Result => {
+    try {
+      return { value: asked(context) };
+    } catch (thrown) {
+      return new NotKnown(explainFailure(thrown, lint.reads, rewritten.back));
+    }
+  };
   return {
     program: {
       text,
@@ -165,22 +184,37 @@ export function compileExpression(
       bareAmounts: bareAmounts(lint.meetings, lint.amountOwners),
       pins: pinnedCurrencies(parsed.ast),
       lookups: lint.lookups,
+      code,
       variant(other) {
         const compiled = compileExpression(other, language, expected);
         return 'program' in compiled ? compiled.program : undefined;
       },
-      run(context) {
-        try {
-          return { ok: true, value: asked(context) };
-        } catch (thrown) {
-          return { ok: false, missing: explainFailure(thrown, lint.reads, rewritten.back) };
-        }
-      },
+      test: testOf(code, run),
+      show: showOf(code, run),
+      run,
     },
   };
 }
 
-/** Value of a condition; anything but exactly true or false is unknown. */
-export function truthOf(result: Result): Truth {
-  return result.ok && typeof result.value === 'boolean' ? result.value : 'unknown';
+const NO_TRUTH = new NotKnown('its value is neither true nor false');
+
+/** Value of a condition; anything but exactly true or false is not known. */
+function testOf(code: Code | undefined, run: Program['run']): Program['test'] {
+  const byLibrary = (frame: Frame): boolean | NotKnown => {
+    const result = run(frame.typed);
+    if (result instanceof NotKnown) return result;
+    return typeof result.value === 'boolean' ? result.value : NO_TRUTH;
+  };
+  if (code?.kind !== 'bool') return byLibrary;
+  const { run: test } = code;
+  return (frame) => resultOf(test, frame) ?? byLibrary(frame);
+}
+
+function showOf(code: Code | undefined, run: Program['run']): Program['show'] {
+  const byLibrary = (frame: Frame): Shown => {
+    const result = run(frame.typed);
+    return result instanceof NotKnown ? result : { value: readable(result.value) };
+  };
+  const show = code && shownBy(code);
+  return show ? (frame) => resultOf(show, frame) ?? byLibrary(frame) : byLibrary;
 }

@@ -7,7 +7,8 @@ import { Duration } from '@marcbachmann/cel-js/evaluator';
 import { isJsonObject } from '../../lib/json.ts';
 import { AMOUNT_DECIMALS } from '../../lib/money.ts';
 import { Money, parseDecimal } from '../cel/decimal.ts';
-import type { Facts } from './plain.ts';
+import { completeFacts, completeLine } from './derive.ts';
+import type { Facts, LineFacts } from './plain.ts';
 import {
   type CurrencyOwner,
   currencyOwner,
@@ -101,6 +102,15 @@ function celScalar(
   return value;
 }
 
+/** Value of a line's field as the expression library sees it; undefined: it is not known. */
+export function celLineValue(line: LineFacts, name: string, conversion: Conversion): unknown {
+  const field = fieldsOf('line')[name];
+  const members: Readonly<Record<string, unknown>> = completeLine(line);
+  const value = members[name];
+  if (!field || value === null || value === undefined) return undefined;
+  return celScalar(field, value, currencyOwner('line', name), conversion) ?? null;
+}
+
 function celRecord(name: RecordName, plain: unknown, conversion: Conversion): unknown {
   const values: Record<string, unknown> = {};
   const members = isJsonObject(plain) ? plain : {};
@@ -134,12 +144,22 @@ export function currenciesOf({
 }
 
 /**
- * Makes the variables of a condition. An absent record becomes an empty one, so all its fields are
+ * Makes the variables of a condition for the expression library, each when it is asked for first:
+ * most conditions never need them. An absent record becomes an empty one, so all its fields are
  * absent.
  */
-export function celContext(facts: Facts, extra: ExtraTypes): Record<string, unknown> {
+export function celContext(facts: Facts, extra: ExtraTypes): Readonly<Record<string, unknown>> {
   const conversion = { extra, currencies: currenciesOf(facts) };
   const context: Record<string, unknown> = {};
-  for (const root of ROOT_NAMES) context[root] = celRecord(root, facts[root], conversion);
+  let complete: Facts | undefined;
+  for (const root of ROOT_NAMES) {
+    const get = () => {
+      complete ??= completeFacts(facts);
+      const value = celRecord(root, complete[root], conversion);
+      Object.defineProperty(context, root, { value, enumerable: true });
+      return value;
+    };
+    Object.defineProperty(context, root, { get, enumerable: true, configurable: true });
+  }
   return context;
 }

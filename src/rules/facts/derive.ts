@@ -2,31 +2,51 @@
  * Computes facts that follow from other facts: ages, totals, missing pieces, price differences,
  * credit left. Live decisions, tests and replays all use this. A given value is kept, also a null,
  * by which a test says that the fact is not known.
+ *
+ * Conditions ask for one derived fact at a time (`DERIVED`); `completeFacts` makes all of them.
  */
 import { AMOUNT_DECIMALS, sumOfUnits, worthOf } from '../../lib/money.ts';
 import { Decimal, multiplyExact, parseDecimal } from '../cel/decimal.ts';
-import type { CreditFacts, Facts, LineFacts } from './plain.ts';
+import type { Facts, LineFacts } from './plain.ts';
 
 /** Decimal places of a computed percentage. */
 const PERCENT_PLACES = 4;
+/** Ten-thousandths of a percent in a whole. */
+const PERCENT_SCALE = 100 * 10 ** PERCENT_PLACES;
 
 /**
- * Difference of two prices in percent of the second, as decimal text. It is rounded up after four
- * places, so that a difference above a limit never looks equal to it. Undefined when a price is
+ * Difference of two prices in percent of the second, as an integer of ten-thousandths. It is
+ * rounded up, so that a difference above a limit never looks equal to it. Undefined when a price is
  * missing, or only the second price is zero.
  */
+function percentUnits(
+  price: number | null | undefined,
+  orderPrice: number | null | undefined,
+): bigint | number | undefined {
+  if (price === null || price === undefined) return undefined;
+  if (orderPrice === null || orderPrice === undefined) return undefined;
+  const difference = Math.abs(price - orderPrice);
+  if (difference === 0) return 0;
+  const base = Math.abs(orderPrice);
+  if (base === 0) return undefined;
+  const scaled = difference * PERCENT_SCALE;
+  if (Number.isSafeInteger(scaled)) {
+    const rest = scaled % base;
+    return (scaled - rest) / base + (rest > 0 ? 1 : 0);
+  }
+  const exact = BigInt(difference) * BigInt(PERCENT_SCALE);
+  return (exact + BigInt(base) - 1n) / BigInt(base);
+}
+
+/** The difference of two prices as decimal text. */
 export function percentDifference(
   price: number | null | undefined,
   orderPrice: number | null | undefined,
 ): string | undefined {
-  if (price === null || price === undefined) return undefined;
-  if (orderPrice === null || orderPrice === undefined) return undefined;
-  const difference = BigInt(Math.abs(price - orderPrice));
-  if (difference === 0n) return '0';
-  const base = BigInt(Math.abs(orderPrice));
-  if (base === 0n) return undefined;
-  const scaled = difference * 100n * 10n ** BigInt(PERCENT_PLACES);
-  const digits = String((scaled + base - 1n) / base).padStart(PERCENT_PLACES + 1, '0');
+  const units = percentUnits(price, orderPrice);
+  if (units === undefined) return undefined;
+  if (units === 0) return '0';
+  const digits = String(units).padStart(PERCENT_PLACES + 1, '0');
   return `${digits.slice(0, -PERCENT_PLACES)}.${digits.slice(-PERCENT_PLACES)}`;
 }
 
@@ -37,33 +57,23 @@ function or<T>(given: T | undefined, derived: T): T {
 /** Barcodes of goods; articles for rebates, vouchers and fees mostly have names of their own. */
 const GTIN = /^\d{8,14}$/;
 
-function completeLine(line: LineFacts): LineFacts {
-  const { barcode, quantity, stock_free: free } = line;
-  const known = typeof quantity === 'number' && typeof free === 'number';
-  return {
-    ...line,
-    gtin: or(line.gtin, typeof barcode === 'string' ? GTIN.test(barcode.trim()) : null),
-    missing: or(line.missing, known ? Math.max(0, quantity - free) : null),
-    price_diff_pct: or(
-      line.price_diff_pct,
-      percentDifference(line.price, line.order_price) ?? null,
-    ),
-    list_price_diff_pct: or(
-      line.list_price_diff_pct,
-      percentDifference(line.price, line.list_price) ?? null,
-    ),
-  };
-}
+/** Derived facts of a line. */
+const LINE = {
+  gtin: ({ barcode }: LineFacts) =>
+    typeof barcode === 'string' ? GTIN.test(barcode.trim()) : null,
+  missing: ({ quantity, stock_free: free }: LineFacts) =>
+    typeof quantity === 'number' && typeof free === 'number' ? Math.max(0, quantity - free) : null,
+  price_diff_pct: ({ price, order_price: from }: LineFacts) =>
+    percentDifference(price, from) ?? null,
+  list_price_diff_pct: ({ price, list_price: from }: LineFacts) =>
+    percentDifference(price, from) ?? null,
+};
 
-function completeCredit(credit: CreditFacts, now: number): CreditFacts {
-  const { limit, balance, reserved, as_of: asOf } = credit;
-  const used = sumOfUnits([balance, reserved]);
-  return {
-    ...credit,
-    headroom: or(credit.headroom, sumOfUnits([limit, used === null ? null : -used])),
-    age: or(credit.age, typeof asOf === 'number' ? Math.max(0, now - asOf) : null),
-  };
-}
+/** The percentages of a line as integers of ten-thousandths, which a condition compares. */
+export const PERCENT_UNITS_OF_LINE = {
+  price_diff_pct: ({ price, order_price: from }: LineFacts) => percentUnits(price, from),
+  list_price_diff_pct: ({ price, list_price: from }: LineFacts) => percentUnits(price, from),
+};
 
 /**
  * Converts an amount to the base currency, in units (lib/money.ts); half a unit is rounded away
@@ -93,18 +103,6 @@ function weightOf(lines: readonly LineFacts[]): number | null {
   );
 }
 
-function completeOrder(order: Facts['order'], now: number): Facts['order'] {
-  const { status, quantity, delivered_quantity: delivered } = order;
-  const known = typeof quantity === 'number' && typeof delivered === 'number';
-  return {
-    ...order,
-    age: or(order.age, Math.max(0, now - order.created_at)),
-    canceled: or(order.canceled, typeof status === 'string' ? status === 'canceled' : null),
-    remaining_quantity: or(order.remaining_quantity, known ? quantity - delivered : null),
-    amount_base: or(order.amount_base, inBase(order.amount, order.base_rate)),
-  };
-}
-
 /** Sum of the pieces of all lines; null when those of one line are unknown. */
 function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'): number | null {
   let sum = 0;
@@ -115,26 +113,79 @@ function sumOf(lines: readonly LineFacts[], member: 'quantity' | 'size_quantity'
   return sum;
 }
 
+function since({ clock }: Facts, at: number): number {
+  return Math.max(0, clock.now - at);
+}
+
+const DELIVERY = {
+  age: (facts: Facts) => since(facts, facts.delivery.created_at),
+  quantity: ({ delivery }: Facts) => sumOf(delivery.lines, 'quantity'),
+  size_quantity: ({ delivery }: Facts) => sumOf(delivery.lines, 'size_quantity'),
+  amount: ({ delivery }: Facts) => worthOf(delivery.lines),
+  amount_base: ({ delivery, order }: Facts) =>
+    inBase(or(delivery.amount, worthOf(delivery.lines)), order.base_rate),
+  weight: ({ delivery }: Facts) => weightOf(delivery.lines),
+};
+
+const ORDER = {
+  age: (facts: Facts) => since(facts, facts.order.created_at),
+  canceled: ({ order: { status } }: Facts) =>
+    typeof status === 'string' ? status === 'canceled' : null,
+  remaining_quantity: ({ order: { quantity, delivered_quantity: delivered } }: Facts) =>
+    typeof quantity === 'number' && typeof delivered === 'number' ? quantity - delivered : null,
+  amount_base: ({ order }: Facts) => inBase(order.amount, order.base_rate),
+};
+
+const CREDIT = {
+  headroom({ customer }: Facts) {
+    const { limit, balance, reserved } = customer?.credit ?? {};
+    const used = sumOfUnits([balance, reserved]);
+    return sumOfUnits([limit, used === null ? null : -used]);
+  },
+  age(facts: Facts) {
+    const at = facts.customer?.credit?.as_of;
+    return typeof at === 'number' ? since(facts, at) : null;
+  },
+};
+
+/** Facts that are derived where they are not given, by record. */
+export const DERIVED = { delivery: DELIVERY, order: ORDER, credit: CREDIT, line: LINE };
+
+/** Currency of the delivery: that of its order, unless it has its own. */
+export function currencyOf({ delivery, order }: Facts): string | null {
+  return delivery.currency ?? order.currency ?? null;
+}
+
+/** Derives those facts that a record is not given. */
+function filled<R extends object, D extends Readonly<Record<string, (from: F) => unknown>>, F>(
+  record: R & { readonly [N in keyof D]?: unknown },
+  derived: D,
+  from: F,
+): R {
+  const more: Record<string, unknown> = {};
+  for (const [name, derive] of Object.entries(derived)) {
+    if (record[name] === undefined) more[name] = derive(from);
+  }
+  return { ...record, ...more };
+}
+
+/** The line with every derived fact. */
+export function completeLine(line: LineFacts): LineFacts {
+  return filled(line, LINE, line);
+}
+
 /** Adds every derived fact that can be computed; a second call changes nothing. */
 export function completeFacts(facts: Facts): Facts {
-  const { delivery, order, customer, clock } = facts;
-  const lines = delivery.lines.map(completeLine);
-  const amount = or(delivery.amount, worthOf(lines));
-  const credit = customer?.credit ? completeCredit(customer.credit, clock.now) : undefined;
+  const { delivery, order, customer } = facts;
+  const credit = customer?.credit && filled(customer.credit, CREDIT, facts);
   return {
     ...facts,
     delivery: {
-      ...delivery,
-      age: or(delivery.age, Math.max(0, clock.now - delivery.created_at)),
-      quantity: or(delivery.quantity, sumOf(lines, 'quantity')),
-      size_quantity: or(delivery.size_quantity, sumOf(lines, 'size_quantity')),
-      amount,
-      amount_base: or(delivery.amount_base, inBase(amount, order.base_rate)),
-      weight: or(delivery.weight, weightOf(lines)),
-      currency: delivery.currency ?? order.currency ?? null,
-      lines,
+      ...filled(delivery, DELIVERY, facts),
+      currency: currencyOf(facts),
+      lines: delivery.lines.map(completeLine),
     },
-    order: completeOrder(order, clock.now),
+    order: filled(order, ORDER, facts),
     ...(customer ? { customer: { ...customer, ...(credit ? { credit } : {}) } } : {}),
   };
 }

@@ -32,7 +32,7 @@ function count(of: Record<string, number>, name: string): void {
   of[name] = (of[name] ?? 0) + 1;
 }
 
-function load(set: RandomSet): RuleSet {
+export function load(set: RandomSet): RuleSet {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-independent-'));
   try {
     mkdirSync(folder, { recursive: true });

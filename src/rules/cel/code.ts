@@ -1,0 +1,115 @@
+/**
+ * Compiled expressions: functions of plain facts, made once for each text. They give numbers, texts
+ * and true or false as JavaScript has them, so that no fact is converted to a type of the
+ * expression library before it is compared. What they cannot do exactly as the library does, they
+ * leave to it (`leave`).
+ */
+
+import type { CurrencyOwner } from '../facts/table.ts';
+import type { Frame } from '../facts/view.ts';
+import { type Decimal, parseDecimal } from './decimal.ts';
+
+/** Result of what depends on a fact that is not known, or cannot be compared. */
+export class NotKnown {
+  /** Names the absent fact, or says what else prevented the evaluation. */
+  readonly missing: string;
+
+  constructor(missing: string) {
+    this.missing = missing;
+  }
+}
+
+/** Thrown by compiled code that leaves this evaluation to the expression library. */
+class Left extends Error {
+  override readonly name = 'Left';
+}
+
+const LEFT = new Left('left to the expression library');
+
+export function leave(): never {
+  throw LEFT;
+}
+
+/** Result of compiled code; undefined: it left the evaluation to the library. */
+export function resultOf<T>(run: (frame: Frame) => T, frame: Frame): T | undefined {
+  try {
+    return run(frame);
+  } catch (thrown) {
+    if (thrown !== LEFT) throw thrown;
+    return undefined;
+  }
+}
+
+/** Gives the value, or `NotKnown`. */
+export type Run<T = unknown> = (frame: Frame) => T | NotKnown;
+
+/**
+ * Kind of a value. A `number` is an integer of units, as many decimal places below one as its code
+ * says; durations and times are milliseconds; `lines` are those of the delivery.
+ */
+export type Code =
+  | { readonly kind: 'bool'; readonly run: Run<boolean> }
+  | { readonly kind: 'text'; readonly run: Run<string> }
+  | NumberCode
+  | { readonly kind: 'duration' | 'time'; readonly run: Run<number> }
+  | { readonly kind: 'texts'; readonly run: Run<readonly unknown[]> }
+  | { readonly kind: 'lines'; readonly run: Run<Frame['view']['facts']['delivery']['lines']> };
+
+export interface NumberCode {
+  readonly kind: 'number';
+  readonly type: 'int' | 'double' | 'decimal' | 'money';
+  readonly places: number;
+  /** Owner of the currency of money. */
+  readonly owner?: CurrencyOwner | undefined;
+  /** Units of a literal. */
+  readonly literal?: number | undefined;
+  readonly run: Run<number>;
+}
+
+/** The number as an integer of units; it is left to the library if it is none. */
+export function exactly(value: number): number {
+  // The sum makes a zero of a negative one.
+  return Number.isSafeInteger(value) ? value + 0 : leave();
+}
+
+/** Decimal places of amounts, percentages and other decimals in compiled code. */
+export const PLACES = 4;
+const SCALE = 10 ** PLACES;
+const [ZERO, NINE, POINT, MINUS] = [48, 57, 46, 45];
+
+/** Ten-thousandths of a decimal such as `-2.5`; undefined for any other form of text. */
+function plainUnits(text: string): number | undefined {
+  let [units, places] = [0, -1];
+  const start = text.charCodeAt(0) === MINUS ? 1 : 0;
+  for (let at = start; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === POINT && places < 0 && at > start) places = 0;
+    else if (code < ZERO || code > NINE) return undefined;
+    else {
+      units = units * 10 + code - ZERO;
+      if (places >= 0) places += 1;
+    }
+  }
+  if (text.length === start || places === 0 || places > PLACES || text.length > 15) {
+    return undefined;
+  }
+  const scaled = units * 10 ** (PLACES - Math.max(places, 0));
+  return start === 1 ? -scaled + 0 : scaled;
+}
+
+/** Ten-thousandths of a decimal; undefined: the text is none. */
+export function unitsOfText(text: string): number | undefined {
+  const units = plainUnits(text);
+  if (units !== undefined) return exactly(units);
+  const decimal = parseDecimal(text);
+  return decimal && unitsOfDecimal(decimal);
+}
+
+export function unitsOfDecimal({ units, places }: Decimal): number {
+  const number = exactly(Number(units));
+  if (places <= PLACES) return exactly(number * 10 ** (PLACES - places));
+  const cut = 10 ** (places - PLACES);
+  return number % cut === 0 ? number / cut : leave();
+}
+
+export { SCALE as UNITS_OF_ONE };
