@@ -8,7 +8,7 @@
  * live outcome; live and shadow rules together give the shadow outcome, "what would have happened".
  */
 import type { Json } from '../lib/json.ts';
-import { formatAmount, worthOf } from '../lib/money.ts';
+import { formatAmount } from '../lib/money.ts';
 import { NotKnown } from './cel/code.ts';
 import type { Operand } from './cel/operands.ts';
 import type { Truth } from './cel/program.ts';
@@ -19,6 +19,7 @@ import {
   type Outcome,
   type RuleResult,
 } from './combine.ts';
+import { amountOf, currencyOf } from './facts/derive.ts';
 import type { Facts } from './facts/plain.ts';
 import { type Frame, frameOf, type View, viewOf } from './facts/view.ts';
 import type { Clause, Mode, Rule, RuleSet } from './rule.ts';
@@ -213,16 +214,16 @@ const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no l
  * Says what of the delivery is below zero. Each limit on amounts and pieces is an upper one, so a
  * sign that was typed by mistake would pass all of them.
  */
-function belowZeroOf({ delivery, order }: Facts): Obstacle | undefined {
-  const { lines } = delivery;
+function belowZeroOf(facts: Facts): Obstacle | undefined {
+  const { lines } = facts.delivery;
   const line = lines.find(({ quantity }) => typeof quantity === 'number' && quantity < 0);
   if (line) {
     const reason = `a line has ${line.quantity} pieces: ${line.barcode ?? 'without a barcode'}`;
     return { code: 'below_zero', reason };
   }
-  const amount = delivery.amount === undefined ? worthOf(lines) : delivery.amount;
-  if (typeof amount !== 'number' || amount >= 0) return undefined;
-  const currency = delivery.currency ?? order.currency ?? '';
+  const amount = amountOf(facts);
+  if (amount === null || amount >= 0) return undefined;
+  const currency = currencyOf(facts) ?? '';
   const reason = `worth less than nothing: ${formatAmount(amount, currency)} ${currency}`.trimEnd();
   return { code: 'below_zero', reason };
 }

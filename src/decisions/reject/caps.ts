@@ -7,7 +7,7 @@
 import { sql } from 'kysely';
 import { AMOUNT_DECIMALS, formatAmount, sumOfUnits } from '../../lib/money.ts';
 import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
-import { completeFacts } from '../../rules/facts/derive.ts';
+import { amountOf, currencyOf } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
@@ -25,10 +25,8 @@ interface Counted {
 }
 
 export function countedOf(facts: Facts): Counted {
-  const { order, delivery } = completeFacts(facts);
-  const { account_no: accountNo = null } = order;
-  const { amount = null, currency = null } = delivery;
-  return { accountNo, amount, currency };
+  const { account_no: accountNo = null } = facts.order;
+  return { accountNo, amount: amountOf(facts), currency: currencyOf(facts) };
 }
 
 interface Intent {

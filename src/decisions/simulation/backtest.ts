@@ -19,7 +19,7 @@ import {
   evaluate,
   possibleKinds,
 } from '../../rules/evaluate.ts';
-import { completeFacts } from '../../rules/facts/derive.ts';
+import { amountOf, currencyOf } from '../../rules/facts/derive.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
@@ -234,11 +234,11 @@ function emptyTally(): Tally {
 }
 
 function addTo(tally: Tally, { decision }: FinalOutcome): void {
-  const { amount, currency, number } = completeFacts(decision.facts).delivery;
+  const { facts } = decision;
   tally.deliveries += 1;
-  if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(number);
-  const unit = currency ?? '?';
-  if (typeof amount !== 'number') return;
+  if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(facts.delivery.number);
+  const [amount, unit] = [amountOf(facts), currencyOf(facts) ?? '?'];
+  if (amount === null) return;
   const { [unit]: sum = 0 } = tally.amounts;
   tally.amounts[unit] = sumOfUnits([sum, amount]);
 }
@@ -273,15 +273,14 @@ function changedOf(
   after: FinalOutcome,
 ): ChangedDelivery {
   const { decisionId, facts } = after.decision;
-  const { amount = null, currency = null, number } = completeFacts(facts).delivery;
   return {
     orderDeliveryId,
-    deliveryNo: number,
+    deliveryNo: facts.delivery.number,
     decisionId,
     from,
     to: after.kind,
-    amount,
-    currency,
+    amount: amountOf(facts),
+    currency: currencyOf(facts),
   };
 }
 

@@ -52,13 +52,12 @@ export async function decidedDeliveries(db: Db, period: Period): Promise<number>
   return count;
 }
 
-async function nextDeliveries(db: Db, period: Period, after: number): Promise<number[]> {
+/** Ids of all deliveries that were decided in the period, by one look at it. */
+async function deliveriesIn(db: Db, period: Period): Promise<number[]> {
   const rows = await decisionsIn(db, period)
     .select('n.order_delivery_id')
     .distinct()
-    .where('n.order_delivery_id', '>', after)
     .orderBy('n.order_delivery_id')
-    .limit(DELIVERIES_PER_PAGE)
     .execute();
   return rows.map((row) => row.order_delivery_id);
 }
@@ -87,11 +86,8 @@ async function historiesOf(
 
 /** Yields every delivery that was decided in the period, by id; reads them page by page. */
 export async function* histories(db: Db, period: Period): AsyncGenerator<DeliveryHistory> {
-  let last = Number.MIN_SAFE_INTEGER;
-  for (;;) {
-    const ids = await nextDeliveries(db, period, last);
-    if (ids.length === 0) return;
-    yield* await historiesOf(db, period, ids);
-    last = ids.at(-1) ?? last;
+  const ids = await deliveriesIn(db, period);
+  for (let from = 0; from < ids.length; from += DELIVERIES_PER_PAGE) {
+    yield* await historiesOf(db, period, ids.slice(from, from + DELIVERIES_PER_PAGE));
   }
 }

@@ -6,7 +6,7 @@
  */
 import { decimalOf, sumOfUnits } from '../../lib/money.ts';
 import { evaluate } from '../../rules/evaluate.ts';
-import { completeFacts } from '../../rules/facts/derive.ts';
+import { amountOf, currencyOf } from '../../rules/facts/derive.ts';
 import type { CreditFacts, Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
@@ -77,8 +77,8 @@ function pendingDeliveries(tx: Tx, most: number): Promise<Pending[]> {
 type Answer = Omit<Prospect, 'orderDeliveryId' | 'deliveryNo' | 'before'>;
 
 function worthOf(facts: Facts): Pick<Prospect, 'amount' | 'currency'> {
-  const { amount, currency = null } = completeFacts(facts).delivery;
-  return { amount: typeof amount === 'number' ? decimalOf(amount) : null, currency };
+  const amount = amountOf(facts);
+  return { amount: amount === null ? null : decimalOf(amount), currency: currencyOf(facts) };
 }
 
 /** Accepts of this simulation, the oldest first. */
@@ -123,7 +123,7 @@ function afterAccepts(facts: Facts, taken: Taken, { settings }: RuleSet): Facts 
 }
 
 function take(facts: Facts, taken: Taken, at: number): void {
-  const { amount = null, currency = null } = completeFacts(facts).delivery;
+  const [amount, currency] = [amountOf(facts), currencyOf(facts)];
   taken.push({ at, accountNo: facts.order.account_no ?? null, currency, amount });
 }
 

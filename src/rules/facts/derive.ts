@@ -117,13 +117,17 @@ function since({ clock }: Facts, at: number): number {
   return Math.max(0, clock.now - at);
 }
 
+/** Value of the delivery in units; null: it is not known. */
+export function amountOf({ delivery }: Facts): number | null {
+  return or(delivery.amount, worthOf(delivery.lines));
+}
+
 const DELIVERY = {
   age: (facts: Facts) => since(facts, facts.delivery.created_at),
   quantity: ({ delivery }: Facts) => sumOf(delivery.lines, 'quantity'),
   size_quantity: ({ delivery }: Facts) => sumOf(delivery.lines, 'size_quantity'),
   amount: ({ delivery }: Facts) => worthOf(delivery.lines),
-  amount_base: ({ delivery, order }: Facts) =>
-    inBase(or(delivery.amount, worthOf(delivery.lines)), order.base_rate),
+  amount_base: (facts: Facts) => inBase(amountOf(facts), facts.order.base_rate),
   weight: ({ delivery }: Facts) => weightOf(delivery.lines),
 };
 
