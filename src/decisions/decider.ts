@@ -17,9 +17,17 @@ import type { Logger } from '../lib/log.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { endPauseOver } from './accept/pace.ts';
-import { createWaitReport } from './accept/waits.ts';
+import { tellWaits, waitingFor } from './accept/waits.ts';
 import { decide } from './decide.ts';
-import { type DueDelivery, dueDeliveries, FIRST, sweepPending } from './due.ts';
+import {
+  type Due,
+  type DueDelivery,
+  dueAmong,
+  dueDeliveries,
+  FIRST,
+  nextDueAt,
+  sweepPending,
+} from './due.ts';
 import { noteStatusChanges } from './external.ts';
 import {
   dropDecidedCustomers,
@@ -33,7 +41,7 @@ import {
   type PendingContext,
   rulesKey,
 } from './judgement.ts';
-import { createReevaluation } from './reevaluation.ts';
+import { createReevaluation, type Reevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 import { cancelUnsent, hasUnsent, pushesOfRules } from './unsent.ts';
 
@@ -56,11 +64,25 @@ export interface DeciderDeps {
   readonly onPush: () => void;
 }
 
+/** A run of a stream that has ended. */
+export interface EndedRun {
+  readonly stream: string;
+  readonly outcome: string;
+  readonly changed: number;
+}
+
 export interface Decider {
   readonly name: string;
   run(signal: AbortSignal): Promise<void>;
-  /** Makes the decider look for due deliveries at once. */
+  /** Makes the decider look for all that is due at once: rules, people or a pause have changed. */
   wake(): void;
+  /** Decides those of these deliveries that are due, at once, and searches for no others. */
+  decideNow(orderDeliveryIds: readonly number[]): void;
+  /**
+   * Evaluates at once what waits for a stream that was read completely; the incidents about such
+   * data are looked at.
+   */
+  runEnded(run: EndedRun): void;
   /** Cancels unsent pushes that were decided by rules which are no longer live. */
   recall(): Promise<void>;
 }
@@ -229,81 +251,197 @@ function createUnarmedNote({ store, log }: DeciderDeps) {
   };
 }
 
-/** Least milliseconds between two looks for incidents that time alone has ended. */
-const END_EVERY_MS = 60_000;
+/** Milliseconds between two looks at incidents that time alone begins or ends. */
+const CHORES_MS = 60_000;
 
-/** Makes the function that ends incidents whose reason is gone without another decision. */
-function createIncidentsEnd({ store, clock }: Pick<DeciderDeps, 'store' | 'clock'>) {
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  return async (settings: RuleSet['settings'], now: number): Promise<void> => {
-    if (clock.monotonic() - lookedAt < END_EVERY_MS) return;
-    lookedAt = clock.monotonic();
-    await endPauseOver(store.db, settings, now);
-    await dropDecidedCustomers(store.db, now);
+/** Tells what accepts wait for, and ends incidents whose reason is gone without a decision. */
+async function doChores({ store }: DeciderDeps, context: PendingContext): Promise<void> {
+  const { rules, freshness, now } = context;
+  const { ruleSet } = rules;
+  await tellWaits(store.db, { ruleSet, freshness, now });
+  await endPauseOver(store.db, ruleSet.settings, now);
+  await dropDecidedCustomers(store.db, now);
+}
+
+/** What the decider was asked for since its last round. */
+interface Asked {
+  /** Whether all is searched for what is due. */
+  isAll: boolean;
+  /** Whether a run has ended. */
+  isRunOver: boolean;
+  /** Deliveries that may be due. */
+  readonly ids: Set<number>;
+  /** Streams that were read completely. */
+  readonly streams: Set<string>;
+}
+
+function createAsks() {
+  const nothing = (): Asked => {
+    return { isAll: false, isRunOver: false, ids: new Set(), streams: new Set() };
+  };
+  let asked = nothing();
+  let wake = new AbortController();
+  return {
+    /** Takes what was asked for; the signal aborts once something more is. */
+    take(): Asked & { readonly woken: AbortSignal } {
+      const taken = asked;
+      asked = nothing();
+      wake = new AbortController();
+      return { ...taken, woken: wake.signal };
+    },
+    isAll: () => asked.isAll,
+    /** Asks for the next round, which comes in its time. */
+    note(what: { readonly isAll?: boolean; readonly ids?: readonly number[] }): void {
+      asked.isAll ||= what.isAll ?? false;
+      for (const id of what.ids ?? []) asked.ids.add(id);
+    },
+    noteRun({ stream, outcome, changed }: EndedRun): void {
+      asked.isRunOver = true;
+      if (outcome === 'complete') asked.streams.add(stream);
+      if (changed > 0) asked.isAll = true;
+    },
+    wake: () => wake.abort(),
+    /** Waits until something is asked for, or the time is over. */
+    async wait(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+      await clock.sleep(ms, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+    },
+  };
+}
+
+type Asks = ReturnType<typeof createAsks>;
+
+/** Milliseconds from a decision to the search whose facts it may have changed. */
+const SEARCH_AFTER_MS = 2_000;
+
+async function decideDue(deps: DeciderDeps, due: DueDelivery): Promise<void> {
+  const decided = await decideOne(deps, due);
+  if (decided) report(deps, due.trigger, decided);
+}
+
+/** Decides what is due; what others keep from its turn is asked for again. */
+async function decideEach(
+  deps: DeciderDeps,
+  { first, later, unsettled }: Due,
+  { attempt }: Attempts,
+  asks: Asks,
+  signals: { readonly signal: AbortSignal; readonly woken: AbortSignal },
+): Promise<void> {
+  const all = [...first, ...later];
+  let done = 0;
+  for (const due of all) {
+    // New deliveries interrupt repeated evaluations, but after one at the earliest: under a
+    // constant flow of events these would never have their turn.
+    if (signals.signal.aborted || (signals.woken.aborted && done > first.length)) break;
+    await attempt(due.orderDeliveryId, () => decideDue(deps, due));
+    done += 1;
+  }
+  const left = all.slice(done).map(({ orderDeliveryId }) => orderDeliveryId);
+  asks.note({ ids: [...unsettled, ...left] });
+}
+
+/** Goes on with the pass, by one delivery at least; gives whether it has come to its end. */
+async function goThrough(
+  deps: DeciderDeps,
+  pass: Reevaluation,
+  { aside, attempt }: Attempts,
+  isBusy: () => boolean,
+): Promise<boolean> {
+  for (let id = pass.next(); id !== undefined; id = isBusy() ? undefined : pass.next()) {
+    const own = id;
+    const again = async () => {
+      const due = await pass.evaluate(own);
+      if (due) await decideDue(deps, due);
+    };
+    if (!aside.has(own)) await attempt(own, again);
+  }
+  return !pass.isUnderWay();
+}
+
+/**
+ * Makes the function of one round, which gives the milliseconds until the next one. Deliveries that
+ * were named are decided alone; all are searched at the start, when somebody asks for it, when a
+ * planned time has come, and every half a minute, so that no wake-up that was lost matters.
+ */
+function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Promise<number> {
+  const { store, clock, settleMs, reconsiderMs } = deps;
+  const contextNow = () => contextOf(deps);
+  const recall = createRecall(deps);
+  const attempts = createAttempts(deps);
+  const noteUnarmed = createUnarmedNote(deps);
+  const sweep = createSweep(deps);
+  const pass = createReevaluation({ store, clock, contextNow, reconsiderMs });
+  let choresAt = Number.NEGATIVE_INFINITY;
+  let searchAt = Number.NEGATIVE_INFINITY;
+  let plannedAt = Number.POSITIVE_INFINITY;
+
+  const search = async (now: number) => {
+    await sweep();
+    return dueDeliveries(store.db, { now, settleMs }, attempts.aside, BATCH);
+  };
+  /** Begins a pass if it is time for one. */
+  const prepare = async (context: PendingContext): Promise<void> => {
+    const waitMs = await pass.prepare({ ...context, now: clock.now() });
+    if (waitMs > 0) await noteUnarmed(context);
+    searchAt = clock.monotonic() + Math.min(SLEEP_MS_MAX, waitMs > 0 ? waitMs : SLEEP_MS_MAX);
+  };
+
+  return async (signal) => {
+    const { ids, streams, woken, ...asked } = asks.take();
+    const isAll = asked.isAll || clock.monotonic() >= searchAt || clock.now() >= plannedAt;
+    const context = contextNow();
+    await recall(context);
+    attempts.retryExpired();
+    const areNoted = await noteStatusChanges(store, contextNow);
+    if (asked.isRunOver || clock.monotonic() >= choresAt) {
+      choresAt = clock.monotonic() + CHORES_MS;
+      await doChores(deps, context);
+    }
+    const now = clock.now();
+    const query = { now, settleMs };
+    const due = isAll
+      ? await search(now)
+      : await dueAmong(store.db, query, attempts.aside, [...ids]);
+    const isFound = due.first.length + due.later.length > 0;
+    await decideEach(deps, due, attempts, asks, { signal, woken });
+    if (isAll || isFound) plannedAt = await nextDueAt(store.db, now);
+    if (isAll) await prepare(context);
+    else if (isFound) searchAt = Math.min(searchAt, clock.monotonic() + SEARCH_AFTER_MS);
+    pass.putFirst(await waitingFor(store.db, streams));
+    const nextAt = Math.min(plannedAt, due.settledAt);
+    const isBusy = () =>
+      signal.aborted || due.first.length > 0 || woken.aborted || clock.now() >= nextAt;
+    const wasUnderWay = pass.isUnderWay();
+    const isOver = await goThrough(deps, pass, attempts, isBusy);
+    // At the end of a pass it is known when the next one begins.
+    if ((isAll && isFound) || (wasUnderWay && isOver)) asks.note({ isAll: true });
+    if (asks.isAll() || !areNoted || !isOver) return 0;
+    return Math.max(1, Math.min(searchAt - clock.monotonic(), nextAt - clock.now()));
   };
 }
 
 export function createDecider(deps: DeciderDeps): Decider {
-  const { store, clock, settleMs, reconsiderMs } = deps;
-  const contextNow = () => contextOf(deps);
-  let wake = new AbortController();
-
-  const decideDue = async (due: DueDelivery): Promise<void> => {
-    const decided = await decideOne(deps, due);
-    if (decided) report(deps, due.trigger, decided);
-  };
-
-  const run = async (signal: AbortSignal): Promise<void> => {
-    const recall = createRecall(deps);
-    const attempts = createAttempts(deps);
-    const { aside } = attempts;
-    const tellWaits = createWaitReport(store, clock);
-    const noteUnarmed = createUnarmedNote(deps);
-    const endOver = createIncidentsEnd(deps);
-    const sweep = createSweep(deps);
-    const reevaluation = createReevaluation({ store, clock, contextNow, reconsiderMs });
-    while (!signal.aborted) {
-      wake = new AbortController();
-      const woken = wake.signal;
-      const context = contextNow();
-      const { rules, freshness, now } = context;
-      await recall(context);
-      attempts.retryExpired();
-      const areNoted = await noteStatusChanges(store, contextNow);
-      await tellWaits({ ruleSet: rules.ruleSet, freshness, now });
-      await endOver(rules.ruleSet.settings, now);
-      await sweep();
-      const query = { now: clock.now(), settleMs };
-      const { first, later, nextAt } = await dueDeliveries(store.db, query, aside, BATCH);
-      for (const [index, due] of [...first, ...later].entries()) {
-        // New deliveries interrupt repeated evaluations, but after one at the earliest: under a
-        // constant flow of events these would never have their turn.
-        if (signal.aborted || (woken.aborted && index > first.length)) break;
-        await attempts.attempt(due.orderDeliveryId, () => decideDue(due));
-      }
-      const isBusy = () => first.length > 0 || woken.aborted || clock.now() >= nextAt;
-      const waitMs = await reevaluation.prepare({ ...context, now: clock.now() });
-      if (waitMs > 0) await noteUnarmed(context);
-      let id = reevaluation.next();
-      while (id !== undefined && !signal.aborted) {
-        const own = id;
-        const again = async () => {
-          const due = await reevaluation.evaluate(own);
-          if (due) await decideDue(due);
-        };
-        if (!aside.has(own)) await attempts.attempt(own, again);
-        id = isBusy() ? undefined : reevaluation.next();
-      }
-      if (first.length + later.length > 0 || !areNoted || isBusy() || waitMs === 0) continue;
-      const wait = Math.min(SLEEP_MS_MAX, waitMs, nextAt - clock.now());
-      await clock.sleep(Math.max(1, wait), AbortSignal.any([signal, woken])).catch(() => undefined);
-    }
-  };
-
+  const asks = createAsks();
   return {
     name: 'decisions',
-    wake: () => wake.abort(),
-    recall: () => recallUnsent(deps, contextNow()),
-    run,
+    async run(signal) {
+      const round = createRound(deps, asks);
+      while (!signal.aborted) {
+        const waitMs = await round(signal);
+        if (waitMs > 0) await asks.wait(deps.clock, waitMs, signal);
+      }
+    },
+    wake() {
+      asks.note({ isAll: true });
+      asks.wake();
+    },
+    decideNow(ids) {
+      asks.note({ ids });
+      if (ids.length > 0) asks.wake();
+    },
+    runEnded(run) {
+      asks.noteRun(run);
+      asks.wake();
+    },
+    recall: () => recallUnsent(deps, contextOf(deps)),
   };
 }

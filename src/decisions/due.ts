@@ -37,10 +37,9 @@ export interface Due {
   readonly first: readonly DueDelivery[];
   /** Deliveries whose planned time of evaluation has come; the oldest first. */
   readonly later: readonly DueDelivery[];
-  /**
-   * Time at which the next delivery is due, in epoch milliseconds, if this list leaves none out.
-   */
-  readonly nextAt: number;
+  /** Deliveries that may still grow, and the time at which the first of them is settled. */
+  readonly unsettled: readonly number[];
+  readonly settledAt: number;
 }
 
 /** Number of deliveries that one query searches, before other work gets its turn. */
@@ -79,7 +78,11 @@ function pendingWith(db: Db, now: number) {
     .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
 }
 
-type DueRow = Awaited<ReturnType<ReturnType<typeof pendingWith>['execute']>>[number];
+function pendingAmong(db: Db, now: number, ids: readonly number[]) {
+  return pendingWith(db, now).where(inKeys('c.order_delivery_id', ids)).execute();
+}
+
+type DueRow = Awaited<ReturnType<typeof pendingAmong>>[number];
 
 /**
  * Yields what is due from `from` to `upTo`, in the order of time. The join stays on `claim`: from
@@ -103,7 +106,7 @@ async function* dueBetween(
       .limit(LOOK_ROWS)
       .execute();
     const ids = slice.map(({ id }) => id);
-    const rows = await pendingWith(db, now).where(inKeys('c.order_delivery_id', ids)).execute();
+    const rows = ids.length === 0 ? [] : await pendingAmong(db, now, ids);
     const found = new Map(rows.map((row) => [row.id, row]));
     for (const id of ids) {
       const row = found.get(id);
@@ -123,7 +126,7 @@ function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): 
 }
 
 /** Time of the next planned evaluation of a pending delivery; Infinity when none is planned. */
-async function nextDueAt(db: Db, now: number): Promise<number> {
+export async function nextDueAt(db: Db, now: number): Promise<number> {
   const row = await db
     .selectFrom('claim')
     .select((eb) => eb.fn.min('due_at').as('due_at'))
@@ -132,25 +135,57 @@ async function nextDueAt(db: Db, now: number): Promise<number> {
   return row?.due_at ?? Infinity;
 }
 
+/** Sorts rows into what is due first, what is due later, and what may still grow. */
+function createSorter({ now, settleMs }: DueQuery, aside: ReadonlySet<number>) {
+  const first: DueDelivery[] = [];
+  const later: DueDelivery[] = [];
+  const unsettled: number[] = [];
+  let settledAt = Infinity;
+  return {
+    first,
+    later,
+    take(row: DueRow): void {
+      if (aside.has(row.id)) return;
+      const at = row.changed_at + settleMs;
+      // After the clock was set back no delivery waits longer than its own settling time.
+      const isSettled = at <= now || at > now + 2 * settleMs;
+      const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
+      if (!isSettled) {
+        unsettled.push(row.id);
+        settledAt = Math.min(settledAt, at);
+      } else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
+      else later.push(due);
+    },
+    sorted: (limit: number, places: number): Due => {
+      return { first: first.slice(0, limit), later: later.slice(0, places), unsettled, settledAt };
+    },
+  };
+}
+
+/** Those of these deliveries that are due. */
+export async function dueAmong(
+  db: Db,
+  query: DueQuery,
+  aside: ReadonlySet<number>,
+  ids: readonly number[],
+): Promise<Due> {
+  const sorter = createSorter(query, aside);
+  for (const row of await pendingAmong(db, query.now, ids)) {
+    if (row.due_at !== null && row.due_at <= query.now) sorter.take(row);
+  }
+  return sorter.sorted(ids.length, ids.length);
+}
+
+/** All deliveries that are due, up to `limit` of each kind. */
 export async function dueDeliveries(
   db: Db,
-  { now, settleMs }: DueQuery,
+  query: DueQuery,
   aside: ReadonlySet<number>,
   limit: number,
 ): Promise<Due> {
-  const first: DueDelivery[] = [];
-  const later: DueDelivery[] = [];
-  let nextAt = await nextDueAt(db, now);
-  const take = (row: DueRow): void => {
-    if (aside.has(row.id)) return;
-    const settledAt = row.changed_at + settleMs;
-    // After the clock was set back no delivery waits longer than its own settling time.
-    const isSettled = settledAt <= now || settledAt > now + 2 * settleMs;
-    const due = { orderDeliveryId: row.id, trigger: triggerOf(row) };
-    if (!isSettled) nextAt = Math.min(nextAt, settledAt);
-    else if (['new', 'changed', 'push'].includes(due.trigger)) first.push(due);
-    else later.push(due);
-  };
+  const { now } = query;
+  const sorter = createSorter(query, aside);
+  const { first, later, take } = sorter;
   // What is due at once, before all that was planned: new ones, then changed ones.
   for await (const row of dueBetween(db, now, -1, 0)) {
     take(row);
@@ -164,10 +199,9 @@ export async function dueDeliveries(
   const failed = (await evaluationErrorIds(db)).filter((id) => !aside.has(id));
   if (failed.length > 0 && later.length < places) {
     const known = new Set([...first, ...later].map((due) => due.orderDeliveryId));
-    const rows = await pendingWith(db, now).where(inKeys('c.order_delivery_id', failed)).execute();
-    for (const row of rows) if (!known.has(row.id)) take(row);
+    for (const row of await pendingAmong(db, now, failed)) if (!known.has(row.id)) take(row);
   }
-  return { first: first.slice(0, limit), later: later.slice(0, places), nextAt };
+  return sorter.sorted(limit, places);
 }
 
 /**

@@ -10,7 +10,7 @@
 import { sql } from 'kysely';
 import { STATUSES } from '../config/statuses.ts';
 import { inKeys } from '../store/bulk.ts';
-import { readState, writeStateAt } from '../store/state.ts';
+import { writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { readSubject } from './facts.ts';
 import { endHolds } from './holds/holds.ts';
@@ -187,16 +187,14 @@ const CURSOR_KEY = 'decisions_feed_seq';
 /** Number of status changes that are handled in one transaction. */
 const CHANGES_MAX = 20;
 
-/**
- * Finds deliveries whose status changed after entry `after` of the change feed, and those that were
- * deleted or came back.
- */
-async function statusChanges(db: Db, after: number) {
+/** Finds deliveries whose status changed since the last look, and those deleted or back. */
+async function statusChanges(db: Db) {
   // The condition repeats that of the partial index, which skips millions of stock entries.
   const { rows } = await sql<{ readonly seq: number; readonly id: number }>`
     select seq, cast(key as integer) as id from change indexed by change_delivery_status
     where entity = 'delivery' and (op <> 'update' or diff->>'$.status[1]' is not null)
-      and op <> 'insert' and seq > ${after}
+      and op <> 'insert' and seq > coalesce((
+        select cast(value as integer) from daemon_state where key = ${CURSOR_KEY}), 0)
     order by seq limit ${CHANGES_MAX}`.execute(db);
   return rows;
 }
@@ -232,8 +230,7 @@ export async function noteStatusChanges(
   store: Store,
   contextNow: () => RulesContext,
 ): Promise<boolean> {
-  const after = Number((await readState(store.db, CURSOR_KEY)) ?? 0);
-  const changes = await statusChanges(store.db, after);
+  const changes = await statusChanges(store.db);
   const last = changes.at(-1);
   if (!last) return true;
   const ids = [...new Set(changes.map(({ id }) => id))];

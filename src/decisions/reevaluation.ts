@@ -51,6 +51,10 @@ export interface Reevaluation {
    * way.
    */
   prepare(context?: RulesContext): Promise<number>;
+  /** Puts these deliveries before the others of the pass: what they waited for has come. */
+  putFirst(orderDeliveryIds: readonly number[]): void;
+  /** Whether deliveries of the pass are left. */
+  isUnderWay(): boolean;
   /** Takes the next delivery of the pass; undefined at its end. */
   next(): number | undefined;
   /** Evaluates the delivery, and gives it back when it must be decided. */
@@ -58,19 +62,29 @@ export interface Reevaluation {
 }
 
 /** A text that changes when the rule set, the mode or the armings change. */
-async function rulesVersion(store: Store, { rules, mode, now }: RulesContext): Promise<string> {
-  const armed = await store.snapshot((tx) => armedRuleIds(tx, rules.ruleSet, now));
+async function rulesVersion(db: Db, { rules, mode, now }: RulesContext): Promise<string> {
+  const armed = await armedRuleIds(db, rules.ruleSet, now);
   return [rulesKey(mode, rules), ...armed].join(' ');
 }
 
-/** A text that changes when anything that facts rest on was written. */
-async function factsVersion(db: Db): Promise<string> {
+/** Facts that change with each complete pull of the stock, whatever it found. */
+const OF_STOCK_AGE = ['delivery.lines.stock_age', 'stock.age'];
+
+/**
+ * A text that changes when anything that facts rest on was written. That a stream was read once
+ * more counts only where rules read its age: what waits for fresh data is evaluated by itself.
+ */
+async function factsVersion(db: Db, { rules: { ruleSet } }: RulesContext): Promise<string> {
+  const isAgeRead = ruleSet.rules.some(
+    ({ mode, reads }) => mode !== 'off' && OF_STOCK_AGE.some((fact) => reads.includes(fact)),
+  );
+  const whenRead = isAgeRead ? sql`complete_at` : sql`complete_at is not null`;
   const runs = (await changedRuns(db)).map((run) => run.run_id);
   const ended = (state: string) => sql`(select max(ended_at) from outbox
     where kind = 'delivery_status' and state = ${state})`;
   const { rows } = await sql<{ readonly version: string }>`
     select json_array((select max(seq) from change),
-      (select json_group_array(complete_at || coalesce(unlisted, '')) from stream_state
+      (select json_group_array(${whenRead} || coalesce(unlisted, '')) from stream_state
         where stream in ('stock', 'season', 'seasons', 'styles')),
       ${ended('refused')}, ${ended('canceled')}, ${ended('dead')}) as version`.execute(db);
   return `${rows[0]?.version} ${runs.join()}`;
@@ -167,8 +181,8 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
 
   return {
     async prepare(context = contextNow()) {
-      const rules = await rulesVersion(store, context);
-      const facts = await factsVersion(store.db);
+      const rules = await rulesVersion(store.db, context);
+      const facts = await factsVersion(store.db, context);
       if (pass?.rules !== rules) {
         await begin(context, { rules, facts, trigger: pass ? 'rules' : 'facts' });
         return 0;
@@ -182,6 +196,16 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
       await (isDue ? begin(context, { rules, facts, trigger: 'facts' }) : goOn(pass, context));
       return 0;
     },
+    putFirst(ids) {
+      if (!pass || ids.length === 0) return;
+      const left = pass.deliveries.slice(looked);
+      const others = new Set(left).difference(new Set(ids));
+      const begun = left.length > 0 ? pass.begun : clock.monotonic();
+      const trigger = left.length > 0 ? pass.trigger : 'facts';
+      pass = { ...pass, begun, trigger, deliveries: [...ids, ...others] };
+      looked = 0;
+    },
+    isUnderWay: () => pass !== undefined && looked < pass.deliveries.length,
     next() {
       const id = pass?.deliveries[looked];
       if (id !== undefined) looked += 1;

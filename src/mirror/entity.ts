@@ -186,6 +186,8 @@ export interface WriteCounts {
   /** Rows that were not written because the mirror has them from a later read. */
   readonly stale: number;
   readonly drastic: Drastic;
+  /** Keys of the rows that were written, of entities below an order. */
+  readonly written: readonly SqlValue[];
 }
 
 const NO_LINES: readonly SqlRow[] = [];
@@ -482,6 +484,7 @@ export async function upsertPrepared(
     unchanged: compared.unchanged.length,
     stale: compared.stale,
     drastic: drasticIn(definition, written, compared),
+    written: definition.isOfOrder ? written.map(({ key }) => key) : [],
   };
 }
 
@@ -504,5 +507,5 @@ export async function insertAll(
   const { at, source } = provenance;
   const cause = { at, entity: definition.entity, cause: source };
   await appendKeys(tx, 'insert', keys.map(String), cause);
-  return { inserted, changed: 0, unchanged: 0, stale: 0, drastic: NOT_DRASTIC };
+  return { inserted, changed: 0, unchanged: 0, stale: 0, drastic: NOT_DRASTIC, written: [] };
 }

@@ -4,6 +4,7 @@ import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
+import type { WriteCounts } from '../mirror/entity.ts';
 import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
 import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
 import { forgetShared } from '../mirror/shared-number.ts';
@@ -46,27 +47,33 @@ export function oldestOf(
   throw new RetryLaterError('sync.cached_answer', text, { hint });
 }
 
+type Written = Pick<WriteCounts, 'written'>;
+
 /** Writer of the rows of a list below an order, and the number of each row. */
 interface ListWriter<T> {
   readonly definition: EntityDefinition;
-  readonly write: (tx: Tx, rows: readonly T[], from: Provenance) => Promise<unknown>;
+  readonly write: (tx: Tx, rows: readonly T[], from: Provenance) => Promise<Written>;
   readonly numberOf: (row: T) => number;
 }
 
-/** Writes the answered list of an order: its rows, and those that cannot be read. */
+/**
+ * Writes the answered list of an order: its rows, and those that cannot be read. Gives the keys of
+ * the rows that are new or have changed.
+ */
 export async function keepList<T>(
   tx: Tx,
   orderId: number,
   list: Listing<T> | undefined,
   { definition, write, numberOf }: ListWriter<T>,
   provenance: Provenance,
-): Promise<void> {
-  if (!list) return;
+): Promise<Written['written']> {
+  if (!list) return [];
   const { entity } = definition;
-  await write(tx, list.rows, provenance);
+  const { written } = await write(tx, list.rows, provenance);
   await quarantineRows(tx, entity, list.rejects, provenance);
   // Keeps rows that were quarantined at this very time.
   await clearResolvedQuarantine(tx, entity, { source: '', startedAt: provenance.at, orderId });
-  if (list.rejects.length > 0) return;
+  if (list.rejects.length > 0) return written;
   await forgetShared(tx, definition, orderId, list.rows.map(numberOf));
+  return written;
 }

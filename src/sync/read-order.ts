@@ -88,6 +88,8 @@ export interface OrderReaderDeps {
   readonly clock: Clock;
   readonly recentReads?: Pick<RecentReads, 'begin' | 'note'>;
   readonly looks?: Pick<OrderLooks, 'compared' | 'isListProved' | 'spend'>;
+  /** Called with the deliveries of which a read has changed the content, the status or the order. */
+  readonly onChanged?: ((orderDeliveryIds: readonly number[]) => void) | undefined;
 }
 
 /** Lists below an order, as far as the account has them. */
@@ -214,20 +216,24 @@ async function readSeqOf(tx: Tx, orderId: number): Promise<number | undefined> {
   return (await query.executeTakeFirst())?.read_seq;
 }
 
-/** Writes an order; a look at one that a list has shown tells how good the list is. */
+/**
+ * Writes an order, and tells whether it is new or has changed; a look at one that a list has shown
+ * tells how good the list is.
+ */
 async function keepOrder(
   { looks }: OrderReaderDeps,
   tx: Tx,
   order: SalesOrder,
   provenance: Provenance,
   isCompared: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const before = isCompared ? await readSeqOf(tx, order.orderId) : undefined;
-  const { changed, unchanged } = await writeOrders(tx, [order], provenance);
+  const { inserted, changed, unchanged } = await writeOrders(tx, [order], provenance);
   if (before !== undefined && changed + unchanged > 0) looks?.compared(before, changed > 0);
   // Keeps rows that were quarantined at this very time.
   const wholeRead = { source: '', startedAt: provenance.at, orderId: order.orderId };
   await clearResolvedQuarantine(tx, 'sales_order', wholeRead);
+  return inserted + changed > 0;
 }
 
 const DELIVERIES = {
@@ -275,18 +281,21 @@ async function readWhole(
   // Answers from a cache date the read back by their age; too old ones are refused.
   const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
   const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
-  await store.transaction(async (tx) => {
+  const changed = await store.transaction(async (tx) => {
     const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-    await keepOrder(deps, tx, order.value, provenance, isCompared);
-    await keepList(tx, orderId, deliveries, DELIVERIES, provenance);
+    const isChanged = await keepOrder(deps, tx, order.value, provenance, isCompared);
+    const written = await keepList(tx, orderId, deliveries, DELIVERIES, provenance);
     await keepList(tx, orderId, refunds, REFUNDS, provenance);
     await keepList(tx, orderId, pendingRefunds, PENDING_REFUNDS, provenance);
     // The order counts as read at the start of the read, because a slow answer is no newer and a
     // sweep must not rely on it.
     if (areRefundsWanted || look !== undefined) await noteDetailsRead(tx, orderId, oldest);
+    // A changed order changes what each of its deliveries is decided on.
+    return isChanged ? (deliveries?.rows ?? []).map(DELIVERIES.numberOf) : written.map(Number);
   });
   const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
   if (start) deps.recentReads?.note(orderId, { ...start, at });
+  if (changed.length > 0) deps.onChanged?.(changed);
   return { order: order.value, deliveries: deliveries?.rows ?? [] };
 }
 
@@ -307,7 +316,7 @@ export function createOrderReader(deps: OrderReaderDeps): LookAtOrder {
 }
 
 export function createDeliveryReader(
-  deps: Pick<OrderReaderDeps, 'store' | 'sequence' | 'clock'> & {
+  deps: Pick<OrderReaderDeps, 'store' | 'sequence' | 'clock' | 'onChanged'> & {
     readonly v1: Pick<V1Client, 'delivery'>;
   },
 ): ReadDelivery {
@@ -318,10 +327,11 @@ export function createDeliveryReader(
     const read = await v1.delivery(orderId, orderDeliveryId, call).catch(unlessForeign);
     const oldest = oldestOf(orderId, startedAt, [read]);
     const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
-    await store.transaction(async (tx) => {
+    const { written } = await store.transaction((tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-      await writeDeliveries(tx, [read.value], provenance);
+      return writeDeliveries(tx, [read.value], provenance);
     });
+    if (written.length > 0) deps.onChanged?.(written.map(Number));
     return read.value;
   };
 }

@@ -19,7 +19,7 @@ const CREDIT = /^customer\.credit\b/;
 const OF_ERP = /^customer\.(blocked|credit|extra)\b/;
 
 /** Streams whose facts may be too old to accept on. */
-const AGED_STREAMS = ['stock', 'season', 'styles', 'seasons'] as const;
+export const AGED_STREAMS = ['stock', 'season', 'styles', 'seasons'] as const;
 type AgedStream = (typeof AGED_STREAMS)[number];
 
 export interface Wait {

@@ -4,7 +4,6 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Clock } from '../../lib/clock.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import {
   type Incident,
@@ -12,17 +11,15 @@ import {
   reconcileIncidents,
   updateIncident,
 } from '../../store/incidents.ts';
-import type { Db, Store } from '../../store/store.ts';
+import type { Db } from '../../store/store.ts';
 import { MOVED_BY, streamsOf } from '../fact-streams.ts';
 import type { FreshnessMs } from '../judgement.ts';
-import { completeAt, isOld, limitOf, type Wait, waitsByReason } from './freshness.ts';
+import { AGED_STREAMS, completeAt, isOld, limitOf, type Wait, waitsByReason } from './freshness.ts';
 
 const KIND = 'accepts_wait';
 
 /** Milliseconds for which a delivery may wait for data untold: a first pull takes its time. */
 const TOLD_AFTER_MS = 5 * 60_000;
-/** Milliseconds between two counts of the deliveries that wait. */
-const COUNT_EVERY_MS = 30_000;
 /** Pending deliveries that are looked at before other work gets its turn. */
 const SPAN_ROWS = 2_000;
 
@@ -33,42 +30,67 @@ interface Waiting {
   readonly since: number;
 }
 
+interface WaitingDelivery {
+  readonly id: number;
+  readonly since: number;
+  readonly reason: string;
+  readonly wait: Wait;
+}
+
 /**
- * Counts the pending deliveries that wait for data, by what they wait for. A wait begins with the
- * first of its decisions: it is journaled again when a rule that only watches says something else.
+ * Yields the pending deliveries that wait for data; others work between two slices. A wait begins
+ * with the first of its decisions: it is journaled again when a rule that only watches says
+ * something else.
  */
-async function countWaiting(db: Db): Promise<readonly Waiting[]> {
+async function* waitingDeliveries(db: Db): AsyncGenerator<WaitingDelivery> {
   const waits = waitsByReason();
   const reasons = JSON.stringify([...waits.keys()]);
-  const since = sql<number | null>`iif(n.reason in (select value from json_each(${reasons})),
+  const begun = sql<number | null>`iif(n.reason in (select value from json_each(${reasons})),
     (select min(m.at) from decision m
       where m.order_delivery_id = n.order_delivery_id and m.decision_id > coalesce(
         (select max(b.decision_id) from decision b
           where b.order_delivery_id = n.order_delivery_id and b.reason <> n.reason), 0)), null)`;
-  const found = new Map<string, Waiting>();
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const rows = await db
       .selectFrom('delivery as d')
       .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
       .leftJoin('decision as n', 'n.decision_id', 'e.decision_id')
-      .select(['d.order_delivery_id as id', 'n.reason', since.as('at')])
+      .select(['d.order_delivery_id as id', 'n.reason', begun.as('since')])
       .where('d.status', '=', 'pending')
       .where('d.deleted_at', 'is', null)
       .where('d.order_delivery_id', '>', after)
       .orderBy('d.order_delivery_id')
       .limit(SPAN_ROWS)
       .execute();
-    for (const { reason, at } of rows) {
+    for (const { id, reason, since } of rows) {
       const wait = reason === null ? undefined : waits.get(reason);
-      if (wait === undefined || reason === null || at === null) continue;
-      const { deliveries, since } = found.get(reason) ?? { deliveries: 0, since: at };
-      found.set(reason, { wait, deliveries: deliveries + 1, since: Math.min(since, at) });
+      if (wait !== undefined && reason !== null && since !== null)
+        yield { id, since, reason, wait };
     }
     const last = rows.at(-1);
-    if (last === undefined || rows.length < SPAN_ROWS) return [...found.values()];
+    if (last === undefined || rows.length < SPAN_ROWS) return;
     after = last.id;
     await nextTurn();
   }
+}
+
+/** Counts the pending deliveries that wait for data, by what they wait for. */
+async function countWaiting(db: Db): Promise<readonly Waiting[]> {
+  const found = new Map<string, Waiting>();
+  for await (const { reason, wait, since } of waitingDeliveries(db)) {
+    const before = found.get(reason);
+    const deliveries = (before?.deliveries ?? 0) + 1;
+    found.set(reason, { wait, deliveries, since: Math.min(since, before?.since ?? since) });
+  }
+  return [...found.values()];
+}
+
+/** Ids of the pending deliveries that wait for data of these streams; the oldest first. */
+export async function waitingFor(db: Db, streams: ReadonlySet<string>): Promise<number[]> {
+  const ids: number[] = [];
+  if (streams.intersection(new Set(AGED_STREAMS)).size === 0) return ids;
+  for await (const { id, wait } of waitingDeliveries(db)) if (streams.has(wait.for)) ids.push(id);
+  return ids;
 }
 
 function nameOf({ for: what, why }: Wait): string {
@@ -136,7 +158,7 @@ function isToTell({ wait, since }: Waiting, now: number): boolean {
 }
 
 /** Makes the incidents those of what is waited for now. */
-async function tellWaits(db: Db, waiting: readonly Waiting[], now: number): Promise<void> {
+async function keepIncidents(db: Db, waiting: readonly Waiting[], now: number): Promise<void> {
   const wanted = waiting.filter((one) => isToTell(one, now)).map(incidentOf);
   await reconcileIncidents(db, [KIND], wanted, now);
   for (const incident of wanted) {
@@ -145,30 +167,16 @@ async function tellWaits(db: Db, waiting: readonly Waiting[], now: number): Prom
   }
 }
 
-/**
- * Makes the function that tells what accepts wait for; call it between two rounds of decisions. It
- * counts every half a minute.
- */
-export function createWaitReport(
-  store: Pick<Store, 'db'>,
-  clock: Pick<Clock, 'monotonic'>,
-): (asked: WaitsAsked) => Promise<void> {
-  let counted: { readonly at: number; readonly waiting: readonly Waiting[] } | undefined;
-  let told = '';
-  return async (asked) => {
-    const at = clock.monotonic();
-    const old = await oldStreams(store.db, asked);
-    const key = old.map(({ wait }) => wait.for).join();
-    if (counted !== undefined && at - counted.at < COUNT_EVERY_MS && key === told) return;
-    counted = { at, waiting: await countWaiting(store.db) };
-    told = key;
-    const byName = new Map(old.map((one) => [one.wait.for, one]));
-    // A stream that deliveries wait for for two reasons is told once, by the reason of most.
-    for (const one of counted.waiting.toSorted((a, b) => a.deliveries - b.deliveries)) {
-      // Deliveries that wait for what is fresh again are about to be decided.
-      if (MOVING.some((stream) => isFor(one, stream)) && !byName.has(one.wait.for)) continue;
-      byName.set(one.wait.for, one);
-    }
-    await tellWaits(store.db, [...byName.values()], asked.now);
-  };
+/** Tells what accepts wait for; call it once a run has ended, and from time to time. */
+export async function tellWaits(db: Db, asked: WaitsAsked): Promise<void> {
+  const old = await oldStreams(db, asked);
+  const byName = new Map(old.map((one) => [one.wait.for, one]));
+  const waiting = await countWaiting(db);
+  // A stream that deliveries wait for for two reasons is told once, by the reason of most.
+  for (const one of waiting.toSorted((a, b) => a.deliveries - b.deliveries)) {
+    // Deliveries that wait for what is fresh again are about to be decided.
+    if (MOVING.some((stream) => isFor(one, stream)) && !byName.has(one.wait.for)) continue;
+    byName.set(one.wait.for, one);
+  }
+  await keepIncidents(db, [...byName.values()], asked.now);
 }

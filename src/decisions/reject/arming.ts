@@ -15,7 +15,7 @@ interface OpenArming {
 }
 
 /** Armings that nobody has ended yet; some of them may have expired. */
-export async function openArmings(tx: Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
+export async function openArmings(tx: Db | Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
   const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
   const rows = await tx
     .selectFrom('arming')
@@ -60,7 +60,7 @@ export async function endingArmings(db: Db | Tx, now: number) {
  * Ids of the reject rules of this set that are armed now; a copy of a rule under another id is not.
  */
 export async function armedRuleIds(
-  tx: Tx,
+  tx: Db | Tx,
   ruleSet: RuleSet,
   now: number,
 ): Promise<ReadonlySet<string>> {
