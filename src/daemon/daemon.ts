@@ -27,6 +27,7 @@ import { headline } from '../ops/status.ts';
 import { type AccountGuard, openAccountGuard } from '../outbox/account-guard.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import type { OutboxItem } from '../outbox/item.ts';
+import { targetOf } from '../outbox/kinds/delivery-status.ts';
 import { requireFirstStart } from '../store/backup/first-start.ts';
 import { type ClockGuard, openClockGuard } from '../store/clock-guard.ts';
 import { acquireLease, type Lease, lockFile, lockFolder, makeDataFolder } from '../store/lock.ts';
@@ -219,11 +220,16 @@ function mayPull({ space, guard, pauses }: WorkerParts, stream: string): boolean
 }
 
 /** Creates the readers of orders and deliveries, which all parts share. */
-function createReading(config: Config, { store, service, traits }: WorkerParts, clock: Clock) {
+function createReading(
+  config: Config,
+  { store, service, traits }: WorkerParts,
+  clock: Clock,
+  onChanged: Decisions['decideNow'],
+) {
   const sequence = createReadSequence(store, clock);
   const grouped = groupCommits(store);
   const recentReads = createRecentReads(clock);
-  const reading = { store: grouped, v1: service.v1, sequence, clock };
+  const reading = { store: grouped, v1: service.v1, sequence, clock, onChanged };
   const also = readAlso(config);
   const { levels } = traits;
   const looks = createOrderLooks(clock);
@@ -302,7 +308,9 @@ function watchDoors(events: Inbox['url']) {
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, service, rules, space, pulse, socket, pauses, guard, traits } = parts;
   const { clock, random, log, scrubber, events } = deps;
-  const { grouped, ...reading } = createReading(config, parts, clock);
+  const { grouped, ...reading } = createReading(config, parts, clock, (ids) =>
+    decisions.decideNow(ids),
+  );
   const common = { store, clock, random, log, scrubber, service, space, pauses, ...reading };
   const outbox = createOutbox(config, {
     ...common,
@@ -313,7 +321,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     dispatcherClock: pulse.clockOf('outbox'),
     watchedSince: parts.clockGuard.watchedSince,
     onEnded(item, state) {
-      if (item.kind === DELIVERY_STATUS_KIND) decisions.wakeUp();
+      if (item.kind === DELIVERY_STATUS_KIND) decisions.pushEnded(targetOf(item));
       events?.pushEnded?.(item, state);
     },
   });
@@ -330,11 +338,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     socket,
     systemKeys: parts.systemKeys,
     refetcherClock: pulse.clockOf('refetcher'),
-    onRead(orderId) {
-      outbox.onOrderRead(orderId);
-      decisions.wakeUp();
-      causes.wakeUp();
-    },
+    onRead: outbox.onOrderRead,
   });
   const sync = createSync(config, {
     ...common,
@@ -345,7 +349,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     sweepPace: () => inbox.coverage.pace(),
     onRefetchRequested: () => inbox.refetcher.wakeUp(),
     onRunEnded(result) {
-      decisions.wakeUp();
+      decisions.runEnded(result);
       causes.wakeUp();
       outbox.onOrdersRead();
       events?.runEnded?.(result);

@@ -1,6 +1,6 @@
 /** Builds the decisions from the configuration: decider, rejects, review, rules. */
 import type { Config } from '../config/schema.ts';
-import { createDecider } from '../decisions/decider.ts';
+import { createDecider, type Decider } from '../decisions/decider.ts';
 import type { Decided } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
@@ -8,10 +8,10 @@ import type { RuleOperations } from '../decisions/reject/surface.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
 import type { Logger } from '../lib/log.ts';
 import { freshnessOf } from '../ops/status.ts';
+import { createDeliveryReader } from '../outbox/read-delivery.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
-import { createDeliveryReader } from './outbox.ts';
 import type { RulesInForce } from './rules/reload.ts';
 import type { Worker } from './supervisor.ts';
 import type { Pulse } from './watch/pulse.ts';
@@ -31,8 +31,13 @@ export interface Decisions {
   readonly workers: readonly Worker[];
   readonly review: Review;
   readonly ruleOperations: RuleOperations;
-  /** Makes decider and rejects look at once, because something was mirrored or a push has ended. */
+  /** Makes decider and rejects look for all that is due: rules, people or a pause have changed. */
   wakeUp(): void;
+  /** Decides deliveries at once whose content, status or order has changed. */
+  decideNow: Decider['decideNow'];
+  runEnded: Decider['runEnded'];
+  /** Decides the delivery again, or ends its reject: its push has ended. */
+  pushEnded(push: { readonly orderDeliveryId: number; readonly status: string }): void;
   /** Reloads the rules and the configuration, and takes unsent decisions back. */
   readonly reload: RulesInForce['reload'];
 }
@@ -54,7 +59,10 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     freshness,
     settleMs: config.decisions.settle,
     reconsiderMs: config.decisions.reconsider,
-    onDecided: deps.onDecided,
+    onDecided(decided) {
+      if (decided.rejectAt !== undefined) rejects.wake();
+      deps.onDecided(decided);
+    },
   });
   const rejects = createRejectExecutor({
     store,
@@ -89,6 +97,12 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     review,
     ruleOperations: { rejects: operations, preview, reload },
     wakeUp,
+    decideNow: decider.decideNow,
+    runEnded: decider.runEnded,
+    pushEnded({ orderDeliveryId, status }) {
+      decider.decideNow([orderDeliveryId]);
+      if (status === 'rejected') rejects.wake();
+    },
     reload,
   };
 }

@@ -1,11 +1,9 @@
 /** Builds the inbox from the configuration: event listener and order refetcher. */
-import { isNotFound } from '../client/http/answer.ts';
 import type { PortalLink } from '../client/portal-link.ts';
 import type { Config } from '../config/schema.ts';
 import { createAccess } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
 import { createEventStore, type EventStore } from '../inbox/event-store.ts';
-import { acceptedDelivery } from '../inbox/known-delivery.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
 import { createMeter, type Meter } from '../inbox/meter.ts';
 import {
@@ -13,27 +11,15 @@ import {
   type EventOperations,
   replayAfterUpgrade,
 } from '../inbox/operations.ts';
-import {
-  createOrderRefetcher,
-  type OrderRefetcher,
-  type ReadRequest,
-} from '../inbox/order-refetcher.ts';
+import { createOrderRefetcher, type OrderRefetcher } from '../inbox/order-refetcher.ts';
+import { createAnnouncedReader } from '../inbox/read-announced.ts';
 import { createVerifier, type SigningSecret } from '../inbox/signature.ts';
-import {
-  askingEvent,
-  createUnknownOrders,
-  isMirrored,
-  type UnknownOrders,
-} from '../inbox/unknown-orders.ts';
 import { type Clock, untilAborted } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
-import { ORDER_UNREADABLE, type RecentReads } from '../mirror/refetch-queue.ts';
+import type { RecentReads } from '../mirror/refetch-queue.ts';
 import type { Actor } from '../store/audit.ts';
-import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
@@ -85,110 +71,6 @@ const TOKEN_HEADER = 'x-selvedge-token';
 
 /** Milliseconds that the listener has at a stop to answer the requests in progress. */
 const DRAIN_MS = 5_000;
-
-interface RefreshParts {
-  readonly deps: InboxDeps;
-  readonly log: Logger;
-  readonly unknown: UnknownOrders;
-  /** Whether refunds are read with each order. */
-  readonly withRefunds: boolean;
-}
-
-/**
- * Records an order that the service refuses to show: with the unknown orders when the mirror does
- * not have it either, else by an incident of its own.
- */
-async function recordRefused(
-  { deps: { store, clock, systemKeys }, unknown }: RefreshParts,
-  { orderId, cause }: { readonly orderId: number; readonly cause: string },
-  error: RefusedError,
-): Promise<void> {
-  await forgetAnnounced(store.db, orderId);
-  const event = await askingEvent(store.db, cause);
-  if (event && isNotFound(error) && !(await isMirrored(store.db, orderId))) {
-    if (!systemKeys.isForeign(event.systemKey)) await unknown.tell({ orderId, error, event });
-    return;
-  }
-  const { code, message, hint } = error;
-  const detail = { code, message, ...(hint === undefined ? {} : { hint }) };
-  const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail };
-  await openIncident(store.db, incident, clock.now());
-}
-
-/**
- * Learns that a system key is this account's, from an event whose order could be read and has the
- * event's reference.
- */
-async function learnKey(
-  { store, systemKeys }: InboxDeps,
-  cause: string,
-  reference: string | null | undefined,
-): Promise<void> {
-  const event = await askingEvent(store.db, cause);
-  if (!event) return;
-  const named = event.reference?.trim().toLowerCase();
-  if (named === undefined) await systemKeys.acquit(event.systemKey);
-  else if (named === reference?.trim().toLowerCase()) await systemKeys.note(event.systemKey, true);
-}
-
-/** Reads only an event's delivery where that is enough; false: the whole order is needed. */
-async function readOneDelivery(
-  { store, readDelivery }: InboxDeps,
-  orderId: number,
-  request: ReadRequest,
-): Promise<boolean> {
-  if (!request.isOnly || request.refunds || request.look !== undefined) return false;
-  const event = await askingEvent(store.db, request.cause);
-  const id = event && (await acceptedDelivery(store.db, event));
-  if (id === undefined) return false;
-  try {
-    await readDelivery(orderId, id, request);
-    return true;
-  } catch (error) {
-    // Some accounts cannot read a single delivery, but show it with its order.
-    if (error instanceof RefusedError) return false;
-    throw error;
-  }
-}
-
-/**
- * Reads an order after an event; throws RetryLaterError while the service does not show what the
- * event has announced.
- */
-async function readAnnounced(
-  { deps, log, unknown, withRefunds }: RefreshParts,
-  orderId: number,
-  request: ReadRequest,
-): Promise<void> {
-  const { store, clock } = deps;
-  const { cause, attempts } = request;
-  try {
-    if (!(await readOneDelivery(deps, orderId, request))) {
-      // An order that was missing may be missing still: its lists are asked for once it is there.
-      const read = await deps.readOrder(orderId, { ...request, orderFirst: attempts > 0 });
-      if (read) await learnKey(deps, cause, read.order.reference);
-    }
-  } catch (error) {
-    const event = error instanceof RefusedError ? await askingEvent(store.db, cause) : undefined;
-    if (!(error instanceof RefusedError) || !event) throw error;
-    throw await unknown.judge({ orderId, attempts, error, event });
-  }
-  // A read that succeeds ends the incidents: the order was only not visible yet.
-  await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
-  await unknown.found(orderId);
-  const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
-  const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
-  if (givenUp.length > 0) {
-    log.warn({ orderId, things: givenUp }, 'what an event announced was never shown');
-  }
-  const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
-  if (!left) return;
-  // The deliveries of the order may need a decision.
-  deps.onRead(orderId);
-  const what = `${left.thing} ${left.id}`;
-  const text = `order ${orderId} is shown without ${what} as an event announced it`;
-  throw new RetryLaterError('inbox.not_shown', text);
-}
 
 /** Replays events that an older program could only store, before the first read. */
 function afterUpgrade(refetcher: OrderRefetcher, { store, clock, log }: InboxDeps): OrderRefetcher {
@@ -268,16 +150,14 @@ export function createInbox(
 ): Inbox {
   const { store, clock, random, systemKeys } = deps;
   const log = deps.log.child({ room: 'inbox' });
-  const unknown = createUnknownOrders(store, clock, systemKeys);
-  const parts = { deps, log, unknown, withRefunds: streams.orders.refunds };
+  const reader = createAnnouncedReader({ ...deps, log, withRefunds: streams.orders.refunds });
   const refetcher = createOrderRefetcher({
+    ...reader,
     store,
     random,
     log,
     clock: deps.refetcherClock,
-    readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
     onRead: deps.onRead,
-    onRefused: (due, error) => recordRefused(parts, due, error),
   });
   const meter = createMeter(clock, log);
   const onAccepted = (orderIds: readonly number[]): void => {

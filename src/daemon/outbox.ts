@@ -3,7 +3,7 @@ import type { V1Client } from '../client/v1/client.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import { writeDeliveries } from '../mirror/delivery.ts';
@@ -22,9 +22,10 @@ import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
 import { createArticles, createShortLists } from '../outbox/preflight/ask-service.ts';
 import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-order.ts';
+import { createDeliveryReader } from '../outbox/read-delivery.ts';
 import { createConfirmation } from '../outbox/review/confirmation.ts';
 import { createOutboxReview, type OutboxReview } from '../outbox/review/operations.ts';
-import { DELIVERY_MISSING, unlessGone, unreadableStatus } from '../outbox/service.ts';
+import { unreadableStatus } from '../outbox/service.ts';
 import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
@@ -76,39 +77,6 @@ export interface Outbox {
 const IDLE_MS_MAX = 30_000;
 /** Most unknown outcomes to look up together, in one walk over the orders. */
 const LOOKUPS = 200;
-
-function mirrored({ db }: Store, orderDeliveryId: number) {
-  return db
-    .selectFrom('delivery')
-    .select(['content_hash', 'deleted_at'])
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirst();
-}
-
-/**
- * Creates a reader that reads a delivery at the service into the mirror. Its result is undefined
- * when the service has no such order, or when the delivery was marked as deleted before and is
- * missing again.
- */
-export function createDeliveryReader(
-  { store, readOrder }: Pick<OutboxDeps, 'store' | 'readOrder'>,
-  cause: string,
-): DeliveryStatusApi['readDelivery'] {
-  return async (orderId, orderDeliveryId, signal) => {
-    const read = await unlessGone(readOrder(orderId, { cause, priority: 'push', signal }));
-    if (!read) return undefined;
-    const found = read.deliveries.find((one) => one.orderDeliveryId === orderDeliveryId);
-    const row = await mirrored(store, orderDeliveryId);
-    // A status that nobody knows may mean what was asked for, or anything else.
-    const status = STATUSES.delivery.find((one) => one === found?.status);
-    if (found && !status) throw unreadableStatus(`delivery ${orderDeliveryId}`);
-    if (found && status) return { ...found, status, contentHash: row?.content_hash };
-    if (typeof row?.deleted_at === 'number') return undefined;
-    // Deliveries are never removed: the list was cut short, or its row could not be read.
-    const text = `order ${orderId} is shown without its delivery ${orderDeliveryId}`;
-    throw new RetryLaterError(DELIVERY_MISSING, text);
-  };
-}
 
 const CAUSE = 'outbox';
 

@@ -1,7 +1,7 @@
 /** Due deliveries are found without the others, however many are pending and held. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { dueDeliveries, FIRST, sweepPending } from '../../src/decisions/due.ts';
+import { dueDeliveries, FIRST, nextDueAt, sweepPending } from '../../src/decisions/due.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 import { turnsDuring } from '../support/turns.ts';
@@ -32,7 +32,8 @@ it('is found by what is due, and not among all that are pending', async () => {
   const { planned } = await manyHeld();
   const due = await dueDeliveries(planned.store.db, query, new Set(), 50);
   const first = [{ orderDeliveryId: 8_000, trigger: 'new' }];
-  expect(due).toEqual({ first, later: [], nextAt: 22 });
+  expect(due).toEqual({ first, later: [], unsettled: [], settledAt: Infinity });
+  expect(await nextDueAt(planned.store.db, query.now)).toBe(22);
   expect(planned.rows(/"claim"/)).toBe(1);
   expect(await planned.steps(/"due_at" <= /)).toEqual([
     'SEARCH claim USING COVERING INDEX claim_due (due_at>? AND due_at<?)',

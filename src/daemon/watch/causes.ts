@@ -27,8 +27,8 @@ export interface CauseWatchDeps {
   readonly level: string;
 }
 
-const LOOK_MS = 30_000;
-/** Least milliseconds between two looks, however much is read meanwhile. */
+const LOOK_MS = 60_000;
+/** Least milliseconds between two looks, however many runs end meanwhile. */
 const PAUSE_MS = 1_000;
 
 /**
@@ -63,7 +63,7 @@ export async function tellCauses(deps: CauseWatchDeps): Promise<void> {
 }
 
 export interface CauseWatch extends Worker {
-  /** Makes the worker look soon, because data was read. */
+  /** Makes the worker look soon, because a run has ended. */
   wakeUp(): void;
 }
 

@@ -78,6 +78,11 @@ const targetSchema = z.object({
 
 type Target = z.output<typeof targetSchema>;
 
+/** The delivery that the push is about, and the status that it sets. */
+export function targetOf({ body }: Pick<OutboxItem, 'body'>): Target {
+  return targetSchema.parse(body);
+}
+
 const TOO_LATE = 'it was decided too long ago';
 
 /** Milliseconds for which a read of the order replaces the lookup before sending. */
@@ -184,7 +189,7 @@ export function createDeliveryStatusKind(
   const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) =>
     cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
   const lookUp: OutboxKind['lookUp'] = async (item, signal): Promise<LookupResult> => {
-    const target = targetSchema.parse(item.body);
+    const target = targetOf(item);
     const readSeq = item.state === 'sent' ? mirrored.get(item.outboxId) : undefined;
     const found =
       readSeq === undefined
@@ -210,7 +215,7 @@ export function createDeliveryStatusKind(
     kind: DELIVERY_STATUS_KIND,
     conflictEnds: true,
     echo: {
-      orderOf: ({ body }) => targetSchema.parse(body).orderId,
+      orderOf: (item) => targetOf(item).orderId,
       isAwaited: ({ outboxId }) => mirrored.has(outboxId),
     },
     creates: () => false,
@@ -218,7 +223,7 @@ export function createDeliveryStatusKind(
       const overtaken = (reason: string): Clearance => {
         return { send: false, lookup: { outcome: 'superseded', reason, detail: {} } };
       };
-      const target = targetSchema.parse(item.body);
+      const target = targetOf(item);
       // Late accepts end without a lookup: else a long queue of them would be late again before its
       // end. While the service is unreachable they wait, because each would be decided again and
       // again.
@@ -234,7 +239,7 @@ export function createDeliveryStatusKind(
     },
     lookUp,
     async send(item, call) {
-      const target = targetSchema.parse(item.body);
+      const target = targetOf(item);
       const { orderId, orderDeliveryId, status } = target;
       const beforeSend = (): void => {
         call.beforeSend();

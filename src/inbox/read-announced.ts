@@ -1,0 +1,151 @@
+/**
+ * Reads an order after an event or for a sweep, and learns from how the service answers: whether it
+ * shows what was announced, whether the order is ours, and whose a system key is.
+ */
+import { isNotFound } from '../client/http/answer.ts';
+import type { Clock } from '../lib/clock.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import type { Logger } from '../lib/log.ts';
+import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
+import { ORDER_UNREADABLE } from '../mirror/refetch-queue.ts';
+import { endIncidents, openIncident } from '../store/incidents.ts';
+import type { Store } from '../store/store.ts';
+import type { SystemKeys } from '../store/system-keys.ts';
+import type { ParsedEvent } from './event.ts';
+import { acceptedDelivery } from './known-delivery.ts';
+import type { OrderRefetcherDeps, ReadRequest } from './order-refetcher.ts';
+import {
+  askingEvent,
+  createUnknownOrders,
+  isMirrored,
+  type UnknownOrders,
+} from './unknown-orders.ts';
+
+type OrderRead = { readonly order: { readonly reference?: string | null | undefined } } | undefined;
+
+export interface AnnouncedReaderDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly systemKeys: SystemKeys;
+  /** Whether refunds are read with each order. */
+  readonly withRefunds: boolean;
+  /** Reads an order with its lists into the mirror; undefined: a short look was enough. */
+  readonly readOrder: (
+    orderId: number,
+    request: ReadRequest & { readonly orderFirst: boolean },
+  ) => Promise<OrderRead>;
+  /** Reads one delivery of an order into the mirror. */
+  readonly readDelivery: (
+    orderId: number,
+    orderDeliveryId: number,
+    request: ReadRequest,
+  ) => Promise<unknown>;
+  /** Called when a read has reached the mirror. */
+  readonly onRead: (orderId: number) => void;
+}
+
+interface Parts extends AnnouncedReaderDeps {
+  readonly unknown: UnknownOrders;
+}
+
+/**
+ * Records an order that the service refuses to show: with the unknown orders when the mirror does
+ * not have it either, else by an incident of its own.
+ */
+async function recordRefused(
+  { store, clock, systemKeys, unknown }: Parts,
+  { orderId, cause }: { readonly orderId: number; readonly cause: string },
+  error: RefusedError,
+): Promise<void> {
+  await forgetAnnounced(store.db, orderId);
+  const event = await askingEvent(store.db, cause);
+  if (event && isNotFound(error) && !(await isMirrored(store.db, orderId))) {
+    if (!systemKeys.isForeign(event.systemKey)) await unknown.tell({ orderId, error, event });
+    return;
+  }
+  const { code, message, hint } = error;
+  const detail = { code, message, ...(hint === undefined ? {} : { hint }) };
+  const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail };
+  await openIncident(store.db, incident, clock.now());
+}
+
+/**
+ * Learns that a system key is this account's, from an event whose order could be read and has the
+ * event's reference.
+ */
+async function learnKey(
+  { systemKeys }: Parts,
+  event: ParsedEvent,
+  reference: string | null | undefined,
+): Promise<void> {
+  const named = event.reference?.trim().toLowerCase();
+  if (named === undefined) await systemKeys.acquit(event.systemKey);
+  else if (named === reference?.trim().toLowerCase()) await systemKeys.note(event.systemKey, true);
+}
+
+/** Reads only an event's delivery where that is enough; false: the whole order is needed. */
+async function readOneDelivery(
+  { store, readDelivery }: Parts,
+  orderId: number,
+  request: ReadRequest,
+  event: ParsedEvent,
+): Promise<boolean> {
+  if (!request.isOnly || request.refunds || request.look !== undefined) return false;
+  const id = await acceptedDelivery(store.db, event);
+  if (id === undefined) return false;
+  try {
+    await readDelivery(orderId, id, request);
+    return true;
+  } catch (error) {
+    // Some accounts cannot read a single delivery, but show it with its order.
+    if (error instanceof RefusedError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Reads an order after an event; throws RetryLaterError while the service does not show what the
+ * event has announced.
+ */
+async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest): Promise<void> {
+  const { store, clock, log, unknown, withRefunds } = parts;
+  const { cause, attempts } = request;
+  const event = await askingEvent(store.db, cause);
+  try {
+    if (!event || !(await readOneDelivery(parts, orderId, request, event))) {
+      // An order that was missing may be missing still: its lists are asked for once it is there.
+      const read = await parts.readOrder(orderId, { ...request, orderFirst: attempts > 0 });
+      if (read && event) await learnKey(parts, event, read.order.reference);
+    }
+  } catch (error) {
+    if (!(error instanceof RefusedError) || !event) throw error;
+    throw await unknown.judge({ orderId, attempts, error, event });
+  }
+  // A read that succeeds ends the incidents: the order was only not visible yet.
+  await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
+  await unknown.found(orderId);
+  const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
+  const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
+  if (givenUp.length > 0) {
+    log.warn({ orderId, things: givenUp }, 'what an event announced was never shown');
+  }
+  const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
+  if (!left) return;
+  parts.onRead(orderId);
+  const what = `${left.thing} ${left.id}`;
+  const text = `order ${orderId} is shown without ${what} as an event announced it`;
+  throw new RetryLaterError('inbox.not_shown', text);
+}
+
+/** Creates the reader, as the refetcher asks for it. */
+export function createAnnouncedReader(
+  deps: AnnouncedReaderDeps,
+): Pick<OrderRefetcherDeps, 'readOrder' | 'onRefused'> {
+  const { store, clock, systemKeys } = deps;
+  const parts = { ...deps, unknown: createUnknownOrders(store, clock, systemKeys) };
+  return {
+    readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
+    onRefused: (due, error) => recordRefused(parts, due, error),
+  };
+}
