@@ -68,13 +68,15 @@ function running(fixture: DeciderFixture, parts: Partial<DeciderDeps> = {}) {
   });
   const stop = new AbortController();
   const done = decider.run(stop.signal);
-  onTestFinished(async () => {
+  const end = async (): Promise<void> => {
     stop.abort();
     await done;
-  });
+  };
+  onTestFinished(end);
   return {
     decider,
     noted,
+    stop: end,
     /** Returns what it does within this time. */
     async after(ms: number): Promise<readonly string[]> {
       noted.length = 0;
@@ -188,6 +190,78 @@ rules:
   });
 });
 
+describe('a wake-up', () => {
+  const HALF_A_MINUTE = 30_000;
+
+  it('with ids decides these at once, and all others by the search that follows', async () => {
+    const fixture = await waiting(3);
+    const worker = running(fixture);
+    await worker.after(HALF_A_MINUTE);
+    await fixture.stock({ new: 9 });
+    for (const id of [11, 12]) await fixture.delivery({ id, order: id, lines: [['new', 2]] });
+    worker.decider.decideNow([12]);
+    expect(await worker.after(0)).toEqual(['written', '12 accept']);
+    expect(await worker.after(2_000)).toContain('11 accept');
+  });
+
+  it('that is lost costs half a minute, and nothing at a start', async () => {
+    const fixture = await waiting(1);
+    const worker = running(fixture);
+    await worker.after(HALF_A_MINUTE);
+    await fixture.stock({ new: 9 });
+    await fixture.delivery({ id: 11, order: 11, lines: [['new', 2]] });
+    expect(await worker.after(HALF_A_MINUTE)).toContain('11 accept');
+    await worker.stop();
+    await fixture.delivery({ id: 12, order: 12, lines: [['new', 2]] });
+    worker.decider.decideNow([12]);
+    expect(await running(fixture).after(0)).toContain('12 accept');
+  });
+
+  it('waits for a delivery that may still grow', async () => {
+    const fixture = await waiting(1);
+    const worker = running(fixture, { settleMs: 5_000 });
+    await worker.after(HALF_A_MINUTE);
+    await fixture.stock({ new: 9 });
+    await fixture.delivery({ id: 11, order: 11, lines: [['new', 2]] });
+    worker.decider.decideNow([11]);
+    expect(await worker.after(0)).toEqual([]);
+    expect(await worker.after(5_000)).toContain('11 accept');
+  });
+
+  it('by an unchanged pull evaluates what waits for this stream, and nobody else', async () => {
+    const fixture = await waiting(2);
+    const parts = { rules: () => RULES, freshness: { stock: 60_000 } };
+    await fixture.stock({ new: 9 });
+    await fixture.clock.advance(120_000);
+    await fixture.delivery({ id: 11, order: 11, lines: [['new', 2]] });
+    const worker = running(fixture, parts);
+    expect(await worker.after(HALF_A_MINUTE)).toContain('11 hold');
+    await fixture.complete('stock');
+    const run = { outcome: 'complete', changed: 0 };
+    worker.decider.runEnded({ ...run, stream: 'brands' });
+    expect(await worker.after(0)).not.toContain('evaluated');
+    worker.decider.runEnded({ ...run, stream: 'stock' });
+    expect((await worker.after(0)).slice(0, 3)).toEqual(['evaluated', 'written', '11 accept']);
+    await fixture.complete('stock');
+    worker.decider.runEnded({ ...run, stream: 'stock' });
+    expect(await worker.after(0)).toEqual([]);
+  });
+
+  it('by a pull evaluates all where a live rule reads how old the stock is', async () => {
+    const fixture = await createDeciderFixture();
+    const rules = loadedRules(
+      ACCEPT_COVERED.replace('line.stock_free >= line.quantity', 'line.stock_age < duration("1m")'),
+    );
+    await fixture.stock({ a: 1 });
+    await fixture.clock.advance(120_000);
+    await fixture.delivery({ id: 1, lines: [['a', 1]] });
+    const worker = running(fixture, { rules: () => rules });
+    expect(await worker.after(HALF_A_MINUTE)).toContain('1 no_rule');
+    await fixture.complete('stock');
+    expect(await worker.after(HALF_A_MINUTE)).toContain('1 accept');
+  });
+});
+
 it('finds status changes by an index of their own, however long the feed is', async () => {
   const fixture = await waiting(1);
   const planned = notePlans(fixture.store);
@@ -200,7 +274,11 @@ it('finds status changes by an index of their own, however long the feed is', as
     .execute();
   expect(entry).toEqual({ actor: 'external' });
   const steps = await planned.steps(/op <> 'insert'/);
-  expect(steps).toEqual(['SEARCH change USING INDEX change_delivery_status (seq>?)']);
+  expect(steps).toEqual([
+    'SCALAR SUBQUERY 1',
+    'SEARCH change USING INDEX change_delivery_status (seq>?)',
+    'SEARCH daemon_state USING PRIMARY KEY (key=?)',
+  ]);
 });
 
 it('asks whose change of a status it was by the pushes of that delivery', async () => {

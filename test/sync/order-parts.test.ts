@@ -20,6 +20,12 @@ const badRow = (orderId: number): RejectedRow => ({
   ...{ raw: { orderId, status: 7 }, path: 'status', reason: 'no text' },
 });
 
+type Shown = Awaited<ReturnType<OrderReaderDeps['v1']['deliveries']>>['rows'][number];
+
+const packed = (orderDeliveryId: number, status = 'pending') => ({
+  ...{ orderDeliveryId, orderId: 3, status, fulfilledLineItems: [] },
+});
+
 /** Reads of order 3, whose lists hold nothing but what the test puts into them. */
 async function startReads() {
   const clock = manualClock();
@@ -27,19 +33,22 @@ async function startReads() {
   const rejects: Record<'deliveries' | 'refunds' | 'pendingRefunds', readonly RejectedRow[]> = {
     ...{ deliveries: [], refunds: [], pendingRefunds: [] },
   };
+  const shown = { order: order(3), deliveries: [] as readonly Shown[] };
   const listOf = (name: keyof typeof rejects) => async () => ({
     ...{ rows: [], rejects: rejects[name], count: undefined, startedAt: clock.now() },
   });
   const v1: OrderReaderDeps['v1'] = {
-    order: async (orderId) => ({ value: order(orderId), startedAt: clock.now() }),
-    deliveries: listOf('deliveries'),
+    order: async () => ({ value: shown.order, startedAt: clock.now() }),
+    deliveries: async () => ({ ...(await listOf('deliveries')()), rows: shown.deliveries }),
     refunds: listOf('refunds'),
     pendingRefunds: listOf('pendingRefunds'),
   };
   const also = { refunds: true, pendingRefunds: true };
   const sequence = createReadSequence(store, clock);
   const levels = await levelsOf(store, clock);
-  const readOrder = createOrderReader({ store, v1, also, sequence, clock, levels });
+  const changed: (readonly number[])[] = [];
+  const onChanged = (ids: readonly number[]) => void changed.push(ids);
+  const readOrder = createOrderReader({ store, v1, also, sequence, clock, levels, onChanged });
   const { signal } = new AbortController();
   const read = async (refunds: boolean): Promise<void> => {
     await clock.advance(1_000);
@@ -49,7 +58,7 @@ async function startReads() {
     const rows = await store.db.selectFrom('quarantine').select('entity').orderBy('id').execute();
     return rows.map(({ entity }) => entity);
   };
-  return { clock, store, rejects, read, aside };
+  return { clock, store, rejects, shown, changed, read, aside };
 }
 
 describe('the read of an order', () => {
@@ -75,6 +84,22 @@ describe('the read of an order', () => {
     await store.transaction((tx) => quarantineRows(tx, 'sales_order', rows, walk));
     await read(false);
     expect(await aside()).toEqual(['sales_order']);
+  });
+
+  it('names the deliveries that it has changed, all of them where the order changed', async () => {
+    const { shown, changed, read } = await startReads();
+    shown.deliveries = [packed(31), packed(32)];
+    await read(false);
+    await read(false);
+    shown.deliveries = [packed(31), packed(32, 'accepted'), packed(33)];
+    await read(false);
+    shown.order = { ...shown.order, status: 'fulfilled' };
+    await read(false);
+    expect(changed).toEqual([
+      [31, 32],
+      [32, 33],
+      [31, 32, 33],
+    ]);
   });
 
   it('counts as a look at all of it only when its refunds were asked for', async () => {

@@ -1,0 +1,23 @@
+/** An accept stays short enough to be read in one sitting, and cheap: by the benchmark's counts. */
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { runBench } from '../../bench/support/child.ts';
+
+/** Counts that an accept may reach; a tenth above those seen, since the moment of a wake-up varies. */
+const MOST: Readonly<Record<string, number>> = {
+  'files of src': 135,
+  'named functions': 680,
+  'SQL statements': 190,
+  'write transactions': 14,
+  'looks at pause files': 12,
+  requests: 4,
+  'rounds of the decider': 3,
+};
+
+it('an accept runs no more code, statements and looks at files than it did', async () => {
+  const root = join(import.meta.dirname, '../..');
+  const { code, figures } = await runBench({ root, name: 'trace-accept', options: [] });
+  const most = figures.filter(({ name }) => Object.hasOwn(MOST, name));
+  const over = most.filter(({ name, value }) => value > (MOST[name] ?? 0));
+  expect([code, most.length, over]).toEqual([0, Object.keys(MOST).length, []]);
+});
