@@ -25,10 +25,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system.
   console: 10_990,
-  daemon: 5_430, // the worker that notes whether the service answers
-  // Raised by 240: which style a line is of, its own order line, customers that the ERP lost.
-  decisions: 14_600,
-  inbox: 2_515,
+  daemon: 5_300, // the worker that notes whether the service answers
+  // Which style a line is of, its own order line, customers that the ERP lost; decides what is
+  // named, and plans apart from applying.
+  decisions: 14_850,
+  inbox: 2_640, // what a read after an event looks for, which was the daemon's
   lib: 4_066,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.

@@ -338,7 +338,10 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     socket,
     systemKeys: parts.systemKeys,
     refetcherClock: pulse.clockOf('refetcher'),
-    onRead: outbox.onOrderRead,
+    onRead(orderId, changed) {
+      outbox.onOrderRead(orderId);
+      decisions.decideNow(changed);
+    },
   });
   const sync = createSync(config, {
     ...common,

@@ -56,8 +56,8 @@ export interface InboxDeps {
   readonly refetcherClock: Clock;
   /** Number of a socket that the service manager opened for the listener; undefined: none. */
   readonly socket: number | undefined;
-  /** Called when an order was read again, because its deliveries may be due for a decision. */
-  readonly onRead: (orderId: number) => void;
+  /** Called when an order was read again, with the deliveries that it changed. */
+  readonly onRead: (orderId: number, changed: readonly number[]) => void;
 }
 
 /**

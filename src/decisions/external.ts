@@ -194,7 +194,7 @@ async function statusChanges(db: Db) {
     select seq, cast(key as integer) as id from change indexed by change_delivery_status
     where entity = 'delivery' and (op <> 'update' or diff->>'$.status[1]' is not null)
       and op <> 'insert' and seq > coalesce((
-        select cast(value as integer) from daemon_state where key = ${CURSOR_KEY}), 0)
+        select value + 0 from daemon_state where key = ${CURSOR_KEY}), 0)
     order by seq limit ${CHANGES_MAX}`.execute(db);
   return rows;
 }

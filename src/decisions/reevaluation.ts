@@ -135,6 +135,14 @@ interface Pass {
   readonly nextAt: number;
 }
 
+/** The pass with these deliveries before those that are left of it. */
+function withFirst(pass: Pass, ids: readonly number[], looked: number, now: number): Pass {
+  const left = pass.deliveries.slice(looked);
+  const others = new Set(left).difference(new Set(ids));
+  const own = left.length > 0 ? pass : { begun: now, trigger: 'facts' as const };
+  return { ...pass, begun: own.begun, trigger: own.trigger, deliveries: [...ids, ...others] };
+}
+
 export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   const { store, clock, contextNow, reconsiderMs } = deps;
   let pass: Pass | undefined;
@@ -155,6 +163,13 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     return turn;
   };
 
+  const start = (next: Omit<Pass, 'begun'>): void => {
+    const begun = clock.monotonic();
+    pass = { ...next, begun };
+    looked = 0;
+    pausedUntil = begun + PAUSE_MS_MIN;
+  };
+
   const begin = async (
     context: RulesContext,
     { rules, facts, trigger }: Pick<Pass, 'rules' | 'facts' | 'trigger'>,
@@ -163,20 +178,14 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     owed = accepted.length;
     const deliveries = [...pending, ...turnOf(accepted)];
     const nextAt = nextByTime(context, reconsiderMs);
-    const begun = clock.monotonic();
-    pass = { trigger, rules, facts, deliveries, begunAt: context.now, begun, nextAt };
-    looked = 0;
-    pausedUntil = begun + PAUSE_MS_MIN;
+    start({ trigger, rules, facts, deliveries, begunAt: context.now, nextAt });
   };
 
   /** Goes on with the accepted deliveries that the pass before left out. */
   const goOn = async (before: Pass, context: RulesContext): Promise<void> => {
     const { accepted } = await openDeliveries(store.db, context);
     owed = Math.min(owed, accepted.length);
-    const begun = clock.monotonic();
-    pass = { ...before, deliveries: turnOf(accepted), begun };
-    looked = 0;
-    pausedUntil = begun + PAUSE_MS_MIN;
+    start({ ...before, deliveries: turnOf(accepted) });
   };
 
   return {
@@ -198,11 +207,7 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     },
     putFirst(ids) {
       if (!pass || ids.length === 0) return;
-      const left = pass.deliveries.slice(looked);
-      const others = new Set(left).difference(new Set(ids));
-      const begun = left.length > 0 ? pass.begun : clock.monotonic();
-      const trigger = left.length > 0 ? pass.trigger : 'facts';
-      pass = { ...pass, begun, trigger, deliveries: [...ids, ...others] };
+      pass = withFirst(pass, ids, looked, clock.monotonic());
       looked = 0;
     },
     isUnderWay: () => pass !== undefined && looked < pass.deliveries.length,
@@ -214,8 +219,8 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     async evaluate(id) {
       if (!pass) return undefined;
       const isDue = await store.snapshot((tx) => wouldDecide(tx, contextNow(), id));
-      const now = clock.monotonic();
-      pausedUntil = now + Math.max(PAUSE_MS_MIN, PAUSE * (now - pass.begun));
+      const tookMs = clock.monotonic() - pass.begun;
+      pausedUntil = clock.monotonic() + Math.max(PAUSE_MS_MIN, PAUSE * tookMs);
       return isDue ? { orderDeliveryId: id, trigger: pass.trigger } : undefined;
     },
   };

@@ -35,6 +35,8 @@ export interface ReadRequest {
   readonly attempts: number;
   /** Rank in the client's request limiter: pushes, then reads after events, then pulls. */
   readonly priority: 'push' | 'read' | 'pull';
+  /** To be called with the deliveries that the read has changed. */
+  readonly onChanged: (orderDeliveryIds: readonly number[]) => void;
   readonly signal: AbortSignal;
 }
 
@@ -45,8 +47,11 @@ export interface OrderRefetcherDeps {
   readonly log: Logger;
   /** Reads the order and writes the mirror in its own transaction. */
   readonly readOrder: (orderId: number, request: ReadRequest) => Promise<void>;
-  /** Called after each read that reached the mirror. */
-  readonly onRead: (orderId: number) => void;
+  /**
+   * Called after each read that reached the mirror, with the deliveries that it changed, once the
+   * order is not asked for any more: what is decided then needs no other read.
+   */
+  readonly onRead: (orderId: number, changed: readonly number[]) => void;
   /** Called when the service refuses to show the order (deleted, or of another account). */
   readonly onRefused: (
     due: Pick<DueRefetch, 'orderId' | 'cause'>,
@@ -193,7 +198,9 @@ function createReader(
     const priority = priorityOf(cause);
     // An event needs the order as well.
     const look = due.look !== undefined && priority === 'read' ? 'whole' : due.look;
-    const request = { cause, refunds, look, isOnly, attempts, priority, signal };
+    const changed: number[] = [];
+    const onChanged = (ids: readonly number[]): void => void changed.push(...ids);
+    const request = { cause, refunds, look, isOnly, attempts, priority, onChanged, signal };
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {
@@ -202,12 +209,13 @@ function createReader(
       if (isStoreUnusable(error)) throw error;
       if (error instanceof RefusedError) await refused(due, error);
       else await putOff(due, toError(error));
+      if (changed.length > 0) deps.onRead(due.orderId, changed);
       return;
     }
     count.read += 1;
     outages.over(due.orderId);
     await store.transaction((tx) => completeRefetch(tx, due));
-    deps.onRead(due.orderId);
+    deps.onRead(due.orderId, changed);
   };
 }
 

@@ -41,8 +41,7 @@ export interface AnnouncedReaderDeps {
     orderDeliveryId: number,
     request: ReadRequest,
   ) => Promise<unknown>;
-  /** Called when a read has reached the mirror. */
-  readonly onRead: (orderId: number) => void;
+  readonly onRead: OrderRefetcherDeps['onRead'];
 }
 
 interface Parts extends AnnouncedReaderDeps {
@@ -132,7 +131,7 @@ async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest
   }
   const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
   if (!left) return;
-  parts.onRead(orderId);
+  parts.onRead(orderId, []);
   const what = `${left.thing} ${left.id}`;
   const text = `order ${orderId} is shown without ${what} as an event announced it`;
   throw new RetryLaterError('inbox.not_shown', text);

@@ -45,8 +45,13 @@ interface OrderRequest {
   readonly look?: Look | undefined;
   /** Whether the lists below the order are asked for only once the order is there; default: no. */
   readonly orderFirst?: boolean;
+  /** Called in the place of {@link OrderReaderDeps.onChanged}. */
+  readonly onChanged?: OnChanged | undefined;
   readonly signal: AbortSignal;
 }
+
+/** Called with the deliveries of which a read has changed the content, the status or the order. */
+type OnChanged = (orderDeliveryIds: readonly number[]) => void;
 
 interface OrderReading {
   readonly order: SalesOrder;
@@ -88,8 +93,7 @@ export interface OrderReaderDeps {
   readonly clock: Clock;
   readonly recentReads?: Pick<RecentReads, 'begin' | 'note'>;
   readonly looks?: Pick<OrderLooks, 'compared' | 'isListProved' | 'spend'>;
-  /** Called with the deliveries of which a read has changed the content, the status or the order. */
-  readonly onChanged?: ((orderDeliveryIds: readonly number[]) => void) | undefined;
+  readonly onChanged?: OnChanged | undefined;
 }
 
 /** Lists below an order, as far as the account has them. */
@@ -295,7 +299,7 @@ async function readWhole(
   });
   const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
   if (start) deps.recentReads?.note(orderId, { ...start, at });
-  if (changed.length > 0) deps.onChanged?.(changed);
+  if (changed.length > 0) (request.onChanged ?? deps.onChanged)?.(changed);
   return { order: order.value, deliveries: deliveries?.rows ?? [] };
 }
 
@@ -321,7 +325,7 @@ export function createDeliveryReader(
   },
 ): ReadDelivery {
   const { store, v1, sequence, clock } = deps;
-  return async (orderId, orderDeliveryId, { cause, ...call }) => {
+  return async (orderId, orderDeliveryId, { cause, onChanged, ...call }) => {
     const startedAt = clock.now();
     const readSeq = await sequence.next();
     const read = await v1.delivery(orderId, orderDeliveryId, call).catch(unlessForeign);
@@ -331,7 +335,7 @@ export function createDeliveryReader(
       const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
       return writeDeliveries(tx, [read.value], provenance);
     });
-    if (written.length > 0) deps.onChanged?.(written.map(Number));
+    if (written.length > 0) (onChanged ?? deps.onChanged)?.(written.map(Number));
     return read.value;
   };
 }

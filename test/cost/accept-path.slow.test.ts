@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { runBench } from '../../bench/support/child.ts';
 
-/** Counts that an accept may reach; a tenth above those seen, since the moment of a wake-up varies. */
+/** Counts that an accept may reach; a tenth above those seen, since wake-ups may meet or not. */
 const MOST: Readonly<Record<string, number>> = {
   'files of src': 135,
   'named functions': 680,
