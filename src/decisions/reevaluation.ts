@@ -154,10 +154,8 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
 
   const turnOf = (accepted: readonly number[]): readonly number[] => {
     const behind = accepted.filter((id) => id > lastAccepted);
-    const turn = [...behind, ...accepted.filter((id) => id <= lastAccepted)].slice(
-      0,
-      Math.min(owed, ACCEPTED_MAX),
-    );
+    const all = [...behind, ...accepted.filter((id) => id <= lastAccepted)];
+    const turn = all.slice(0, Math.min(owed, ACCEPTED_MAX));
     owed -= turn.length;
     lastAccepted = turn.at(-1) ?? lastAccepted;
     return turn;
