@@ -56,8 +56,16 @@ CREATE TABLE claim (
   decision_id INTEGER,
   outcome TEXT,
   first_seen_at INTEGER,
-  packed_at INTEGER
+  packed_at INTEGER,
+  -- 1: it waits for a person, for no rule and no push will move it.
+  waits INTEGER NOT NULL DEFAULT 0
 ) STRICT;
+-- Decisions after which a delivery that is pending still waits for a person: all but accepts and
+-- rejects, which are sent or wait for their time; while the rules only observe, these as well.
+CREATE VIEW decision_waits AS
+SELECT decision_id, outcome,
+  outcome NOT IN ('accept', 'reject') OR (actor = 'daemon' AND mode <> 'live') AS waits
+FROM decision;
 -- The row of a delivery that is new here or has changed.
 CREATE VIEW claim_of AS
 SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) AS changed_at,
@@ -67,7 +75,9 @@ SELECT order_delivery_id, order_id, iif(status = 'pending', NULL, changed_at) AS
     (SELECT outcome FROM decision n WHERE n.decision_id = e.decision_id), 'undecided'),
     NULL) AS outcome,
   iif(status = 'pending', first_seen_at, NULL) AS first_seen_at,
-  iif(status = 'pending', coalesce(created_at, first_seen_at), NULL) AS packed_at
+  iif(status = 'pending', coalesce(created_at, first_seen_at), NULL) AS packed_at,
+  iif(status = 'pending', coalesce(
+    (SELECT waits FROM decision_waits n WHERE n.decision_id = e.decision_id), 0), 0) AS waits
 FROM delivery d LEFT JOIN evaluation e USING (order_delivery_id)
 WHERE deleted_at IS NULL AND status IN ('pending', 'accepted');
 INSERT INTO claim SELECT * FROM claim_of
@@ -86,6 +96,8 @@ CREATE INDEX claim_due ON claim (due_at, order_delivery_id) WHERE due_at IS NOT 
 -- The oldest of each outcome: by when they came here, and by when they were packed.
 CREATE INDEX claim_seen ON claim (outcome, first_seen_at) WHERE outcome IS NOT NULL;
 CREATE INDEX claim_packed ON claim (outcome, packed_at, order_delivery_id) WHERE outcome IS NOT NULL;
+-- Those that wait for a person, the oldest first.
+CREATE INDEX claim_waits ON claim (packed_at, order_delivery_id) WHERE waits = 1;
 CREATE TRIGGER delivery_claims AFTER INSERT ON delivery
 WHEN NEW.status IN ('pending', 'accepted') AND NEW.deleted_at IS NULL
 BEGIN
@@ -120,7 +132,9 @@ CREATE TRIGGER evaluation_makes_due AFTER INSERT ON evaluation
 BEGIN
   UPDATE claim SET due_at = iif(NEW.rules_key = '', 0, NEW.due_at), decision_id = NEW.decision_id,
     outcome = coalesce(
-      (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided')
+      (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided'),
+    waits = coalesce(
+      (SELECT waits FROM decision_waits WHERE decision_id = NEW.decision_id), 0)
   WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
 END;
 CREATE TRIGGER evaluation_makes_due_again AFTER UPDATE OF evaluated_at ON evaluation
@@ -137,17 +151,20 @@ END;
 CREATE TRIGGER evaluation_has_outcome AFTER UPDATE OF decision_id ON evaluation
 WHEN NEW.decision_id <> OLD.decision_id
 BEGIN
-  UPDATE claim SET decision_id = NEW.decision_id, outcome = coalesce(
-    (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided')
+  UPDATE claim SET decision_id = NEW.decision_id,
+    outcome = coalesce(
+      (SELECT outcome FROM decision WHERE decision_id = NEW.decision_id), 'undecided'),
+    waits = coalesce(
+      (SELECT waits FROM decision_waits WHERE decision_id = NEW.decision_id), 0)
   WHERE order_delivery_id = NEW.order_delivery_id AND outcome IS NOT NULL;
 END;
 
 -- How many rows of each kind there are, of tables that nobody counts any more: `entity` is the table,
--- or pending deliveries; `name` a status or a state, the outcome of the latest decision, or a rule that
--- decided it (`held`) or holds it (`hold`).
+-- or pending deliveries (`waiting`: those that wait for a person); `name` a status or a state, the
+-- outcome of the latest decision, or a rule that decided it (`held`) or holds it (`hold`).
 CREATE TABLE tally (
   entity TEXT NOT NULL CHECK (entity IN (
-    'delivery', 'pending', 'held', 'hold', 'outbox', 'webhook_event')),
+    'delivery', 'pending', 'waiting', 'held', 'hold', 'outbox', 'webhook_event')),
   name TEXT NOT NULL,
   rows INTEGER NOT NULL,
   -- Of what is held, when the rule last decided so.
@@ -158,6 +175,7 @@ INSERT INTO tally (entity, name, rows)
 SELECT 'delivery', status, count(*) FROM delivery WHERE deleted_at IS NULL GROUP BY status
 UNION ALL SELECT 'outbox', state, count(*) FROM outbox GROUP BY state
 UNION ALL SELECT 'pending', outcome, count(*) FROM claim WHERE outcome IS NOT NULL GROUP BY outcome
+UNION ALL SELECT 'waiting', outcome, count(*) FROM claim WHERE waits = 1 GROUP BY outcome
 UNION ALL SELECT 'hold', rule_id, count(*) FROM hold GROUP BY rule_id
 UNION ALL SELECT 'webhook_event', '', count(*) FROM webhook_event;
 INSERT INTO tally (entity, name, rows, latest_at)
@@ -179,6 +197,23 @@ END;
 CREATE TRIGGER pending_tallied_no_more AFTER DELETE ON claim WHEN OLD.outcome IS NOT NULL
 BEGIN
   UPDATE tally SET rows = rows - 1 WHERE entity = 'pending' AND name = OLD.outcome;
+END;
+CREATE TRIGGER waiting_tallied AFTER INSERT ON claim WHEN NEW.waits = 1
+BEGIN
+  INSERT INTO tally (entity, name, rows) VALUES ('waiting', NEW.outcome, 1)
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER waiting_tallied_otherwise AFTER UPDATE OF outcome, waits ON claim
+WHEN NEW.waits <> OLD.waits OR NEW.outcome <> OLD.outcome
+BEGIN
+  UPDATE tally SET rows = rows - 1
+  WHERE entity = 'waiting' AND name = OLD.outcome AND OLD.waits = 1;
+  INSERT INTO tally (entity, name, rows) SELECT 'waiting', NEW.outcome, 1 WHERE NEW.waits = 1
+  ON CONFLICT DO UPDATE SET rows = rows + 1;
+END;
+CREATE TRIGGER waiting_tallied_no_more AFTER DELETE ON claim WHEN OLD.waits = 1
+BEGIN
+  UPDATE tally SET rows = rows - 1 WHERE entity = 'waiting' AND name = OLD.outcome;
 END;
 CREATE TRIGGER held_tallied AFTER INSERT ON claim WHEN NEW.outcome = 'hold'
 BEGIN
@@ -303,6 +338,34 @@ CREATE TRIGGER outbox_awaits_refund AFTER INSERT ON outbox WHEN NEW.kind = 'pend
 BEGIN
   INSERT OR IGNORE INTO refund_awaited (outbox_id) VALUES (NEW.outbox_id);
 END;
+
+-- ---- What waits for a person ---------------------------------------------------------------------
+-- Documents of the ERP that were refused, until they are corrected or a person takes note of them.
+-- Those of long ago were seen to before this was counted.
+CREATE TABLE refused_document (
+  outbox_id INTEGER PRIMARY KEY
+) STRICT;
+INSERT INTO refused_document SELECT outbox_id FROM outbox
+WHERE state = 'refused' AND order_delivery_id IS NULL
+  AND ended_at >= (unixepoch() - 7 * 86400) * 1000;
+CREATE TRIGGER outbox_refuses AFTER INSERT ON outbox
+WHEN NEW.state = 'refused' AND NEW.order_delivery_id IS NULL
+BEGIN
+  INSERT OR IGNORE INTO refused_document (outbox_id) VALUES (NEW.outbox_id);
+END;
+CREATE TRIGGER outbox_refuses_otherwise AFTER UPDATE OF state ON outbox
+WHEN NEW.state <> OLD.state AND 'refused' IN (NEW.state, OLD.state) AND NEW.order_delivery_id IS NULL
+BEGIN
+  DELETE FROM refused_document WHERE outbox_id = NEW.outbox_id;
+  INSERT INTO refused_document (outbox_id) SELECT NEW.outbox_id WHERE NEW.state = 'refused';
+END;
+CREATE TRIGGER outbox_refuses_no_more AFTER DELETE ON outbox WHEN OLD.state = 'refused'
+BEGIN
+  DELETE FROM refused_document WHERE outbox_id = OLD.outbox_id;
+END;
+-- Runs that a person may release, among those of months.
+CREATE INDEX sync_run_suspicious ON sync_run (stream, run_id)
+WHERE outcome = 'suspicious' AND released_at IS NULL;
 
 -- ---- Rules (decisions/) ------------------------------------------------------------------------
 

@@ -29,7 +29,7 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     outbox:
       'intake intake_file intake_file_document intake_key outbox outbox_attempt outbox_candidate ' +
       'outbox_evidence outbox_lost outbox_revision outbox_transition outcome reference_spelling ' +
-      'refund_awaited',
+      'refund_awaited refused_document',
   },
   'exchange.db': {
     store: 'erp_customer erp_customer_change erp_customer_problem intake outcome receipt',

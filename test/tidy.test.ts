@@ -23,8 +23,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   config: 3_306,
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
-  // tiles of the service, the pulls and the system.
-  console: 10_990,
+  // tiles of the service, the pulls and the system; with what waits in its parts.
+  console: 11_050,
   daemon: 5_300, // the worker that notes whether the service answers
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named, and plans apart from applying.
@@ -34,8 +34,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
-  ops: 4_480, // one table of checks, with advice and tiles
-  outbox: 13_148,
+  // One table of checks, with advice and tiles; what waits for a person, counted for every place.
+  ops: 4_735,
+  outbox: 13_180, // documents that a person takes note of
   plane: 2_282,
   probe: 2_726,
   reference: 13_411,
@@ -43,8 +44,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 1,150: conditions are compiled to functions of plain facts, beside the library.
   rules: 9_520,
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
-  // the ERP's customers at the moment of their changes; by 160: whether the service answers.
-  store: 7_020,
+  // the ERP's customers at the moment of their changes; by 160: whether the service answers; 120:
+  // what waits for a person, as SQL that all rooms share.
+  store: 7_095,
   surface: 1_568,
   sync: 8_394,
 };

@@ -21,15 +21,15 @@ import { overdueLooks } from './order-book.ts';
 import { describeCopy, stepOfCopy } from './plane-copy.ts';
 import { describeIdle } from './rules-acting.ts';
 import { WORKER_FAILING } from './status.ts';
+import { describeWaiting } from './waiting.ts';
 
 /** Tiles of the console's overview. */
 export const TILES = [
   'service',
-  'held',
+  'waiting',
   'stock',
   'pulls',
   'pushes',
-  'unknown',
   'events',
   'incidents',
   'rules',
@@ -52,6 +52,8 @@ export interface HealthGrade {
   readonly grade: 'ok' | Check['grade'];
   /** Findings in words, the gravest first; empty when everything is fine. */
   readonly findings: readonly string[];
+  /** What waits for a person, by kind; it is no finding as long as nothing of it is overdue. */
+  readonly waiting: string;
 }
 
 /** Multiple of its allowed age from which a stream is critical, and no longer only late. */
@@ -62,7 +64,6 @@ export const BACKUP_MS_MAX = 26 * 3_600_000;
 /** Kinds of incidents that have a check of their own. */
 const OWN_CHECK: ReadonlySet<string> = new Set([
   WORKER_FAILING.kind,
-  'push_dead',
   'quarantined',
   'service_silent',
 ]);
@@ -72,10 +73,11 @@ const OF_INCIDENTS: Readonly<Record<string, readonly [check: string, tile: Tile]
   events_missed: ['incidents', 'events'],
   events_refused: ['signatures', 'events'],
   secret_ends: ['signatures', 'events'],
-  hold_expired: ['incidents', 'held'],
+  hold_expired: ['incidents', 'waiting'],
   login_refused: ['incidents', 'service'],
   push_late: ['incidents', 'pushes'],
   push_in_doubt: ['incidents', 'pushes'],
+  push_dead: ['pushes', 'pushes'],
 };
 
 type Told = Omit<Check, 'grade'>;
@@ -194,11 +196,8 @@ function copyChecks({ backupAgeMs, plane }: Installation): Check[] {
 }
 
 /** Checks of what is on its way to the service, and of what keeps it here. */
-function pushChecks({ outbox, accountHold, dryRun }: Installation): Check[] {
-  const inDoubt = outbox.in_doubt ?? 0;
-  const dead = outbox.dead ?? 0;
+function pushChecks({ accountHold, dryRun }: Installation): Check[] {
   const tiles = ['pushes'] as const;
-  const pushes = { check: 'pushes', advice: 'selvedge outbox list' };
   return [
     ...critical(accountHold !== null, {
       check: 'account',
@@ -212,8 +211,6 @@ function pushChecks({ outbox, accountHold, dryRun }: Installation): Check[] {
       advice: 'correct outbox.dryRun',
       text: 'nothing is sent: outbox.dryRun',
     }),
-    ...warning(inDoubt > 0, { ...pushes, tiles: ['unknown'], text: `${inDoubt} pushes in doubt` }),
-    ...warning(dead > 0, { ...pushes, tiles, text: `${dead} pushes given up` }),
   ];
 }
 
@@ -292,5 +289,9 @@ export function gradeHealth(
   const gravestFirst = checksOf(found, settings, now).toSorted((a, b) =>
     a.grade.localeCompare(b.grade),
   );
-  return { grade: gravestFirst[0]?.grade ?? 'ok', findings: gravestFirst.map(({ text }) => text) };
+  return {
+    grade: gravestFirst[0]?.grade ?? 'ok',
+    findings: gravestFirst.map(({ text }) => text),
+    waiting: describeWaiting(found.waiting),
+  };
 }

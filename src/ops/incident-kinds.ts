@@ -92,9 +92,9 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     ends: 'the file can be written',
   },
   hold_expired: {
-    when: 'holds of a rule with `then: escalate` have lasted their time',
-    todo: '`selvedge deliveries list --held`; decide or release',
-    ends: 'none of the holds is left',
+    when: 'deliveries are overdue: their holds have lasted their time, or no rule covers them',
+    todo: '`selvedge deliveries list --waiting --overdue`; decide or release',
+    ends: 'none of these waits any more',
   },
   invalid_customer_data: {
     when: 'a field of customers is not what `customer_fields` says, and counts as not known',

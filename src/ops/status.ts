@@ -15,6 +15,7 @@ import { type BookStatus, readBookStatus } from './order-book.ts';
 import { readPace, type ServicePace } from './pace.ts';
 import { type RelayFigures, readRelayFigures } from './relay.ts';
 import { type RulesActing, readRulesActing } from './rules-acting.ts';
+import { countWaiting, describeWaiting, type Waiting } from './waiting.ts';
 
 export interface StreamStatus {
   readonly stream: string;
@@ -85,6 +86,7 @@ export interface Status {
   readonly causes: readonly ToldCause[];
   /** Workers of the daemon that fail again and again. */
   readonly failingWorkers: readonly FailingWorker[];
+  readonly waiting: Waiting;
   /** Deliveries whose hold has run out and that wait for a person. */
   readonly holdsOverdue: number;
   /** Deliveries that a rule will reject, and that can still be stopped. */
@@ -233,17 +235,6 @@ async function readFailingWorkers(db: Db): Promise<FailingWorker[]> {
   });
 }
 
-/** Counts deliveries whose hold has run out and that wait for a person. */
-async function countOverdue(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('hold')
-    .select((eb) => eb.fn.count<number>('order_delivery_id').distinct().as('count'))
-    .where('lapsed_at', 'is not', null)
-    .where('afterwards', '=', 'escalate')
-    .executeTakeFirstOrThrow();
-  return Number(row.count);
-}
-
 /** Counts rejects of rules that wait out their grace. */
 export async function countRejects(db: Db): Promise<number> {
   const row = await db
@@ -279,6 +270,7 @@ export async function readStatus(
     .executeTakeFirst();
   const incidents = await openIncidentsByKind(db);
   const service = await readAnswers(db);
+  const waiting = await countWaiting(db);
   const lastAt = lastEvent?.at ?? null;
   return {
     daemon: {
@@ -304,7 +296,8 @@ export async function readStatus(
     incidents,
     causes: await openCauses(db, service),
     failingWorkers: await readFailingWorkers(db),
-    holdsOverdue: await countOverdue(db),
+    waiting,
+    holdsOverdue: waiting.deliveries.overdue,
     rejectsWaiting: await countRejects(db),
     paused,
     accountHold: (await readAccountHold(db)) ?? null,
@@ -333,13 +326,9 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
     .selectFrom('webhook_event')
     .select((eb) => eb.fn.max('received_at').as('at'))
     .executeTakeFirst();
-  const incidents = await db
-    .selectFrom('incident')
-    .select((eb) => eb.fn.countAll<number>().as('count'))
-    .where('resolved_at', 'is', null)
-    .executeTakeFirst();
   const paused = (await readPauses(db, config.dataDir)).map(labelOf);
   const away = absent(await readAnswers(db));
+  const waiting = describeWaiting(await countWaiting(db));
   const lastEvent: number | null = events?.at ?? null;
   const parts = [
     ...(away === undefined ? [] : [away]),
@@ -348,7 +337,7 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
     ...(config.outbox.dryRun ? ['DRY RUN'] : []),
     ...open.map(({ state, count }) => `${count} ${state.replace('_', ' ')}`),
     lastEvent === null ? 'no event yet' : `last event ${formatDuration(now - lastEvent)} ago`,
-    ...(Number(incidents?.count ?? 0) > 0 ? [`${incidents?.count} incidents open`] : []),
+    ...(waiting === '' ? [] : [`waiting: ${waiting}`]),
   ];
   return parts.join('; ');
 }

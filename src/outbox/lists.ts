@@ -28,6 +28,7 @@ const filter = {
     alias: 'attention',
     about: 'Only rows that need a person',
   }).optional(),
+  waiting: flag('Waiting', { about: 'Only what waits for a person' }).optional(),
   open: flag('Not ended', { about: 'Only what has not ended' }).optional(),
 };
 

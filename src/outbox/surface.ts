@@ -148,8 +148,8 @@ const RESOLVE = {
   about: 'resolve a row with an unknown outcome',
   more:
     'After a look at both sides ("outbox show"): it is this one at the service, or it is not\n' +
-    'there and is to be sent again under the same reference. "noted" ends the incident\n' +
-    'about a document that the service took in otherwise than it was sent.',
+    'there and is to be sent again under the same reference. "noted" is for a document that\n' +
+    'the service has otherwise than it was sent, or refused: it waits for nobody any more.',
 } as const;
 
 const QUEUED = 'queued and sent again';
@@ -209,7 +209,7 @@ export const resolveNoted = act({
   choice: { ...RESOLVE, value: 'noted' },
   operation: 'notedPush',
   path: '/outbox/{id}/noted',
-  about: 'say that a difference is known',
+  about: 'say that a difference or a refusal is known',
   button: 'It is known',
   role: 'operator',
   reason: 'stated',

@@ -168,9 +168,9 @@ describe('reading over a URL', () => {
     await hold(1);
     const { code, stdout } = await from('viewer', 'status');
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^daemon {6}running/);
-    expect(stdout).toMatch(/^held {8}\d+, the oldest \S+ ago$/m);
-    expect(stdout).toMatch(/^hold-all +\d+ /m);
+    expect(stdout).toMatch(/^daemon {6}running/m);
+    expect(stdout).toMatch(/^waiting {5}\d+ deliver/m);
+    expect(stdout).toMatch(/^deliveries +\d+ +\S+ ago +held$/m);
     const { stdout: json } = await from('viewer', 'status', '--json');
     const held = (await heldIds(house.daemon)).length;
     expect(JSON.parse(json)).toMatchObject({ daemon: { running: true }, held: { count: held } });

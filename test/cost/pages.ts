@@ -18,7 +18,7 @@ import { OF_THE_TEST } from './noted.ts';
 
 const HOUR_MS = 3_600_000;
 
-function settingsOf({ config }: House): ConsoleSettings {
+export function settingsOf({ config }: Pick<House, 'config'>): ConsoleSettings {
   const { dataDir, store, reports, instance } = config;
   return {
     ...{ instance, version: 'test', publicUrl: null, timeZone: null, proxy: null },
@@ -63,7 +63,14 @@ function addresses({ delivery, event, push, run, accepted }: Ids): readonly stri
   );
   return [
     ...['/', '/index.json', '/changes.json', '/system', '/system.json', '/pulls', '/pulls.json'],
-    ...[...shown, ...states, '/outbox?attention=1', '/outbox?open=1', '/outbox.csv'],
+    ...[
+      ...shown,
+      ...states,
+      '/outbox?attention=1',
+      '/outbox?open=1',
+      '/outbox?waiting=1',
+      '/outbox.csv',
+    ],
     ...['/events', '/events?type=delivery_created', '/events?order=1', '/events?since=2026-01-01'],
     ...['/orders', '/orders?open=1', '/orders?state=confirmed', '/refunds', '/events/missed'],
     ...['/system/audit', '/system/audit?action=rules.', '/system/settings', '/system/backups'],

@@ -22,7 +22,7 @@ const PRESENT = [
   ...['style_type', 'variant_extra'],
   // Open things, which go when they are done.
   ...['absence', 'announced', 'claim', 'hold', 'outbox_candidate', 'outbox_lost', 'pause'],
-  ...['quarantine', 'refresh', 'refund_awaited', 'shared_number'],
+  ...['quarantine', 'refresh', 'refund_awaited', 'refused_document', 'shared_number'],
   // Settings, marks and sums, by their names.
   ...['daemon_state', 'lease', 'notification_told', 'outbox_transition', 'rule_text'],
   ...['schema_migration', 'season_window', 'stream_state', 'tally'],
@@ -57,6 +57,7 @@ export const openIndexes: ReadonlySet<string> = new Set([
     'sales_order_unread',
     'sync_run_drastic',
     'sync_run_running',
+    'sync_run_suspicious',
   ],
 ]);
 

@@ -13,6 +13,11 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
         from delivery d left join evaluation e on e.order_delivery_id = d.order_delivery_id
           left join decision n on n.decision_id = e.decision_id
         where d.status = 'pending' and d.deleted_at is null group by 2
+        union all select 'waiting', n.outcome, count(*)
+        from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
+          join decision n on n.decision_id = e.decision_id
+        where d.status = 'pending' and d.deleted_at is null and (n.outcome in ('hold', 'no_rule')
+          or n.outcome = 'accept' and n.mode = 'observe') group by 2
         union all select 'held', r.value, count(*)
         from delivery d join evaluation e on e.order_delivery_id = d.order_delivery_id
           join decision n on n.decision_id = e.decision_id, json_each(n.rules) r
@@ -39,7 +44,8 @@ it('a tally is the number of rows, whatever becomes of them', async () => {
   await run(`${numbers} insert into decision (decision_id, order_delivery_id, order_id, at, trigger,
       actor, rule_set_hash, facts_digest, mode, outcome, reason, rules, shadow, said, matched,
       lapsed, evaluation, previous_hash, hash)
-    select i, i, i, 1, '', 'daemon', '', '', 'live', iif(i % 3, 'hold', 'no_rule'), '',
+    select i, i, i, 1, '', 'daemon', '', '', iif(i % 4 = 1, 'observe', 'live'),
+      iif(i % 7 = 0, 'accept', iif(i % 3, 'hold', 'no_rule')), '',
       json_array('a', 'rule ' || (i % 2)), '',
       '', '[]', '[]', x'', '', i from n`);
   await run(`${numbers} insert into evaluation (order_delivery_id, decision_id, delivery_hash,

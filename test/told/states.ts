@@ -149,6 +149,12 @@ export const STATES: Readonly<Record<string, (world: World) => Promise<unknown>>
     await world.clock.advance(2 * HOUR_MS);
     await world.decide(text);
   },
+  async 'no rule'(world) {
+    await world.delivery({ id: 7 });
+    await world.decide(acceptIf('delivery.quantity > 1000'));
+    await world.clock.advance(6 * DAY_MS);
+    await world.decide(acceptIf('delivery.quantity > 1000'));
+  },
   async 'unknown status'(world) {
     await world.delivery({ id: 7, status: 'parked' });
     await world.causes();

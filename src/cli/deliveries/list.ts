@@ -14,7 +14,7 @@ import { filterOptions } from '../surface-many.ts';
 import { statedBy } from '../surface-options.ts';
 
 const STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
-const FLAGS = ['held', 'undecided', 'refused', ...STATUSES] as const;
+const FLAGS = ['waiting', 'held', 'uncovered', 'undecided', 'refused', ...STATUSES] as const;
 
 interface ListOptions extends Partial<Record<(typeof FLAGS)[number], boolean>> {
   readonly status?: (typeof STATUSES)[number];
@@ -35,10 +35,10 @@ function shownBy(options: ListOptions): Shown {
   return FLAGS.find((name) => options[name] === true) ?? options.status ?? 'all';
 }
 
-/** Order of the list: the newest delivery first; of held ones, those that have waited longest. */
+/** Order of the list: the newest delivery first; where they wait, those that have so longest. */
 function orderOf({ sort, descending }: ListOptions, shown: Shown) {
   if (sort !== undefined) return { sort, descending: descending === true ? '1' : '0' };
-  return shown === 'held'
+  return ['waiting', 'held', 'uncovered'].includes(shown)
     ? { sort: 'waiting', descending: descending === true ? '1' : '0' }
     : { sort: 'number', descending: '1' };
 }
@@ -93,7 +93,9 @@ async function show(command: Command, context: CliContext, options: ListOptions)
 export function deliveriesList(context: CliContext): Command {
   const command = new Command('list').summary(deliveries.about).description(deliveries.more ?? '');
   command
+    .addOption(choice('waiting', 'only pending ones that wait for a person'))
     .addOption(choice('held', 'only pending ones that are held'))
+    .addOption(choice('uncovered', 'only pending ones that no rule covers'))
     .addOption(choice('undecided', 'only pending ones that are not held'))
     .addOption(choice('pending', 'only pending ones'))
     .addOption(choice('accepted', 'only accepted ones'))

@@ -52,7 +52,8 @@ function printWords(output: Output, card: DeliveryCard): void {
     const end = lapsedAt === null ? `at most until ${time(expiresAt)}` : 'its time is up';
     const look = untilAt === null ? '' : `, looked at again ${time(untilAt)}`;
     const whom = ask.has(rule) ? `, ask ${ask.get(rule)}` : '';
-    output.line(`held by ${rule} since ${time(since)}, ${end}, then ${afterwards}${look}${whom}`);
+    const how = rule === 'no_rule' ? 'no rule covers it' : `held by ${rule}`;
+    output.line(`${how} since ${time(since)}, ${end}, then ${afterwards}${look}${whom}`);
   }
   if (review !== null) {
     const why = review.why === null ? '' : ` (${review.why})`;

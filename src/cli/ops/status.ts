@@ -1,7 +1,6 @@
 /** `selvedge status`: shows the state of the installation. */
 import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
-import type { OverviewData } from '../../console/read/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
@@ -13,6 +12,7 @@ import { bottleneckOf } from '../../ops/pace.ts';
 import { describeCopy } from '../../ops/plane-copy.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
+import { describePart, describeWaiting, WAITING_KINDS } from '../../ops/waiting.ts';
 import { describeService } from '../../store/answering.ts';
 import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
@@ -110,8 +110,13 @@ function printDisk(output: Output, { found, config }: Here): void {
 }
 
 function printStatus(output: Output, status: Status, here: Here | undefined): void {
-  const { daemon, events } = status;
+  const { daemon, events, waiting } = status;
   printDaemon(output, status, here);
+  // A console of an older release does not tell it.
+  if (waiting) {
+    const overdue = waiting.overdue > 0 ? ` (${waiting.overdue} overdue)` : '';
+    output.line(`waiting     ${describeWaiting(waiting) || 'nothing'}${overdue}`);
+  }
   output.line(`deliveries  ${counts(status.deliveries)}`);
   output.line(`pending     ${counts(status.pending)}`);
   output.line(`outbox      ${counts(status.outbox)}`);
@@ -146,16 +151,19 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   );
 }
 
-/** Prints what needs a person, with counts, like the first screen of the console. */
-function printNeeds(output: Output, { held, needs }: OverviewData): void {
+/** Prints what waits for a person in its parts, like the first screen of the console. */
+function printNeeds(output: Output, { waiting }: Status): void {
   const now = systemClock().now();
   const age = (at: number | null): string => ago(at === null ? null : now - at);
+  if (!waiting || waiting.total === 0) return;
   output.line();
-  if (held.count > 0) output.line(`held        ${held.count}, the oldest ${age(held.oldestAt)}`);
-  if (needs.length === 0) return;
   output.table(
-    ['NEEDS A PERSON', 'COUNT', 'NEWEST'],
-    needs.map(({ what, count, newestAt }) => [what, String(count), age(newestAt)]),
+    ['WAITING', 'COUNT', 'OLDEST', 'WHAT'],
+    WAITING_KINDS.flatMap((kind) =>
+      waiting[kind].parts.map(({ what, count, oldestAt }) => {
+        return [kind, String(count), age(oldestAt), describePart(kind, what)];
+      }),
+    ),
   );
 }
 
@@ -184,9 +192,10 @@ async function check(command: Command, context: CliContext): Promise<void> {
   try {
     const [found, config] = await read(command, context);
     const settings = installationOf(config);
-    const { grade, findings } = gradeHealth(found, settings, systemClock().now());
+    const { grade, findings, waiting } = gradeHealth(found, settings, systemClock().now());
     context.setExitCode(CHECK_CODES[grade]);
-    output.line(`${grade.toUpperCase()}: ${findings.join('; ') || 'everything is fine'}`);
+    const told = [...findings, ...(waiting === '' ? [] : [`waiting: ${waiting}`])];
+    output.line(`${grade.toUpperCase()}: ${told.join('; ') || 'everything is fine'}`);
   } catch (error) {
     context.setExitCode(CHECK_CODES.unknown);
     output.line(`UNKNOWN: ${toError(error).message.split('\n').join(' ')}`);
@@ -205,12 +214,13 @@ async function print(
     const overview = await readRemoteOverview(remote);
     clear();
     printStatus(output, overview.status, undefined);
-    printNeeds(output, overview);
+    printNeeds(output, overview.status);
     return;
   }
   const [found, config] = await read(command, context);
   clear();
   printStatus(output, found, { found, config });
+  printNeeds(output, found);
 }
 
 async function printJson(command: Command, context: CliContext): Promise<void> {

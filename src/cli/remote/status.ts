@@ -6,6 +6,7 @@ import { shaped } from './shapes.ts';
 
 const counted = z.object({ count: z.int(), oldestAt: z.number().nullable() });
 const counts = z.record(z.string(), z.number());
+const waitingOf = z.looseObject({ count: z.int(), parts: z.array(z.looseObject({})) });
 const overview = shaped<OverviewData>(
   z.looseObject({
     status: z.looseObject({
@@ -13,6 +14,16 @@ const overview = shaped<OverviewData>(
       streams: z.array(z.looseObject({ stream: z.string(), dueInMs: z.number() })),
       deliveries: counts,
       pending: counts,
+      waiting: z
+        .looseObject({
+          total: z.int(),
+          overdue: z.int(),
+          deliveries: waitingOf,
+          documents: waitingOf,
+          runs: waitingOf,
+          incidents: waitingOf,
+        })
+        .optional(),
       outbox: counts,
       incidents: counts,
       foreignEvents: counts,

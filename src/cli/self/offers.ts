@@ -17,7 +17,7 @@ export type Offer = (typeof OFFERS)[number];
 
 /** Maximum of names offered: more than that nobody reads at a prompt. */
 const NAMES_MAX = 100;
-const HELD = { shown: 'held', limit: String(NAMES_MAX) } as const;
+const WAITING = { shown: 'waiting', limit: String(NAMES_MAX) } as const;
 
 async function overUrl(remote: RemoteConsole, offer: Offer): Promise<readonly string[]> {
   if (offer !== 'streams') return [];
@@ -25,7 +25,7 @@ async function overUrl(remote: RemoteConsole, offer: Offer): Promise<readonly st
   return status.streams.map(({ stream }) => stream);
 }
 
-/** Lists names of one kind: streams, reports, rules in force, held deliveries, open pushes. */
+/** Lists names of one kind: streams, reports, rules in force, waiting deliveries, open pushes. */
 export async function namesFor(
   offer: Offer,
   command: Command,
@@ -36,7 +36,7 @@ export async function namesFor(
     return rows.map(({ outboxId }) => String(outboxId));
   }
   if (offer === 'deliveries') {
-    const { rows } = await readRows(command, context, deliveries, HELD);
+    const { rows } = await readRows(command, context, deliveries, WAITING);
     return rows.map(({ orderDeliveryId }) => String(orderDeliveryId));
   }
   const remote = remoteConsoleOf(command, context);

@@ -8,6 +8,7 @@ import { choice, duration, isLoopbackName, onceSound, text, WRONG_KIND, whole } 
 
 /** Events that a notification channel can report. */
 export const NOTIFY_EVENTS = [
+  'waiting',
   'held',
   'overdue',
   'unknown_outcome',

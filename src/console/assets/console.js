@@ -309,10 +309,12 @@ const showPulls = (runs) => {
 
 // Counts follow; rows never move under the cursor: a line offers to show what is new.
 const showLive = (live) => {
-  const { held, attention } = live;
+  const { total, deliveries, documents, runs } = live.waiting;
   for (const [path, count] of [
-    ['/review', held],
-    ['/outbox', attention],
+    ['/', total],
+    ['/review', deliveries],
+    ['/outbox', documents],
+    ['/pulls', runs],
   ]) {
     const shown = document.querySelector(`[data-count="${path}"]`);
     if (!shown) continue;

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { TILES } from '../../ops/health-grade.ts';
+import { WAITING_KINDS } from '../../ops/waiting.ts';
 import { pushSchema as pushRow } from '../../outbox/lists.ts';
 import { ANSWER_STATES, APIS } from '../../store/answering.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
@@ -22,7 +23,16 @@ export const nothingSchema = z.strictObject({});
 export const liveSchema = z
   .strictObject({
     held: z.int(),
-    attention: z.int().meta({ description: 'Pushes that need a person' }),
+    attention: z.int().meta({ description: 'Documents that wait for a person' }),
+    waiting: z
+      .strictObject({
+        total: z.int(),
+        deliveries: z.int(),
+        documents: z.int(),
+        runs: z.int(),
+        incidents: z.int(),
+      })
+      .meta({ description: 'What waits for a person, by kind' }),
     decisionId: z.int().meta({ description: 'The latest one: lists changed when it did' }),
     runId: z.int().meta({ description: 'The latest pull that has ended' }),
     eventAt: time.nullable().meta({ description: 'When the latest event arrived' }),
@@ -93,6 +103,33 @@ const checkSchema = z
   })
   .meta({ id: 'Check', description: 'As `selvedge status --check` tells it.' });
 
+const waitingOf = z
+  .strictObject({
+    count: z.int(),
+    overdue: z.int().meta({ description: 'Those that are told as an alarm' }),
+    oldestAt: time.nullable(),
+    parts: z.array(
+      z.strictObject({
+        what: z.string(),
+        count: z.int(),
+        oldestAt: time.nullable(),
+        newestAt: time.nullable(),
+      }),
+    ),
+  })
+  .meta({ id: 'WaitingOf', description: 'What waits of a kind, in parts that share nothing.' });
+
+const waitingSchema = z
+  .strictObject({
+    total: z.int(),
+    overdue: z.int(),
+    deliveries: waitingOf,
+    documents: waitingOf,
+    runs: waitingOf,
+    incidents: waitingOf,
+  })
+  .meta({ id: 'Waiting', description: 'What waits for a person; each thing counts once.' });
+
 const statusSchema = z
   .strictObject({
     daemon: z.strictObject({
@@ -152,6 +189,7 @@ const statusSchema = z
     incidents: counts.meta({ description: 'Open ones by kind' }),
     causes: z.array(z.strictObject({ kind: z.string(), says: z.string(), advice: z.string() })),
     failingWorkers: z.array(z.strictObject({ worker: z.string(), since: time, error: z.string() })),
+    waiting: waitingSchema,
     holdsOverdue: z.int(),
     rejectsWaiting: z.int(),
     paused: z.array(z.strictObject(pauseMembers)),
@@ -185,7 +223,11 @@ export const overviewSchema = z
     unknownOutcomes: z.int(),
     needs: z.array(
       z.strictObject({
-        what: z.string().meta({ description: 'The id of a rule, or a kind of push and its state' }),
+        of: z.enum(WAITING_KINDS),
+        what: z.string().meta({ description: 'In words, or the id of a rule' }),
+        isWithin: z.boolean().meta({
+          description: 'Of a rule: its deliveries stand in the row of all that are held, too',
+        }),
         count: z.int(),
         newestAt: time.nullable(),
         href: z.string().meta({ description: 'The page with the rows' }),
@@ -476,6 +518,7 @@ export const pushSchema = wireSchema(pushRow)
       }),
     ),
     candidates: z.array(candidateSchema),
+    isNotable: z.boolean().meta({ description: 'It waits until a person takes note of it' }),
     revisions: z.array(
       z.strictObject({
         revision: z.int(),

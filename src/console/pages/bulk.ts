@@ -1,5 +1,5 @@
 /** Acts on all deliveries that fit a filter: the choice beside the list, and the page that asks. */
-import { reviewFilter } from '../../decisions/review/filter.ts';
+import { LIST_SHOWN, reviewFilter } from '../../decisions/review/filter.ts';
 import type { ReviewSelection } from '../../decisions/review/listing.ts';
 import { BULK_MAX, markOf } from '../../decisions/review/mark.ts';
 import { acceptDelivery, holdDelivery, releaseDelivery } from '../../decisions/review/surface.ts';
@@ -33,7 +33,8 @@ decide one part after the other.</p>`;
 
 /** Filter of the list as hidden fields, with names that begin so. */
 function filterFields(query: URLSearchParams, prefix: string): readonly Html[] {
-  return [...query].flatMap(([name, value]) =>
+  const shown = query.get('shown') ?? LIST_SHOWN;
+  return Object.entries({ ...Object.fromEntries(query), shown }).flatMap(([name, value]) =>
     name in reviewFilter
       ? [html`<input type="hidden" name="${prefix}${name}" value="${value}">`]
       : [],

@@ -198,7 +198,9 @@ function holds({ card }: DeliveryView, timeZone: string): Html | false {
   if (open.length === 0) return false;
   return html`<ul>${open.map(
     ({ rule, expiresAt, afterwards }) =>
-      html`<li><code>${rule}</code> holds it until ${time(expiresAt, timeZone)}, then:
+      html`<li>${
+        rule === 'no_rule' ? 'No rule covers it' : html`<code>${rule}</code> holds it`
+      } until ${time(expiresAt, timeZone)}, then:
 ${AFTERWARDS[afterwards]}</li>`,
   )}</ul>`;
 }

@@ -2,7 +2,13 @@
 import { type Html, html } from '../../lib/html.ts';
 import { stateWord } from '../../outbox/lists.ts';
 import type { OutboxCard } from '../../outbox/review/listing.ts';
-import { cancelPush, resolveAbsent, resolveConfirmed, retryPush } from '../../outbox/surface.ts';
+import {
+  cancelPush,
+  resolveAbsent,
+  resolveConfirmed,
+  resolveNoted,
+  retryPush,
+} from '../../outbox/surface.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { Given } from '../../surface/given.ts';
 import type { Role } from '../../surface/roles.ts';
@@ -10,7 +16,8 @@ import { actForm } from '../surface/html.ts';
 import { time } from './format.ts';
 
 /** Forms of the acts that make sense in the push's state. */
-function acts({ outboxId, reference, state, blockedReason }: OutboxCard, role: Role): Html[] {
+function acts(card: OutboxCard, role: Role): Html[] {
+  const { outboxId, reference, state, blockedReason } = card;
   const needs = state === 'in_doubt' && blockedReason !== null;
   const canMove = state === 'queued' || state === 'dead' || needs;
   const form = (of: ActHead, more: Given = {}): Html =>
@@ -19,6 +26,7 @@ function acts({ outboxId, reference, state, blockedReason }: OutboxCard, role: R
     ...(canMove ? [form(retryPush)] : []),
     ...(needs ? [form(resolveAbsent, { reference }), form(resolveConfirmed)] : []),
     ...(canMove ? [form(cancelPush)] : []),
+    ...(card.isNotable ? [form(resolveNoted)] : []),
   ];
 }
 

@@ -4,10 +4,17 @@ import { plural } from '../../lib/strings.ts';
 import type { Tile as CheckedTile } from '../../ops/health-grade.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { StreamStatus } from '../../ops/status.ts';
+import {
+  describeWaiting,
+  WAITING_KINDS,
+  type Waiting,
+  type WaitingKind,
+  waitingOfKind,
+} from '../../ops/waiting.ts';
 import { absent, describeService, gravestAnswer } from '../../store/answering.ts';
 import { describePause, labelOf } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
-import type { OverviewData } from '../read/overview.ts';
+import type { Need, OverviewData } from '../read/overview.ts';
 import type { RulesShown } from '../rules.ts';
 import { chartsPart } from './chart.ts';
 import { span, time, whole } from './format.ts';
@@ -144,7 +151,8 @@ function whyPushesWait({ status }: OverviewView['data']): string[] {
 
 function tilesOf(view: OverviewView): Tile[] {
   const { data, now, rules } = view;
-  const { held, underWay, unknownOutcomes, status } = data;
+  const { underWay, status } = data;
+  const { waiting } = status;
   const lag = status.events.lastAgeMs;
   const idle = describeIdle(status.rules, status.pending);
   const paused = status.paused.find(({ target }) => target === 'decisions' || target === 'all');
@@ -154,11 +162,11 @@ function tilesOf(view: OverviewView): Tile[] {
   return [
     serviceTile(view),
     {
-      name: 'Held',
-      value: whole(held.count),
-      detail: held.count === 0 ? 'nothing waits for you' : `wait for you${since(held.oldestAt)}`,
-      of: 'held',
-      href: '/review',
+      name: 'Waiting',
+      value: whole(waiting.total),
+      detail: waiting.total === 0 ? 'nothing waits for you' : waitingText(waiting),
+      of: 'waiting',
+      href: '#needs',
     },
     stockTile(view),
     pullsTile(view),
@@ -168,13 +176,6 @@ function tilesOf(view: OverviewView): Tile[] {
       detail: [`under way${since(underWay.oldestAt)}`, ...pushesWait].join('; '),
       of: 'pushes',
       href: '/outbox?open=1',
-    },
-    {
-      name: 'Unknown outcomes',
-      value: whole(unknownOutcomes),
-      detail: 'nobody knows yet whether they took effect',
-      of: 'unknown',
-      href: '/outbox?state=in_doubt',
     },
     {
       name: 'Events',
@@ -201,15 +202,35 @@ function tilesOf(view: OverviewView): Tile[] {
   ];
 }
 
-function needsPart({ data, rules, timeZone }: OverviewView): Html {
-  if (data.needs.length === 0) return html`<p class="empty">Nothing needs you now.</p>`;
+/** What waits by kind, and how much of it is overdue. */
+function waitingText(waiting: Waiting): string {
+  const { overdue } = waiting;
+  return `${describeWaiting(waiting)}${overdue > 0 ? `; ${whole(overdue)} overdue` : ''}`;
+}
+
+function needRow({ what, isWithin, count, newestAt, href }: Need, view: OverviewView): Html {
+  const named = view.rules.titles.get(what) ?? what;
+  return html`<tr${isWithin && html` class="soft"`}><td class="number">${whole(count)}</td>
+<td>${isWithin && 'of these, held by: '}<a href="${href}">${named}</a></td>
+<td>${time(newestAt, view.timeZone)}</td></tr>`;
+}
+
+/** Rows of each kind below their number, which is that of the tile and of the badge. */
+function needsPart(view: OverviewView): Html {
+  const { needs, status } = view.data;
+  const kinds = WAITING_KINDS.filter((kind) => status.waiting[kind].count > 0);
+  const rowsOf = (kind: WaitingKind): Html[] =>
+    needs.filter(({ of }) => of === kind).map((need) => needRow(need, view));
+  if (kinds.length === 0) return html`<p class="empty">Nothing needs you now.</p>`;
   return html`<div class="table" tabindex="0" role="group" aria-label="Needs you"><table><thead><tr>
 <th scope="col" class="number">How many</th><th scope="col">What</th><th scope="col">Newest</th>
-</tr></thead><tbody>${data.needs.map(
-    ({ what, count, newestAt, href }) => html`<tr><td class="number">${whole(count)}</td>
-<td><a href="${href}">${rules.titles.get(what) ?? what}</a></td>
-<td>${time(newestAt, timeZone)}</td></tr>`,
-  )}</tbody></table></div>`;
+</tr></thead>${kinds.map(
+    (kind) =>
+      html`<tbody><tr><th scope="rowgroup" colspan="3">${waitingOfKind(
+        kind,
+        status.waiting[kind].count,
+      )}</th></tr>${rowsOf(kind)}</tbody>`,
+  )}</table></div>`;
 }
 
 function stateOf({ stale, running, lastError }: StreamStatus): Html | string {
@@ -268,7 +289,7 @@ export function overviewPage(view: OverviewView): Html {
 <b>${of.value}</b> <span class="soft">${of.detail}</span></a>`;
   return html`<h1>Overview</h1>
 <div class="tiles">${tilesOf(view).map(tile)}</div>
-<h2>Needs you</h2>${needsPart(view)}
+<h2 id="needs">Needs you</h2>${needsPart(view)}
 <h2>The last hours</h2>${chartsPart(view.charts, view.timeZone)}
 <h2 id="streams">Streams</h2>${streamsPart(view)}
 <h2 id="events">Events</h2>${eventsPart(view)}

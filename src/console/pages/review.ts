@@ -1,6 +1,6 @@
 /** Page of the review list, by which people decide, with the open delivery beside it. */
 
-import { SHOWN } from '../../decisions/review/filter.ts';
+import { LIST_SHOWN, SHOWN } from '../../decisions/review/filter.ts';
 import type { Facet, Facets, ReviewRow } from '../../decisions/review/listing.ts';
 import { deliveries } from '../../decisions/review/lists.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
@@ -63,7 +63,7 @@ function facetSelect(
 const PLACE = new Set(['open', 'after', 'sort', 'descending']);
 
 function filters({ facets, query, rules }: ReviewView): Html {
-  const shown = query.get('shown') ?? 'held';
+  const shown = query.get('shown') ?? LIST_SHOWN;
   const owner = query.get('owner') ?? '';
   const owners = [...rules.owners.keys()].sort();
   const input = (name: string, label: string, type: string): Html =>
@@ -72,7 +72,7 @@ function filters({ facets, query, rules }: ReviewView): Html {
       type === 'number' && html` min="0" step="any"`
     }></div>`;
   const set = [...query].filter(
-    ([name, value]) => !PLACE.has(name) && !(name === 'shown' && value === 'held'),
+    ([name, value]) => !PLACE.has(name) && !(name === 'shown' && value === LIST_SHOWN),
   ).length;
   return html`<details class="fold"><summary>Filter${set > 0 && ` (${set} set)`}</summary>
 <form class="filters" method="get" action="/review" role="search" aria-label="Filter deliveries">
@@ -151,10 +151,10 @@ function list(of: ReviewView): Html {
   const { view, query } = of;
   const { page } = view;
   if (page.rows.length === 0) {
-    const shown = query.get('shown') ?? 'held';
+    const shown = query.get('shown') ?? LIST_SHOWN;
     const none = html`<p class="empty">${
       query.size === 0
-        ? 'Nothing waits for you: no delivery is held.'
+        ? 'No delivery waits for you.'
         : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter${
             page.next === null ? '' : ` among these ${whole(WINDOW_ROWS)}`
           }.`

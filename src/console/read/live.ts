@@ -1,12 +1,15 @@
 /** Counts that every page shows and polls for. */
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
+import { countWaiting, heldOf, type WaitingKind, waitingCounts } from '../../ops/waiting.ts';
 import type { Db } from '../../store/store.ts';
 
 export interface LiveCounts {
   readonly held: number;
-  /** Number of pushes that need a person. */
+  /** Number of documents that wait for a person. */
   readonly attention: number;
+  /** Number of things that wait for a person, by kind. */
+  readonly waiting: Readonly<Record<WaitingKind | 'total', number>>;
   /** Id of the latest decision: another one means that lists may have changed. */
   readonly decisionId: number;
   /** Id of the latest ended run: another one means that the pages of pulls may have changed. */
@@ -42,15 +45,20 @@ async function runsOf(db: Db): Promise<readonly LiveRun[]> {
 }
 
 async function count(db: Db): Promise<LiveCounts> {
-  const { rows } = await sql<Omit<LiveCounts, 'runs'>>`select
-    coalesce((select rows from tally where entity = 'pending' and name = 'hold'), 0) held,
-    (select count(*) from outbox where blocked_reason is not null and ended_at is null) attention,
+  const { rows } = await sql<Omit<LiveCounts, 'runs' | 'held' | 'attention' | 'waiting'>>`select
     (select coalesce(max(decision_id), 0) from decision) "decisionId",
     coalesce((select run_id from sync_run where outcome <> 'running'
       order by run_id desc limit 1), 0) "runId",
     (select max(received_at) from webhook_event) "eventAt"`.execute(db);
-  const nothing = { held: 0, attention: 0, decisionId: 0, runId: 0, eventAt: null };
-  return { ...(rows[0] ?? nothing), runs: await runsOf(db) };
+  const nothing = { decisionId: 0, runId: 0, eventAt: null };
+  const waiting = await countWaiting(db);
+  return {
+    held: heldOf(waiting).count,
+    attention: waiting.documents.count,
+    waiting: waitingCounts(waiting),
+    ...(rows[0] ?? nothing),
+    runs: await runsOf(db),
+  };
 }
 
 /** Creates the counter, which counts once a second at most, however many pages ask. */

@@ -1,16 +1,25 @@
 /** Reads the first screen: health, freshness, and what needs a person. */
 import { sql } from 'kysely';
-import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { type Check, checksOf } from '../../ops/health-grade.ts';
 import {
   type Installation,
   type InstallationSettings,
   readInstallation,
 } from '../../ops/installation.ts';
+import {
+  describePart,
+  heldOf,
+  WAITING_KINDS,
+  type Waiting,
+  type WaitingKind,
+} from '../../ops/waiting.ts';
 import type { Db } from '../../store/store.ts';
 
-interface Need {
+export interface Need {
+  readonly of: WaitingKind;
   readonly what: string;
+  /** Whether the deliveries stand in another row too: each rule has those that it holds. */
+  readonly isWithin: boolean;
   readonly count: number;
   readonly newestAt: number | null;
   /** Address of the page that lists these things. */
@@ -32,13 +41,6 @@ interface Counted {
   readonly oldest: number | null;
 }
 
-async function heldOf(db: Db) {
-  const { rows } = await sql<Counted>`select rows count, (
-      select min(packed_at) from claim where outcome = 'hold') oldest
-    from tally where entity = 'pending' and name = 'hold'`.execute(db);
-  return { count: Number(rows[0]?.count ?? 0), oldestAt: rows[0]?.oldest ?? null };
-}
-
 async function underWayOf(db: Db) {
   const { rows } = await sql<Counted>`select count(*) count, min(created_at) oldest
     from outbox where ended_at is null`.execute(db);
@@ -51,27 +53,42 @@ async function heldByRule(db: Db): Promise<Need[]> {
     select name rule, rows count, latest_at newest
     from tally where entity = 'held' and rows > 0 order by 3 desc`.execute(db);
   return rows.map(({ rule, count, newest }) => ({
+    of: 'deliveries',
     what: rule,
+    isWithin: true,
     count: Number(count),
     newestAt: newest,
     href: `/review?${new URLSearchParams({ rule })}`,
   }));
 }
 
-async function attentionByKind(db: Db): Promise<Need[]> {
-  const { rows } = await sql<{ kind: string; state: string; count: number; newest: number }>`
-    select kind, state, count(*) count, max(created_at) newest from (
-      select kind, state, created_at from outbox
-      where blocked_reason is not null and state <> 'dead'
-      union all select kind, state, created_at from outbox
-      where state = 'dead' and kind in (${sql.join(OUTBOX_KINDS)})
-    ) group by 1, 2 order by 4 desc`.execute(db);
-  return rows.map(({ kind, state, count, newest }) => ({
-    what: `${kind} ${state === 'in_doubt' ? 'with an unknown outcome' : state}`,
-    count: Number(count),
-    newestAt: newest,
-    href: `/outbox?${new URLSearchParams({ kind, attention: '1' })}`,
-  }));
+const PLACES: Readonly<Record<WaitingKind, string>> = {
+  deliveries: '/review',
+  documents: '/outbox?waiting=1',
+  runs: '/pulls',
+  incidents: '/#incidents',
+};
+
+/** Address of the page that lists a part of what waits. */
+function placeOf(kind: WaitingKind, what: string): string {
+  if (kind === 'runs') return `/pulls/${encodeURIComponent(what)}`;
+  if (kind === 'documents') {
+    const [document = ''] = what.split('/');
+    return `/outbox?${new URLSearchParams({ kind: document, waiting: '1' })}`;
+  }
+  if (what === 'hold') return '/review?shown=held';
+  return what === 'no_rule' ? '/review?shown=uncovered' : PLACES[kind];
+}
+
+function needsOf(waiting: Waiting, byRule: readonly Need[]): Need[] {
+  return WAITING_KINDS.flatMap((kind) =>
+    waiting[kind].parts.flatMap(({ what, count, newestAt }) => {
+      const words = describePart(kind, what);
+      const href = placeOf(kind, what);
+      const need = { of: kind, what: words, isWithin: false, count, newestAt, href };
+      return kind === 'deliveries' && what === 'hold' ? [need, ...byRule] : [need];
+    }),
+  );
 }
 
 export async function readOverview(
@@ -83,9 +100,9 @@ export async function readOverview(
   return {
     status,
     checks: checksOf(status, settings, now),
-    held: await heldOf(db),
+    held: heldOf(status.waiting),
     underWay: await underWayOf(db),
     unknownOutcomes: status.outbox.in_doubt ?? 0,
-    needs: [...(await heldByRule(db)), ...(await attentionByKind(db))],
+    needs: needsOf(status.waiting, await heldByRule(db)),
   };
 }

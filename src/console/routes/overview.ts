@@ -1,6 +1,7 @@
 /** Routes for the first screen with its twins, and for the live counts. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { WAITING_KINDS } from '../../ops/waiting.ts';
 import { isoTime } from '../../surface/forms.ts';
 import { LIVE_PATH } from '../context.ts';
 import { overviewPage } from '../pages/overview.ts';
@@ -18,6 +19,9 @@ function overviewTable({ held, underWay, unknownOutcomes, status }: OverviewData
       ['held_oldest', isoTime(held.oldestAt)],
       ['pushes_under_way', underWay.count],
       ['unknown_outcomes', unknownOutcomes],
+      ['waiting', status.waiting.total],
+      ...WAITING_KINDS.map((kind) => [`waiting_${kind}`, status.waiting[kind].count] as const),
+      ['waiting_overdue', status.waiting.overdue],
       ['open_incidents', status.openIncidents],
       ...status.streams.map(({ stream, ageMs }) => [`age_ms_${stream}`, ageMs] as const),
     ],

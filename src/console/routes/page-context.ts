@@ -120,7 +120,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     isSilent,
     zoneOf,
     async show(request, reply, { notes = [], ...head }, body) {
-      const { held, attention, eventAt, ...rest } = await live();
+      const { held: _, attention: __, waiting, eventAt, ...rest } = await live();
       const marks = { ...rest, eventAt: isoTime(eventAt) };
       const { instance, version } = settings;
       const session = signedIn(request);
@@ -129,7 +129,12 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
         instance,
         version,
         marks,
-        counts: { '/review': held, '/outbox': attention },
+        counts: {
+          '/': waiting.total,
+          '/review': waiting.deliveries,
+          '/outbox': waiting.documents,
+          '/pulls': waiting.runs,
+        },
         warnings: maskedFor(request, [...new Set([...(await warnings()), ...notes])]),
         session,
         timeZone: await zoneOf(),

@@ -144,7 +144,8 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
   app.get('/review', (request, reply) => showList(context, request, reply));
   // A program must send this count, digest and time back as `expect` of an act on many deliveries.
   app.get('/review/selection.json', async (request) => {
-    const filter = await filterFor(readingFor(context, request), givenIn(deliveries, request));
+    const given = { shown: 'held', ...givenIn(deliveries, request) };
+    const filter = await filterFor(readingFor(context, request), given);
     const { deliveries: all, ...selection } = await selectForReview(context.deps.db, filter);
     return { ...selection, ids: all.map(({ orderDeliveryId }) => orderDeliveryId) };
   });

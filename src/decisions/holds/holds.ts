@@ -40,7 +40,7 @@ interface Holder {
   readonly timing: HoldTiming;
 }
 
-/** Timing of a hold that no hold rule asked for. */
+/** Timing of a hold that no hold rule asked for, and of deliveries that no rule covers. */
 const DEFAULT_TIMING: HoldTiming = {
   atMost: { kind: 'business-days', days: 3 },
   afterwards: 'escalate',
@@ -65,7 +65,7 @@ export function lapsedRules(holds: readonly HoldRow[], now: number): ReadonlySet
 
 /**
  * Names the causes of a hold: every live rule that matches and holds, every unclear rule, or the
- * outcome.
+ * outcome. A delivery that no rule covers has its time, too: after that it is overdue.
  */
 function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
   const known = new Map(ruleSet.rules.map((rule) => [rule.id, rule]));
@@ -84,7 +84,7 @@ function holdersOf(ruleSet: RuleSet, { rules, live }: Evaluation): Holder[] {
       holders.push({ id, hash, timing: { ...timing, afterwards } });
     }
   }
-  if (live.kind === 'hold' && holders.length === 0) {
+  if ((live.kind === 'hold' || live.kind === 'no_rule') && holders.length === 0) {
     holders.push({ id: live.code, hash: live.code, timing: DEFAULT_TIMING });
   }
   return holders;

@@ -35,9 +35,12 @@ function nameAll(word: string, found: readonly DecidedSince[], now: number): str
   return [`${word}: ${[...named, ...more].join(', ')}`];
 }
 
-/** Whether the delivery's previous decision was a hold that this filter shows. */
-function wasHeld({ rule, rules }: ReviewFilter, { before }: DecidedSince): boolean {
-  if (before?.outcome !== 'hold') return false;
+/** Whether the filter shows the delivery by its previous decision. */
+function wasShown({ shown, rule, rules }: ReviewFilter, { before }: DecidedSince): boolean {
+  if (before === null) return false;
+  const { outcome } = before;
+  const fits = shown === 'held' ? outcome === 'hold' : !['accept', 'reject'].includes(outcome);
+  if (!fits) return false;
   const has = (id: string) => before.rules.includes(id);
   return (rule === undefined || has(rule)) && (rules === undefined || rules.some(has));
 }
@@ -49,12 +52,13 @@ async function describeChange(
   { asOf }: ExpectedSet,
   now: number,
 ): Promise<string> {
-  if (asOf === undefined || filter.shown !== 'held') return 'they are not the same';
+  const isKnown = filter.shown === 'held' || filter.shown === 'waiting';
+  if (asOf === undefined || !isKnown) return 'they are not the same';
   const since = await decidedSince(db, filter, asOf, LOOKED_AT_MAX);
   const fitting = new Set(deliveries.map(({ orderDeliveryId }) => orderDeliveryId));
   const isIn = ({ orderDeliveryId }: DecidedSince) => fitting.has(orderDeliveryId);
-  const came = since.filter((one) => isIn(one) && !wasHeld(filter, one));
-  const went = since.filter((one) => !isIn(one) && wasHeld(filter, one));
+  const came = since.filter((one) => isIn(one) && !wasShown(filter, one));
+  const went = since.filter((one) => !isIn(one) && wasShown(filter, one));
   const texts = [...nameAll('came', came, now), ...nameAll('went', went, now)];
   return texts.join('; ') || 'their lines, or what is known of their orders, changed';
 }

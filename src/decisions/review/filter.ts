@@ -6,7 +6,9 @@ import { as, flag, hours, oneOf } from '../../surface/members.ts';
  * States by which the list is filtered: of the delivery, of its latest decision, or of its push.
  */
 export const SHOWN = [
+  'waiting',
   'held',
+  'uncovered',
   'undecided',
   'pending',
   'accepted',
@@ -29,7 +31,7 @@ function amount(title: string, about: string) {
 }
 
 export const reviewFilter = {
-  // Commands have flags of their own for it; acts of theirs are on what is held.
+  // Commands have flags of their own for it; acts on many are on what is held unless they say more.
   shown: oneOf('Show', SHOWN, { option: '' }).default('held'),
   rule: words('Rule', 'only those that this rule decides'),
   owner: words('Owner', 'only those that a rule of this owner decides'),
@@ -92,6 +94,15 @@ export function ownersOf(
   const byOwner = Map.groupBy(owned, ({ owner }) => owner);
   return new Map([...byOwner].map(([owner, of]) => [owner, of.map(({ id }) => id)]));
 }
+
+/** What lists show unless they are asked for something else: all that waits for a person. */
+export const LIST_SHOWN: Shown = 'waiting';
+
+/** The filter of lists. */
+export const listFilter = {
+  ...reviewFilter,
+  shown: oneOf('Show', SHOWN, { option: '' }).default(LIST_SHOWN),
+};
 
 const HOUR_MS = 3_600_000;
 

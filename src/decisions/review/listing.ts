@@ -9,6 +9,7 @@ import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
+import { deliveryWaits, IS_UNDECIDABLE } from '../../store/waiting.ts';
 import { as, flag, money, oneOf, time, whole } from '../../surface/members.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
 import type { ReviewFilter, Shown } from './filter.ts';
@@ -104,6 +105,8 @@ const SORT_BY: Readonly<Record<Sort, RawBuilder<string | number | null>>> = {
 const BY_ACCOUNT = sql<string>`coalesce(o.account_no, '')`;
 
 const WHERE_SHOWN: Readonly<Record<Shown, RawBuilder<boolean>>> = {
+  waiting: sql`d.status = 'pending' and ${deliveryWaits(sql`d.order_delivery_id`)}`,
+  uncovered: sql`d.status = 'pending' and n.outcome = 'no_rule'`,
   held: sql`d.status = 'pending' and n.outcome = 'hold'`,
   undecided: sql`d.status = 'pending' and coalesce(n.outcome, 'no_rule') <> 'hold'`,
   pending: sql`d.status = 'pending'`,
@@ -198,20 +201,39 @@ interface Found {
   readonly place: string | number;
 }
 
+/** Claims `c` that a list shows in the order of waiting, each part by an index of its own. */
+const CLAIMS_SHOWN: Partial<Readonly<Record<Shown, readonly RawBuilder<boolean>[]>>> = {
+  held: [sql`c.outcome = 'hold'`],
+  uncovered: [sql`c.outcome = 'no_rule'`],
+  waiting: [sql`c.waits = 1`, IS_UNDECIDABLE],
+};
+
 /**
- * SQL: what is held, by an index in the order of waiting: it is read until the page is full,
- * however many are held.
+ * SQL: what is held or waits, in the order of waiting: it is read until the page is full, however
+ * much there is.
  */
-function heldByWaiting(filter: ReviewFilter, page: Page, windowed: Windowed, row: Place['row']) {
+function byWaiting(
+  claims: readonly RawBuilder<boolean>[],
+  filter: ReviewFilter,
+  page: Page,
+  windowed: Windowed,
+  row: Place['row'],
+) {
   const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
   const start = row
     ? sql`(c.packed_at, c.order_delivery_id) ${beyond} (${row.value}, ${row.id})`
     : sql`true`;
-  return sql<Found>`select c.order_delivery_id id, c.packed_at place
+  const [part, ...others] = claims.map(
+    (shown) => sql<Found>`select c.order_delivery_id id, c.packed_at place
     from claim c cross join delivery d on d.order_delivery_id = c.order_delivery_id
     ${JOINED}
-    where c.outcome = 'hold' and ${start} and ${conditions(filter, windowed)}
-    order by c.packed_at ${order}, c.order_delivery_id ${order} limit ${page.limit + 1}`;
+    where ${shown} and ${start} and ${conditions(filter, windowed)}
+    order by c.packed_at ${order}, c.order_delivery_id ${order} limit ${page.limit + 1}`,
+  );
+  if (part === undefined || others.length === 0) return part ?? sql<Found>`select 0 id where false`;
+  const all = [part, ...others].map((one) => sql`select * from (${one})`);
+  return sql<Found>`${sql.join(all, sql` union all `)}
+    order by place ${order}, id ${order} limit ${page.limit + 1}`;
 }
 
 /** Ids of the deliveries of one page, and one more when the window has more. */
@@ -222,8 +244,9 @@ async function idsOf(
   windowed: Windowed,
   row: Place['row'],
 ): Promise<readonly Found[]> {
-  if (filter.shown === 'held' && page.sort === 'waiting') {
-    return (await heldByWaiting(filter, page, windowed, row).execute(db)).rows;
+  const claims = CLAIMS_SHOWN[filter.shown];
+  if (claims && page.sort === 'waiting') {
+    return (await byWaiting(claims, filter, page, windowed, row).execute(db)).rows;
   }
   const isByAccount = page.sort === 'customer' && filter.isMasked === true;
   const by = isByAccount ? BY_ACCOUNT : SORT_BY[page.sort];

@@ -6,14 +6,7 @@ import { absenceNotes, readAnswers } from '../../store/answering.ts';
 import { type Given, readGiven } from '../../surface/given.ts';
 import { list } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
-import {
-  filterOf,
-  ownersOf,
-  type ReviewFilter,
-  type ReviewQuery,
-  reviewFilter,
-  reviewQuery,
-} from './filter.ts';
+import { filterOf, listFilter, ownersOf, type ReviewFilter, type ReviewQuery } from './filter.ts';
 import { listForReview, type ReviewRow, reviewRow, SORTS } from './listing.ts';
 
 async function filterIn(from: Reading, query: ReviewQuery): Promise<ReviewFilter> {
@@ -21,12 +14,14 @@ async function filterIn(from: Reading, query: ReviewQuery): Promise<ReviewFilter
   return filterOf(query, from.now, ownersOf(inForce?.rules ?? []), from);
 }
 
+const listQuery = z.strictObject(listFilter);
+
 /**
- * The filter that was asked for.
+ * The filter of a list that was asked for.
  * @throws UsageError `request.invalid`
  */
 export function filterFor(from: Reading, given: Given): Promise<ReviewFilter> {
-  return filterIn(from, readGiven(reviewQuery, given, from.now));
+  return filterIn(from, readGiven(listQuery, given, from.now));
 }
 
 /**
@@ -65,15 +60,16 @@ export const deliveries = list({
   title: 'Deliveries',
   about: 'packed deliveries with their latest decision',
   more:
-    'The newest first; with --held those that have waited longest. Filters are those of the\n' +
-    'console. The last line is about all that fit, also beyond --limit; its mark is for\n' +
-    '"deliveries accept --all-matching" and its like.',
+    'The newest first; with --waiting and --held those that have waited longest. Filters are\n' +
+    'those of the console. The last line is about all that fit, also beyond --limit; its\n' +
+    'mark is for "deliveries accept --all-matching" and its like.',
   examples: [
-    ['deliveries list --held', 'what waits for a person'],
+    ['deliveries list --waiting', 'what waits for a person'],
+    ['deliveries list --held', 'what is held'],
     ['deliveries list --held --rule hold-large --country DK --sort value', 'a part of it'],
     ['deliveries list --status accepted --json', 'for programs'],
   ],
-  query: reviewFilter,
+  query: listFilter,
   row: reviewRow,
   shown: [
     'orderDeliveryId',

@@ -102,7 +102,7 @@ export function createReviewOperations(deps: OperationsDeps): ReviewOperations {
         : await selectForReview(db, filter);
       const [first] = found.deliveries;
       if (!first) {
-        const hint = 'deliveries list --held shows all that wait';
+        const hint = 'deliveries list --held shows all that are held';
         throw new RefusedError('review.none', 'no delivery fits the filter', { hint });
       }
       return {

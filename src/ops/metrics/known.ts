@@ -7,6 +7,7 @@ export const END_STATES = ['confirmed', 'refused', 'dead', 'canceled'] as const;
 export const HOLD_CODES = [
   'below_zero',
   'empty_delivery',
+  'no_rule',
   'rules_disagree',
   'safeguard',
   'unread',

@@ -6,6 +6,7 @@ import type { Db } from '../../store/store.ts';
 import { type BookStatus, readBookStatus } from '../order-book.ts';
 import { type RelayFigures, readRelayFigures } from '../relay.ts';
 import { countRejects, type FreshnessMs, openIncidentsByKind } from '../status.ts';
+import { countWaiting, type Waiting } from '../waiting.ts';
 
 interface StreamReading {
   readonly stream: string;
@@ -25,6 +26,7 @@ interface CountedAge {
 }
 
 export interface DatabaseReadings {
+  readonly waiting: Waiting;
   readonly streams: readonly StreamReading[];
   /** Pending deliveries by the outcome of their latest decision. */
   readonly pending: readonly CountedAge[];
@@ -180,6 +182,7 @@ export async function readDatabase(
     ])
     .execute();
   return {
+    waiting: await countWaiting(db),
     streams: await streamReadings(db, now, freshnessMs),
     pending: aged(await pendingDeliveries(db), now),
     holds: aged(await holdsByRule(db), now),

@@ -6,6 +6,7 @@ import { OUTBOX_KINDS } from '../../config/schema.ts';
 import { ANSWER_STATES } from '../../store/answering.ts';
 import { PAUSE_TARGETS } from '../../store/pauses.ts';
 import { INCIDENT_KINDS } from '../incident-kinds.ts';
+import { WAITING_KINDS } from '../waiting.ts';
 import {
   END_STATES,
   EVENT_STATES,
@@ -148,7 +149,7 @@ export const DATABASE_MEASURES: readonly Measure<Counted>[] = [
   },
   {
     name: 'holds',
-    help: 'Deliveries that are held, by each rule that holds them',
+    help: 'Deliveries that are held, by each rule that holds them; no_rule: none covers them',
     labels: ['rule'],
     read: ({ holds, inForce }) =>
       withZeros(holds, holders(inForce), NONE).map(({ name, count }) => ({
@@ -224,6 +225,20 @@ export const DATABASE_MEASURES: readonly Measure<Counted>[] = [
         labels: kindAndState(name),
         value: seconds(oldestMs),
       })),
+  },
+  {
+    name: 'waiting',
+    help: 'Things that wait for a person, each once: deliveries, documents, runs, other incidents',
+    labels: ['kind'],
+    read: ({ waiting }) =>
+      WAITING_KINDS.map((kind) => ({ labels: { kind }, value: waiting[kind].count })),
+  },
+  {
+    name: 'waiting_overdue',
+    help: 'Of these, those that have waited for too long',
+    labels: ['kind'],
+    read: ({ waiting }) =>
+      WAITING_KINDS.map((kind) => ({ labels: { kind }, value: waiting[kind].overdue })),
   },
   { name: 'outbox_dead', help: 'Pushes that were given up', read: ({ dead }) => one(dead) },
   {

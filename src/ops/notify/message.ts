@@ -5,6 +5,7 @@
  */
 import type { NotifyEvent } from '../../config/schema/notify.ts';
 import type { LocalClock } from '../../lib/local-time.ts';
+import { WAITING_KINDS, type WaitingKind, waitingOfKind } from '../waiting.ts';
 import type { News } from './news.ts';
 
 /** Message to people as it is stored and sent; times are ISO 8601 in UTC. */
@@ -39,6 +40,7 @@ const HOLD_CODES: Readonly<Record<string, string>> = {
   unread: 'because a part of them cannot be read',
   could_not_evaluate: 'because a fact is not known',
   rules_disagree: 'because rules disagree',
+  no_rule: 'because no rule covers them',
 };
 
 /** Beginning of the cause where an arming ends soon. */
@@ -64,12 +66,35 @@ function firstId({ oldest }: News): string {
   return String(oldest[0]?.id ?? '');
 }
 
+const LOOK_AT: Readonly<Record<WaitingKind, string>> = {
+  deliveries: 'selvedge deliveries list --waiting',
+  documents: 'selvedge outbox list --waiting',
+  runs: 'selvedge sync list',
+  incidents: 'selvedge status',
+};
+
+function waitingKind({ cause }: News): WaitingKind | undefined {
+  return WAITING_KINDS.find((kind) => kind === cause);
+}
+
 const WORDS: Readonly<Record<NotifyEvent, Words>> = {
+  waiting: {
+    short: 'waiting',
+    says(news) {
+      const kind = waitingKind(news);
+      const what = kind ? waitingOfKind(kind, news.count) : news.cause;
+      return `waiting for a person: ${what}`;
+    },
+    look(news) {
+      const kind = waitingKind(news);
+      return kind ? LOOK_AT[kind] : 'selvedge status';
+    },
+  },
   held: {
     short: 'held',
     says: (news) =>
       `${deliveries(news)} held ${HOLD_CODES[news.cause] ?? `by the rule ${news.cause}`}`,
-    look: () => 'selvedge deliveries list --held',
+    look: () => 'selvedge deliveries list --waiting',
   },
   overdue: {
     short: 'overdue',
@@ -77,7 +102,7 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
       const why = HOLD_CODES[news.cause] ?? `by the rule ${news.cause}`;
       return `${deliveries(news)} held ${why} for longer than they may be`;
     },
-    look: () => 'selvedge deliveries list --held',
+    look: () => 'selvedge deliveries list --waiting --overdue',
   },
   unknown_outcome: {
     short: 'of unknown outcome',

@@ -6,11 +6,14 @@
  * counts all. `unknown_outcome`: table `outbox`, and the incident `push_in_doubt` once only a
  * person can resolve it. `suspicious_run`: table `sync_run` since the last complete run, and the
  * incident `mass_change`. `disarmed`: table `arming`, and the incidents
- * `reject_breaker` and `arming_ends`.
+ * `reject_breaker` and `arming_ends`. `waiting`: all that ops/waiting.ts counts; once something of
+ * it is new, all of it is told, by kind.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { NotifyEvent } from '../../config/schema/notify.ts';
 import type { Db } from '../../store/store.ts';
+import { WAITING_DELIVERIES, WAITING_DOCUMENTS, WAITING_RUNS } from '../../store/waiting.ts';
+import { countWaiting, WAITING_INCIDENTS, WAITING_KINDS } from '../waiting.ts';
 
 /** News of one event and cause, with the number of things that it concerns. */
 export interface News {
@@ -38,20 +41,23 @@ export interface Span {
 
 const OLDEST = 3;
 
+/**
+ * SQL: holds of pending deliveries. The code of those that no rule covers stands also where
+ * something else holds them.
+ */
+const HOLDS = sql`hold h cross join claim c on c.order_delivery_id = h.order_delivery_id
+    and c.outcome is not null and (h.rule_id <> 'no_rule' or c.outcome <> 'hold')`;
+
 /** SQL for an event's rows (cause, id, at, since); `at` must lie in the span. */
 type Rows = (within: (at: RawBuilder<unknown>) => RawBuilder<boolean>) => RawBuilder<unknown>;
 
 const HELD: Rows = (within) => sql`
-  select h.rule_id cause, h.order_delivery_id id, h.since at, h.since from hold h
-  join delivery d on d.order_delivery_id = h.order_delivery_id
-  where ${within(sql`h.since`)} and d.status = 'pending' and d.deleted_at is null
-    and (h.lapsed_at is null or h.afterwards = 'escalate')`;
+  select h.rule_id cause, h.order_delivery_id id, h.since at, h.since from ${HOLDS}
+  where ${within(sql`h.since`)} and (h.lapsed_at is null or h.afterwards = 'escalate')`;
 
 const OVERDUE: Rows = (within) => sql`
-  select h.rule_id cause, h.order_delivery_id id, h.lapsed_at at, h.since from hold h
-  join delivery d on d.order_delivery_id = h.order_delivery_id
-  where h.lapsed_at is not null and ${within(sql`h.lapsed_at`)} and h.afterwards = 'escalate'
-    and d.status = 'pending' and d.deleted_at is null`;
+  select h.rule_id cause, h.order_delivery_id id, h.lapsed_at at, h.since from ${HOLDS}
+  where h.lapsed_at is not null and ${within(sql`h.lapsed_at`)} and h.afterwards = 'escalate'`;
 
 const UNKNOWN_OUTCOME: Rows = (within) => sql`
   select 'looked_up' cause, outbox_id id, in_doubt_since at, in_doubt_since since from outbox
@@ -62,16 +68,7 @@ const UNKNOWN_OUTCOME: Rows = (within) => sql`
   where kind = 'push_in_doubt' and resolved_at is null and ${within(sql`at`)}`;
 
 const SUSPICIOUS_RUN: Rows = (within) => sql`
-  select cause, id, at, at since from (
-    select s.stream cause, min(r.run_id) id, min(r.ended_at) at from stream_state s
-    cross join sync_run r on r.stream = s.stream and r.run_id > coalesce((
-      select c.run_id from sync_run c where c.stream = s.stream and c.outcome = 'complete'
-      order by c.run_id desc limit 1), 0)
-    where r.outcome = 'suspicious' and r.released_at is null group by s.stream)
-  where ${within(sql`at`)}
-  union all
-  select detail ->> '$.stream', cast(key as integer), at, at from incident
-  where kind = 'mass_change' and resolved_at is null and ${within(sql`at`)}`;
+  select stream cause, id, since at, since from (${WAITING_RUNS}) where ${within(sql`since`)}`;
 
 const DISARMED: Rows = (within) => sql`
   select a.rule_id cause, null id, a.ended_at at, a.ended_at since from arming a
@@ -84,7 +81,16 @@ const DISARMED: Rows = (within) => sql`
   select 'ends:' || key, null, at, at from incident
   where kind = 'arming_ends' and resolved_at is null and ${within(sql`at`)}`;
 
+const WAITING: Rows = (within) => sql`
+  select cause, id, since at, since from (
+    select 'deliveries' cause, id, since from (${WAITING_DELIVERIES})
+    union all select 'documents', id, since from (${WAITING_DOCUMENTS})
+    union all select 'runs', id, since from (${WAITING_RUNS})
+    union all select 'incidents', null, at from (${WAITING_INCIDENTS}))
+  where ${within(sql`since`)}`;
+
 const SOURCES: Readonly<Record<NotifyEvent, Rows>> = {
+  waiting: WAITING,
   held: HELD,
   overdue: OVERDUE,
   unknown_outcome: UNKNOWN_OUTCOME,
@@ -109,8 +115,26 @@ interface Row extends Thing {
   readonly firstAt: number;
 }
 
+const EVER: Span = { after: -1, until: Number.MAX_SAFE_INTEGER };
+
+/** All that waits, by kind, with the numbers that every other place shows. */
+async function readWaiting(db: Db): Promise<News[]> {
+  const waiting = await countWaiting(db);
+  const news = await groupedNews(db, 'waiting', EVER);
+  return WAITING_KINDS.flatMap((kind) => {
+    const { count } = waiting[kind];
+    const found = news.find(({ cause }) => cause === kind);
+    return found === undefined || count === 0 ? [] : [{ ...found, count }];
+  });
+}
+
 /** News of an event that began in the span, grouped by cause. */
 export async function readNews(db: Db, event: NotifyEvent, span: Span): Promise<News[]> {
+  if (event !== 'waiting') return groupedNews(db, event, span);
+  return (await firstNews(db, event, span)) === undefined ? [] : readWaiting(db);
+}
+
+async function groupedNews(db: Db, event: NotifyEvent, span: Span): Promise<News[]> {
   const { rows } = await sql<Row>`
     select cause, id, since, "count", "firstAt" from (
       select cause, id, since, count(*) over causes "count", min(at) over causes "firstAt",

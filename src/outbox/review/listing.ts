@@ -9,6 +9,7 @@ import { inKeys } from '../../store/bulk.ts';
 import { type IdPage, newestFirst } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
+import { WAITING_DOCUMENTS } from '../../store/waiting.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, readResult, stateOf } from '../document-state.ts';
 import { newOrderOf, readBody, referenceKey } from '../documents.ts';
@@ -18,10 +19,13 @@ import { mirroredOrder } from '../evidence/mirrored.ts';
 import { candidatesIn } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 import { type Lost, readLost } from '../watch/lost.ts';
+import { isNotable } from './noting.ts';
 import { fits, isOpenState, type RowFilter } from './selection.ts';
 
 export interface ListFilter extends RowFilter, IdPage {
   readonly open?: boolean | undefined;
+  /** Only documents that wait for a person, whatever their state. */
+  readonly waiting?: boolean | undefined;
   readonly reference?: string | undefined;
   readonly outboxId?: number | undefined;
 }
@@ -54,8 +58,11 @@ export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[
   const { reference, outboxId } = filter;
   // What is open is found by its own index and sorted: by the number SQLite would step over all
   // that was ever confirmed.
-  const isOpen = filter.open === true || isOpenState(filter.state);
+  const isOpen = filter.open === true || filter.waiting === true || isOpenState(filter.state);
   if (outboxId !== undefined) query = query.where('outbox_id', '=', outboxId);
+  if (filter.waiting === true) {
+    query = query.where(sql<boolean>`outbox_id in (select id from (${WAITING_DOCUMENTS}))`);
+  }
   if (filter.open === true) query = query.where('ended_at', 'is', null);
   if (reference !== undefined) {
     query = query.where((eb) =>
@@ -146,6 +153,8 @@ export interface OutboxCard extends DocumentState {
   readonly evidence: readonly Evidence[];
   /** Orders in the mirror that the document may have become. */
   readonly candidates: readonly Candidate[];
+  /** Whether a difference, a loss or a refusal waits until a person takes note of it. */
+  readonly isNotable: boolean;
   /** Contents of the document from before it was corrected. */
   readonly revisions: readonly Revision[];
 }
@@ -252,6 +261,7 @@ export async function showOutbox(db: Db, outboxId: number): Promise<OutboxCard |
       return { at, source, outcome, complete: complete === 1, detail: tryParseJson(detail) };
     }),
     candidates: await candidatesOf(db, row, [...new Set(orderIds)]),
+    isNotable: await isNotable(db, outboxId),
     revisions: await revisionsOf(db, outboxId),
   };
 }

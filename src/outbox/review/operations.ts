@@ -9,7 +9,7 @@ import { BugError, RefusedError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { type Actor, writeAudits } from '../../store/audit.ts';
 import { inKeys, insertRows } from '../../store/bulk.ts';
-import { endIncidents, openDetail } from '../../store/incidents.ts';
+import { endIncidents } from '../../store/incidents.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import { candidatesIn } from '../evidence/records.ts';
@@ -17,8 +17,9 @@ import { noteSeasonUnseen } from '../evidence/seasons.ts';
 import { type Change, moveAll } from '../queue.ts';
 import { settlementDelay } from '../reconcile.ts';
 import { DIFFERENCE, isSeasonUnseen } from '../watch/differences.ts';
-import { isLostUnnoted, noteLost } from '../watch/lost.ts';
+import { noteLost } from '../watch/lost.ts';
 import { noteRecognised, requireUnclaimed } from './confirmation.ts';
+import { isNotable, noteRefused } from './noting.ts';
 import {
   type Done,
   inSlices,
@@ -35,7 +36,7 @@ type Resolution =
       /** Reference that a person typed, to confirm that the row is sent again. */
       readonly reference?: string | undefined;
     }
-  /** Notes a difference that stays: the document at the service is not as it was sent. */
+  /** Takes note of what stays: a difference, an order that is gone, or a refusal. */
   | { readonly as: 'noted' }
   /**
    * `id` names the order, pending refund or style that was made; null for kinds that make nothing.
@@ -278,14 +279,13 @@ function requireTyped({ reference }: ReviewRow, typed: string | undefined): void
 }
 
 async function requireNotable(db: Tx | Store['db'], { outboxId }: ReviewRow): Promise<void> {
-  const difference = await openDetail(db, { ...DIFFERENCE, key: String(outboxId) });
-  if (difference !== undefined || (await isLostUnnoted(db, outboxId))) return;
-  const text = `outbox ${outboxId} has no difference or loss that waits for a person`;
+  if (await isNotable(db, outboxId)) return;
+  const text = `outbox ${outboxId} has no difference, loss or refusal that waits for a person`;
   const hint = `see: selvedge outbox show ${outboxId}`;
   throw new RefusedError('outbox.nothing_to_note', text, { hint });
 }
 
-/** Ends the incident about a difference or loss that a person accepts. */
+/** Ends the incident about a difference or loss that a person accepts; a refusal waits no more. */
 async function resolveNoted(
   tx: Tx,
   deps: ReviewDeps,
@@ -297,6 +297,7 @@ async function resolveNoted(
   await requireNotable(tx, row);
   await endIncidents(tx, DIFFERENCE, [String(row.outboxId)], now);
   await noteLost(tx, row.outboxId, now);
+  await noteRefused(tx, row.outboxId);
   if (isUnseen) await noteSeasonUnseen(tx, now);
   await audit(tx, now, asker, 'outbox.noted', [row]);
   return row.state;

@@ -285,6 +285,7 @@ interface ClaimTable {
   outcome: string | null;
   first_seen_at: number | null;
   packed_at: number | null;
+  waits: number;
 }
 
 export interface MirrorTables {

@@ -85,6 +85,10 @@ interface RefundAwaitedTable {
   outbox_id: number;
 }
 
+interface RefusedDocumentTable {
+  outbox_id: number;
+}
+
 export interface OutboxTables {
   outbox: OutboxTable;
   outbox_attempt: OutboxAttemptTable;
@@ -92,5 +96,6 @@ export interface OutboxTables {
   outbox_evidence: OutboxEvidenceTable;
   outbox_transition: OutboxTransitionTable;
   refund_awaited: RefundAwaitedTable;
+  refused_document: RefusedDocumentTable;
   reference_spelling: ReferenceSpellingTable;
 }

@@ -449,6 +449,12 @@ interface RejectEntryTable {
 }
 
 /** Kept by triggers alone. */
+interface DecisionWaitsView {
+  decision_id: number;
+  outcome: DecisionOutcome;
+  waits: number;
+}
+
 interface TallyTable {
   entity: string;
   name: string;
@@ -467,6 +473,7 @@ export interface RecordTables {
   console_session: ConsoleSessionTable;
   daemon_state: DaemonStateTable;
   decision: DecisionTable;
+  decision_waits: DecisionWaitsView;
   delivery_note: DeliveryNoteTable;
   evaluation: EvaluationTable;
   event_coverage: EventCoverageView;

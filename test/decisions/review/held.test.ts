@@ -71,4 +71,7 @@ it('is not sorted for a page', async () => {
   const steps = await planned.steps(/c\.packed_at place/);
   expect(steps).toContain('SEARCH c USING COVERING INDEX claim_packed (outcome=?)');
   expect(steps.filter((step) => step.includes('TEMP B-TREE'))).toEqual([]);
+  await listForReview(planned.store.db, { shown: 'waiting' }, page);
+  const all = await planned.steps(/union all select \* from \(select c/);
+  expect(all).toContain('SCAN c USING COVERING INDEX claim_waits');
 });

@@ -88,7 +88,7 @@ describe('a notification', () => {
       [
         '1 delivery held by the rule large',
         '  500000, since 2026-01-05 10:01',
-        '  selvedge deliveries list --held',
+        '  selvedge deliveries list --waiting',
       ].join('\n'),
     );
     expect(sink.mails).toHaveLength(1);
