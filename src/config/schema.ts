@@ -66,6 +66,7 @@ function outboxSection() {
     freight: choice('learned', 'required', 'optional'),
     quietTime: duration('0s', '1d'),
     lookEvery: duration('1s', '1h'),
+    refundsUpTo: choice('delivered', 'ordered'),
     attemptsMax: whole(1, 100),
     delayMin: duration('0s', '1h'),
     delayMax: duration('1s', '1d'),

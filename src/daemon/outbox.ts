@@ -166,7 +166,7 @@ function createKinds(
       level: service.dialect.v1.level,
       check: createCheck({ outbox, service, streams }, deps),
     }),
-    createPendingRefundKind({ store, v1, readOrder, levels }),
+    createPendingRefundKind({ store, v1, readOrder, levels, refundsUpTo: outbox.refundsUpTo }),
     createRefundStatusKind({ v1, readOrder, levels }),
     createStyleKind({ v2, enabled: outbox.styles, store, clock, sequence: deps.sequence }),
   ];

@@ -92,6 +92,7 @@ async function look(scene: Scene): Promise<LookupResult> {
     },
     readOrder: () => Promise.resolve({ order: ORDER, deliveries: [] }),
     levels: await levelsOf(store, manualClock()),
+    refundsUpTo: 'delivered',
   });
   const result = answered === undefined ? null : JSON.stringify({ pendingRefundId: answered });
   return kind.lookUp({ ...ITEM, result }, new AbortController().signal);

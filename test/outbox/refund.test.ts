@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
+import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { until } from '../support/house.ts';
 import { type House, startHouse } from './house.ts';
@@ -20,6 +21,32 @@ function askedWith(house: House, reference: string): number {
 }
 
 describe('a pending refund', () => {
+  it('of goods that never left is refused before it is sent, of others not', async () => {
+    const house = await startHouse({ settings: { 'outbox.refundsUpTo': 'delivered' } });
+    const barcode = await ordered(house);
+    const lines = [{ barcode, quantity: 2 }];
+    const early = await house.put('pending_refund', 'R-1', { orderReference: 'A-1', lines });
+    const state = await house.until(early, 'refused');
+    expect(state.problems[0]?.message).toContain('none of it has left');
+    expect(askedWith(house, 'R-1')).toBe(0);
+    const [order] = await house.store.db.selectFrom('sales_order').select('order_id').execute();
+    await house.store.transaction((tx) =>
+      writeDeliveries(
+        tx,
+        [
+          {
+            ...{ orderDeliveryId: 1, orderId: order?.order_id ?? null, status: 'accepted' },
+            fulfilledLineItems: [{ barcode, fulfilledQuantity: 2, price: 12.5 }],
+          },
+        ],
+        { source: 'run:1', readSeq: 999, at: house.clock.now() },
+      ),
+    );
+    const late = await house.put('pending_refund', 'R-2', { orderReference: 'A-1', lines });
+    await house.until(late, 'confirmed');
+    expect(askedWith(house, 'R-2')).toBe(1);
+  });
+
   it('waits for its order, reaches the service, and is in the mirror at once', async () => {
     const house = await startHouse();
     const [barcode = ''] = house.barcodes;

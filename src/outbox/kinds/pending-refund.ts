@@ -1,29 +1,21 @@
 /**
  * The kind `pending_refund` asks for a refund of an order. A refund is found again in the order's
  * short list: by its reference or, where the service does not keep that, by its lines and the
- * number of equal refunds before. No more is asked for than was ordered.
+ * number of equal refunds before. No more is asked for than was delivered, or ordered
+ * (`outbox.refundsUpTo`), less what is refunded or asked for already.
  */
 import { sql } from 'kysely';
 import { NO_SUCH_PAGE } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import { type NewPendingRefund, pendingRefundBody } from '../../client/v1/refunds.ts';
-import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
+import type { PendingRefund, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { doubtOfLevel } from '../../config/level.ts';
+import type { Config } from '../../config/schema.ts';
 import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
-import { splitsCoin } from '../../lib/money.ts';
-import { nearestName } from '../../lib/nearest.ts';
 import { unreadIn } from '../../lib/reading/as-it-came.ts';
-import { currencyOf, nameKey } from '../../lib/strings.ts';
 import type { Store } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
-import {
-  newPendingRefundOf,
-  type PendingRefundDocument,
-  readBody,
-  referenceKey,
-  unitsOf,
-  wholeWanted,
-} from '../documents.ts';
+import { newPendingRefundOf, readBody, referenceKey } from '../documents.ts';
 import { comparePendingRefund } from '../evidence/compare.ts';
 import {
   type Fit,
@@ -35,7 +27,8 @@ import {
 } from '../evidence/known-spellings.ts';
 import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
 import { disowned, knownBefore } from '../evidence/records.ts';
-import type { Clearance, FlightProblem, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
+import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
+import { acceptedPieces, refundableProblems } from '../preflight/refundable.ts';
 import { refundAsSpelt } from '../preflight/spelling.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
@@ -47,6 +40,7 @@ export interface PendingRefundKindDeps {
   >;
   readonly readOrder: ReadOrder;
   readonly levels: Levels;
+  readonly refundsUpTo: Config['outbox']['refundsUpTo'];
 }
 
 function refundOf(item: OutboxItem, ordered: readonly string[] = []) {
@@ -399,7 +393,9 @@ async function clear(
   const around = await aroundOf(deps, item, orderId, pending);
   const named = byReference(pending, item, around) ?? [];
   if (named.length > 0) return { send: false, lookup: findIn(item, pending, undefined, around) };
-  const problems = refundableProblems(document, order.value, lists);
+  const isByDelivered = deps.refundsUpTo === 'delivered';
+  const accepted = isByDelivered ? await acceptedPieces(deps.store, orderId) : undefined;
+  const problems = refundableProblems(document, order.value, lists, accepted);
   if (problems.length > 0) return { send: false, lookup: { outcome: 'invalid', problems } };
   const countBefore = alike(pending, refund).length;
   return { send: true, baseline: { countBefore }, warnings: [], orderId };
@@ -462,85 +458,4 @@ async function claimed(
     .where('state', '!=', 'canceled')
     .execute();
   return new Map(others.map((one) => [readResult(one.result).pendingRefundId, one]));
-}
-
-// Pre-flight: only what was ordered and is not refunded yet may be asked for, in whole coins.
-
-const OVER = new Set(['rejected', 'canceled']);
-
-/**
- * Adds a quantity under the barcode's key, because order, refunds and ERP may spell barcodes
- * differently.
- */
-function add(counts: Map<string, number>, barcode: string, quantity: number): void {
-  const key = nameKey(barcode);
-  counts.set(key, (counts.get(key) ?? 0) + quantity);
-}
-
-interface ShownLine {
-  readonly barcode: string | null;
-  readonly quantity: number | null;
-}
-
-/** Keeps the readable lines; a list with unreadable ones was refused before (`isPartial`). */
-function readable(lines: readonly ShownLine[] | null) {
-  return (lines ?? []).flatMap(({ barcode, quantity }) =>
-    barcode === null || quantity === null ? [] : { barcode, quantity },
-  );
-}
-
-/** Quantities that can still be refunded, by barcode: ordered, less refunded, less asked for. */
-function refundable(
-  order: SalesOrder,
-  lists: {
-    readonly pending: readonly PendingRefund[];
-    readonly refunds: readonly SalesOrderRefund[];
-  },
-): Map<string, number> {
-  const left = new Map<string, number>();
-  for (const { barcode, quantity } of readable(order.orderLineItems)) add(left, barcode, quantity);
-  for (const refund of lists.refunds) {
-    if (OVER.has(refund.status ?? '')) continue;
-    const lines = refund.refundedLineItems ?? [];
-    for (const { barcode, refundedQuantity: quantity } of lines) {
-      if (barcode !== null && quantity !== null) add(left, barcode, -quantity);
-    }
-  }
-  const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
-  for (const pending of lists.pending) {
-    // A confirmed pending refund counts among the refunds, also if the list still shows it as
-    // pending.
-    if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
-    for (const { barcode, quantity } of readable(pending.refundLineItems))
-      add(left, barcode, -quantity);
-  }
-  return left;
-}
-
-export function refundableProblems(
-  document: PendingRefundDocument,
-  order: SalesOrder,
-  lists: Parameters<typeof refundable>[1],
-): FlightProblem[] {
-  const left = refundable(order, lists);
-  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
-  const barcodes = readable(order.orderLineItems).map(({ barcode }) => barcode);
-  const ordered = new Set(barcodes.map(nameKey));
-  return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
-    const at = `lines[${index}]`;
-    if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
-      return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
-    }
-    if (!ordered.has(nameKey(barcode))) {
-      const near = nearestName(barcode, barcodes);
-      const hint = near === undefined ? '' : `; did you mean ${near}?`;
-      const message = `${barcode} is not in order ${order.orderId}${hint}`;
-      return [{ path: `${at}.barcode`, message, severity: 'error' }];
-    }
-    const rest = left.get(nameKey(barcode)) ?? 0;
-    add(left, barcode, -quantity);
-    if (quantity <= rest) return [];
-    const message = `only ${Math.max(0, rest)} are left to refund of what was ordered`;
-    return [{ path: `${at}.quantity`, message, severity: 'error' }];
-  });
 }

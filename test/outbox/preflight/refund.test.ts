@@ -4,7 +4,7 @@ import {
   refundSchema,
   salesOrderSchema,
 } from '../../../src/client/v1/schemas.ts';
-import { refundableProblems } from '../../../src/outbox/kinds/pending-refund.ts';
+import { refundableProblems } from '../../../src/outbox/preflight/refundable.ts';
 
 const ORDER = salesOrderSchema.parse({
   ...{ orderId: 7, reference: 'SO-1', status: 'pending' },
@@ -64,6 +64,38 @@ it('counts what is asked for, once, and not what was canceled', () => {
 it('counts what several lines of one document ask for together', () => {
   expect(told([3, 2], {})).toEqual([]);
   expect(told([3, 3], {})).toEqual(only(2, 1));
+});
+
+/** What is said about an order of 10 pieces with these members, and accepted deliveries. */
+function toldOf(more: object, accepted: number, quantity: number, refunded = 0) {
+  const { fulfilledQuantity, ...head } = { fulfilledQuantity: undefined, ...more };
+  const line = { barcode: 'b-1', quantity: 10, price: 1, fulfilledQuantity };
+  const order = salesOrderSchema.parse({ ...ORDER, ...head, orderLineItems: [line] });
+  const pieces = new Map(accepted > 0 ? [['b-1', accepted]] : []);
+  const lists = { pending: [], refunds: refunded > 0 ? [refund('accepted', refunded)] : [] };
+  const lines = [{ barcode: 'b-1', quantity }];
+  const [problem] = refundableProblems({ orderId: 7, lines }, order, lists, pieces);
+  return problem?.message.replace(/;.*/, '');
+}
+
+it.each([
+  ['what the order tells as fulfilled', { fulfilledQuantity: 3 }, 0, 3],
+  ['its accepted deliveries, where these are more', { fulfilledQuantity: 0 }, 4, 4],
+  ['its accepted deliveries, where the order tells nothing', {}, 4, 4],
+  ['nothing of an order whose goods never left', { fulfilledQuantity: 0 }, 0, 0],
+  ['nothing of a canceled order', { status: 'canceled' }, 0, 0],
+  ['what left before it was canceled', { status: 'canceled', fulfilledQuantity: 2 }, 0, 2],
+])('refunds at most %s', (_, order, accepted, most) => {
+  const gone = most === 0 ? 'none of it has left' : `${most} of 10 have left`;
+  const of = (left: number) => `only ${left} are left to refund of what was delivered (${gone})`;
+  if (most > 0) expect(toldOf(order, accepted, most)).toBeUndefined();
+  expect(toldOf(order, accepted, most + 1)).toBe(of(most));
+  if (most > 0) expect(toldOf(order, accepted, most, 1)).toBe(of(most - 1));
+});
+
+it('refunds what was ordered, where nobody tells what has left', () => {
+  expect(toldOf({}, 0, 10)).toBeUndefined();
+  expect(toldOf({}, 0, 11)).toBe('only 10 are left to refund of what was ordered');
 });
 
 it('asks for no part of a coin that the currency of the order does not have', () => {
