@@ -29,6 +29,31 @@ export function countryOf(text: string | null): string | null {
   return codeOf(text, 2);
 }
 
+/**
+ * Countries and territories that have no postal codes, or whose addresses are whole without one:
+ * in Ireland and Panama there are codes that few people write.
+ */
+const WITHOUT_CODES: ReadonlySet<string> = new Set(
+  (
+    'AE AG AO AW BF BI BJ BO BQ BS BW BZ CD CF CG CI CK CM CW DJ DM ER FJ GA GD GH GM GQ GY HK ' +
+    'IE JM KI KM KN KP LC ML MO MR MS MW NR NU PA QA RW SB SC SL SR SS ST SX SY TD TG TK TL TO ' +
+    'TT TV UG VU WS YE ZW'
+  ).split(' '),
+);
+
+/** Countries and territories that are one city, which an address need not name. */
+const CITIES: ReadonlySet<string> = new Set(['GI', 'HK', 'MC', 'MO', 'SG', 'SM', 'VA']);
+
+/** Whether an address in the country needs a postal code; one in an unknown country does. */
+export function needsPostalCode(country: string | null | undefined): boolean {
+  return !WITHOUT_CODES.has(country ?? '');
+}
+
+/** Whether an address in the country needs a city; one in an unknown country does. */
+export function needsCity(country: string | null | undefined): boolean {
+  return !CITIES.has(country ?? '');
+}
+
 export function currencyOf(text: string | null | undefined): string | null {
   return codeOf(text, 3);
 }

@@ -18,6 +18,7 @@ import type { PushKind } from '../config/schema.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
+import { needsCity, needsPostalCode } from '../lib/strings.ts';
 
 /** A mistake in a document; `path` is empty for the whole document, else like `lines[2].price`. */
 export interface Problem {
@@ -64,20 +65,33 @@ function linesOf<T extends z.ZodType>(line: T) {
   return z.array(line).min(1, 'must have at least one line').max(LINES_MAX);
 }
 
-const addressSchema = z.strictObject({
-  firstName: needed,
-  lastName: needed,
-  address: needed,
-  city: needed,
-  zip: needed,
-  countryCode: text.regex(/^[A-Z]{2}$/, 'must be two capital letters'),
-  phone: needed,
-  email: text.regex(EMAIL, 'must be an e-mail address'),
-  address2: text.optional(),
-  company: text.optional(),
-  provinceCode: text.optional(),
-  accountNo: text.optional(),
-});
+/** Part of an address that some countries do not have; an empty one is left out. */
+const placePart = text.optional().transform((part) => part || undefined);
+
+const addressSchema = z
+  .strictObject({
+    firstName: needed,
+    lastName: needed,
+    address: needed,
+    city: placePart,
+    zip: placePart,
+    countryCode: text.regex(/^[A-Z]{2}$/, 'must be two capital letters'),
+    phone: needed,
+    email: text.regex(EMAIL, 'must be an e-mail address'),
+    address2: text.optional(),
+    company: text.optional(),
+    provinceCode: text.optional(),
+    accountNo: text.optional(),
+  })
+  .superRefine(({ city, zip, countryCode }, ctx) => {
+    const missing = [
+      ...(city === undefined && needsCity(countryCode) ? ['city'] : []),
+      ...(zip === undefined && needsPostalCode(countryCode) ? ['zip'] : []),
+    ];
+    for (const part of missing) {
+      ctx.addIssue({ code: 'custom', path: [part], message: 'must not be empty' });
+    }
+  });
 
 /** Message for an amount with a fraction in a currency without decimals, such as JPY. */
 export function wholeWanted(currency: string): string {

@@ -317,3 +317,30 @@ it('loses nothing of a document on its way to the wire', () => {
     lines: [{ barcode: 'b', quantity: 1, priceUnits: undefined }],
   });
 });
+
+it('takes an address as its country writes it, and sends the parts it does not have empty', () => {
+  const person = { firstName: 'Ann', lastName: 'Shop', phone: '1', email: 'a@b' };
+  const order = (more: object) => ({
+    ...ORDER,
+    shippingAddress: { ...person, address: '1 Queen’s Road', ...more },
+  });
+  const sent = (more: object) => {
+    const { document } = parsed('order', order(more));
+    const { shippingAddress } = orderBody(newOrderOf('A-1', readBody.order(document)), 'freight');
+    return shippingAddress;
+  };
+  const wire = { ...person, address: '1 Queen’s Road' };
+  const hongKong = { ...wire, city: '', zip: '', countryCode: 'HK' };
+  expect(sent({ countryCode: 'HK' })).toEqual(hongKong);
+  expect(sent({ countryCode: 'HK', zip: ' ', city: '' })).toEqual(hongKong);
+  expect(sent({ countryCode: 'IE', city: 'Ballina' })).toMatchObject({ city: 'Ballina', zip: '' });
+  expect(sent({ countryCode: 'IE', city: 'Dublin', zip: 'D01 F5P2' })).toMatchObject({
+    zip: 'D01 F5P2',
+  });
+  const zip = 'shippingAddress.zip must not be empty';
+  expect(problems('order', order({ countryCode: 'DE', city: 'Ulm' }))).toEqual([zip]);
+  expect(problems('order', order({ countryCode: 'SG' }))).toEqual([zip]);
+  expect(problems('order', order({ countryCode: 'AE', zip: '' }))).toEqual([
+    'shippingAddress.city must not be empty',
+  ]);
+});

@@ -18,8 +18,10 @@ interface NewOrderAddress {
   readonly firstName: string;
   readonly lastName: string;
   readonly address: string;
-  readonly city: string;
-  readonly zip: string;
+  /** City; undefined for a country that is one city. */
+  readonly city?: string | undefined;
+  /** Postal code; undefined for a country without them. */
+  readonly zip?: string | undefined;
   readonly countryCode: string;
   readonly phone: string;
   readonly email: string;
@@ -58,6 +60,11 @@ function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObje
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
 
+/** The address as the service requires it: parts that the country does not have are empty. */
+function addressBody({ city = '', zip = '', ...address }: NewOrderAddress): JsonObject {
+  return filled({ ...address, city, zip });
+}
+
 export function orderBody(order: NewOrder, freightName: FreightSpelling): JsonObject {
   const lines = order.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
     filled({
@@ -72,7 +79,7 @@ export function orderBody(order: NewOrder, freightName: FreightSpelling): JsonOb
     reference: order.reference,
     orderLineItems: lines,
     comment: order.comment,
-    shippingAddress: order.shippingAddress && filled({ ...order.shippingAddress }),
+    shippingAddress: order.shippingAddress && addressBody(order.shippingAddress),
     [freightName]:
       order.freight && filled({ freightAmount: decimalOf(freightAmountUnits), ...freightRest }),
     SeasonName: order.seasonName,

@@ -8,6 +8,8 @@ import {
   emptyToNull,
   nameKey,
   nameOf,
+  needsCity,
+  needsPostalCode,
   spellingIn,
   spellingsOf,
 } from '../../lib/strings.ts';
@@ -58,22 +60,23 @@ export function orderHash(order: string): RawBuilder<string> {
     || iif(${column('deleted_at')} is null, '', ':gone')`;
 }
 
-const ADDRESS_MEMBERS = ['address', 'city', 'zip', 'countryCode'] as const;
-
 /** Facts of the delivery address; null if the service sends nothing of the address at all. */
 function addressFacts(text: string) {
   const parsed = tryParseJson(text);
   const address = isJsonObject(parsed) ? parsed : {};
-  const member = (name: (typeof ADDRESS_MEMBERS)[number]): string | null => {
+  const member = (name: 'address' | 'address2' | 'city' | 'zip' | 'countryCode') => {
     const value = address[name];
     return typeof value === 'string' ? nameOf(value) : null;
   };
   const isTold = Object.values(address).some((value) => value !== null);
-  return {
-    zip: member('zip'),
-    city: member('city'),
-    address_complete: isTold ? ADDRESS_MEMBERS.every((name) => member(name) !== null) : null,
-  };
+  const [zip, city] = [member('zip'), member('city')];
+  const country = countryOf(member('countryCode'));
+  const isWhole =
+    country !== null &&
+    (member('address') ?? member('address2')) !== null &&
+    (city !== null || !needsCity(country)) &&
+    (zip !== null || !needsPostalCode(country));
+  return { zip, city, address_complete: isTold ? isWhole : null };
 }
 
 interface MirroredOrder {

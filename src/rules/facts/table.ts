@@ -200,8 +200,10 @@ const order = {
   address_complete: {
     type: 'bool',
     optional: true,
-    about: 'The address has a street, a city, a postal code and a country.',
-    source: 'address, city, zip and countryCode of shippingAddress',
+    about:
+      'The address has a street, a country, and a city and a postal code where the country has ' +
+      'such (Hong Kong, Ireland and the Emirates need no code).',
+    source: 'address or address2, city, zip and countryCode of shippingAddress',
   },
   currency: {
     type: 'string',
