@@ -39,6 +39,8 @@ interface Link {
 
 /** Next step after a refusal: pages name pages where hints name commands. */
 function stepOf({ code, hint = '' }: Refusal): readonly [text: string, link: Link | undefined] {
+  // Nobody is signed in yet: the page of signing in tells where links come from.
+  if (code === 'console.link') return ['', { href: '/sign-in', name: 'Sign in' }];
   const found = COMMAND.exec(hint);
   const [, noun, id, other] = found ?? [];
   const [ofCode = ''] = code.split('.');

@@ -89,10 +89,16 @@ async function sessionOf(deps: ConsoleDeps, request: FastifyRequest): Promise<Se
   return proxySessionOf(deps, request);
 }
 
+/** Whether the page of a script was made for this person, and not for one before at the browser. */
+function isOfItsPage({ headers }: FastifyRequest, { name }: Session): boolean {
+  const user = headers['x-user'];
+  return user === undefined || user === encodeURIComponent(name);
+}
+
 function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     const session = await sessionOf(deps, request);
-    if (session) {
+    if (session && isOfItsPage(request, session)) {
       request.console = session;
       // Polling by an open page does not count as use, so that the session can time out.
       const isUsed = request.routeOptions.url !== LIVE_PATH;

@@ -287,6 +287,26 @@ describe('a session that ended', () => {
     expect(await typed()).toBe('{}');
   });
 
+  it('does nothing under the name of somebody else who signed in at the same browser', async () => {
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const [id] = await heldIds(house.daemon);
+    await page.goto(`${house.url}/deliveries/${id}`);
+    const tab = await page.context().newPage();
+    await tab.goto(await house.daemon.consoleLink('bén', 'operator'));
+    await tab.getByRole('button', { name: 'Sign in with this link' }).click();
+    await tab.getByText('bén · operator').waitFor();
+    await page.locator('#lost', { hasText: 'Your session has ended' }).waitFor();
+    await page.keyboard.press('h');
+    await page.keyboard.type('by whom?');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Sign in to Selvedge' }).waitFor();
+    await page.getByRole('link', { name: 'Go on where you were' }).click();
+    await page.getByText('bén · operator').waitFor();
+    expect(await page.getByLabel('Reason').first().inputValue()).toBe('');
+    const reasons = (await auditOf(house, 'delivery.hold')).map(({ reason }) => reason);
+    expect(reasons).not.toContain('by whom?');
+  });
+
   it('shows its texts to nobody else who signs in at the same tab', async () => {
     const { page } = await visit(browser, house, 'anna', 'operator');
     const [id] = await heldIds(house.daemon);

@@ -20,7 +20,7 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
   const tried = await trialOf(own);
   const mistaken = await trialOf(own, { files: [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }] });
   return [
-    ...['/', '/review', `/review?open=${id}`, ...parts, '/outbox'],
+    ...['/', '/review', `/review?open=${id}`, '/review/all?act=accept', ...parts, '/outbox'],
     ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, `${style}/history`, `${style}/orders`],
     ...[`${style}/seasons`, '/reports', '/reports/all/schedules', '/reports/stock-grid'],
     `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,

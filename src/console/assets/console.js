@@ -68,11 +68,12 @@ if (location.pathname === '/signed-out') {
   ofTab.postMessage('signed out');
 } else if (user !== undefined) restore(document);
 
-// A part of a page is asked for with this header: a refusal comes as a part, too.
+// With these headers a refusal comes as a part, too, and nothing is done under another name
+// when somebody else has signed in at this browser.
 const ANSWER_MS = 60_000;
 const ask = (address, more = {}) =>
   fetch(address, {
-    headers: { 'x-part': '1' },
+    headers: { 'x-part': '1', 'x-user': encodeURIComponent(user) },
     redirect: 'manual',
     signal: AbortSignal.timeout(ANSWER_MS),
     ...more,
@@ -155,6 +156,11 @@ document.addEventListener('click', (event) => {
   event.preventDefault();
   openRow(row);
 });
+
+// On a wide screen the marked row is in sight, however far down the list it is.
+if (detail() && getComputedStyle(detail()).position !== 'static') {
+  document.querySelector('tr.open')?.scrollIntoView({ block: 'nearest' });
+}
 
 addEventListener('popstate', () => {
   if (!detail()) return;
