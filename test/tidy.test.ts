@@ -24,7 +24,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts.
-  console: 11_050,
+  console: 11_075,
   daemon: 5_300, // the worker that notes whether the service answers
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named, and plans apart from applying.

@@ -44,7 +44,9 @@ function stepOf({ code, hint = '' }: Refusal): readonly [text: string, link: Lin
   const found = COMMAND.exec(hint);
   const [, noun, id, other] = found ?? [];
   const [ofCode = ''] = code.split('.');
-  const [path, name, ofOne] = PAGES[noun ?? other ?? ''] ?? PAGES[ofCode] ?? [];
+  // Codes of the console are about sessions as well as about any list.
+  const byCode = (ofCode !== 'console' && PAGES[ofCode]) || [];
+  const [path, name, ofOne] = PAGES[noun ?? other ?? ''] ?? byCode;
   const text = found ? hint.slice(0, found.index).replace(LEADING, '') : hint;
   if (path === undefined || name === undefined) return [text, undefined];
   return [text, { href: id && ofOne ? `${ofOne}${encodeURIComponent(id)}` : path, name }];

@@ -29,7 +29,7 @@ import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
 import { addressOf, cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
 import { createRulesShown } from './rules.ts';
-import { isForPart, isForPeople, sendPage } from './show.ts';
+import { isForPeople, partOf, sendPage } from './show.ts';
 
 const TOUCH_MS = 60_000;
 
@@ -112,7 +112,7 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
       const refusal = { status: 401, code: 'console.no_session', message };
       return sendProblem(reply.header('www-authenticate', 'Bearer'), refusal);
     }
-    if (isForPart(request)) return reply.code(401).send();
+    if (partOf(request) !== undefined) return reply.code(401).send();
     // A form is read before it is refused, because its page keeps what was typed.
     if (request.method !== 'GET') return undefined;
     const to = request.url === '/' ? '' : `?${String(new URLSearchParams({ to: request.url }))}`;
@@ -124,9 +124,10 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
 }
 
 /** What a form without scripts had sent. */
-function unsentOf({ url: path, body }: FastifyRequest): Unsent {
+function unsentOf(request: FastifyRequest): Unsent {
+  const { url: path, body } = request;
   const fields = isJsonObject(body) ? body : {};
-  const { back } = fields;
+  const { back = '' } = { ...fields, back: partOf(request) ?? fields.back };
   return { path, fields, back: typeof back === 'string' && back !== '' ? backTo(back) : undefined };
 }
 
@@ -183,7 +184,7 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
   });
   // A script cannot read where a redirect leads: it gets the address, and goes there as a page.
   app.addHook('onSend', async (request, reply) => {
-    if (reply.statusCode === 303 && isForPart(request)) reply.code(204);
+    if (reply.statusCode === 303 && partOf(request) !== undefined) reply.code(204);
   });
   app.setErrorHandler((error, request, reply) => {
     const refusal = answerTo(error);
@@ -191,7 +192,7 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
     if (!isForPeople(request)) return sendProblem(reply, refusal);
     const unsent = unsentOf(request);
     reply.code(status);
-    if (isForPart(request)) return sendPage(reply, refusalPart(refusal, unsent.back));
+    if (partOf(request) !== undefined) return sendPage(reply, refusalPart(refusal, unsent.back));
     const title = TITLES[status] ?? 'This did not work';
     return sendPage(reply, refusalPage(title, refusal, unsent));
   });

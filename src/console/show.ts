@@ -14,9 +14,13 @@ export function isForPeople({ headers, url, method }: FastifyRequest): boolean {
   return method !== 'POST' || FORM.test(headers['content-type'] ?? '');
 }
 
-/** Whether the page's script asks for a part of a page, or sends a form from there. */
-export function isForPart(request: FastifyRequest): boolean {
-  return request.headers['x-part'] === '1' && isForPeople(request);
+/**
+ * Address of the page whose script asks for a part of it, or sends a form; undefined: a browser or
+ * a program asks.
+ */
+export function partOf(request: FastifyRequest): string | undefined {
+  const page = request.headers['x-part'];
+  return typeof page === 'string' && isForPeople(request) ? page : undefined;
 }
 
 export function sendPage(reply: FastifyReply, page: Html): FastifyReply {

@@ -40,10 +40,11 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   };
   const snapshot: Store['snapshot'] = (read) => store.snapshot(read);
   const deps = { db: store.db, snapshot, clock, log, settings, ask: answer, beats: () => [] };
+  let stalledAt: number | undefined;
   const app = createConsoleApp({
     ...deps,
     rulesMode: () => 'live',
-    daemonSeenAt: () => clock.monotonic(),
+    daemonSeenAt: () => stalledAt ?? clock.monotonic(),
   });
   const call = (path: string, headers: Record<string, string>, payload?: string) =>
     app.inject({
@@ -52,5 +53,9 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
       headers: { host: 'selvedge.example.com', ...headers },
       ...(payload !== undefined && { payload }),
     });
-  return { store, clock, entrance, call, logged };
+  /** From now on the daemon's loop answers no beat. */
+  const stall = (): void => {
+    stalledAt = clock.monotonic();
+  };
+  return { store, clock, entrance, call, logged, stall };
 }

@@ -210,6 +210,10 @@ it('the script of a page is told where to go on, where a browser is redirected',
     204,
     '/review?rule=hold-all&open=500044',
   ]);
+  // The page was made for somebody else, who signed in before at this browser.
+  const other = caller(house.url, { ...script.own, 'x-user': 'ben' });
+  const [mine, his] = [await script.get('/review'), await other.get('/review')];
+  expect([mine.status, his.status]).toEqual([200, 401]);
   const nobody = caller(house.url, { 'x-part': '1' });
   const open = await nobody.get(`/review/card/${row.orderDeliveryId}`);
   expect([open.status, open.text]).toEqual([401, '']);

@@ -221,6 +221,31 @@ describe('an act by hand', () => {
     expect(sent()).toEqual([]);
   });
 
+  it('on all that fit is refused where they changed, and asks again about the rest', async () => {
+    const sent = createSent(house);
+    await holdMore(house, 2);
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    const ben = await signIn(house, 'ben', 'operator');
+    await page.goto(`${house.url}/review?rule=hold-all`);
+    await page.getByText(/^Decide all \d+…/).click();
+    await page.getByRole('button', { name: 'Accept all…' }).click();
+    await page.getByLabel('Reason').fill('all checked');
+    const [row] = await seenRows(ben, '?rule=hold-all');
+    if (!row) throw new Error('nothing is held');
+    const { decisionId, contentHash } = row;
+    const seen = { decisionId, contentHash, reason: 'ask Jutta' };
+    expect((await ben.json(`/deliveries/${row.orderDeliveryId}/hold`, seen)).status).toBe(200);
+    await page.getByLabel('Reason').press('Enter');
+    const went = `went: ${row.deliveryNo} (ben decided "hold"`;
+    await page.locator('.refused', { hasText: went }).waitFor();
+    await picture(page, 'all-changed');
+    await page.locator('.refused').getByRole('link', { name: 'Show it as it is now' }).click();
+    await page.locator('p.problem[role="alert"]', { hasText: went }).waitFor();
+    expect(await page.getByText(row.deliveryNo, { exact: true }).count()).toBe(0);
+    expect(await page.getByLabel('Reason').inputValue()).toBe('all checked');
+    expect(sent()).toEqual([]);
+  });
+
   it('on what is not there any more is refused inside the card, beside its list', async () => {
     const { page } = await visit(browser, house, 'anna', 'operator');
     await page.goto(`${house.url}/review`);

@@ -15,6 +15,18 @@ function named(name: string, secret = PROXY_SECRET): Record<string, string> {
   return { [PROXY.userHeader]: name, [PROXY.secretHeader]: secret };
 }
 
+it('an open page hears within 15 seconds that the loop of the daemon stands still', async () => {
+  const { call, clock, stall } = await startBehindProxy(PEOPLE, PROXY);
+  const isSilent = async (): Promise<unknown> =>
+    JSON.parse((await call('/changes.json', named(ANNA))).payload).silent;
+  await clock.advance(60_000);
+  expect(await isSilent()).toBe(false);
+  stall();
+  await clock.advance(12_000);
+  expect(await isSilent()).toBe(true);
+  expect((await call('/', named(ANNA))).payload).toContain('The daemon does not answer');
+});
+
 describe('a name with the secret of the proxy', () => {
   it('is signed in with the role of the configuration, once for all its requests', async () => {
     const { call, store } = await startBehindProxy(PEOPLE, PROXY);

@@ -37,6 +37,12 @@ it('a page shows no command, whatever hint a refusal has, and leads to a page in
   }
 });
 
+it('a refusal of the console itself leads to the page that it was on, and nowhere else', () => {
+  const refusal = { status: 409, code: 'console.changed', message: 'no', hint: 'look again' };
+  const text = renderHtml(refusalPart(refusal, '/review?country=DK'));
+  expect([...text.matchAll(/href="([^"]*)"/g)].map(([, to]) => to)).toEqual(['/review?country=DK']);
+});
+
 it.each([
   ['selvedge outbox show 17', '<p class="problem">no.</p>', '/outbox/17">Outbox<'],
   ['it is partial; see: selvedge sync show orders', 'no; it is partial.', '/pulls/orders">Pulls<'],

@@ -73,7 +73,7 @@ if (location.pathname === '/signed-out') {
 const ANSWER_MS = 60_000;
 const ask = (address, more = {}) =>
   fetch(address, {
-    headers: { 'x-part': '1', 'x-user': encodeURIComponent(user) },
+    headers: { 'x-part': here(), 'x-user': encodeURIComponent(user) },
     redirect: 'manual',
     signal: AbortSignal.timeout(ANSWER_MS),
     ...more,
@@ -343,7 +343,7 @@ const tell = (text, way = '') => {
 
 // A page that nobody looks at asks for nothing.
 const LIVE_MS = 2_000;
-const SILENT_MS = 4_000;
+const SILENT_MS = 3_000;
 let isAsking = false;
 let misses = 0;
 const follow = async () => {
