@@ -25,10 +25,11 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts.
   console: 11_075,
-  daemon: 5_300, // the worker that notes whether the service answers
+  // And what a reload holds, at every door.
+  daemon: 5_360, // the worker that notes whether the service answers
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
-  // named, and plans apart from applying.
-  decisions: 14_850,
+  // named, and plans apart from applying; accepts that wait, judged by the rules in force.
+  decisions: 15_000,
   inbox: 2_640, // what a read after an event looks for, which was the daemon's
   lib: 4_066,
   'local-api': 972,
@@ -36,8 +37,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   mirror: 5_640,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   ops: 4_735,
-  // Raised for the loss of customers and for refunds by what has left.
-  outbox: 13_280, // documents that a person takes note of
+  // Raised for the loss of customers and for refunds by what has left; for documents that a person
+  // takes note of; for what the rules decided, which leaves only while these are in force.
+  outbox: 13_400,
   plane: 2_282,
   probe: 2_726,
   reference: 13_411,

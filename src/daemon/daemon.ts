@@ -311,7 +311,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { grouped, ...reading } = createReading(config, parts, clock, (ids) =>
     decisions.decideNow(ids),
   );
-  const common = { store, clock, random, log, scrubber, service, space, pauses, ...reading };
+  const common = { store, clock, random, log, scrubber, service, space, pauses, rules, ...reading };
   const outbox = createOutbox(config, {
     ...common,
     store: grouped,
@@ -327,7 +327,6 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   });
   const decisions = createDecisions(config, {
     ...common,
-    rules,
     pulse,
     onDecided: (decided) => events?.decided?.(decided),
     onPush: () => outbox.wakeUp(),

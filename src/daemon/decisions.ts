@@ -1,14 +1,16 @@
 /** Builds the decisions from the configuration: decider, rejects, review, rules. */
 import type { Config } from '../config/schema.ts';
 import { createDecider, type Decider } from '../decisions/decider.ts';
-import type { Decided } from '../decisions/judgement.ts';
+import type { Decided, DecisionMode } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
 import type { RuleOperations } from '../decisions/reject/surface.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
+import { heldUnarmed } from '../decisions/simulation/not-armed.ts';
 import type { Logger } from '../lib/log.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { createDeliveryReader } from '../outbox/read-delivery.ts';
+import type { RuleSet } from '../rules/rule.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
@@ -39,7 +41,7 @@ export interface Decisions {
   /** Decides the delivery again, or ends its reject: its push has ended. */
   pushEnded(push: { readonly orderDeliveryId: number; readonly status: string }): void;
   /** Reloads the rules and the configuration, and takes unsent decisions back. */
-  readonly reload: RulesInForce['reload'];
+  readonly reload: RuleOperations['reload'];
 }
 
 export function createDecisions(config: Config, deps: DecisionsDeps): Decisions {
@@ -80,18 +82,26 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     rejects.wake();
   };
   const review = createReview({ store, clock, rules, onPush, onReviewed: wakeUp });
-  const reload: RulesInForce['reload'] = async (who, agreed) => {
+  /** Counts what reject rules hold, or would, that are not armed. */
+  const notArmed = (most: DecisionMode, { ruleSet }: { readonly ruleSet: RuleSet }) =>
+    most === 'live'
+      ? heldUnarmed(store, ruleSet, clock.now())
+      : Promise.resolve({ rules: [], deliveries: 0 });
+  const reload: RuleOperations['reload'] = async (who, agreed) => {
     const reloaded = await deps.rules.reload(who, agreed);
     // Unsent decisions are canceled before the reload is answered: a person who reads that rules
     // only observe from now on must not see one leave afterwards.
     await decider.recall();
     await rejects.recall();
     wakeUp();
-    return reloaded;
+    return { ...reloaded, notArmed: await notArmed(reloaded.mode.to, rules()) };
+  };
+  const preview: RuleOperations['preview'] = async () => {
+    const { ruleSet, ...previewed } = await deps.rules.preview();
+    return { ...previewed, notArmed: await notArmed(previewed.mode.to, { ruleSet }) };
   };
   const ruleSet = () => rules().ruleSet;
   const operations = createRejectOperations({ store, clock, ruleSet, onChanged: wakeUp });
-  const { preview } = deps.rules;
   return {
     workers: [decider, rejects, deps.rules.listReader(wakeUp)],
     review,

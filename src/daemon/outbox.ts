@@ -35,6 +35,7 @@ import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from '../sync/account-traits.ts';
 import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
+import type { RulesInForce } from './rules/reload.ts';
 import type { Service } from './service.ts';
 import type { Worker } from './supervisor.ts';
 
@@ -55,6 +56,7 @@ export interface OutboxDeps {
   readonly readOrder: ReadOrder;
   readonly readDelivery: ReadDelivery;
   readonly recentReads: Pick<RecentReads, 'ageOf'>;
+  readonly rules: Pick<RulesInForce, 'isInForce'>;
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly pauses: Pauses;
   /** Has a stream pulled soon, unless it just was. */
@@ -152,6 +154,7 @@ function createKinds(
       store,
       clock,
       recentReads: deps.recentReads,
+      isInForce: deps.rules.isInForce,
       dryRun: outbox.dryRun,
     }),
     createOrderKind({

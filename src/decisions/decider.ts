@@ -10,13 +10,12 @@
  * stays pending, the only state that harms nobody.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { RuleSet } from '../rules/rule.ts';
-import type { Store, Tx } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import { endPauseOver } from './accept/pace.ts';
+import { createRecall, recallUnsent } from './accept/recall.ts';
 import { tellWaits, waitingFor } from './accept/waits.ts';
 import { decide } from './decide.ts';
 import {
@@ -43,7 +42,6 @@ import {
 } from './judgement.ts';
 import { createReevaluation, type Reevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
-import { cancelUnsent, hasUnsent, pushesOfRules } from './unsent.ts';
 
 export interface DeciderDeps {
   readonly store: Store;
@@ -83,7 +81,7 @@ export interface Decider {
    * data are looked at.
    */
   runEnded(run: EndedRun): void;
-  /** Cancels unsent pushes that were decided by rules which are no longer live. */
+  /** Takes back what was not sent yet and the rules in force would not decide so. */
   recall(): Promise<void>;
 }
 
@@ -123,48 +121,6 @@ function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
     deps.log.warn({ delivery: orderDeliveryId, rules, stop }, text);
   }
   deps.onDecided(decided);
-}
-
-const NOT_ACTING = 'its rules do not act any more';
-
-/**
- * Cancels unsent accepts whose rules are no longer live: once a person has switched a rule off or
- * removed it, nothing it decided may be sent. An accept that is being sent is not sent a second
- * time. The deliveries of all of them are decided again. Gives how many were canceled.
- */
-async function recallAccepts(tx: Tx, { rules, settings }: RuleSet, at: number): Promise<number> {
-  const acting = settings.mode === 'live' ? rules.filter(({ mode }) => mode === 'live') : [];
-  const ids = JSON.stringify(acting.map(({ id }) => id));
-  // An accept that several rules decided stays valid while one of them is live.
-  const which = sql<boolean>`n.outcome = 'accept' and not exists (
-    select 1 from json_each(n.rules) r where r.value in (select value from json_each(${ids})))`;
-  return cancelUnsent(tx, NOT_ACTING, at, pushesOfRules(which));
-}
-
-/** Cancels unsent accepts once the mode or the rules behind them are no longer live. */
-async function recallUnsent(deps: DeciderDeps, context: PendingContext): Promise<void> {
-  const { mode, rules, now } = context;
-  if (mode === 'paused' || !(await hasUnsent(deps.store.db))) return;
-  const isLive = mode === 'live';
-  const why = isLive ? NOT_ACTING : `the rules are in the mode ${mode} by now`;
-  const canceled = await deps.store.transaction((tx) =>
-    isLive ? recallAccepts(tx, rules.ruleSet, now) : cancelUnsent(tx, why, now),
-  );
-  if (canceled > 0) deps.log.warn({ canceled }, `canceled what was not sent yet: ${why}`);
-}
-
-/**
- * Makes a function that cancels unsent accepts between two rounds of decisions, after the rules or
- * the mode have changed.
- */
-function createRecall(deps: DeciderDeps): (context: PendingContext) => Promise<void> {
-  let recalledFor: string | undefined;
-  return async (context) => {
-    const key = rulesKey(context.mode, context.rules);
-    if (key === recalledFor) return;
-    await recallUnsent(deps, context);
-    recalledFor = key;
-  };
 }
 
 interface Attempts {
@@ -365,7 +321,7 @@ async function goThrough(
 function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Promise<number> {
   const { store, clock, settleMs, reconsiderMs } = deps;
   const contextNow = () => contextOf(deps);
-  const recall = createRecall(deps);
+  const recall = createRecall(deps, contextNow);
   const attempts = createAttempts(deps);
   const noteUnarmed = createUnarmedNote(deps);
   const sweep = createSweep(deps);
@@ -442,6 +398,6 @@ export function createDecider(deps: DeciderDeps): Decider {
       asks.noteRun(run);
       asks.wake();
     },
-    recall: () => recallUnsent(deps, contextOf(deps)),
+    recall: () => recallUnsent(deps, () => contextOf(deps)),
   };
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { loadRules, readListsFile } from '../rules/load.ts';
-import type { Action } from '../rules/rule.ts';
+import type { Action, RuleSet } from '../rules/rule.ts';
 import type { ListsRead } from '../rules/settings.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
 import { endIncidents, openIncident, reconcileIncidents } from '../store/incidents.ts';
@@ -57,7 +57,7 @@ export interface RuleKeeper {
    * Tells what a reload would change, without changing anything; throws a ConfigError that names
    * every mistake.
    */
-  preview(directory: string): Promise<Reloaded>;
+  preview(directory: string): Promise<Reloaded & { readonly ruleSet: RuleSet }>;
   /**
    * Puts the rules of the directory in force; throws a ConfigError that names every mistake, and
    * then keeps the old rules.
@@ -194,11 +194,11 @@ async function preview(
   { store }: RuleKeeperDeps,
   before: LoadedRuleSet,
   directory: string,
-): Promise<Reloaded> {
+): ReturnType<RuleKeeper['preview']> {
   const next = await fillLists(store.db, loadRuleSet(directory, before), listsOf(before));
   const open = await store.transaction((tx) => openArmings(tx, next.ruleSet));
   const disarmed = open.filter(({ isSame }) => !isSame).map(({ ruleId }) => ruleId);
-  return { ...changesOf(before, next), disarmed };
+  return { ...changesOf(before, next), disarmed, ruleSet: next.ruleSet };
 }
 
 function logReloaded(log: Logger, diff: RuleSetDiff, disarmed: readonly string[]): void {

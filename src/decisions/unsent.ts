@@ -3,7 +3,7 @@
  * the mode keeps rules from acting, and when the rules that decided are no longer live.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { cancelPushes, hasCancelablePush } from '../outbox/cancel-pushes.ts';
+import { cancelPushes } from '../outbox/cancel-pushes.ts';
 import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -21,9 +21,10 @@ export function pushesOfRules(which: RawBuilder<boolean>): RawBuilder<boolean> {
 
 const OF_RULES = pushesOfRules(sql<boolean>`true`);
 
-/** Whether {@link cancelUnsent} would cancel any push. */
-export function hasUnsent(db: Db): Promise<boolean> {
-  return hasCancelablePush(db, OF_RULES);
+/** Whether any push of the rules' decisions is on its way. */
+export async function hasOpen(db: Db): Promise<boolean> {
+  const row = await db.selectFrom('outbox').select('outbox_id').where(OF_RULES).limit(1);
+  return (await row.executeTakeFirst()) !== undefined;
 }
 
 /**

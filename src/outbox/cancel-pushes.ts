@@ -4,7 +4,7 @@
  * again.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Db, Tx } from '../store/store.ts';
+import type { Tx } from '../store/store.ts';
 
 const UNSENT = sql<boolean>`outbox.state = 'queued'`;
 
@@ -14,22 +14,6 @@ const UNSENT = sql<boolean>`outbox.state = 'queued'`;
  */
 const UNDER_WAY = sql<boolean>`(outbox.state in ('sending', 'in_doubt')
   and outbox.expected_from <> 'accepted' and outbox.body->>'$.cancelRequested' is null)`;
-
-/**
- * Whether {@link cancelPushes} would change anything; a read that does not wait for other writers.
- */
-export async function hasCancelablePush(db: Db, which: RawBuilder<boolean>): Promise<boolean> {
-  const row = await db
-    .selectFrom('outbox')
-    .select('outbox_id')
-    // This condition follows from the others; with it SQLite finds the few open rows by an index.
-    .where('state', 'in', ['queued', 'sending', 'in_doubt'])
-    .where(which)
-    .where((eb) => eb.or([UNSENT, UNDER_WAY]))
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
 
 interface CancelRequest {
   /** SQL condition that chooses the pushes in the table `outbox`. */

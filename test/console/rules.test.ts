@@ -229,12 +229,16 @@ describe('an approver', () => {
     expect((await olaf.get('/rules/reload')).status).toBe(403);
     const { text } = await anna.get('/rules/reload');
     expect(text).toContain('safeguards.reject.matches_seen');
+    const held = 'reject-many (live, not armed): 3 waiting deliveries held until armed';
+    expect(text).toContain(held);
     const [, rules = ''] = /name="rules" value="(\w+)"/.exec(text) ?? [];
     const fields = { rules, mode: 'live', reason: 'two are enough here' };
     expect(await olaf.json('/rules/reload', fields)).toMatchObject({ status: 403 });
     const other = await anna.json('/rules/reload', { ...fields, rules: 'f'.repeat(64) });
     expect(other).toMatchObject({ status: 409, json: { code: 'rules.changed_meanwhile' } });
-    expect((await anna.form('/rules/reload', fields)).status).toBe(303);
+    const reloaded = await anna.json('/rules/reload', fields);
+    const notArmed = { rules: ['reject-many'], deliveries: 3 };
+    expect(reloaded).toMatchObject({ status: 200, json: { notArmed } });
     expect(await auditOf(house, 'rules.reload')).toMatchObject([
       { actor: 'anna', reason: 'two are enough here', session: expect.any(String) },
     ]);

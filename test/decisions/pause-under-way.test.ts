@@ -2,6 +2,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { rulesKey } from '../../src/decisions/judgement.ts';
 import { InDoubtError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
@@ -32,7 +33,11 @@ const TIGHT = () => loadedRules(ACCEPT_SMALL.replaceAll('20', '1'));
  * An outbox and the pauses; the first push that is sent waits for its answer. `onTurn` is called
  * when it has its turn among the requests.
  */
-async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>, onTurn = () => {}) {
+async function outboxOf(
+  fixture: Pick<DeciderFixture, 'store' | 'clock'>,
+  onTurn = () => {},
+  isInForce = (_key: string) => true,
+) {
   const { store, clock } = fixture;
   const log = silentLogger();
   const pauses = await pausesIn(fixture);
@@ -59,7 +64,7 @@ async function outboxOf(fixture: Pick<DeciderFixture, 'store' | 'clock'>, onTurn
         return shown();
       },
     },
-    { store, clock, ...NO_RECENT_READS, dryRun: false },
+    { store, clock, ...NO_RECENT_READS, isInForce, dryRun: false },
   );
   const dispatcher = createDispatcher({
     ...{ store, clock, random: seededRandom(3), log, kinds: [kind], limits: LIMITS },
@@ -215,4 +220,30 @@ it('an accept does not leave for other lines than it was decided on', async () =
   expect(service.sent).toBe(0);
   const why = 'the lines of the delivery have changed since it was decided';
   expect(await rows(fixture)).toEqual([`refused ${why}`]);
+});
+
+const OTHER_RULES = [
+  ['before the outbox looks', 'start'],
+  ['once it has its turn to leave', 'turn'],
+] as const;
+
+it.each(OTHER_RULES)('an accept waits for rules that come in force %s', async (_, moment) => {
+  for (const [rules, left] of [
+    [TIGHT(), 0],
+    [loadedRules(ACCEPT_SMALL.replaceAll('20', '30')), 1],
+  ] as const) {
+    const fixture = await accepted();
+    let now = moment === 'start' ? rules : loadedRules(ACCEPT_SMALL);
+    const come = () => {
+      now = rules;
+    };
+    const isInForce = (key: string) => key === rulesKey('live', now);
+    const { service, wake } = await outboxOf(fixture, come, isInForce);
+    expect(service.sent).toBe(0);
+    expect(await rows(fixture)).toEqual([expect.stringContaining('other rules are in force')]);
+    expect(await fixture.decide({ rules: () => now })).toEqual(left === 0 ? ['1 hold'] : []);
+    wake();
+    await fixture.clock.advance(MINUTE);
+    expect(service.sent).toBe(left);
+  }
 });

@@ -166,6 +166,7 @@ async function run(
     space,
     readDelivery: createDeliveryReader(reading),
     recentReads: createRecentReads(clock),
+    rules: { isInForce: () => true },
     seasons: (call) => v1.seasons(call),
     pauses: await pausesIn({ store: own, clock }),
     requestRun: async (stream) => void requested.push(stream),

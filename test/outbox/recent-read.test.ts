@@ -64,7 +64,7 @@ async function decided() {
         return { orderDeliveryId, status };
       },
     },
-    { store, clock, recentReads, dryRun: false },
+    { store, clock, recentReads, isInForce: () => true, dryRun: false },
   );
   const log = silentLogger();
   const dispatcher = createDispatcher({

@@ -307,7 +307,10 @@ export async function triedBefore({ db }: SqliteStore, before: Before): Promise<
 }
 
 /** No order was read a moment ago: what is sent is looked at before. */
-export const NO_RECENT_READS = { recentReads: { ageOf: () => Number.POSITIVE_INFINITY } };
+export const NO_RECENT_READS = {
+  recentReads: { ageOf: () => Number.POSITIVE_INFINITY },
+  isInForce: () => true,
+};
 
 /** The call of a sending whose answer shows nothing. */
 export function sendCall(signal: AbortSignal, more: Partial<SendCall> = {}): SendCall {

@@ -1,8 +1,9 @@
 /** `selvedge rules check`: shows every mistake of a rule set at once. */
 import { Command } from 'commander';
+import { notArmedText } from '../../decisions/reject/surface.ts';
 import { readRuleFiles, unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { neverOccurred } from '../../decisions/simulation/never-occurred.ts';
-import { heldUnarmed, heldUnarmedText } from '../../decisions/simulation/not-armed.ts';
+import { heldUnarmed } from '../../decisions/simulation/not-armed.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT } from '../../lib/errors.ts';
 import { findPast } from '../../rules/analysis/findings.ts';
@@ -106,7 +107,7 @@ async function check(
     const set = `rule set ${hash.slice(0, 16)}`;
     output.line(`${directory}: ${counted(rules.length, 'rule')} can be used, ${counts}, ${set}`);
   }
-  const waiting = held && heldUnarmedText(held);
+  const waiting = held && notArmedText(held);
   if (waiting !== undefined) output.line(waiting);
   noteUnread(output, unread);
   if (files.length === 0) output.note(`${directory} has no file that ends in .yaml`);

@@ -356,11 +356,7 @@ const cardSchema = z
       comment: textOrNull,
     }),
     season: textOrNull,
-    customer: z.strictObject({
-      accountNo: textOrNull,
-      company: textOrNull,
-      country: textOrNull,
-    }),
+    customer: z.strictObject({ accountNo: textOrNull, company: textOrNull, country: textOrNull }),
     currency: textOrNull,
     lines: z.array(
       z.strictObject({

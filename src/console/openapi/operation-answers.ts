@@ -28,12 +28,7 @@ export const runViewSchema = z
     drift: z.array(z.string()).meta({ description: 'Members that the contract does not know' }),
     accepted: z.record(z.string(), z.unknown()).nullable(),
     unread: z.array(
-      z.strictObject({
-        entity: z.string(),
-        path: z.string(),
-        reason: z.string(),
-        times: z.int(),
-      }),
+      z.strictObject({ entity: z.string(), path: z.string(), reason: z.string(), times: z.int() }),
     ),
     changes: z.array(
       z.strictObject({

@@ -1,5 +1,11 @@
 /** Pages for acts on rules that need more than a button: arming, match by match, and a reload. */
-import { armRule, lookAtMatch, type Reload, reloadRules } from '../../decisions/reject/surface.ts';
+import {
+  armRule,
+  lookAtMatch,
+  notArmedText,
+  type Reload,
+  reloadRules,
+} from '../../decisions/reject/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
 import type { MatchesView } from '../read/rules.ts';
 import { actForm } from '../surface/html.ts';
@@ -95,6 +101,7 @@ export function reloadPage(
 stays:</p><pre tabindex="0">${problem}</pre>`;
   }
   const { mode, directory, disarmed, restart, unread } = found;
+  const held = notArmedText(found.notArmed);
   return html`${head}
 <p>The files of <code>${directory.to}</code> and the configuration, as they are now:</p>
 ${differencesPart(found)}
@@ -109,6 +116,7 @@ ${unread.map(
 the folder itself</li>`,
 )}
 ${restart.length > 0 && html`<li>acts from the next start on: ${restart.join(', ')}</li>`}</ul>
+${held !== undefined && html`<p class="problem">${held}.</p>`}
 ${actForm(reloadRules, {
   role,
   given: { rules: found.diff.to, mode: mode.to },

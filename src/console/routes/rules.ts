@@ -137,11 +137,8 @@ async function showReload(context: PageContext, request: FastifyRequest, reply: 
     if (!(error instanceof RefusedHere)) throw error;
     problem = [error.refusal.message, error.refusal.hint].filter(Boolean).join('\n');
   }
-  const head = {
-    title: 'Reload the rules',
-    tab: '/rules',
-    cli: 'selvedge rules reload --dry-run',
-  } as const;
+  const cli = 'selvedge rules reload --dry-run';
+  const head = { title: 'Reload the rules', tab: '/rules', cli } as const;
   const body = reloadPage(preview, problem, await context.pauseReaderOf(request));
   return context.show(request, reply, head, body);
 }

@@ -7,13 +7,14 @@
  */
 import { changedSettings } from '../../config/changes.ts';
 import type { Config } from '../../config/schema.ts';
-import type { DecisionMode } from '../../decisions/judgement.ts';
+import { type DecisionMode, rulesKey } from '../../decisions/judgement.ts';
 import { unreadRuleFiles } from '../../decisions/rule-files.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../../decisions/rule-keeper.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { ConfigError, RefusedError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
 import { noteRulesActing } from '../../ops/rules-acting.ts';
+import type { RuleSet } from '../../rules/rule.ts';
 import type { Actor } from '../../store/audit.ts';
 import { endIncidents, openIncident } from '../../store/incidents.ts';
 import type { Store } from '../../store/store.ts';
@@ -56,8 +57,10 @@ export interface RulesInForce {
   listReader(onChanged: () => void): Worker;
   readonly current: RuleKeeper['current'];
   mode(): DecisionMode;
+  /** Whether this is the key of the rules in force and their mode. */
+  isInForce(key: string): boolean;
   /** Returns what a reload would do; changes nothing and opens no incident. */
-  preview(): Promise<RulesReloaded>;
+  preview(): Promise<RulesReloaded & { readonly ruleSet: RuleSet }>;
   /**
    * Reloads the rules and the configuration. @param agreed preview that a person saw; a reload that
    * would do something else is refused
@@ -164,6 +167,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
       },
     }),
     mode,
+    isInForce: (key) => key === rulesKey(mode(), keeper.current()),
     async preview() {
       const fresh = deps.readConfig?.() ?? config;
       const { directory } = fresh.rules;

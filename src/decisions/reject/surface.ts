@@ -47,6 +47,9 @@ export const reloadSchema = z
     directory: fromTo,
     restart: names,
     unread: names,
+    notArmed: z.strictObject({ rules: names, deliveries: z.int() }).meta({
+      description: 'Live reject rules that hold what they match, and the waiting deliveries of it',
+    }),
   })
   .meta({ id: 'Reloaded' });
 
@@ -92,8 +95,17 @@ export function reloadSummary({ diff, counts: { go, come }, mode, directory, dis
   return parts.filter(Boolean).join('; ') || undefined;
 }
 
+/** Says what reject rules hold because they are not armed; undefined when none does. */
+export function notArmedText({ rules, deliveries }: Reload['notArmed']): string | undefined {
+  if (rules.length === 0) return undefined;
+  const which = plural(deliveries, 'waiting delivery', 'waiting deliveries');
+  const who = `${rules.join(', ')} (live, not armed)`;
+  return `${who}: ${which} held until armed, or somebody decides`;
+}
+
 /** Everything that a reload changes, a line each. */
-function reloadLines({ diff, mode, directory, disarmed, restart }: Reload): readonly string[] {
+function reloadLines(reload: Reload): readonly string[] {
+  const { diff, mode, directory, disarmed, restart, notArmed } = reload;
   const [from, to] = [diff.from, diff.to].map((hash) => hash.slice(0, HASH_CHARS));
   const lines = [
     from === to ? `rules ${to}, as they were` : `rules ${from} -> ${to}`,
@@ -106,7 +118,8 @@ function reloadLines({ diff, mode, directory, disarmed, restart }: Reload): read
     ...disarmed.map((id) => `disarmed: ${id} (it has another text now)`),
     restart.length > 0 && `acts from the next start on: ${restart.join(', ')}`,
   ];
-  return lines.filter((line) => line !== false);
+  const held = notArmedText(notArmed);
+  return [...lines.filter((line) => line !== false), ...(held === undefined ? [] : [held])];
 }
 
 export const reloadRules = act({

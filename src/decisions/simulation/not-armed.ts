@@ -1,10 +1,11 @@
 /** Counts the waiting deliveries that live reject rules hold, or would, as they are not armed. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
 import { armedRuleIds } from '../reject/arming.ts';
-import { whyLeftToPeople } from './current.ts';
+import { hasManualDecision } from '../review/manual-decision.ts';
 
 export interface HeldUnarmed {
   /** Live reject rules that hold what they match, because they may not reject now. */
@@ -12,6 +13,9 @@ export interface HeldUnarmed {
   /** Number of waiting deliveries that at least one of them matches, or may match. */
   readonly deliveries: number;
 }
+
+/** Number of deliveries that are looked at before other work gets its turn. */
+const SLICE = 50;
 
 /** The rule set with only those live reject rules that hold while they may not reject. */
 async function onlyUnarmed(tx: Tx, ruleSet: RuleSet, now: number): Promise<RuleSet> {
@@ -24,33 +28,46 @@ async function onlyUnarmed(tx: Tx, ruleSet: RuleSet, now: number): Promise<RuleS
   return { ...ruleSet, rules };
 }
 
-/** Asks the rules of a set that may not reject now about every waiting delivery; writes nothing. */
-export function heldUnarmed(store: Store, ruleSet: RuleSet, now: number): Promise<HeldUnarmed> {
-  return store.snapshot(async (tx) => {
-    const unarmed = await onlyUnarmed(tx, ruleSet, now);
-    const { rules, settings } = unarmed;
-    if (rules.length === 0) return { rules: [], deliveries: 0 };
-    const pending = await tx
-      .selectFrom('delivery')
-      .select('order_delivery_id as id')
-      .where('status', '=', 'pending')
-      .where('deleted_at', 'is', null)
-      .execute();
-    let deliveries = 0;
-    for (const { id } of pending) {
-      const subject = await readSubject(tx, id, { now, settings, rules });
-      if (!subject || (await whyLeftToPeople(tx, subject)) !== undefined) continue;
-      const { code } = evaluate(unarmed, subject.facts, { operands: false }).live;
-      if (code === 'not_armed' || code === 'could_not_evaluate') deliveries += 1;
-    }
-    return { rules: rules.map(({ id }) => id), deliveries };
-  });
+/** Ids of the next pending deliveries; an accept of the rules that waits is taken back. */
+async function pendingAfter(tx: Tx, after: number): Promise<readonly number[]> {
+  const rows = await tx
+    .selectFrom('delivery')
+    .select('order_delivery_id as id')
+    .where('status', '=', 'pending')
+    .where('deleted_at', 'is', null)
+    .where('order_delivery_id', '>', after)
+    .orderBy('order_delivery_id')
+    .limit(SLICE)
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
-/** Says it in a sentence; undefined when no rule is meant. */
-export function heldUnarmedText({ rules, deliveries }: HeldUnarmed): string | undefined {
-  if (rules.length === 0) return undefined;
-  const which = deliveries === 1 ? 'delivery' : 'deliveries';
-  const who = `${rules.join(', ')} (live, not armed)`;
-  return `${who}: ${deliveries} waiting ${which} held until armed, or somebody decides`;
+async function isHeld(tx: Tx, unarmed: RuleSet, id: number, now: number): Promise<boolean> {
+  const { rules, settings } = unarmed;
+  const subject = await readSubject(tx, id, { now, settings, rules });
+  if (!subject || (await hasManualDecision(tx, subject))) return false;
+  const { code } = evaluate(unarmed, subject.facts, { operands: false }).live;
+  return code === 'not_armed' || code === 'could_not_evaluate';
+}
+
+/** Asks the rules of a set that may not reject now about every waiting delivery; writes nothing. */
+export async function heldUnarmed(
+  store: Pick<Store, 'snapshot'>,
+  ruleSet: RuleSet,
+  now: number,
+): Promise<HeldUnarmed> {
+  const unarmed = await store.snapshot((tx) => onlyUnarmed(tx, ruleSet, now));
+  let deliveries = 0;
+  let after = unarmed.rules.length > 0 ? Number.MIN_SAFE_INTEGER : undefined;
+  while (after !== undefined) {
+    const from: number = after;
+    const ids = await store.snapshot(async (tx) => {
+      const slice = await pendingAfter(tx, from);
+      for (const id of slice) deliveries += Number(await isHeld(tx, unarmed, id, now));
+      return slice;
+    });
+    after = ids.length < SLICE ? undefined : ids.at(-1);
+    await nextTurn();
+  }
+  return { rules: unarmed.rules.map(({ id }) => id), deliveries };
 }

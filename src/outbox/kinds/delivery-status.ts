@@ -100,32 +100,48 @@ const CLEARED_BY_RECENT_READ: Clearance = {
 
 const OUTCOME = { pending: 'hold', accepted: 'accept', rejected: 'reject' } as const;
 
+interface Standing {
+  /** Why the push must not be sent. */
+  readonly outdated?: string;
+  /** Key of the rules by which the delivery was last judged; undefined: a person decided. */
+  readonly rulesKey?: string | undefined;
+}
+
 /**
- * Returns why an unsent or retried push must not be sent: the lines have changed since the
- * decision, or a later decision says otherwise.
+ * Finds why an unsent or retried push must not be sent: the lines have changed since the decision,
+ * or a later decision says otherwise. Else names the rules behind it; a revocation has none, for
+ * pending harms nobody.
  */
-async function outdated(
+async function standingOf(
   db: Db,
   { orderDeliveryId, status, linesHash }: Target,
-): Promise<string | undefined> {
+): Promise<Standing> {
   if (linesHash !== undefined && linesHash !== (await deliveryLinesHash(db, orderDeliveryId))) {
-    return 'the lines of the delivery have changed since it was decided';
+    return { outdated: 'the lines of the delivery have changed since it was decided' };
   }
   const latest = await db
-    .selectFrom('decision')
-    .select(['decision_id', 'outcome', 'reason'])
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .orderBy('decision_id', 'desc')
+    .selectFrom('decision as n')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'n.order_delivery_id')
+    .select(['n.decision_id', 'n.outcome', 'n.reason', 'n.actor', 'e.rules_key'])
+    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .orderBy('n.decision_id', 'desc')
     .limit(1)
     .executeTakeFirst();
-  if (!latest || latest.outcome === OUTCOME[status]) return undefined;
-  return `decided again: decision ${latest.decision_id} says ${latest.outcome} (${latest.reason})`;
+  if (!latest) return {};
+  const { decision_id: id, outcome, reason, actor, rules_key: rulesKey } = latest;
+  if (outcome !== OUTCOME[status]) {
+    return { outdated: `decided again: decision ${id} says ${outcome} (${reason})` };
+  }
+  const isByRules = actor === 'daemon' && status !== 'pending';
+  return { rulesKey: isByRules ? (rulesKey ?? undefined) : undefined };
 }
 
 interface DeliveryStatusDeps {
   readonly store: Store;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   readonly recentReads: Pick<RecentReads, 'ageOf'>;
+  /** Whether these rules, in this mode, are in force. */
+  readonly isInForce: (rulesKey: string) => boolean;
   /** Whether nothing is sent at all, so that no push is too late. */
   readonly dryRun: boolean;
 }
@@ -161,6 +177,18 @@ function isFirstTry({ attempts, expectedFrom }: OutboxItem, { status }: Target):
   return attempts === 0 && status === 'accepted' && expectedFrom === 'pending';
 }
 
+function elsewhere({ expectedFrom }: OutboxItem, { status }: Pick<ReadState, 'status'>): string {
+  return `decided elsewhere: it was ${expectedFrom} and is now ${status}`;
+}
+
+function superseded(reason: string, detail: JsonObject): LookupResult {
+  return { outcome: 'superseded', reason, detail };
+}
+
+function overtaken(reason: string): Clearance {
+  return { send: false, lookup: superseded(reason, {}) };
+}
+
 /** Whether the read on which the rules have just decided replaces the lookup before sending. */
 async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Target) {
   const { orderId, orderDeliveryId } = target;
@@ -178,6 +206,31 @@ async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Ta
   return isByRules && (await pendingRefetch(store.db, orderId)) === undefined;
 }
 
+/**
+ * Puts pushes off whose rules were replaced since: the decider judges them by the rules in force,
+ * or takes them back. It asks when a push is cleared, and when its request has its turn.
+ */
+function createJudged({ isInForce }: DeliveryStatusDeps) {
+  /** Keys of the rules behind pushes that were cleared, by outbox id. */
+  const keys = new Map<number, string>();
+  const require = (key: string | undefined): void => {
+    if (key === undefined || isInForce(key)) return;
+    const message = 'other rules are in force since it was decided; it is judged again first';
+    throw new RetryLaterError('outbox.other_rules', message);
+  };
+  return {
+    require({ outboxId }: OutboxItem, key: string | undefined): void {
+      require(key);
+      if (key !== undefined) keys.set(outboxId, key);
+    },
+    take({ outboxId }: OutboxItem): () => void {
+      const key = keys.get(outboxId);
+      keys.delete(outboxId);
+      return () => require(key);
+    },
+  };
+}
+
 export function createDeliveryStatusKind(
   api: DeliveryStatusApi,
   deps: DeliveryStatusDeps,
@@ -185,6 +238,7 @@ export function createDeliveryStatusKind(
   const { store, clock, dryRun, recentReads } = deps;
   /** Read numbers from before sending, by outbox id, of pushes whose answer is in the mirror. */
   const mirrored = new Map<number, number>();
+  const judged = createJudged(deps);
   let answeredAt = Number.NEGATIVE_INFINITY;
   const over = ({ sendBefore = Number.POSITIVE_INFINITY, cancelRequested }: Target) =>
     cancelRequested ?? (!dryRun && clock.now() >= sendBefore ? TOO_LATE : undefined);
@@ -198,18 +252,15 @@ export function createDeliveryStatusKind(
     mirrored.delete(item.outboxId);
     answeredAt = clock.monotonic();
     const detail: JsonObject = { status: found?.status ?? null, wanted: target.status };
-    const superseded = (reason: string): LookupResult => {
-      return { outcome: 'superseded', reason, detail };
-    };
-    if (!found) return superseded('the delivery is gone at the service');
+    if (!found) return superseded('the delivery is gone at the service', detail);
     if (found.status === target.status) return { outcome: 'matched', detail };
     if (found.status === item.expectedFrom) {
       // Only an unsent push is stopped: one that was sent may have an effect that is not shown yet.
       const obstacle = hasChanged(target, found) ? CHANGED : over(target);
       const reason = item.state === 'queued' ? obstacle : undefined;
-      return reason === undefined ? { outcome: 'not_found', detail } : superseded(reason);
+      return reason === undefined ? { outcome: 'not_found', detail } : superseded(reason, detail);
     }
-    return superseded(`decided elsewhere: it was ${item.expectedFrom} and is now ${found.status}`);
+    return superseded(elsewhere(item, found), detail);
   };
   return {
     kind: DELIVERY_STATUS_KIND,
@@ -220,9 +271,6 @@ export function createDeliveryStatusKind(
     },
     creates: () => false,
     async clear(item, signal) {
-      const overtaken = (reason: string): Clearance => {
-        return { send: false, lookup: { outcome: 'superseded', reason, detail: {} } };
-      };
       const target = targetOf(item);
       // Late accepts end without a lookup: else a long queue of them would be late again before its
       // end. While the service is unreachable they wait, because each would be decided again and
@@ -234,15 +282,20 @@ export function createDeliveryStatusKind(
         over(target) === undefined && isFirstTry(item, target) && (await isJustRead(deps, target))
           ? CLEARED_BY_RECENT_READ
           : await clearByLookup(lookUp, item, signal);
-      const reason = clearance.send ? await outdated(store.db, target) : undefined;
-      return reason === undefined ? clearance : overtaken(reason);
+      if (!clearance.send) return clearance;
+      const { outdated, rulesKey } = await standingOf(store.db, target);
+      if (outdated !== undefined) return overtaken(outdated);
+      judged.require(item, rulesKey);
+      return clearance;
     },
     lookUp,
     async send(item, call) {
       const target = targetOf(item);
       const { orderId, orderDeliveryId, status } = target;
+      const requireStill = judged.take(item);
       const beforeSend = (): void => {
         call.beforeSend();
+        requireStill();
         // The push may have waited for a slot or a log-in, or the machine has slept, so it may be
         // too late.
         const reason = over(target);
@@ -251,8 +304,8 @@ export function createDeliveryStatusKind(
           throw new RetryLaterError(READ_TOO_OLD, 'it is looked up once more before it is sent');
         }
       };
-      const own = { ...call, beforeSend };
-      const answer = await api.setDeliveryStatus(orderId, orderDeliveryId, status, own);
+      const request = { ...call, beforeSend };
+      const answer = await api.setDeliveryStatus(orderId, orderDeliveryId, status, request);
       if (answer.shown) {
         call.alsoWrite(answer.shown.write);
         mirrored.set(item.outboxId, answer.shown.readSeq);

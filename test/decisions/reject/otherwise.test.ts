@@ -184,6 +184,11 @@ describe('what reject rules hold that may not reject', () => {
     expect(await counted()).toEqual({ rules: ['reject-unlucky'], deliveries: 2 });
     await rejects.arm();
     expect(await counted()).toEqual({ rules: [], deliveries: 0 });
+    await rejects.unlucky(4, {}, 20);
+    expect(await rejects.decide()).toContain('4 accept');
+    rejects.useRules(RULES.replace('[13, 14]', '[20]'));
+    // Its accept waits in the outbox, and is taken back.
+    expect(await counted()).toEqual({ rules: ['reject-unlucky'], deliveries: 1 });
     rejects.useRules(QUIET.replace('[13, 14]', '[13]'));
     expect(await counted()).toEqual({ rules: [], deliveries: 0 });
     rejects.useRules(shorter(rejects).replace('otherwise: nothing', 'otherwise: hold'));
