@@ -233,19 +233,30 @@ function emptyTally(): Tally {
   return { deliveries: 0, amounts: {}, examples: [] };
 }
 
-function addTo(tally: Tally, { decision }: FinalOutcome): void {
-  const { facts } = decision;
+/** Number, value in units and currency of a delivery: all that a count keeps of its facts. */
+interface Worth {
+  readonly number: string;
+  readonly amount: number | null;
+  readonly currency: string | null;
+}
+
+function worthOf({ decision: { facts } }: FinalOutcome): Worth {
+  const { number } = facts.delivery;
+  return { number, amount: amountOf(facts), currency: currencyOf(facts) };
+}
+
+function addTo(tally: Tally, { number, amount, currency }: Worth): void {
   tally.deliveries += 1;
-  if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(facts.delivery.number);
-  const [amount, unit] = [amountOf(facts), currencyOf(facts) ?? '?'];
+  if (tally.examples.length < EXAMPLES_MAX) tally.examples.push(number);
+  const unit = currency ?? '?';
   if (amount === null) return;
   const { [unit]: sum = 0 } = tally.amounts;
   tally.amounts[unit] = sumOfUnits([sum, amount]);
 }
 
-function tallyOf(finals: readonly FinalOutcome[]): Stake {
+function tallyOf(all: readonly Worth[]): Stake {
   const tally = emptyTally();
-  for (const final of finals) addTo(tally, final);
+  for (const one of all) addTo(tally, one);
   return tally;
 }
 
@@ -253,11 +264,11 @@ function tallyOf(finals: readonly FinalOutcome[]): Stake {
 function createTable<A extends string, B extends string>() {
   const rows = new Map<string, { readonly a: A; readonly b: B; readonly tally: Tally }>();
   return {
-    add(a: A, b: B, final: FinalOutcome): void {
+    add(a: A, b: B, worth: Worth): void {
       const key = `${a} ${b}`;
       const row = rows.get(key) ?? { a, b, tally: emptyTally() };
       rows.set(key, row);
-      addTo(row.tally, final);
+      addTo(row.tally, worth);
     },
     rows: () => [...rows.values()].sort((x, y) => y.tally.deliveries - x.tally.deliveries),
   };
@@ -272,16 +283,9 @@ function changedOf(
   from: DecisionOutcome,
   after: FinalOutcome,
 ): ChangedDelivery {
-  const { decisionId, facts } = after.decision;
-  return {
-    orderDeliveryId,
-    deliveryNo: facts.delivery.number,
-    decisionId,
-    from,
-    to: after.kind,
-    amount: amountOf(facts),
-    currency: currencyOf(facts),
-  };
+  const { number: deliveryNo, amount, currency } = worthOf(after);
+  const { decisionId } = after.decision;
+  return { orderDeliveryId, deliveryNo, decisionId, from, to: after.kind, amount, currency };
 }
 
 function rejectInFull(
@@ -316,19 +320,20 @@ function createCollector(side: Side, actual: ReadonlyMap<number, ActualOutcome>,
       last: Evaluation | undefined,
     ): void {
       const isChanged = before !== after.kind;
-      (isChanged ? changes : unchanged).add(before, after.kind, after);
+      const worth = worthOf(after);
+      (isChanged ? changes : unchanged).add(before, after.kind, worth);
       if (isChanged && changed.length < changedMax) changed.push(changedOf(history, before, after));
-      agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', after);
+      agreement.add(after.kind, actual.get(history.orderDeliveryId) ?? 'gone', worth);
       const { decision } = after;
       const { ruleSet, which } = side;
       if (decision.said === decision.outcome) {
         const options = optionsFor(side, decision);
         const judged: Judged = { ruleSet, facts: decision.facts, options, which };
-        for (const told of counterfactualsOf(judged, last)) moves.add(told, after);
+        for (const told of counterfactualsOf(judged, last)) moves.add(told, worth);
       }
       if (after.kind !== 'reject') return;
       const isNew = before !== 'reject';
-      addTo(stake, after);
+      addTo(stake, worth);
       if (isNew) newRejects += 1;
       if (rejects.length < REJECTS_IN_FULL_MAX) {
         rejects.push(rejectInFull(side, history, after, isNew));

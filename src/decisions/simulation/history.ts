@@ -62,11 +62,11 @@ async function deliveriesIn(db: Db, period: Period): Promise<number[]> {
   return rows.map((row) => row.order_delivery_id);
 }
 
-async function historiesOf(
+async function* historiesOf(
   db: Db,
   period: Period,
   ids: readonly number[],
-): Promise<DeliveryHistory[]> {
+): AsyncGenerator<DeliveryHistory> {
   const rows = await decisionsIn(db, period)
     .leftJoin('fact_snapshot as f', 'f.digest', 'n.facts_digest')
     .select(['n.order_delivery_id', 'n.decision_id', 'n.at', 'n.outcome', 'n.said', 'n.lapsed'])
@@ -74,14 +74,16 @@ async function historiesOf(
     .where(inKeys('n.order_delivery_id', ids))
     .orderBy('n.decision_id')
     .execute();
-  const decisions = new Map<number, PastDecision[]>(ids.map((id) => [id, []]));
-  for (const { order_delivery_id: id, decision_id: decisionId, at, outcome, ...row } of rows) {
-    const facts = provenFacts(row.facts, row.facts_digest);
-    const { said } = row;
-    const lapsed = new Set<string>(JSON.parse(row.lapsed));
-    decisions.get(id)?.push({ decisionId, at, facts, said, outcome, lapsed });
+  const byDelivery = Map.groupBy(rows, ({ order_delivery_id: id }) => id);
+  for (const orderDeliveryId of ids) {
+    // Facts are large: those of one delivery are read when it is its turn.
+    const decisions = (byDelivery.get(orderDeliveryId) ?? []).map((row): PastDecision => {
+      const { decision_id: decisionId, at, outcome, said } = row;
+      const facts = provenFacts(row.facts, row.facts_digest);
+      return { decisionId, at, facts, said, outcome, lapsed: new Set(JSON.parse(row.lapsed)) };
+    });
+    yield { orderDeliveryId, decisions };
   }
-  return [...decisions].map(([orderDeliveryId, past]) => ({ orderDeliveryId, decisions: past }));
 }
 
 /** Yields every delivery that was decided in the period, by id; reads them page by page. */

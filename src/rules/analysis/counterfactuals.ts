@@ -47,17 +47,18 @@ function suspectsOf({ ruleSet, which }: Judged, evaluation: Evaluation): readonl
   const { code, rules: deciding } = evaluation[which];
   const isHeld = code === 'hold_rule' || code === 'not_armed';
   if (code !== 'no_rule' && (!isHeld || deciding.length > 1)) return [];
+  const ruleOf = (id: string) => ruleSet.rules.find((one) => one.id === id);
+  if (isHeld) {
+    const [rule] = deciding.flatMap((id) => ruleOf(id) ?? []);
+    return rule ? rule.clauses.map((clause) => [rule, clause] as const) : [];
+  }
   return evaluation.rules.flatMap(({ id, action, clauses }) => {
-    const rule = ruleSet.rules.find((one) => one.id === id);
-    if (!rule) return [];
-    if (isHeld) {
-      return deciding.includes(id) ? rule.clauses.map((clause) => [rule, clause] as const) : [];
-    }
-    const stopping = clauses.flatMap(({ value, negated }, at) =>
-      value === !negated ? [] : [rule.clauses[at]],
-    );
-    const [clause] = stopping;
-    return action === 'accept' && stopping.length === 1 && clause ? [[rule, clause]] : [];
+    if (action !== 'accept') return [];
+    const stopping = clauses.flatMap(({ value, negated }, at) => (value === negated ? [at] : []));
+    const [at] = stopping;
+    const rule = at !== undefined && stopping.length === 1 ? ruleOf(id) : undefined;
+    const clause = rule?.clauses[at ?? 0];
+    return rule && clause ? [[rule, clause] as const] : [];
   });
 }
 
