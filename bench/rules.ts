@@ -1,46 +1,31 @@
 /**
  * Costs of the rules: loading a set, one evaluation, one journaled decision, and a backtest of
  * 10,000 deliveries with 40 lines each under 20 rules (all copies of the example rules), from the
- * facts stored in a real database.
+ * facts stored in a real database (support/rules-backtest.ts).
  *
  * `node bench/rules.ts [deliveries]`; medians, the first, cold run beside them where it differs.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { SqliteStore } from '../src/store/store.ts';
-import { higher, lower, tell } from './support/figures.ts';
+import { higher, lower, type Told, tell } from './support/figures.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const LINES = 40;
 const ROUNDS = 30;
-const folder = join(import.meta.dirname, '../config/rules');
 
 const started = performance.now();
-const { loadRules } = await import('../src/rules/load.ts');
+const { loadExamples: load } = await import('./support/example-rules.ts');
 const { evaluate } = await import('../src/rules/evaluate.ts');
 const { factsOfTest } = await import('../src/rules/facts/typical.ts');
 const { appendDecision } = await import('../src/decisions/journal.ts');
-const { backtest } = await import('../src/decisions/simulation/backtest.ts');
 const { openStore } = await import('../src/store/store.ts');
 const { systemClock } = await import('../src/lib/clock.ts');
 console.log(`import               ${(performance.now() - started).toFixed(0)} ms`);
-
-const settings = {
-  path: 'settings.yaml',
-  text: readFileSync(join(folder, 'settings.yaml'), 'utf8'),
-};
-const [, ...examples] = readFileSync(join(folder, 'deliveries.yaml'), 'utf8').split('\n  - id: ');
-
-function load(count: number) {
-  const rules = Array.from({ length: count }, (_, index) => {
-    return `\n  - id: r${index}-${examples[index % examples.length]}`;
-  });
-  const loaded = loadRules([settings, { path: 'rules.yaml', text: `rules:${rules.join('')}\n` }]);
-  if ('problems' in loaded) throw new Error(loaded.problems[0]?.message);
-  return loaded.ruleSet;
-}
 
 function measure(rounds: number, run: () => unknown): { cold: number; median: number } {
   const times: number[] = [];
@@ -126,22 +111,15 @@ console.log(`journaled with 20 rules: ${perDecision.toFixed(2)} ms a decision`);
 const writer = process.cpuUsage(writing);
 tell(lower('journaled decision, CPU ms', (writer.user + writer.system) / 1_000 / DELIVERIES));
 
-console.log(`backtest of ${DELIVERIES} deliveries x ${LINES} lines x 20 rules, from the database:`);
-for (const against of [undefined, load(10)]) {
-  const [from, cpu] = [performance.now(), process.cpuUsage()];
-  const period = { since: 0, until: DELIVERIES + 1 };
-  const report = await backtest(store.db, period, { rules: twenty, against });
-  const seconds = ((performance.now() - from) / 1_000).toFixed(1);
-  const { user, system } = process.cpuUsage(cpu);
-  const own = `of the processor's own time ${((user + system) / 1_000_000).toFixed(1)} s`;
-  const kinds = report.agreement.map(({ outcome, deliveries }) => `${outcome} ${deliveries}`);
-  const other = against ? '10 rules' : 'the journal';
-  console.log(`  against ${other}: ${seconds} s, ${own}`);
-  tell(lower(`backtest against ${other}, CPU s`, (user + system) / 1e6));
-  console.log(`  ${kinds.join(', ')}; ${report.changes.length} kinds of change`);
-}
-const mostMb = process.resourceUsage().maxRSS / 1_024;
-console.log(`most memory: ${Math.round(mostMb)} MB`);
-tell(lower('most memory, MB', mostMb));
 await store.close();
+// In a process of its own, as a trial is: its memory is its own, too.
+const child = fork(join(import.meta.dirname, 'support/rules-backtest.ts'), [
+  path,
+  String(DELIVERIES),
+]);
+child.on('message', (told: Told) => {
+  if ('figures' in told) tell(...told.figures);
+});
+const [code] = await once(child, 'exit');
+process.exitCode = code ?? 1;
 rmSync(journalFolder, { recursive: true });
