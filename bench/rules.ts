@@ -5,14 +5,13 @@
  *
  * `node bench/rules.ts [deliveries]`; medians, the first, cold run beside them where it differs.
  */
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import type { SqliteStore } from '../src/store/store.ts';
-import { higher, lower, type Told, tell } from './support/figures.ts';
+import { higher, lower, tell } from './support/figures.ts';
+import type { BacktestLine } from './support/rules-backtest.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const LINES = 40;
@@ -24,6 +23,7 @@ const { evaluate } = await import('../src/rules/evaluate.ts');
 const { factsOfTest } = await import('../src/rules/facts/typical.ts');
 const { appendDecision } = await import('../src/decisions/journal.ts');
 const { openStore } = await import('../src/store/store.ts');
+const { runBeside } = await import('../src/lib/process/beside.ts');
 const { systemClock } = await import('../src/lib/clock.ts');
 console.log(`import               ${(performance.now() - started).toFixed(0)} ms`);
 
@@ -112,14 +112,22 @@ const writer = process.cpuUsage(writing);
 tell(lower('journaled decision, CPU ms', (writer.user + writer.system) / 1_000 / DELIVERIES));
 
 await store.close();
-// In a process of its own, as a trial is: its memory is its own, too.
-const child = fork(join(import.meta.dirname, 'support/rules-backtest.ts'), [
-  path,
-  String(DELIVERIES),
-]);
-child.on('message', (told: Told) => {
-  if ('figures' in told) tell(...told.figures);
-});
-const [code] = await once(child, 'exit');
-process.exitCode = code ?? 1;
+// In a process of its own, as a trial is, so that its memory is its own.
+const MIB = 1_048_576;
+const ending = await runBeside(
+  {
+    program: new URL('support/rules-backtest.ts', import.meta.url),
+    request: { path, deliveries: DELIVERIES },
+    timeMaxMs: 3_600_000,
+    memoryBytesMax: 2_048 * MIB,
+    heapMibMax: 384,
+  },
+  systemClock(),
+  (line) => {
+    const { text, figure }: BacktestLine = JSON.parse(line);
+    console.log(text);
+    if (figure) tell(figure);
+  },
+);
+if (ending !== 'ended') throw new Error(`the backtests were ${ending}`);
 rmSync(journalFolder, { recursive: true });
