@@ -23,23 +23,24 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   config: 3_306,
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
-  // tiles of the service, the pulls and the system; with what waits in its parts.
-  console: 11_075,
+  // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.
+  console: 11_120,
   // And what a reload holds, at every door.
   daemon: 5_360, // the worker that notes whether the service answers
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
-  // named, and plans apart from applying; accepts that wait, judged by the rules in force.
-  decisions: 15_000,
+  // named, and plans apart from applying; accepts that wait, judged by the rules in force; says
+  // what the service has not confirmed.
+  decisions: 15_080,
   inbox: 2_640, // what a read after an event looks for, which was the daemon's
   lib: 4_066,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
-  ops: 4_735,
+  ops: 4_745,
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
-  outbox: 13_400,
+  outbox: 13_430,
   plane: 2_282,
   probe: 2_726,
   reference: 13_411,

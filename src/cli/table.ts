@@ -70,7 +70,9 @@ function cut(text: string, width: number): string {
 
 function colourOf(title: string, cell: string): Colour | undefined {
   if (!STATE_TITLES.has(title)) return undefined;
-  if (/needs attention|STALE|\(gone\)|, (?:refused|dead|in_doubt)/.test(cell)) return 'red';
+  if (/needs attention|STALE|\(gone\)|, (?:refused|given up|outcome unknown)/.test(cell))
+    return 'red';
+  if (/being sent|, not (?:sent|confirmed)/.test(cell)) return 'yellow';
   return STATES.get(/^\w+/.exec(cell)?.[0] ?? '');
 }
 

@@ -116,8 +116,10 @@ function serviceChecks(service: readonly ServiceAnswer[], now: number): Check[] 
     .flatMap((one) => {
       const text = `the service ${describeAnswer(one, now)} (${nameOfApis([one])})`;
       const advice = 'selvedge doctor tries it: host name, certificate, proxy; is it up?';
-      const told: Told = { check: 'service', tiles: ['service'], text, advice };
-      return one.unansweredMs >= SILENT_MS ? critical(true, told) : warning(true, told);
+      const told = { check: 'service', text, advice };
+      return one.unansweredMs >= SILENT_MS
+        ? critical(true, { ...told, tiles: ['service', 'incidents'] })
+        : warning(true, { ...told, tiles: ['service'] });
     });
 }
 
@@ -158,7 +160,12 @@ function machineChecks(found: Installation, { store }: InstallationSettings): Ch
     ...found.failingWorkers.flatMap(({ worker, since, error }) => {
       const text = `${worker} fails since ${new Date(since).toISOString()}: ${error}`;
       const line = text.split('\n').join(' ');
-      return critical(true, { check: 'workers', tiles, text: line, advice: 'selvedge doctor' });
+      return critical(true, {
+        check: 'workers',
+        tiles: ['system', 'incidents'],
+        text: line,
+        advice: 'selvedge doctor',
+      });
     }),
     ...critical(isFull, { ...disk, text: `the disk is full: ${resting}` }),
     ...warning(!isFull && resting !== undefined, {

@@ -10,19 +10,19 @@ import { as, flag, oneOf, text, time, whole } from '../surface/members.ts';
 import type { Reading } from '../surface/reading.ts';
 import { documentsOf, type ListFilter, listOutbox, type OutboxRow } from './review/listing.ts';
 import { describeLost } from './watch/lost.ts';
+import { STATE_WORDS, stateWord } from './words.ts';
 
-/** Words for states: an unknown outcome is no failure, and is called by its name. */
-const WORDS: Readonly<Record<string, string>> = { in_doubt: 'outcome unknown' };
-
-export function stateWord(of: string): string {
-  return WORDS[of] ?? of;
-}
-
-const state = oneOf('State', OUTBOX_STATES, { words: WORDS, class: (one) => `state s-${one}` });
+const state = oneOf('State', OUTBOX_STATES, {
+  words: STATE_WORDS,
+  class: (one) => `state s-${one}`,
+});
 const reference = text('Reference', { about: 'Reference that the ERP gave' });
 
 const filter = {
-  state: oneOf('State', OUTBOX_STATES, { words: WORDS, about: 'Only in this state' }).optional(),
+  state: oneOf('State', OUTBOX_STATES, {
+    words: STATE_WORDS,
+    about: 'Only in this state',
+  }).optional(),
   reference: reference.optional(),
   needsAttention: flag('Needs attention', {
     alias: 'attention',

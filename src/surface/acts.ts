@@ -88,7 +88,7 @@ export interface ActHead {
   /** How the act is done to many things at once; left out: it is done to one. */
   readonly many?: ManyHead;
   /** How it is done to several that a page names, where it has no `many`. */
-  readonly several?: Pick<ManyHead, 'did' | 'max'>;
+  readonly several?: Pick<ManyHead, 'did' | 'max' | 'isUnderWay'>;
   /** Confirmation, which a command asks for at the terminal. */
   readonly typed?: Typed;
   /** Member of the answer that is shown once to its asker, and kept nowhere. */

@@ -37,6 +37,8 @@ export interface ManyHead {
    * with `--all-matching` only; without it, a filter takes the place of the name.
    */
   readonly isNamed: boolean;
+  /** Whether the answer about a thing says that the service has yet to confirm what was done. */
+  readonly isUnderWay?: (answer: Given) => boolean;
   /** Whether all that fit have one answer, the act's own, and not one each. */
   readonly isOneAnswer: boolean;
   /** Operation of the console for a filter, which acts of a noun share; left out: there is none. */

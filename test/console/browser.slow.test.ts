@@ -73,7 +73,7 @@ describe('the console in a browser', () => {
     await picture(page, 'review');
     await page.locator('#detail').getByLabel('Reason').fill('price agreed');
     await page.getByRole('button', { name: /^Accept/ }).click();
-    await isDone(page, `${number} is accepted.`);
+    await isDone(page, `${number} is accepted, being sent.`);
     expect(new URL(page.url()).searchParams.get('rule')).toBe('hold-all');
     const other = await openFirst(page);
     await page.locator('#detail').getByLabel('Reason').fill('ask Jutta');
@@ -107,7 +107,7 @@ describe('the console in a browser', () => {
     await page.goto(`${house.url}/review?open=${given}`);
     await does('u', 'is given back to the rules.');
     await page.goto(`${house.url}/deliveries/${accepted}`);
-    await does('a', 'is accepted.');
+    await does('a', 'is accepted, being sent.');
     expect(await acts(house)).toEqual([
       [`delivery:${held}`, 'delivery.hold', 'looked at it, h'],
       [`delivery:${given}`, 'delivery.release', 'looked at it, u'],
@@ -169,13 +169,13 @@ describe('the console in a browser', () => {
     await form.getByLabel(`Type ${number} to go on`).fill(number);
     await form.getByLabel('Reason').fill('ordered twice');
     await form.getByRole('button', { name: 'Reject for good' }).click();
-    await isDone(page, `${number} is rejected.`);
+    await isDone(page, `${number} is rejected, being sent.`);
     await page.goto(`${house.url}/review`);
     await page.getByText('Decide all 2…').click();
     await page.getByRole('button', { name: 'Accept all…' }).click();
     await page.getByLabel('Reason').fill('all checked');
     await page.getByRole('button', { name: 'Accept all 2' }).click();
-    await isDone(page, '2 accepted.');
+    await isDone(page, '2 accepted, being sent.');
     expect(await heldIds(house.daemon)).toEqual([]);
   });
 

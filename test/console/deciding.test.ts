@@ -65,7 +65,7 @@ describe('a person who decides', () => {
     expect(answer.status).toBe(303);
     const location = new URL(answer.headers.get('location') ?? '', house.url);
     expect([location.pathname, location.searchParams.get('country')]).toEqual(['/review', 'DK']);
-    const said = `<p>${row.deliveryNo} is accepted.</p>`;
+    const said = `<p>${row.deliveryNo} is accepted, being sent.</p>`;
     expect((await anna.get('/review')).text).toContain(said);
     expect((await anna.get('/review')).text).not.toContain(said);
     await until('the service to show it', () => {
@@ -274,7 +274,7 @@ describe('all that fit a filter', () => {
     const { text } = await anna.get('/review?rule=hold-all');
     const done = await anna.form('/review/bulk', { ...fields, expect: markIn(text) });
     expect([done.status, done.headers.get('location')]).toEqual([303, '/review']);
-    expect((await anna.get('/review')).text).toContain(`<p>${now} accepted.</p>`);
+    expect((await anna.get('/review')).text).toContain(`<p>${now} accepted, being sent.</p>`);
     expect(await auditOf(house, 'delivery.accept')).toHaveLength(accepts + now);
   });
 

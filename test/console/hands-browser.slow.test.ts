@@ -173,7 +173,7 @@ describe('an act by hand', () => {
       button.click();
       button.click();
     });
-    await page.locator('#done', { hasText: 'is accepted.' }).waitFor();
+    await page.locator('#done', { hasText: 'is accepted, being sent.' }).waitFor();
     await waitFor(page, second);
     const at = new URL(page.url());
     expect([at.pathname, at.searchParams.get('rule'), at.searchParams.get('open')]).toEqual([
@@ -417,7 +417,7 @@ it('all that were accepted and did not leave are called back in one press', asyn
   await page.getByRole('button', { name: 'Accept all…' }).click();
   await page.getByLabel('Reason').fill('all checked');
   await page.getByLabel('Reason').press('Enter');
-  await page.locator('#done', { hasText: '2 accepted.' }).waitFor();
+  await page.locator('#done', { hasText: '2 accepted, being sent.' }).waitFor();
   expect(page.url()).toBe(`${own.url}/review?rule=hold-all`);
   await page.keyboard.press('z');
   await page.locator('#done', { hasText: '2 undone.' }).waitFor();
@@ -439,7 +439,7 @@ it('while the service is away an act is kept, and nothing of it is sent twice', 
   await page.keyboard.press('a');
   await page.keyboard.type('price agreed');
   await page.keyboard.press('Enter');
-  await page.locator('#done', { hasText: 'is accepted.' }).waitFor();
+  await page.locator('#done', { hasText: 'is accepted, being sent.' }).waitFor();
   // While a try goes on it says so, and can be pressed again.
   await until('the undo', async () => {
     await page.keyboard.press('z');

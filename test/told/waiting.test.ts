@@ -89,6 +89,7 @@ it.each(Object.entries(STATES))('tells of: %s', async (state, make) => {
     expect(before[place], `${place} before`).not.toMatch(wanted);
   }
   expect(shown.colour).toBe(COLOUR_OF[shown.grade]);
+  expect(shown.tiles.includes('Incidents: ')).toBe(shown.incidents !== '');
   const told = Object.values(cells).filter((cell) => quotedIn(cell) !== undefined);
   expect(told.length).toBeGreaterThanOrEqual(3);
 });

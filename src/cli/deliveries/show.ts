@@ -3,6 +3,7 @@
  */
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
+import { deliveryState } from '../../decisions/review/state.ts';
 import { formatDecimal } from '../../lib/money.ts';
 import { currencyOf, visible } from '../../lib/strings.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -19,7 +20,9 @@ function printHead(output: Output, card: DeliveryCard): void {
   const { order, customer, currency, season } = card;
   // Texts of the service are escaped, so that each stays one line.
   const line = (text: string): void => output.line(visible(text));
-  line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${card.status}`);
+  const { outcome = null, push = null } = card.decisions[0] ?? {};
+  const state = deliveryState({ status: card.status, outcome, push: push?.state ?? null });
+  line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${state}`);
   line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
   const parts = [customer.accountNo, customer.company, customer.country].filter((one) => one);
   line(`customer  ${parts.join('  ')}`);
@@ -62,7 +65,8 @@ function printWords(output: Output, card: DeliveryCard): void {
   }
   for (const { rule, state, dueAt, detail } of rejects) {
     const when = state === 'waiting' ? `, will be rejected at ${time(dueAt)}` : '';
-    output.line(`reject by ${rule}: ${state}${when}${detail === null ? '' : ` (${detail})`}`);
+    const word = state === 'pushing' ? 'being sent' : state;
+    output.line(`reject by ${rule}: ${word}${when}${detail === null ? '' : ` (${detail})`}`);
   }
 }
 

@@ -7,6 +7,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
 import { readDocuments, type TextDocument } from '../../outbox/intake/envelope.ts';
 import { refusalReceipt } from '../../outbox/intake/receipt.ts';
+import { stateWord } from '../../outbox/words.ts';
 import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
@@ -139,7 +140,7 @@ function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boo
     pendingRefundId === null ? '' : `pending refund ${pendingRefundId}`,
     repeated ? 'submitted before' : '',
   ];
-  const verdict = [state, ...made.filter((part) => part !== '')].join(', ');
+  const verdict = [stateWord(state), ...made.filter((part) => part !== '')].join(', ');
   const good = state !== 'refused' && state !== 'canceled' && state !== 'dead';
   const hint = good ? '' : told.nextStep;
   const open = told.final || state === 'dead' ? undefined : (documentId ?? undefined);

@@ -3,6 +3,7 @@
  * acts that are possible.
  */
 
+import { deliveryState, isUnconfirmed } from '../../decisions/review/state.ts';
 import {
   acceptDelivery,
   holdDelivery,
@@ -210,10 +211,13 @@ export function deliveryCardPart(view: DeliveryView, context: CardContext): Html
   const { card, missedBy, grid } = view;
   const [latest] = card.decisions;
   const number = card.deliveryNo ?? String(card.orderDeliveryId);
-  const state = latest?.outcome === 'hold' && card.status === 'pending' ? 'held' : card.status;
+  const { outcome = null, push } = latest ?? {};
+  const decided = { status: card.status, outcome, push: push?.state ?? null };
+  const state = deliveryState(decided);
+  const mark = isUnconfirmed(decided) ? 'queued' : state;
   return html`<article class="card" data-delivery="${card.orderDeliveryId}">
 <h2><a href="/deliveries/${card.orderDeliveryId}">${number}</a>
-<b class="state s-${state}">${state}</b></h2>
+<b class="state s-${mark}">${state}</b></h2>
 ${
   card.review &&
   html`<p>${card.review.actor} decided "${card.review.action}": ${card.review.reason}</p>`

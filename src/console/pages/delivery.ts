@@ -1,5 +1,6 @@
 /** Page of a delivery: its whole way, every decision, its pushes and events. */
 import { type Html, html } from '../../lib/html.ts';
+import { attemptWord, stateWord } from '../../outbox/words.ts';
 import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
 import { deliveryParts } from './delivery-parts.ts';
@@ -23,7 +24,7 @@ function timeline({ card, attempts, events }: DeliveryView): Step[] {
     })),
     ...attempts.map((one) => ({
       at: one.startedAt,
-      what: `push ${one.outboxId}, attempt ${one.attempt}: ${one.class ?? 'under way'}${
+      what: `push ${one.outboxId}, attempt ${one.attempt}: ${attemptWord(one.class)}${
         one.httpStatus === null ? '' : ` (HTTP ${one.httpStatus})`
       }`,
     })),
@@ -53,7 +54,7 @@ function pushesPart({ card }: DeliveryView): Html | false {
   return html`<section><h2>Pushes</h2><ul>${pushes.map(
     ({ outboxId, state, error, decisionId }) =>
       html`<li><a href="/outbox/${outboxId}">push ${outboxId}</a> of decision ${String(decisionId)}:
-<b class="state s-${state}">${state}</b> ${error}</li>`,
+<b class="state s-${state}">${stateWord(state)}</b> ${error}</li>`,
   )}</ul></section>`;
 }
 

@@ -1,6 +1,5 @@
 /** Page about one push beside what the service has. */
 import { type Html, html } from '../../lib/html.ts';
-import { stateWord } from '../../outbox/lists.ts';
 import type { OutboxCard } from '../../outbox/review/listing.ts';
 import {
   cancelPush,
@@ -9,6 +8,7 @@ import {
   resolveNoted,
   retryPush,
 } from '../../outbox/surface.ts';
+import { attemptWord, stateWord } from '../../outbox/words.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { Given } from '../../surface/given.ts';
 import type { Role } from '../../surface/roles.ts';
@@ -72,7 +72,7 @@ ${sides(card)}
 <th scope="col">HTTP</th>
 <th scope="col">Answer</th></tr></thead><tbody>${card.attemptLog.map(
     (one) => html`<tr><td>${String(one.attempt)}</td><td>${time(one.startedAt, timeZone)}</td>
-<td>${one.class ?? 'under way'}</td><td>${one.httpStatus}</td><td>${one.answer}</td></tr>`,
+<td>${attemptWord(one.class)}</td><td>${one.httpStatus}</td><td>${one.answer}</td></tr>`,
   )}</tbody></table></div>
 <h2>Evidence</h2>
 <div class="table" tabindex="0" role="group" aria-label="Evidence"><table><thead><tr>

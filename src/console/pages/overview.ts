@@ -11,7 +11,7 @@ import {
   type WaitingKind,
   waitingOfKind,
 } from '../../ops/waiting.ts';
-import { absent, describeService, gravestAnswer } from '../../store/answering.ts';
+import { absent, gravestAnswer, type ServiceAnswer } from '../../store/answering.ts';
 import { describePause, labelOf } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
 import type { Need, OverviewData } from '../read/overview.ts';
@@ -46,6 +46,10 @@ function colourOf({ of }: Tile, { checks }: OverviewView['data']): 'good' | 'loo
   return gravest ? COLOURS[gravest.grade] : 'good';
 }
 
+function awayIn(service: readonly ServiceAnswer[], api?: ServiceAnswer['api']) {
+  return absent(service, api) && 'the service does not answer';
+}
+
 function detailOfStock(stock: StreamStatus | undefined, away: string | undefined): string {
   if (stock?.notAtLevel) return 'not at the level of the account';
   if (stock?.off) return 'switched off';
@@ -72,7 +76,7 @@ function stockTile({ data }: OverviewView): Tile {
   return {
     name: 'Stock',
     value: age === null ? 'never read' : `${span(age)} old`,
-    detail: detailOfStock(stock, absent(service, 'V1')),
+    detail: detailOfStock(stock, awayIn(service, 'V1')),
     of: 'stock',
     href: '/pulls',
   };
@@ -83,7 +87,7 @@ function pullsTile({ data }: OverviewView): Tile {
   const { streams, service } = data.status;
   const pulled = streams.filter(({ off }) => !off);
   const old = pulled.filter(({ stale }) => stale).map(({ stream }) => stream);
-  const away = old.length > 0 ? absent(service) : undefined;
+  const away = old.length > 0 ? awayIn(service) : undefined;
   const paused = pulled.filter((one) => one.paused).map(({ stream }) => stream);
   const details = [
     old.length === 0 ? 'none is too old' : `too old: ${old.join(', ')}`,
@@ -106,13 +110,19 @@ const WORDS = {
   waits: 'asks to wait',
 } as const;
 
+/** Since when an API is in its state, and why, in few words; the banner has all. */
+function sinceText({ state, since, answeredAt, why }: ServiceAnswer, now: number): string {
+  if (state === 'answers') return `the last time ${span(now - (answeredAt ?? now))} ago`;
+  return `for ${span(now - since)}${why === null ? '' : `: ${why}`}`;
+}
+
 function serviceTile({ data, now }: OverviewView): Tile {
   const { service } = data.status;
   const gravest = gravestAnswer(service);
   return {
     name: 'Service',
     value: gravest === undefined ? 'not asked yet' : WORDS[gravest.state],
-    detail: describeService(service, now),
+    detail: gravest === undefined ? 'no request was sent' : sinceText(gravest, now),
     of: 'service',
     href: '#incidents',
   };
@@ -133,7 +143,7 @@ function systemTile({ data }: OverviewView): Tile {
 function whyPushesWait({ status }: OverviewView['data']): string[] {
   const { incidents, outbox, paused, accountHold, dryRun, service } = status;
   const open = ['queued', 'sending', 'sent', 'in_doubt'].some((state) => (outbox[state] ?? 0) > 0);
-  const away = open ? absent(service, 'V1') : undefined;
+  const away = open ? awayIn(service, 'V1') : undefined;
   const count = (number: number, words: string): string[] =>
     number > 0 ? [`${whole(number)} ${words}`] : [];
   return [

@@ -186,13 +186,17 @@ function selectOf({ select, expect, ...rest }: Given) {
 /** Outcome of an act on many things, in one line. */
 function manyText(of: ActHead, value: unknown): string {
   const { many, several, args } = of;
-  const { did } = several ?? many ?? {};
+  const how = several ?? many;
+  const { did, isUnderWay = () => false } = how ?? { did: undefined };
   if (many?.isOneAnswer === true || did === undefined) return (many?.answer ?? of).done(value, {});
   const [thing = ''] = args;
   const { answers } = answersSchema.parse(value);
   const failed = answers.flatMap((one) => (one.ok ? [] : [one]));
   const [first] = failed;
-  const done = `${answers.length - failed.length} ${did}`;
+  const sent = answers.filter((one) => one.ok && isUnderWay(one)).length;
+  const count = answers.length - failed.length;
+  const some = sent < count ? `, ${sent} of them being sent` : ', being sent';
+  const done = `${count} ${did}${sent === 0 ? '' : some}`;
   if (!first) return done;
   const name = String(first[thing]).replace(/^id:/, '');
   return `${done}; ${failed.length} not: ${name}: ${first.message}`;

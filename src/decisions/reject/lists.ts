@@ -241,7 +241,7 @@ async function remarks({ db, now }: Reading): Promise<readonly string[]> {
       ({ ruleId, at, reason }) =>
         `disarmed: ${ruleId}, since ${new Date(at ?? 0).toISOString()}: ${reason}`,
     ),
-    `rejected in the last 24 hours: ${today}; ${waits.length} wait`,
+    `rejects of the last 24 hours, confirmed or being sent: ${today}; ${waits.length} wait`,
   ];
 }
 

@@ -13,6 +13,7 @@ import { deliveryWaits, IS_UNDECIDABLE } from '../../store/waiting.ts';
 import { as, flag, money, oneOf, time, whole } from '../../surface/members.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
 import type { ReviewFilter, Shown } from './filter.ts';
+import { deliveryState } from './state.ts';
 import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowOf } from './window.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
@@ -58,6 +59,7 @@ export const reviewRow = {
   // With the contents' hash, the version that a person saw in the list and acts on.
   decisionId: whole('Decision').nullable(),
   contentHash: text('Version'),
+  state: text('State', { about: 'In words; "being sent" until the service has confirmed it' }),
 };
 const reviewRowSchema = z.strictObject(reviewRow);
 export type ReviewRow = z.output<typeof reviewRowSchema>;
@@ -260,7 +262,7 @@ async function idsOf(
 }
 
 /** A row as SQL has it: its value is in ten-thousandths. */
-interface Raw extends Omit<ReviewRow, 'rules' | 'overdue'> {
+interface Raw extends Omit<ReviewRow, 'rules' | 'overdue' | 'state'> {
   readonly rules: string | null;
   readonly overdue: number;
 }
@@ -282,6 +284,7 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
     value: raw.value === null ? null : decimalOf(raw.value),
     rules: raw.rules === null ? [] : JSON.parse(raw.rules),
     overdue: raw.overdue === 1,
+    state: deliveryState(raw),
   }));
   const byId = new Map(found.map((row) => [row.orderDeliveryId, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);

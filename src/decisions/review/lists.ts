@@ -24,15 +24,6 @@ export function filterFor(from: Reading, given: Given): Promise<ReviewFilter> {
   return filterIn(from, readGiven(listQuery, given, from.now));
 }
 
-/**
- * State of a delivery in words: its status, or the decision while it is pending, and a push that is
- * not confirmed yet.
- */
-function stateText({ status, outcome, push }: ReviewRow): string {
-  const state = status === 'pending' ? (outcome ?? status) : status;
-  return push === null || push === 'confirmed' ? state : `${state}, ${push}`;
-}
-
 function byText({ rules, decidedBy }: ReviewRow): string | null {
   if (rules.length > 0) return rules.join(' ');
   return decidedBy === 'daemon' ? null : decidedBy;
@@ -88,7 +79,7 @@ export const deliveries = list({
       text: ({ pieces }) => String(pieces ?? '?'),
     },
     { title: 'Value', kind: 'money', sort: 'value', text: valueText },
-    { title: 'State', text: stateText },
+    'state',
     {
       title: 'Waiting',
       kind: 'duration',

@@ -26,6 +26,7 @@ import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { deliveryIdOf } from './deliveries.ts';
 import { writeReview } from './manual-decision.ts';
+import { deliveryState } from './state.ts';
 
 export type ReviewAction = 'accept' | 'reject' | 'hold' | 'release';
 
@@ -62,6 +63,8 @@ export interface Reviewed {
   readonly decisionId: number;
   /** Id of the push to the service; null when the delivery's status need not change. */
   readonly outboxId: number | null;
+  /** State of the delivery in words: nothing is done that the service has yet to confirm. */
+  readonly state: string;
   /** Reason why the service may refuse the push all the same. */
   readonly doubt?: string;
 }
@@ -263,13 +266,16 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   // The rules may never evaluate this delivery again, so its evaluation error ends here.
   await resolveEvaluationErrors(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
-  if (to === undefined) return { orderDeliveryId, deliveryNo, decisionId, outboxId: null };
+  const told = to === undefined ? null : 'queued';
+  const state = deliveryState({ status: delivery.status, outcome: OUTCOME[action], push: told });
+  const reviewed = { orderDeliveryId, deliveryNo, decisionId, state };
+  if (to === undefined) return { ...reviewed, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;
   const change = { orderId, orderDeliveryId, from, to, decisionId };
   // A reject is meant for exactly the content that the person saw, an accept for these lines.
   const only = action === 'reject' ? { contentHash } : { onlyTheseLines: action === 'accept' };
   const outboxId = await enqueueDeliveryStatus(tx, { ...change, ...only }, at);
-  return { orderDeliveryId, deliveryNo, decisionId, outboxId, ...doubtAbout(to, delivery) };
+  return { ...reviewed, outboxId, ...doubtAbout(to, delivery) };
 }
 
 /** Pieces of all lines; null: a quantity is not known. */

@@ -43,6 +43,9 @@ const decided = z
       .int()
       .meta({ description: 'The push; null where the service need not hear of it' })
       .nullable(),
+    state: z
+      .string()
+      .meta({ description: 'In words; "being sent" until the service has confirmed it' }),
     doubt: z
       .string()
       .meta({ description: 'Why the service may refuse it all the same' })
@@ -52,6 +55,16 @@ const decided = z
 type Decided = z.output<typeof decided>;
 
 const ofDelivery = { thing: 'delivery', args: ['delivery'], output: decided } as const;
+
+/** Whether the service has yet to confirm what was done. */
+function isUnderWay({ outboxId }: Given): boolean {
+  return typeof outboxId === 'number';
+}
+
+/** Condition under which an act is done, where the service has to confirm its push first. */
+function onceTold(outboxId: number | null): string {
+  return outboxId === null ? '' : ' once the service has confirmed it';
+}
 
 export const undoDecision = act({
   ...ofDelivery,
@@ -68,18 +81,19 @@ export const undoDecision = act({
   reason: 'free',
   input: { delivery },
   seen: { decisionId },
-  several: { did: 'undone', max: BULK_MAX },
+  several: { did: 'undone', max: BULK_MAX, isUnderWay },
   examples: [['deliveries undo DN-500012', 'as long as it is yours']],
   preview: (review: ReviewOperations, { delivery: named }, actor) =>
     review.previewUndo(named, actor),
   run: (review, { delivery: named }, actor, saw) => review.undo(named, actor, saw),
-  done: ({ deliveryNo, orderDeliveryId, decisionId: id }) =>
-    `${deliveryNo} (${orderDeliveryId}): undone, it waits again, decision ${id}`,
-  notice: ({ deliveryNo }) => `Undone: ${deliveryNo} waits again`,
+  done: ({ deliveryNo, orderDeliveryId, decisionId: id, outboxId }) =>
+    `${deliveryNo} (${orderDeliveryId}): undone, it waits again${onceTold(outboxId)}, ` +
+    `decision ${id}`,
+  notice: ({ deliveryNo, outboxId }) => `Undone: ${deliveryNo} waits again${onceTold(outboxId)}`,
 });
 
-/** Parts that accept, reject, hold and release share; `did` and `became` say what was done. */
-function deciding(action: ReviewAction, did: string, became = did, max = BULK_MAX) {
+/** Parts that accept, reject, hold and release share; `did` says what was done. */
+function deciding(action: ReviewAction, did: string, became?: string, max = BULK_MAX) {
   return {
     ...ofDelivery,
     seen,
@@ -88,16 +102,17 @@ function deciding(action: ReviewAction, did: string, became = did, max = BULK_MA
       review.preview(action, stated, actor),
     run: (review: ReviewOperations, stated: Stated, actor: Actor, saw: Saw) =>
       review.act(action, stated, actor, saw),
-    done({ deliveryNo, orderDeliveryId, decisionId: id, outboxId, doubt }: Decided) {
+    done({ deliveryNo, orderDeliveryId, decisionId: id, outboxId, state, doubt }: Decided) {
       const unsure = doubt === undefined ? '' : ` (${doubt})`;
       const push = outboxId === null ? '' : `, push ${outboxId} tells the service${unsure}`;
-      return `${deliveryNo} (${orderDeliveryId}): ${did}, decision ${id}${push}`;
+      return `${deliveryNo} (${orderDeliveryId}): ${state}, decision ${id}${push}`;
     },
-    notice: ({ deliveryNo }: Decided) => `${deliveryNo} is ${became}`,
+    notice: ({ deliveryNo, state }: Decided) => `${deliveryNo} is ${became ?? state}`,
     many: many({
       did,
       max,
       isNamed: true,
+      isUnderWay,
       at: {
         path: '/review/bulk',
         operation: 'decideMany',
@@ -140,7 +155,7 @@ export const acceptDelivery = act({
 });
 
 export const rejectDelivery = act({
-  ...deciding('reject', 'rejected', 'rejected', REJECTS_MAX),
+  ...deciding('reject', 'rejected', undefined, REJECTS_MAX),
   name: 'deliveries.reject',
   operation: 'rejectDelivery',
   path: '/deliveries/{id}/reject',

@@ -78,7 +78,7 @@ describe('acting on deliveries from the command line', () => {
 
     const accepted = await call('deliveries', 'accept', a, 'DN-none', '--reason', 'seen');
     expect(accepted.code).toBe(1);
-    expect(accepted.stdout).toContain(`${first.deliveryNo} (${a}): accepted, decision`);
+    expect(accepted.stdout).toContain(`${first.deliveryNo} (${a}): accepted, being sent, decision`);
     expect(accepted.stdout).toContain('DN-none: NOT accepted: there is no delivery DN-none');
     await until('the accept', () => statusOf(first.orderDeliveryId) === 'accepted' || undefined);
 

@@ -372,7 +372,7 @@ describe('beside a mirror that was changed', () => {
       expect(stdout).toMatch(
         /^armed: reject-old, by ada.* this version cannot read the rules in f/,
       );
-      expect(stdout).toContain('rejected in the last 24 hours: 0; 0 wait');
+      expect(stdout).toContain('rejects of the last 24 hours, confirmed or being sent: 0; 0 wait');
       expect(code).toBe(0);
       const told = JSON.parse((await house.run('rules', 'queue', '--json')).stdout);
       expect(told.armed).toMatchObject([{ ruleId: 'reject-old', inForce: null }]);
