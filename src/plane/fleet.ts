@@ -15,7 +15,8 @@ export interface FleetAccount {
   /** Age of the last complete run of each stream that is pulled; null: none was. */
   readonly ageMs: Readonly<Record<string, number | null>>;
   readonly pending: number;
-  readonly held: number;
+  /** Pending deliveries that wait for a person, as `claim.waits` says in each cell. */
+  readonly waiting: number;
   /** Pushes that have not ended, by state, and `dead`. */
   readonly outbox: Readonly<Record<string, number>>;
   readonly incidents: number;
@@ -25,8 +26,11 @@ export interface FleetAccount {
 const COUNTS = {
   pending: `select account, '' AS name, count(*)::text AS n from delivery
     where status = 'pending' and deleted_at is null group by 1`,
-  held: `select account, '' AS name, count(distinct order_delivery_id)::text AS n from hold
-    group by 1`,
+  waiting: `select d.account, '' AS name, count(*)::text AS n from delivery d
+    join evaluation e on e.account = d.account and e.order_delivery_id = d.order_delivery_id
+    join decision n on n.account = e.account and n.decision_id = e.decision_id
+    where d.status = 'pending' and d.deleted_at is null and (n.outcome not in ('accept', 'reject')
+      or n.actor = 'daemon' and n.mode <> 'live') group by 1`,
   outbox: `select account, state AS name, count(*)::text AS n from outbox
     where ended_at is null or state = 'dead' group by 1, 2 order by 1, 2`,
   incidents: `select account, '' AS name, count(*)::text AS n from incident
@@ -93,7 +97,7 @@ export async function readFleet(
       lagMs,
       ageMs: Object.fromEntries(pulled.map(([name, at]) => [name, at === null ? null : now - at])),
       pending: one('pending'),
-      held: one('held'),
+      waiting: one('waiting'),
       outbox: Object.fromEntries([...counted('outbox', account)].map(([k, n]) => [k, n ?? 0])),
       incidents: one('incidents'),
       paused: [...counted('paused', account).keys()],

@@ -105,7 +105,9 @@ async function documents(world: DeciderFixture): Promise<void> {
     return openIncident(store.db, { ...about, detail: {} }, clock.now());
   };
   const doubtful = await push(world, 'PO-1', { state: 'in_doubt', blocked: 'two orders fit' });
+  // For two reasons, and in two incidents: it is one document.
   await told('push_in_doubt', doubtful);
+  await told('push_late', doubtful);
   await push(world, 'PO-2', { state: 'refused', ended: true });
   const dead = await push(world, 'R-1', { kind: 'pending_refund', state: 'dead', ended: true });
   await told('push_dead', dead);

@@ -14,25 +14,26 @@ function age(ms: number | null | undefined): string {
 
 function rowOf(one: FleetAccount): readonly string[] {
   const { dead: _, ...open } = one.outbox;
-  const waiting = Object.values(open).reduce((sum, count) => sum + count, 0);
+  const pushes = Object.values(open).reduce((sum, count) => sum + count, 0);
   return [
     one.account,
     one.health,
     age(one.lagMs),
     age(one.ageMs.stock),
     age(one.ageMs.orders),
-    ...[one.pending, one.held, waiting].map(String),
+    ...[one.pending, one.waiting, pushes].map(String),
   ];
 }
 
 export function fleetStatus(context: CliContext): Command {
   return new Command('status')
-    .summary('show every account of the plane: health, freshness, held, outbox, lag')
+    .summary('show every account of the plane: health, freshness, what waits, outbox, lag')
     .description(
       'Read from PostgreSQL alone, so that it tells of brands on other machines too. State: ok;\n' +
         'look (a person is needed there); stale (a stream is older than its configuration\n' +
         'allows, streams.*.freshness); late (the copy is too old to tell, because its process\n' +
-        'or the whole machine is gone). STOCK and ORDERS are the age of their last complete run.',
+        'or the whole machine is gone). STOCK and ORDERS are the age of their last complete run,\n' +
+        'WAITING the deliveries that wait for a person.',
     )
     .option('--json', 'as JSON, with every stream')
     .addHelpText('after', examples([['fleet status', 'all brands, a line each']]))
@@ -47,7 +48,7 @@ export function fleetStatus(context: CliContext): Command {
         return;
       }
       context.output.table(
-        ['ACCOUNT', 'STATE', 'LAG', 'STOCK', 'ORDERS', 'PENDING', 'HELD', 'OUTBOX'],
+        ['ACCOUNT', 'STATE', 'LAG', 'STOCK', 'ORDERS', 'PENDING', 'WAITING', 'OUTBOX'],
         fleet.map(rowOf),
       );
       // The reasons stand below the table: a column of them would be cut in a terminal.

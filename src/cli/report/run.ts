@@ -160,7 +160,7 @@ export function reportRun(context: CliContext): Command {
     .addHelpText(
       'after',
       examples([
-        ['report run held-deliveries', 'what waits for a person'],
+        ['report run held-deliveries', 'what is held, and why'],
         ['report run stock-grid --param style=S-1001', 'one style'],
         ['report run order-book --format xlsx --output book.xlsx', 'a workbook'],
         ['report run decisions-per-day --format csv --locale de-DE', 'for a German spreadsheet'],

@@ -174,7 +174,7 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Waiting',
       value: whole(waiting.total),
-      detail: waiting.total === 0 ? 'nothing waits for you' : waitingText(waiting),
+      detail: waiting.total === 0 ? 'nothing waits for you' : waitingText(waiting, now),
       of: 'waiting',
       href: '#needs',
     },
@@ -212,10 +212,15 @@ function tilesOf(view: OverviewView): Tile[] {
   ];
 }
 
-/** What waits by kind, and how much of it is overdue. */
-function waitingText(waiting: Waiting): string {
-  const { overdue } = waiting;
-  return `${describeWaiting(waiting)}${overdue > 0 ? `; ${whole(overdue)} overdue` : ''}`;
+/** What waits by kind, how much of it is overdue, and since when the oldest delivery does. */
+function waitingText(waiting: Waiting, now: number): string {
+  const { overdue, deliveries } = waiting;
+  const oldest = deliveries.oldestAt;
+  return [
+    describeWaiting(waiting),
+    ...(overdue > 0 ? [`${whole(overdue)} overdue`] : []),
+    ...(oldest === null ? [] : [`oldest delivery ${span(now - oldest)}`]),
+  ].join('; ');
 }
 
 function needRow({ what, isWithin, count, newestAt, href }: Need, view: OverviewView): Html {
