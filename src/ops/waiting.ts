@@ -103,8 +103,8 @@ const COUNTED_OTHERWISE = [
 /** SQL: whether the incident `i` is about deliveries or a run that count themselves. */
 const IS_COUNTED = sql<boolean>`case i.kind
   when 'accepts_wait' then i.detail ->> '$.rows' > 0
-  when 'evaluation_error' then exists (select 1 from json_each(i.detail, '$.concerns') e
-    where ${deliveryWaits(sql`e.value + 0`)})
+  when 'evaluation_error' then exists (select 1 from json_each(i.detail, '$.concerns') about
+    where ${deliveryWaits(sql`about.value + 0`)})
   when 'never_complete' then i.key in (
     select stream from (${WAITING_RUNS}) where why = 'suspicious')
   when 'shared_number' then i.entity = 'delivery' and exists (select 1 from shared_number s

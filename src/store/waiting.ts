@@ -6,8 +6,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { OUTBOX_KINDS } from '../config/schema.ts';
 
 /** SQL: deliveries that an error keeps from being decided, by their incidents. */
-const UNDECIDABLE = sql`select e.value + 0 from incident i,
-    json_each(i.detail, '$.concerns') e
+const UNDECIDABLE = sql`select about.value + 0 from incident i,
+    json_each(i.detail, '$.concerns') about
   where i.kind = 'evaluation_error' and i.resolved_at is null`;
 
 /**
@@ -32,8 +32,8 @@ export const WAITING_DELIVERIES = sql`
     where h.order_delivery_id = c.order_delivery_id), n.at) since
   from claim c cross join decision n on n.decision_id = c.decision_id where c.waits = 1
   union all select c.order_delivery_id, min(i.at)
-  from incident i, json_each(i.detail, '$.concerns') e
-  cross join claim c on c.order_delivery_id = e.value + 0
+  from incident i, json_each(i.detail, '$.concerns') about
+  cross join claim c on c.order_delivery_id = about.value + 0
   where i.kind = 'evaluation_error' and i.resolved_at is null
     and c.waits = 0 and c.outcome is not null group by 1`;
 

@@ -161,6 +161,11 @@ export const EXCEPTIONS: readonly Exception[] = [
     why: 'runs of a stream, the newest first; runs are kept for 90 days',
   },
   {
+    of: /'suspicious' why/,
+    why: 'the last complete run of each stream: the last entry of its index',
+    steps: /^SEARCH c USING COVERING INDEX sync_run_complete/,
+  },
+  {
     of: /from sync_run where stream = \? and outcome = 'complete' and run_id >= coalesce/,
     why: 'the complete runs since the last one before the day',
   },
