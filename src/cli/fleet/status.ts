@@ -32,8 +32,8 @@ export function fleetStatus(context: CliContext): Command {
       'Read from PostgreSQL alone, so that it tells of brands on other machines too. State: ok;\n' +
         'look (a person is needed there); stale (a stream is older than its configuration\n' +
         'allows, streams.*.freshness); late (the copy is too old to tell, because its process\n' +
-        'or the whole machine is gone). STOCK and ORDERS are the age of their last complete run,\n' +
-        'WAITING the deliveries that wait for a person.',
+        'or the whole machine is gone). STOCK and ORDERS are the age of their last complete\n' +
+        'run, WAITING the deliveries that wait for a person.',
     )
     .option('--json', 'as JSON, with every stream')
     .addHelpText('after', examples([['fleet status', 'all brands, a line each']]))
