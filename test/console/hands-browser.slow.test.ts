@@ -418,7 +418,7 @@ it('all that were accepted and did not leave are called back in one press', asyn
   await page.getByLabel('Reason').fill('all checked');
   await page.getByLabel('Reason').press('Enter');
   await page.locator('#done', { hasText: '2 accepted, being sent.' }).waitFor();
-  expect(page.url()).toBe(`${own.url}/review?rule=hold-all`);
+  expect(new URL(page.url()).searchParams.get('rule')).toBe('hold-all');
   await page.keyboard.press('z');
   await page.locator('#done', { hasText: '2 undone.' }).waitFor();
   await ben.form('/resume', { target: 'pushes', reason: 'it has moved' });

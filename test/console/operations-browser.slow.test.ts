@@ -46,7 +46,10 @@ it('an operator pulls and watches; an approver sees the first keys and releases'
   await lastPull(house, 'complete');
   const olaf = await visit(browser, house, 'olaf', 'operator');
   const { page } = olaf;
-  await page.getByRole('link', { name: /^Pulls/ }).click();
+  await page
+    .getByRole('navigation')
+    .getByRole('link', { name: /^Pulls/ })
+    .click();
   await picture(page, 'pulls');
   await page.getByRole('link', { name: 'stock', exact: true }).first().click();
   knobs.patch({ faults: [SLOW, EMPTY] });

@@ -92,8 +92,11 @@ async function askOnceMore(context: PageContext, request: FastifyRequest, reply:
   const { db, clock } = context.deps;
   const selection = await selectForReview(db, filter);
   const changed = expect && (await whatChanged(db, filter, selection, expect, clock.now()));
-  const cli = `${commandOf({ ...deliveries, command: `deliveries ${act} --all-matching` }, given)} \
---expect ${markOf(selection)} --reason "…"`;
+  // Acts of the command line are on what is held; of all else it shows the list.
+  const isHeld = filter.shown === 'held';
+  const command = isHeld ? `deliveries ${act} --all-matching` : 'deliveries list';
+  const more = isHeld ? `--expect ${markOf(selection)} --reason "…"` : `--${filter.shown}`;
+  const cli = `${commandOf({ ...deliveries, command }, given)} ${more}`;
   const head = { title: 'Decide all', tab: '/review', cli } as const;
   const rules = await context.rulesShown();
   const page = bulkPage({ action: act, selection, changed, rules, query, view });
