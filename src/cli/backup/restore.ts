@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { RESTORE_STEPS } from '../../daemon/upkeep.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { plural } from '../../lib/strings.ts';
 import { backupDirectory, requireCertainNewest } from '../../store/backup/manifest.ts';
 import { type Restored, restoreBackup } from '../../store/backup/restore.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
@@ -19,7 +20,10 @@ function linesOfActs(since: Restored['since']): string[] {
   }
   const { acts, unreadable, stopped, paused } = since;
   return [
-    `acts     ${acts} of people since then: ${stopped} deliveries stay held until a person decides`,
+    `acts     ${acts} of people since then`,
+    ...(stopped > 0
+      ? [`held     until a person decides: ${plural(stopped, 'delivery', 'deliveries')}`]
+      : []),
     ...(paused.length > 0 ? [`paused   again: ${paused.join(', ')}`] : []),
     ...(unreadable > 0 ? [`acts     ${unreadable} lines of acts.jsonl cannot be read`] : []),
   ];
