@@ -107,8 +107,9 @@ export async function noteCustomerLoss(
   now: number,
 ): Promise<void> {
   await writeStateAt(tx, STATE, JSON.stringify({ what, gone, isAccepted: false }), now);
-  const reason = `erp_customer has lost ${what} at once: what was known stays, and rules that read \
-customers wait; if it is meant: selvedge sync release customers`;
+  const reason =
+    `erp_customer has lost ${what} at once: what was known stays, and rules that read customers ` +
+    'wait; if it is meant: "selvedge sync release customers"';
   await updateIncident(tx, { ...LOST, detail: { reason } }, now);
 }
 

@@ -32,5 +32,5 @@ it.each([
   const file = writeConfig(`dataDir: ${dataDir}\n${MINIMAL}`);
   const { code, stderr } = await selvedge(['rules', 'reload', '--config', file], ENV);
   expect(stderr).toContain(`selvedge: at ${other.url} answers another program, and not the daemon`);
-  expect(code).toBe(EXIT.failure.code);
+  expect(code).toBe(EXIT.temporary.code);
 });

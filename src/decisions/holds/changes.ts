@@ -78,8 +78,8 @@ async function waitOf(
   if (run) return { why: describe(run), looks: run.outcome === 'running' };
   const loss = await readCustomerLoss(tx);
   if (!loss || !areCustomersRead(ruleSet)) return undefined;
-  const why = `erp_customer has lost ${loss.what} at once; if it is meant: \
-selvedge sync release customers`;
+  const release = '"selvedge sync release customers"';
+  const why = `erp_customer has lost ${loss.what} at once; if it is meant: ${release}`;
   return { why, looks: true };
 }
 

@@ -114,7 +114,7 @@ it('rules check warns of no shipped rule, policy or example', { timeout: 60_000 
   const cookbook = join(shipped, 'cookbook');
   const names = readdirSync(cookbook);
   const policies = names.filter((name) => name.endsWith('.yaml') && name !== 'settings.yaml');
-  expect(policies).toHaveLength(26);
+  expect(policies).toHaveLength(27);
   const alone = policies.map((policy) => {
     const folder = temporaryFolder();
     const shared = names.filter((name) => name.endsWith('.csv') || name === 'settings.yaml');
