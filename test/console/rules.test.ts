@@ -264,6 +264,9 @@ describe('an approver', () => {
     expect(early.status).toBe(409);
     expect(early.text).toContain('0 of 2 matches looked at');
     const { id } = await tryRules(anna, {});
+    expect(await vera.json(`/rules/trial/${id}/keep`, { reason: 'for arming' })).toMatchObject({
+      ...{ status: 403, json: { code: 'console.role' } },
+    });
     const kept = await anna.form(`/rules/trial/${id}/keep`, { reason: 'for arming' });
     expect(kept.status).toBe(303);
     const look = async () => {

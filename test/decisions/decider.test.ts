@@ -224,6 +224,19 @@ describe('a pending delivery', () => {
     expect(await open(8)).toEqual([]);
   });
 
+  it('is looked at after a day at most, whatever it waits for', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.delivery({ id: 1, lines: [['a', 30]] });
+    await fixture.delivery({ id: 2, lines: [] });
+    expect(await fixture.decide()).toEqual(['1 hold', '2 hold']);
+    const none = loadedRules('rules: []');
+    await fixture.delivery({ id: 3 });
+    await fixture.decide({ rules: () => none });
+    const rows = await fixture.store.db.selectFrom('evaluation').select('due_at').execute();
+    const tomorrow = fixture.clock.now() + 24 * 60 * MINUTE;
+    expect(rows.map(({ due_at }) => (due_at ?? Infinity) <= tomorrow)).toEqual([true, true, true]);
+  });
+
   it('that no rule is about is journaled and left pending', async () => {
     const fixture = await createDeciderFixture();
     const rules = loadedRules(ACCEPT_SMALL.replaceAll('20', '-1').replaceAll('> -1', '< -1'));

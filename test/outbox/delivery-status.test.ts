@@ -160,6 +160,18 @@ it('sends an accept of the rules only for what they have decided on', async () =
   expect(await clear(house)).toMatchObject({ send: true });
 });
 
+it('sends no accept for another price than the rules have decided on', async () => {
+  const house = await createDeciderFixture();
+  await house.delivery({ id: 7 });
+  expect(await house.decide()).toEqual(['7 accept']);
+  const fulfilledLineItems = [{ barcode: 'a', fulfilledQuantity: 2, price: 99 }];
+  await house.delivery({ id: 7, more: { fulfilledLineItems } });
+  const reason = 'the lines of the delivery have changed since it was decided';
+  expect(await clear(house)).toMatchObject({
+    ...{ send: false, lookup: { outcome: 'superseded', reason } },
+  });
+});
+
 it('sends an accept of a person only for the lines that the person has seen', async () => {
   const house = await createDeciderFixture();
   const rules = loadedRules(ACCEPT_SMALL);

@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
+import { moveCursor, readCursor } from '../../src/plane/cursor.ts';
 import { planeStatus } from '../../src/plane/status.ts';
 import { readPlaneStatus } from '../../src/plane/status-file.ts';
 import { addLedgerFeed, ledgerFeedState, removeLedgerFeed } from '../../src/store/ledger-feed.ts';
@@ -28,6 +29,17 @@ describe('the plane, in PGlite', () => {
     const client = await house.connect();
     const [acme] = await planeStatus(client, clock.now());
     expect(acme).toMatchObject({ account: 'acme', seq: status?.seq, lagMs: 0 });
+    // What the mirror has forgotten goes from the copy as well.
+    await house.store.db.deleteFrom('change').where('seq', '<=', 10).execute();
+    await house.settle();
+    const { rows } = await client.query('select min(seq)::int as first from change');
+    expect(rows).toEqual([{ first: 11 }]);
+    // Another sink has moved the cursor in the same millisecond: this one does not know that place.
+    const from = await readCursor(client, 'acme');
+    if (!from) throw new Error('there is no copy');
+    await moveCursor(client, from, { ...from, writtenAt: from.writtenAt + 1 });
+    await expect(moveCursor(client, from, from)).rejects.toMatchObject({ name: 'RetryLaterError' });
+    expect(from.writtenAt).toBeGreaterThan(clock.now());
   });
 });
 

@@ -1,4 +1,4 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
@@ -124,6 +124,15 @@ describe('a pause by a file', () => {
     await again.followFiles();
     expect(await readPauses(store.db)).toEqual([]);
     expect(await audit()).toEqual(['pause pushes by file', 'resume pushes by file']);
+  });
+
+  it('holds although its reason cannot be read', async () => {
+    const { pauses, file } = await opened();
+    // Nobody can read a folder as a file; a file of another user is the same.
+    mkdirSync(file('decisions'));
+    expect(pauses.reason('decisions')).toMatch(
+      /^paused by file \(decisions\): the reason in .* cannot/,
+    );
   });
 
   it('beats the table: nobody resumes it but by removing the file', async () => {

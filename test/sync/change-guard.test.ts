@@ -1,6 +1,7 @@
 /** A service that changes everything at once: people are told, until the rows are as they were. */
 import { describe, expect, it } from 'vitest';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { deleteOldRuns } from '../../src/sync/upkeep.ts';
 import { manyRows, type Row, startList, stockIn } from './list-server.ts';
 
 const ASKER = { actor: 'anna', reason: 'a new price list' };
@@ -71,6 +72,14 @@ describe('a list in which most rows change at once', () => {
     expect(reason).toMatch(/selvedge sync release 3$/);
     expect(await openOf(store)).toEqual(['3']);
     expect(await lastRun('stock')).toMatchObject({ rows_drastic: 400, change_guard: 'open' });
+    // A later run does not make it one that upkeep deletes once it is old.
+    await store.db.updateTable('stream_state').set({ last_run_id: null }).execute();
+    await store.transaction((tx) => deleteOldRuns(tx, Number.MAX_SAFE_INTEGER));
+    const left = store.db
+      .selectFrom('sync_run')
+      .select('change_guard')
+      .where('stream', '=', 'stock');
+    expect(await left.execute()).toEqual([{ change_guard: 'open' }]);
     // Bringing the rows back is as drastic, and is no news.
     expect(await pulled(rows)).toMatchObject({ outcome: 'complete', reason: null });
     expect(await openOf(store)).toEqual([]);

@@ -8,6 +8,7 @@ async function withLimits(accept: object) {
   const settings = JSON.stringify({ version: 1, safeguards: { accept } });
   const rules = loadedRules(ACCEPT_SMALL, settings);
   const decide = () => fixture.decide({ rules: () => rules });
+  const unlimited = () => fixture.decide();
   const lastReason = async () => {
     const row = await fixture.store.db
       .selectFrom('decision')
@@ -16,7 +17,7 @@ async function withLimits(accept: object) {
       .executeTakeFirstOrThrow();
     return row.reason;
   };
-  return { ...fixture, decide, lastReason };
+  return { ...fixture, decide, unlimited, lastReason };
 }
 
 describe('an accept that would exceed a limit is held, and goes on by itself', () => {
@@ -47,6 +48,15 @@ describe('an accept that would exceed a limit is held, and goes on by itself', (
     await fixture.order(3, { currency: 'EUR' });
     for (const id of [1, 2, 3]) await fixture.delivery({ id, order: id });
     expect(await fixture.decide()).toEqual(['1 accept', '2 hold', '3 accept']);
+  });
+
+  it('of an amount, with what was accepted in a currency that is not known', async () => {
+    const fixture = await withLimits({ max_amount_per_day: { DKK: 300 } });
+    await fixture.order(1, { currency: null });
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.unlimited()).toEqual(['1 accept']);
+    await fixture.delivery({ id: 2, order: 2 });
+    expect(await fixture.decide()).toEqual(['2 hold']);
   });
 
   it('of an amount that is not known', async () => {

@@ -207,3 +207,33 @@ it('an accept by a rule that reads credit waits while the figures are old', asyn
   await fixture.clock.advance(HOUR_MS);
   expect(await fixture.decide(parts)).toEqual(['7 accept']);
 });
+
+const ACCEPT_PRICED = `
+rules:
+  - id: accept-priced
+    title: Listed or not
+    action: accept
+    mode: live
+    when: [ 'delivery.lines.all(line, !has(line.list_price) || line.list_price > 0)' ]
+`;
+
+it('an accept by prices waits for the list that they are of, and of a known age', async () => {
+  const fixture = await createDeciderFixture();
+  const rules = () => loadedRules(ACCEPT_PRICED);
+  const parts = { rules, freshness: { stock: HOUR_MS, season: HOUR_MS, seasons: HOUR_MS } };
+  await fixture.order(1, { SeasonName: 'AW27' });
+  await fixture.complete('stock', 'season', 'seasons');
+  await fixture.clock.advance(HOUR_MS + 1);
+  await fixture.complete('stock');
+  await fixture.delivery({ id: 7 });
+  await fixture.delivery({ id: 8, order: 2 });
+  // One is a pre-order, with prices of its season.
+  expect(await fixture.decide(parts)).toEqual(['7 hold', '8 accept']);
+  const fresh = 'hold: safeguard freshness: waits for fresh season; see: selvedge sync show season';
+  expect(await reasons(fixture)).toContain(fresh);
+  const ahead = { complete_at: fixture.clock.now() + 1 };
+  await fixture.store.db.updateTable('stream_state').set(ahead).execute();
+  expect(await fixture.decide(parts)).toEqual([]);
+  await fixture.complete('season');
+  expect(await fixture.decide(parts)).toEqual(['7 accept']);
+});

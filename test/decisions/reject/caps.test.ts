@@ -15,18 +15,20 @@ interface Past {
   readonly amount?: number | null;
   readonly currency?: string;
   readonly rule?: string;
+  readonly account?: string | null;
 }
 
 async function intend(rejects: RejectFixture, all: readonly Past[]): Promise<void> {
   const now = rejects.clock.now();
-  for (const { agoMs, amount = 100, currency = 'DKK', rule = 'reject-unlucky' } of all) {
+  for (const { agoMs, amount = 100, currency = 'DKK', ...more } of all) {
+    const { rule = 'reject-unlucky', account = 'C-1' } = more;
     const at = now - agoMs;
     await rejects.store.db
       .insertInto('reject_entry')
       .values({
         ...{ order_delivery_id: 9, order_id: 9, rule_id: rule, rule_hash: '', delivery_hash: '' },
         ...{ decision_id: 1, queued_at: at, due_at: at, state: 'rejected', safeguard: null },
-        ...{ detail: null, intent_at: at, intent_decision_id: 1, account_no: 'C-1' },
+        ...{ detail: null, intent_at: at, intent_decision_id: 1, account_no: account },
         ...{ amount, currency, ended_at: at, ended_by: 'daemon' },
       })
       .execute();
@@ -138,4 +140,11 @@ it('allows exactly the share of what was decided in a day, and its floor in any 
   expect(await exceeded()).toBe('share of the day: 3 of 29 deliveries, allowed are 10 %');
   await decided(300, 1, rejects.clock.now());
   expect(await exceeded()).toBeUndefined();
+});
+
+it('counts customers without an account number as one', async () => {
+  const { rejects, exceeded } = await houseOf({ max_per_customer_per_day: 1 });
+  await intend(rejects, [{ agoMs: HOUR, account: null }]);
+  expect(await exceeded()).toBeUndefined();
+  expect(await exceeded({ accountNo: null })).toContain('a day for one customer: 2');
 });

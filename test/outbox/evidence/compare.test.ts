@@ -167,6 +167,17 @@ describe('an address', () => {
   });
 });
 
+it('tells another address by one of several numbers in it', () => {
+  const sent = { ...PLAIN, shippingAddress: { ...ADDRESS, address: 'Hauptstraße 5, 3. Etage' } };
+  const orderLineItems = [line('b-1', 3), line('b-2', 3, 9)];
+  const address = (text: string) =>
+    told(sent, { shippingAddress: { ...ADDRESS, address: text }, orderLineItems }).differences;
+  expect(address('Hauptstrasse 5, 3. Etage')).toEqual([]);
+  expect(address('Hauptstraße 5, 4. Etage')).toEqual([
+    expect.stringMatching(/^address: address sent/),
+  ]);
+});
+
 it('tells another freight, and holds nothing for it', () => {
   const orderLineItems = [line('b-1', 3), line('b-2', 3, 9)];
   expect(told(PLAIN, { freight: { freightAmount: 7 }, orderLineItems })).toEqual({
