@@ -31,7 +31,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // named, and plans apart from applying; accepts that wait, judged by the rules in force; says
   // what the service has not confirmed.
   decisions: 15_080,
-  inbox: 2_640, // what a read after an event looks for, which was the daemon's
+  // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
+  inbox: 2_680,
   lib: 4_066,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.

@@ -8,7 +8,7 @@
  * Never 410 (it would disable the endpoint) and never a redirect.
  */
 
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../lib/clock.ts';
@@ -59,7 +59,8 @@ export interface ListenerLimits {
 }
 
 export const LISTENER_LIMITS: ListenerLimits = {
-  bodyBytesMax: 262_144,
+  // A delivery of 5,000 lines, as many as the intake takes, is one event of about 1 MiB.
+  bodyBytesMax: 2_097_152,
   headersMax: 64,
   connectionsMax: 256,
   requestsPerSocketMax: 1_000,
@@ -160,20 +161,61 @@ function guardSocket(server: Server, limits: ListenerLimits, meter: Meter): void
 interface BodyBudget {
   /** Reserves memory for the request's body until its answer, or refuses the request. */
   take(reply: FastifyReply): Refusal | undefined;
+  /** Reads the body, and reserves more memory as more of it arrives than was reserved. */
+  read(request: IncomingMessage): Promise<Buffer>;
+}
+
+/**
+ * Bytes that a body may have without their arrival: a larger one is reserved as it arrives, so that
+ * a few senders who announce large bodies and send nothing do not shut others out.
+ */
+const RESERVED_BYTES = 262_144;
+
+function refusedBody(statusCode: number, message: string): Error {
+  return Object.assign(new Error(message), { statusCode });
 }
 
 function createBodyBudget(limits: ListenerLimits): BodyBudget {
   let held = 0;
+  const reserved = new WeakMap<IncomingMessage, number>();
+  const reserve = (request: IncomingMessage, bytes: number): boolean => {
+    const before = reserved.get(request) ?? 0;
+    if (bytes <= before) return true;
+    if (held + bytes - before > limits.inFlightBytesMax) return false;
+    held += bytes - before;
+    reserved.set(request, bytes);
+    return true;
+  };
   return {
-    take(reply) {
-      const declared = reply.request.headers['content-length'];
-      const bytes = declared === undefined ? limits.bodyBytesMax : Number(declared);
-      if (held + bytes > limits.inFlightBytesMax) return { status: 503, reason: 'bodies' };
-      held += bytes;
-      reply.raw.once('close', () => {
-        held -= bytes;
+    take({ request: { raw }, raw: response }) {
+      const declared = Number(raw.headers['content-length'] ?? limits.bodyBytesMax);
+      if (!reserve(raw, Math.min(declared, RESERVED_BYTES))) {
+        return { status: 503, reason: 'bodies' };
+      }
+      response.once('close', () => {
+        held -= reserved.get(raw) ?? 0;
+        reserved.delete(raw);
       });
       return undefined;
+    },
+    read(request) {
+      // An iterator would close the connection before the answer, when it is left early.
+      return new Promise((resolve, reject) => {
+        const parts: Buffer[] = [];
+        let bytes = 0;
+        const fail = (error: Error): void => {
+          request.off('data', add).pause();
+          reject(error);
+        };
+        const add = (part: Buffer): void => {
+          bytes += part.length;
+          parts.push(part);
+          if (bytes > limits.bodyBytesMax) fail(refusedBody(413, 'the body is too large'));
+          else if (!reserve(request, bytes)) fail(refusedBody(503, 'too many bodies at once'));
+        };
+        request.on('data', add).once('error', fail);
+        request.once('end', () => resolve(Buffer.concat(parts, bytes)));
+      });
     },
   };
 }
@@ -182,16 +224,19 @@ function createBodyBudget(limits: ListenerLimits): BodyBudget {
 function createApp(
   { log, meter }: ListenerDeps,
   limits: ListenerLimits,
+  budget: BodyBudget,
   refuse: (reply: FastifyReply, refusal: Refusal) => void,
 ): FastifyInstance {
   const app = createHttpServer(log, limits);
   guardSocket(app.server, limits, meter);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser('application/json', (_request: FastifyRequest, body: IncomingMessage) =>
+    budget.read(body),
   );
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 503;
+    // The rest of a body that was not read would be taken for the next request.
+    reply.header('connection', 'close');
     refuse(reply, { status: ANSWERS[status] ? status : 503, reason: `error ${status}` });
   });
   return app;
@@ -237,7 +282,7 @@ export function createListener(
     }
   };
 
-  const app = createApp(deps, limits, refuse);
+  const app = createApp(deps, limits, budget, refuse);
   app.addHook('onRequest', (request, reply, done) => {
     const writable = deps.writable() ? undefined : { status: 503, reason: 'unwritable' };
     const refusal = refusalOf(request, access, limits) ?? writable ?? budget.take(reply);

@@ -12,7 +12,7 @@ describe('loading a configuration', () => {
   it('lays the user file over the default', () => {
     const { config } = configIn(`${MINIMAL}  timeouts: { connect: 1m30s }\n`);
     expect(config.service.timeouts).toMatchObject({ connect: 90_000, idle: 30_000 });
-    expect(config.listener.bodyMax).toBe(262_144);
+    expect(config.listener.bodyMax).toBe(2_097_152);
     expect(config.service.v1.login).toBeNull();
   });
 
@@ -76,7 +76,7 @@ describe('loading a configuration', () => {
       'must be one of stream, pages (found: page)\n    hint: did you mean',
     );
     expect(problems[3]?.hint).toBe('did you mean port?');
-    expect(problems[4]).toMatchObject({ value: '256', hint: 'for example bodyMax: 256KiB' });
+    expect(problems[4]).toMatchObject({ value: '256', hint: 'for example bodyMax: 2MiB' });
     expect(problems[6]?.message).toBe('is an empty section');
   });
 

@@ -91,6 +91,40 @@ describe('size', () => {
     await eventually(async () => expect((await inbox.post(body)).status).toBe(204));
   });
 
+  it('of an event is enough for a delivery of 5,000 lines, as the intake takes (L4)', async () => {
+    const inbox = await startInbox();
+    const fulfilledLineItems = Array.from({ length: 5_000 }, (_, at) => ({
+      ...{ barcode: String(5_700_000_000_000 + at), fulfilledQuantity: 12, price: 1249.95 },
+      ...{ fulfilledSizeQuantity: 144, season: 'Autumn/Winter 2027', delivery: '1st delivery' },
+    }));
+    const salesOrderDelivery = { orderDeliveryId: 1, orderId: 2, fulfilledLineItems };
+    const type = 'sales_order.delivery_created';
+    const body = JSON.stringify({ type, data: { salesOrderDelivery } });
+    expect(body.length).toBeGreaterThan(700_000);
+    expect((await inbox.post(body)).status).toBe(204);
+  });
+
+  it('of large bodies that were only announced shuts no event out (L6)', async () => {
+    const inbox = await startInbox();
+    const body = 'x'.repeat(2_000_000);
+    const head = wire(body).subarray(0, -body.length + 1);
+    await openSilent(inbox.port, 100, head);
+    expect((await inbox.post(deliveryCreated(1))).status).toBe(204);
+  });
+
+  it('of what has arrived of large bodies is limited, and given back (L6)', async () => {
+    const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500_000 } });
+    const body = JSON.stringify('x'.repeat(1_000_000));
+    const bytes = wire(body, ['Connection: close']);
+    const slow = connect(inbox.port, '127.0.0.1');
+    slow.write(bytes.subarray(0, -10));
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(503));
+    const answered = new Promise((resolve) => slow.once('data', (data) => resolve(String(data))));
+    slow.write(bytes.subarray(-10));
+    expect(await answered).toMatch(/^HTTP\/1\.1 204 /);
+    await eventually(async () => expect((await inbox.post(body)).status).toBe(204));
+  });
+
   it('of a body that tells none counts as the largest (L6)', async () => {
     const inbox = await startInbox({ limits: { inFlightBytesMax: 1_500, bodyBytesMax: 1_000 } });
     const headers = Object.entries(sign('{}')).map(([name, value]) => `${name}: ${value}`);

@@ -138,9 +138,9 @@ describe('a request that is no event of ours', () => {
     expect(await send(KEY, FIRST_SENT_AT - 400_000)).toBe(400_000);
   });
 
-  it('because it is of 2 MiB is answered 413, and the next one is served (L4)', async () => {
+  it('because it is of 3 MiB is answered 413, and the next one is served (L4)', async () => {
     const inbox = await startInbox();
-    const big = Buffer.alloc(2 * 1_048_576, 'x');
+    const big = Buffer.alloc(3 * 1_048_576, 'x');
     const answer = await inbox.post(big);
     expect(answer.status).toBe(413);
     // Nobody reads the rest of the body.
