@@ -134,8 +134,6 @@ async function run(
   const fast = [
     { path: 'service.limits.loginSpacing', value: '0s' },
     { path: 'service.limits.requestsPerSecond', value: 10_000 },
-    // Orders of these tests are refunded without having been packed.
-    { path: 'outbox.refundsUpTo', value: 'ordered' },
   ];
   const config = testConfig(reference, { folder, overrides: [...fast, ...set] });
   const path = join(folder, 'mirror.db');

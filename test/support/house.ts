@@ -114,6 +114,8 @@ export function testConfig(reference: Reference, parts: ConfigParts = {}): Confi
     set('listener.secrets', [{ secret: new Secret('webhook', WEBHOOK_SECRET) }]),
     set('local.port', 0),
     set('decisions.settle', '0s'),
+    // Orders of tests are refunded without having been packed.
+    set('outbox.refundsUpTo', 'ordered'),
     ...PATIENT,
     without(),
     ...(parts.overrides ?? []),

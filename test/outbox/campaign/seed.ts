@@ -54,7 +54,7 @@ const QUIET_MS = 10_000;
 const TROUBLE = { stall: '3s', lateCommit: { least: 1, most: 3 }, listingLagMax: 2 };
 const SETTINGS = [
   `outbox: { quietTime: ${QUIET_MS}ms, lookEvery: 2s, attemptsMax: 20, delayMin: 100ms,`,
-  '  delayMax: 2s, auditEvery: 1m }',
+  '  delayMax: 2s, auditEvery: 1m, refundsUpTo: ordered }',
 ];
 const SERVICE = [
   '  limits: { requestsPerSecond: 10000, concurrency: 16, loginSpacing: 0s }',
