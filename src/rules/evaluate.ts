@@ -254,35 +254,58 @@ function lapsedOf({ hold, hash, textHash }: Rule, lapsed: ReadonlySet<string>) {
   return isEnd(end) && (lapsed.has(textHash) || lapsed.has(hash)) ? { lapsed: end } : {};
 }
 
+function setModeOf({ settings }: RuleSet, { mode = 'live' }: EvaluateOptions): Mode {
+  return weakest([settings.mode, mode]);
+}
+
+/** Result of a rule of the set; undefined: it is off. */
+function resultOf(
+  rule: Rule,
+  frame: Frame,
+  options: EvaluateOptions,
+  setMode: Mode,
+): RuleResult | undefined {
+  const { armed = NONE, watching = NONE, lapsed = NONE } = options;
+  const isArmed = rule.action !== 'reject' || armed.has(rule.id);
+  const watches = !isArmed && (rule.otherwise === 'nothing' || watching.has(rule.id));
+  const mode = weakest([rule.mode, setMode, watches ? 'shadow' : 'live']);
+  if (mode === 'off' || !applies(rule, frame.view.facts)) return undefined;
+  return {
+    ...evaluateRule(rule, frame, options),
+    mode,
+    ...(rule.action === 'reject' ? { armed: isArmed } : {}),
+    ...lapsedOf(rule, lapsed),
+  };
+}
+
 export function evaluate(
   ruleSet: RuleSet,
   facts: Facts,
   options: EvaluateOptions = {},
 ): Evaluation {
   const frame = contextOf(ruleSet, facts, options.seen);
-  const { armed = NONE, watching = NONE } = options;
-  const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
-  const rules: RuleResult[] = [];
-  for (const rule of ruleSet.rules) {
-    const isArmed = rule.action !== 'reject' || armed.has(rule.id);
-    const watches = !isArmed && (rule.otherwise === 'nothing' || watching.has(rule.id));
-    const mode = weakest([rule.mode, setMode, watches ? 'shadow' : 'live']);
-    if (mode === 'off' || !applies(rule, facts)) continue;
-    const result = evaluateRule(rule, frame, options);
-    const { lapsed = NONE } = options;
-    rules.push({
-      ...result,
-      mode,
-      ...(rule.action === 'reject' ? { armed: isArmed } : {}),
-      ...lapsedOf(rule, lapsed),
-    });
-  }
+  const setMode = setModeOf(ruleSet, options);
+  const rules = ruleSet.rules.flatMap((rule) => resultOf(rule, frame, options, setMode) ?? []);
   return {
     delivery: facts.delivery.number,
     setHash: ruleSet.hash,
     rules,
     ...outcomesOf(rules, obstacleOf(facts, options), setMode),
   };
+}
+
+/** Outcomes of an evaluation if this rule had another text: only it is evaluated again. */
+export function outcomesWith(
+  ruleSet: RuleSet,
+  facts: Facts,
+  options: EvaluateOptions,
+  { rules }: Evaluation,
+  other: Rule,
+): Pick<Evaluation, 'live' | 'shadow'> {
+  const setMode = setModeOf(ruleSet, options);
+  const result = resultOf(other, contextOf(ruleSet, facts, options.seen), options, setMode);
+  const all = rules.flatMap((rule) => (rule.id === other.id ? (result ?? []) : rule));
+  return outcomesOf(all, obstacleOf(facts, options), setMode);
 }
 
 function outcomesOf(

@@ -4,7 +4,13 @@
  * it.
  */
 import { formatDecimal } from '../../lib/money.ts';
-import { contextOf, type EvaluateOptions, type Evaluation, evaluate } from '../evaluate.ts';
+import {
+  contextOf,
+  type EvaluateOptions,
+  type Evaluation,
+  evaluate,
+  outcomesWith,
+} from '../evaluate.ts';
 import { completeFacts } from '../facts/derive.ts';
 import type { Facts } from '../facts/plain.ts';
 import type { Clause, Rule, RuleSet } from '../rule.ts';
@@ -133,19 +139,27 @@ function passes({ ruleSet, facts, options, which }: Judged): boolean {
   return evaluate(ruleSet, facts, { ...options, operands: false })[which].kind === 'accept';
 }
 
+function passesWith(
+  { ruleSet, facts, options, which }: Judged,
+  evaluation: Evaluation,
+  other: Rule,
+): boolean {
+  const bare = { ...options, operands: false };
+  return outcomesWith(ruleSet, facts, bare, evaluation, other)[which].kind === 'accept';
+}
+
 function provedTries(
   rule: Rule,
   clause: Clause,
   judged: Judged,
+  evaluation: Evaluation,
 ): readonly Omit<Counterfactual, 'rule' | 'line' | 'condition'>[] {
-  const { ruleSet } = judged;
-  const limits = limitsOf({ clauses: [clause] }, ruleSet.types);
+  const limits = limitsOf({ clauses: [clause] }, judged.ruleSet.types);
   const proved = limits.flatMap((limit) => {
     const tries = [...numberTries(limit, judged), ...listTries(limit, judged)];
     const found = tries.find(({ put }) => {
       const other = withLimit(rule, limit, put);
-      const rules = ruleSet.rules.map((one) => (one === rule && other ? other : one));
-      return other !== undefined && passes({ ...judged, ruleSet: { ...ruleSet, rules } });
+      return other !== undefined && passesWith(judged, evaluation, other);
     });
     if (!found) return [];
     const { put: _, ...told } = found;
@@ -170,7 +184,7 @@ export function counterfactualsOf(
 ): readonly Counterfactual[] {
   return suspectsOf(judged, evaluation).flatMap(([rule, clause]) => {
     const { line, text: condition } = clause;
-    return provedTries(rule, clause, judged).map((told) => {
+    return provedTries(rule, clause, judged, evaluation).map((told) => {
       return { rule: rule.id, line, condition, ...told };
     });
   });
