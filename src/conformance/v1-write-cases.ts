@@ -306,7 +306,7 @@ const refundCases: readonly Case[] = [
     'POST /webhook-portal answers a new link each time',
     async (api) => {
       const link = async (): Promise<Row> =>
-        api.data(await post(api, '/webhook-portal', {}), 'POST /webhook-portal');
+        api.data(await post(api, '/webhook-portal', undefined), 'POST /webhook-portal');
       const first = await link();
       demand((await link()).url !== first.url, 'the same link twice');
     },

@@ -110,6 +110,8 @@ const documentCases: readonly Case[] = [
     const wanted = style.relationships.styleColors.data.map((one: Row) => one.id).sort();
     const seen = data.map((one: Row) => one.id).sort();
     demand(JSON.stringify(seen) === JSON.stringify(wanted), `${seen} for ${wanted}`);
+    const one = await get(api, `/pdm/styles/${style.id}/style-colors/${wanted[0]}`);
+    demand(one.data.id === wanted[0], `${one.data.id} for ${wanted[0]}`);
   }),
   read('v2-included', 'S', 'included is keyed by type and then by id', async (api) => {
     const { style, included } = await firstStyle(api, 'include=brand');

@@ -100,7 +100,7 @@ export const v2WriteCases: readonly Case[] = [
     'S',
     'POST /webhook-portal answers data.url and data.expiresAt',
     async (api) => {
-      const { status, body } = await send(api, 'POST', '/webhook-portal', {});
+      const { status, body } = await send(api, 'POST', '/webhook-portal', undefined);
       demand(status === 200, `status ${status}`);
       checkShape(portalAnswer, body, api.extras);
     },

@@ -6,7 +6,8 @@
 
 import type { Clock } from '../lib/clock.ts';
 import type { Random } from '../lib/random.ts';
-import type { CurrentKnobs } from './control/knobs.ts';
+import type { CurrentKnobs, Knobs } from './control/knobs.ts';
+import { accountAt } from './world/accounts.ts';
 
 /** Name of the header with the token of a log-in, on V1 and V2. */
 export const TOKEN_HEADER = 'x-service-authorization';
@@ -61,6 +62,16 @@ interface Holder {
   readonly credentials: Credentials;
 }
 
+/**
+ * Account of the b2b key with this number. One that sees its prices gets the next account with a
+ * discount, so that there is one to see.
+ */
+function accountOf(number: number, isPriced: boolean, { seed, accounts }: Knobs['world']): number {
+  const all = Array.from({ length: accounts }, (_, step) => (number + step) % accounts);
+  const priced = all.find((index) => accountAt(seed, index).discountPercentage > 0);
+  return (isPriced ? priced : undefined) ?? number % accounts;
+}
+
 function createHolders({ knobs, secrets }: KeyRingDeps): Holder[] {
   const text = (): string => secrets.bytes(SECRET_BYTES).toString('base64url');
   return knobs().keys.map((knob, index) => ({
@@ -69,7 +80,8 @@ function createHolders({ knobs, secrets }: KeyRingDeps): Holder[] {
       detailedPricing: knob.kind === 'b2b' && knob.detailedPricing,
       readOnly: knob.readOnly,
       webhooks: knob.webhooks,
-      account: knob.kind === 'b2b' ? index % knobs().world.accounts : undefined,
+      account:
+        knob.kind === 'b2b' ? accountOf(index, knob.detailedPricing, knobs().world) : undefined,
     },
     credentials: {
       clientId: knob.clientId ?? `client-${knob.name}`,

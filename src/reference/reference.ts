@@ -88,8 +88,8 @@ function requireLoopback(host: string): void {
 /** Makes a sink that publishes each event to several sinks. */
 function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
   return {
-    publish(type, data, references) {
-      for (const sink of sinks) sink?.publish(type, data, references);
+    publish(...event) {
+      for (const sink of sinks) sink?.publish(...event);
     },
   };
 }
@@ -100,9 +100,9 @@ function publishTo(sinks: readonly (EventSink | undefined)[]): EventSink {
  */
 function relayOrLog(relay: EventSink, log: Logger): EventSink {
   return {
-    publish(type, data, references) {
+    publish(type, ...event) {
       try {
-        relay.publish(type, data, references);
+        relay.publish(type, ...event);
       } catch (error) {
         if (!(error instanceof RefusedError)) throw error;
         log.warn({ type, reason: error.message }, 'the relay refused an event');

@@ -11,7 +11,7 @@ import { answerJson, envelope, impatient, rejection, startFaulty } from './suppo
 /** A client of a service that gives one answer to everything, or one that the path decides. */
 async function answeredWith(
   answer: unknown,
-  use: (client: V1Client, seen: readonly string[]) => Promise<void>,
+  use: (client: V1Client, seen: readonly string[], bodies: readonly string[]) => Promise<void>,
   mode: 'stream' | 'pages' = 'stream',
 ): Promise<void> {
   await using server = await startFaulty((request, response) => {
@@ -27,7 +27,7 @@ async function answeredWith(
     seasonParameter: 'season',
     idempotencyHeader: 'Idempotency-Key',
   };
-  await use(createV1Client(options, { sender: transport }), server.seen);
+  await use(createV1Client(options, { sender: transport }), server.seen, server.bodies);
 }
 
 async function pulled(pull: VariantPull): Promise<number> {
@@ -39,13 +39,13 @@ async function pulled(pull: VariantPull): Promise<number> {
 const ORDER = { orderId: 7, status: 'pending', orderLineItems: [{ barcode: 'B', quantity: 1 }] };
 
 describe('V1 answers', () => {
-  it('gives the link to the portal', async () => {
+  it('gives the link to the portal, and sends no body for it', async () => {
     const link = { url: 'https://portal/#t=1', expiresAt: '2026-01-01T00:00:00Z' };
-    await answeredWith(envelope(200, link), async (client, seen) => {
+    await answeredWith(envelope(200, link), async (client, seen, bodies) => {
       const { value } = await client.webhookPortal();
       expect(value.url.reveal()).toBe(link.url);
       expect(JSON.stringify(value)).toContain('[secret portal link]');
-      expect(seen).toEqual(['POST /webhook-portal']);
+      expect([seen, bodies]).toEqual([['POST /webhook-portal'], ['']]);
     });
   });
 

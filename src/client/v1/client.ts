@@ -37,6 +37,10 @@ export function createV1Client(options: V1Options, deps: V1Deps): V1Client {
     ...refundMethods(wire),
     webhookPortal: (call) =>
       // The POST is safe to repeat, because it only makes another link.
-      ask(sender, { ...post(wire, '/webhook-portal', {}, call), safe: true }, portalLinkSchema),
+      ask(
+        sender,
+        { ...post(wire, '/webhook-portal', undefined, call), safe: true },
+        portalLinkSchema,
+      ),
   };
 }

@@ -47,10 +47,10 @@ export function createEventVoice(knobs: CurrentKnobs, sink: EventSink): EventSin
   const spoken = (data: JsonObject): JsonObject => (rewrites() ? translated(data, knobs) : data);
   let published = 0;
   return {
-    publish(type, data, references) {
+    publish(type, data, references, account) {
       const { v1, dialect, world } = knobs();
       if (!hasEvents(v1.level)) return;
-      sink.publish(type, spoken(data), references);
+      sink.publish(type, spoken(data), references, account);
       published += 1;
       const draw = hashAt(world.seed, published, SALT_FOREIGN) / 2 ** 32;
       if (draw >= dialect.foreignEvents) return;

@@ -66,6 +66,7 @@ const V2_ROWS: readonly ContractRow[] = [
   ...V2_PATHS.flatMap((path) => v2('GET', `/pdm/${path}`, V2_PAGED)),
   ...V2_PATHS.flatMap((path) => v2('GET', `/pdm/${path}/{id}`, V2_SINGLE)),
   ...v2('GET', '/pdm/styles/{id}/style-colors', V2_PAGED),
+  ...v2('GET', '/pdm/styles/{id}/style-colors/{id}', V2_SINGLE),
   ...v2('POST', '/pdm/styles', V2_SINGLE),
   ...v2('PATCH', '/pdm/styles/{id}', V2_SINGLE),
   ...V2_NAMES.flatMap((path) => v2('POST', `/pdm/${path}`, V2_SINGLE)),

@@ -54,7 +54,8 @@ function queryOf(type: ResourceType, paged: boolean) {
 
 function operation(route: V2Route) {
   const { type, body, answer } = route;
-  const id = /:id\b/.test(route.path) ? { path: z.object({ id: z.string() }) } : {};
+  const ids = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => [name, z.string()]);
+  const id = ids.length > 0 ? { path: z.object(Object.fromEntries(ids)) } : {};
   const query = type && route.method !== 'DELETE' ? queryOf(type, route.paged ?? false) : undefined;
   return {
     operationId: operationId(route.method, route.path),

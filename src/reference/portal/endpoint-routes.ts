@@ -40,7 +40,10 @@ function sinceOf(request: FastifyRequest, relay: Relay): number {
   return relay.now() - (Number.isFinite(ms) && ms > 0 ? ms : 0);
 }
 
-function adding(app: FastifyInstance, relay: Relay): void {
+/** Index of the account that the person of a request belongs to; undefined: to all. */
+type AccountOf = (request: FastifyRequest) => number | undefined;
+
+function adding(app: FastifyInstance, relay: Relay, accountOf: AccountOf): void {
   const blank = { url: '', description: '', eventTypes: null };
   app.get('/', (request, reply) =>
     showPage(request, reply, ['Endpoints', SECTION], endpointsPage(relay.listEndpoints())),
@@ -51,7 +54,7 @@ function adding(app: FastifyInstance, relay: Relay): void {
   app.post('/endpoints', (request, reply) => {
     const fields = fieldsOf(request);
     try {
-      const { id } = relay.createEndpoint(fields);
+      const { id } = relay.createEndpoint({ ...fields, account: accountOf(request) });
       return showDone(reply, `${pathOf(id)}?secret=show`, 'added');
     } catch (thrown) {
       const page = newEndpointPage(fields, problemOf(thrown));
@@ -133,8 +136,8 @@ function actionsOf(relay: Relay): Readonly<Record<string, Action>> {
   };
 }
 
-export function endpointRoutes(app: FastifyInstance, relay: Relay): void {
-  adding(app, relay);
+export function endpointRoutes(app: FastifyInstance, relay: Relay, accountOf: AccountOf): void {
+  adding(app, relay, accountOf);
   showing(app, relay);
   for (const [name, { act, to = pathOf }] of Object.entries(actionsOf(relay))) {
     app.post<Named>(`${ONE}/${name}`, (request, reply) => {

@@ -24,8 +24,11 @@ interface PortalLink {
 }
 
 export interface Portal {
-  /** Makes a new link, independent of the others; the server must be running. */
-  mintLink(): PortalLink;
+  /**
+   * Makes a new link, independent of the others, for the account of a b2b key (undefined: for all
+   * accounts); the server must be running.
+   */
+  mintLink(account?: number): PortalLink;
   /**
    * Exchanges a link's token for the id of a new session; undefined: it is used, expired or
    * unknown.
@@ -33,6 +36,8 @@ export interface Portal {
   exchange(token: string): string | undefined;
   /** Tells whether the session is open; each call keeps it from expiring for lack of use. */
   isOpen(session: string | undefined): boolean;
+  /** Account whose events an open session may have; undefined: those of all. */
+  accountOf(session: string | undefined): number | undefined;
   signOut(session: string | undefined): void;
   /** Sets the portal's address, which only the server knows that serves it. */
   attach(baseUrl: string): void;
@@ -49,11 +54,13 @@ export interface PortalOptions {
 type RefusedLink = 'used' | 'expired' | 'unknown';
 
 interface Link {
+  readonly account: number | undefined;
   readonly expiresAt: number;
   readonly used: boolean;
 }
 
 interface Session {
+  readonly account: number | undefined;
   readonly endsAt: number;
   readonly seenAt: number;
 }
@@ -76,11 +83,11 @@ export function createPortal(options: PortalOptions): Portal {
     attach(url) {
       base = url;
     },
-    mintLink() {
+    mintLink(account) {
       invariant(base !== undefined, 'a portal link needs the relay server to be up');
       const token = secretText();
       const expiresAt = clock.now() + LINK_MS;
-      links.set(sha256(token), { expiresAt, used: false });
+      links.set(sha256(token), { account, expiresAt, used: false });
       keepNewest(links, LINKS_MAX);
       const url = `${base}/portal/login#key=${token}`;
       return { url, expiresAt: new Date(expiresAt).toISOString() };
@@ -96,7 +103,8 @@ export function createPortal(options: PortalOptions): Portal {
         return undefined;
       }
       const session = secretText();
-      sessions.set(sha256(session), { endsAt: now + SESSION_MS_MAX, seenAt: now });
+      const { account } = link ?? {};
+      sessions.set(sha256(session), { account, endsAt: now + SESSION_MS_MAX, seenAt: now });
       keepNewest(sessions, SESSIONS_MAX);
       return session;
     },
@@ -113,6 +121,7 @@ export function createPortal(options: PortalOptions): Portal {
       sessions.set(key, { ...session, seenAt: now });
       return true;
     },
+    accountOf: (id) => (id === undefined ? undefined : sessions.get(sha256(id))?.account),
     signOut(id) {
       if (id !== undefined) sessions.delete(sha256(id));
     },

@@ -95,7 +95,7 @@ async function inside(app: FastifyInstance, relay: Relay, portal: Portal): Promi
   app.get('/event-types', (request, reply) =>
     showPage(request, reply, ['Event types', '/portal/event-types'], eventTypesPage()),
   );
-  endpointRoutes(app, relay);
+  endpointRoutes(app, relay, (request) => portal.accountOf(sessionOf(request)));
   historyRoutes(app, relay);
 }
 

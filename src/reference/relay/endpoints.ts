@@ -27,10 +27,14 @@ interface EndpointInput {
   /** Secret `whsec_…` that the owner chose; absent: a new one is made. */
   readonly secret?: string | undefined;
   readonly disabled?: boolean | undefined;
+  /** Index of the account whose events the endpoint receives; absent: those of all. */
+  readonly account?: number | undefined;
 }
 
 /** Change of an endpoint; absent members stay as they are. */
-type EndpointPatch = Omit<EndpointInput, 'secret' | 'url'> & { readonly url?: string | undefined };
+type EndpointPatch = Omit<EndpointInput, 'account' | 'secret' | 'url'> & {
+  readonly url?: string | undefined;
+};
 
 export interface EndpointDesk {
   createEndpoint(input: EndpointInput): Endpoint;
@@ -113,6 +117,7 @@ function create(deps: EndpointDeps, input: EndpointInput): Endpoint {
     eventTypes: typesOf(input.eventTypes),
     disabledReason: input.disabled ? 'switched off by its owner' : null,
     failingSince: null,
+    account: input.account ?? null,
     createdAt: now,
     updatedAt: now,
   };

@@ -33,6 +33,8 @@ interface MessageInput {
   readonly payload: JsonObject;
   /** Sender's own id of the event; a repetition within a day is a ConflictError. */
   readonly eventId?: string | undefined;
+  /** Index of the account that the event is about; absent: it is for all. */
+  readonly account?: number | undefined;
 }
 
 /** Messages of the relay; the world publishes its events here too. */
@@ -59,8 +61,9 @@ export interface MessageDeps {
   readonly wake: () => void;
 }
 
-function isSubscribed(endpoint: Endpoint, eventType: string): boolean {
+function isSubscribed(endpoint: Endpoint, { eventType, account }: Message): boolean {
   if (endpoint.disabledReason !== null) return false;
+  if (endpoint.account !== null && account !== null && endpoint.account !== account) return false;
   return endpoint.eventTypes === null || endpoint.eventTypes.includes(eventType);
 }
 
@@ -80,6 +83,7 @@ function record(deps: MessageDeps, input: MessageInput): Message {
     id: `msg_${createId(now, deps.random)}`,
     eventType: input.eventType,
     eventId: input.eventId ?? null,
+    account: input.account ?? null,
     body,
     createdAt: now,
   };
@@ -99,7 +103,7 @@ function attemptOf(
 
 function fanOut(deps: MessageDeps, message: Message): void {
   for (const endpoint of deps.store.endpoints()) {
-    if (!isSubscribed(endpoint, message.eventType)) continue;
+    if (!isSubscribed(endpoint, message)) continue;
     const plan = deps.faults.next();
     if (plan.lost) continue;
     const dueAt = message.createdAt + plan.delayMs;
@@ -166,8 +170,9 @@ export function createMessageDesk(deps: MessageDeps): MessageDesk {
   return {
     message,
     send,
-    publish(type, data, references) {
-      send({ eventType: type, payload: { type, data, ...(references && { references }) } });
+    publish(type, data, references, account) {
+      const payload = { type, data, ...(references && { references }) };
+      send({ eventType: type, payload, account });
     },
     sendExample(endpointId, eventType) {
       const known = EVENT_TYPES.find(({ name }) => name === eventType);

@@ -11,6 +11,8 @@ export interface Endpoint {
   readonly disabledReason: string | null;
   /** Time at which the first message since the last success was given up; null: none was. */
   readonly failingSince: number | null;
+  /** Index of the account whose events the endpoint receives; null: those of all. */
+  readonly account: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
 }
@@ -27,6 +29,8 @@ export interface Message {
   readonly id: string;
   readonly eventType: string;
   readonly eventId: string | null;
+  /** Index of the account that the event is about; null: it is for all. */
+  readonly account: number | null;
   /** Exactly the bytes that are signed and sent. */
   readonly body: Buffer;
   readonly createdAt: number;

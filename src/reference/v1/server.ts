@@ -12,6 +12,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import { hasDetails, hasEndpoint } from '../dialect/levels.ts';
 import { takeRequest } from '../dialect/requests.ts';
+import { takeEmptyJson } from '../edge/empty-body.ts';
 import { type Key, type KeyRing, TOKEN_HEADER } from '../keys.ts';
 import type { Portal } from '../portal/portal.ts';
 import type { World } from '../world/world.ts';
@@ -48,7 +49,7 @@ function portalRoute(portalLink: Portal['mintLink']): Route {
     path: '/webhook-portal',
     access: 'webhooks',
     summary: 'A link into the webhook portal, good for one use',
-    handle: () => ({ data: { ...portalLink() } }),
+    handle: ({ key }) => ({ data: { ...portalLink(key.account) } }),
   });
 }
 
@@ -154,6 +155,7 @@ export async function installV1(app: FastifyInstance, deps: V1Deps): Promise<voi
   const routes = v1Routes(deps);
   await app.register(
     async (v1) => {
+      takeEmptyJson(v1);
       v1.setErrorHandler<FastifyError | V1Error>((error, _request, reply) =>
         sendError(reply, error instanceof V1Error ? error : asV1Error(error)),
       );

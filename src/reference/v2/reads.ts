@@ -67,11 +67,16 @@ export function readCollection(deps: ReadDeps, type: ResourceType, address: Addr
   return readPage(deps, type, address, (query) => deps.pdm.list(type, query.filters));
 }
 
-export function readStyleColors(deps: ReadDeps, styleId: string, address: Address) {
-  const style = deps.pdm.get('style', styleId);
+/** Ids of the colors of a style; throws 404 where there is no such style. */
+export function colorsOfStyle(pdm: Pdm, styleId: string): readonly string[] {
+  const style = pdm.get('style', styleId);
   if (!style) throw notFound('style', styleId);
   const data = style.relationships.styleColors?.data;
-  const ids = Array.isArray(data) ? data.map(({ id }) => id) : [];
+  return Array.isArray(data) ? data.map(({ id }) => id) : [];
+}
+
+export function readStyleColors(deps: ReadDeps, styleId: string, address: Address) {
+  const ids = colorsOfStyle(deps.pdm, styleId);
   return readPage(deps, 'styleColor', address, (query) => {
     const found = new Set(deps.pdm.list('styleColor', query.filters));
     return ids.filter((id) => found.has(id));

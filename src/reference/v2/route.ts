@@ -7,6 +7,10 @@ import type { Address } from './reads.ts';
 
 export interface V2Call {
   readonly id: string;
+  /** Id of the sub-resource; empty where the path names none. */
+  readonly subId: string;
+  /** Index of the account of a b2b key; undefined: another key, or none. */
+  readonly account: number | undefined;
   readonly address: Address;
   readonly body: unknown;
 }

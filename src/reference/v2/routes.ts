@@ -4,7 +4,14 @@ import type { Portal } from '../portal/portal.ts';
 import type { NamedType } from './pdm/pdm.ts';
 import { kindOf, type ResourceType, resourceTypes } from './pdm/resources.ts';
 import { ProblemError } from './problem.ts';
-import { type ReadDeps, readCollection, readSingle, readStyleColors } from './reads.ts';
+import {
+  colorsOfStyle,
+  notFound,
+  type ReadDeps,
+  readCollection,
+  readSingle,
+  readStyleColors,
+} from './reads.ts';
 import type { V2Call, V2Route } from './route.ts';
 import {
   collectionSchema,
@@ -63,7 +70,7 @@ function portalRoute(portalLink: Portal['mintLink']): V2Route {
     tag: 'Access',
     status: 200,
     answer: portalAnswer,
-    run: () => ({ status: 200, document: { data: { ...portalLink() } } }),
+    run: ({ account }) => ({ status: 200, document: { data: { ...portalLink(account) } } }),
   };
 }
 
@@ -207,6 +214,20 @@ export function v2Routes(deps: RouteDeps): V2Route[] {
       status: 200,
       answer: collectionSchema('styleColor'),
       run: ({ id, address }) => ({ status: 200, document: readStyleColors(deps, id, address) }),
+    },
+    {
+      method: 'GET',
+      path: '/pdm/styles/:id/style-colors/:subId',
+      access: 'read',
+      summary: 'One color of one style',
+      tag: 'style',
+      type: 'styleColor',
+      status: 200,
+      answer: singleSchema('styleColor'),
+      run({ id, subId, address }) {
+        if (!colorsOfStyle(deps.pdm, id).includes(subId)) throw notFound('styleColor', subId);
+        return single(deps, 'styleColor', subId, address.params, 200);
+      },
     },
     ...styleWriteRoutes(deps),
     ...nameWriteRoutes(deps, 'brand'),

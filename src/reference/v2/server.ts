@@ -6,15 +6,21 @@
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { tryParseJson } from '../../lib/json.ts';
-import { type KeyRing, TOKEN_HEADER } from '../keys.ts';
+import { takeEmptyJson } from '../edge/empty-body.ts';
+import { type Key, type KeyRing, TOKEN_HEADER } from '../keys.ts';
 import { errorsDocument, type Problem, ProblemError, V2_MEDIA_TYPE } from './problem.ts';
 import type { V2Answer, V2Route } from './route.ts';
 import { type RouteDeps, v2Routes } from './routes.ts';
 
 export const V2_PREFIX = '/api/v2';
 
-function authorize(keys: KeyRing, access: V2Route['access'], request: FastifyRequest): void {
-  if (access === 'open') return;
+/** Key of the caller, when it may use the route; undefined: the route is open. */
+function authorize(
+  keys: KeyRing,
+  access: V2Route['access'],
+  request: FastifyRequest,
+): Key | undefined {
+  if (access === 'open') return undefined;
   const token = request.headers[TOKEN_HEADER];
   const key = typeof token === 'string' ? keys.byToken(token) : undefined;
   if (!key) {
@@ -28,6 +34,7 @@ function authorize(keys: KeyRing, access: V2Route['access'], request: FastifyReq
     const detail = 'Webhook access is not enabled for this key';
     throw new ProblemError({ status: 403, code: 'no_webhooks', detail });
   }
+  return key;
 }
 
 /**
@@ -57,17 +64,18 @@ function problemsOf(error: FastifyError | ProblemError): readonly Problem[] {
 }
 
 function register(app: FastifyInstance, route: V2Route, keys: KeyRing): void {
-  app.route<{ Params: { id?: string } }>({
+  app.route<{ Params: { id?: string; subId?: string } }>({
     method: route.method,
     url: route.path,
     async handler(request, reply) {
-      authorize(keys, route.access, request);
+      const key = authorize(keys, route.access, request);
       const url = URL.parse(request.url, `${request.protocol}://${request.host}`);
       const detail = 'The header Host is missing, or names no host';
       if (!url) throw new ProblemError({ status: 400, code: 'invalid_request', detail });
       const address = { base: url.origin + url.pathname, params: url.searchParams };
       const { params, body } = request;
-      return send(reply, route.run({ id: params.id ?? '', address, body }));
+      const { id = '', subId = '' } = params;
+      return send(reply, route.run({ id, subId, address, body, account: key?.account }));
     },
   });
 }
@@ -76,11 +84,12 @@ export async function installV2(app: FastifyInstance, deps: RouteDeps): Promise<
   await app.register(
     async (v2) => {
       v2.addContentTypeParser(V2_MEDIA_TYPE, { parseAs: 'string' }, (_request, text, done) => {
-        const value = tryParseJson(text.toString());
+        const value = text.length === 0 ? null : tryParseJson(text.toString());
         const detail = 'The body is no JSON';
         if (value !== undefined) done(null, value);
         else done(new ProblemError({ status: 400, code: 'invalid_request', detail }));
       });
+      takeEmptyJson(v2);
       v2.setErrorHandler<FastifyError | ProblemError>((error, _request, reply) =>
         sendProblems(reply, problemsOf(error)),
       );

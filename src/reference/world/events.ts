@@ -2,6 +2,9 @@
 import type { JsonObject } from '../../lib/json.ts';
 
 export interface EventSink {
-  /** Publishes an event; `type` and `data` are those of the wire contract, section 6. */
-  publish(type: string, data: JsonObject, references?: JsonObject): void;
+  /**
+   * Publishes an event; `type` and `data` are those of the wire contract, section 6. `account` is
+   * the index of the account that it is about; undefined: it is for all.
+   */
+  publish(type: string, data: JsonObject, references?: JsonObject, account?: number): void;
 }

@@ -130,7 +130,14 @@ describe('the state file', () => {
     for (let number = 1; number <= 10; number += 1) {
       const id = `msg_${number}`;
       const body = Buffer.from('{}');
-      store.insertMessage({ id, eventType: 'ping', eventId: null, body, createdAt: 1_000 });
+      store.insertMessage({
+        id,
+        eventType: 'ping',
+        eventId: null,
+        account: null,
+        body,
+        createdAt: 1_000,
+      });
       const job = { messageId: id, endpointId: 'ep_1', number: 0, dueAt: 0, fault: null };
       store.enqueue({ ...job, kind: 'scheduled' });
     }

@@ -113,6 +113,13 @@ describe('V2 resources', () => {
     expect(idsOf(body.data)).toEqual(['3', '4']);
     expect(Object.keys(body.included.color)).toHaveLength(2);
     expect((await v2.get('/pdm/styles/999/style-colors')).status).toBe(404);
+    const [{ id }] = body.data;
+    const one = await v2.get(`/pdm/styles/2/style-colors/${id}?include=color`);
+    expect(one).toMatchObject({ status: 200, body: { data: { type: 'styleColor', id } } });
+    expect(one.body.data).toEqual((await v2.get(`/pdm/style-colors/${id}`)).body.data);
+    for (const path of [`3/style-colors/${id}`, '2/style-colors/x', `999/style-colors/${id}`]) {
+      expect((await v2.get(`/pdm/styles/${path}`)).status).toBe(404);
+    }
   });
 
   it('agrees with V1 on style numbers and color codes', async () => {

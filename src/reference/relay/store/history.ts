@@ -41,7 +41,7 @@ export interface AttemptFilter extends PageQuery {
 type Value = string | number;
 type Condition = readonly [sql: string, ...values: Value[]];
 
-const MESSAGE = `SELECT m.id, m.event_type eventType, m.event_id eventId, m.body,
+const MESSAGE = `SELECT m.id, m.event_type eventType, m.event_id eventId, m.account, m.body,
   m.created_at createdAt FROM message m`;
 const ATTEMPT = `SELECT a.id, a.message_id messageId, a.endpoint_id endpointId, a.url, a.status,
   a.response_status responseStatus, a.response, a.duration_ms durationMs, a.trigger, a.at

@@ -8,7 +8,7 @@ export interface EndpointRow extends Omit<Endpoint, 'eventTypes'> {
 }
 
 const ENDPOINT = `SELECT id, url, description, event_types eventTypes,
-  disabled_reason disabledReason, failing_since failingSince, created_at createdAt,
+  disabled_reason disabledReason, failing_since failingSince, account, created_at createdAt,
   updated_at updatedAt FROM endpoint`;
 
 const OLD_MESSAGES = 'SELECT id FROM message WHERE created_at < ? OR seq <= ?';
@@ -17,8 +17,8 @@ export function endpointStatements(db: Database.Database) {
   return {
     insert: db.prepare<[EndpointRow]>(
       `INSERT INTO endpoint (id, url, description, event_types, disabled_reason, failing_since,
-         created_at, updated_at) VALUES (@id, @url, @description, @eventTypes, @disabledReason,
-         @failingSince, @createdAt, @updatedAt)`,
+         account, created_at, updated_at) VALUES (@id, @url, @description, @eventTypes,
+         @disabledReason, @failingSince, @account, @createdAt, @updatedAt)`,
     ),
     update: db.prepare<[EndpointRow]>(
       `UPDATE endpoint SET url = @url, description = @description, event_types = @eventTypes,
@@ -51,12 +51,12 @@ export function endpointStatements(db: Database.Database) {
 export function messageStatements(db: Database.Database) {
   return {
     insert: db.prepare<[Message]>(
-      `INSERT INTO message (id, event_type, event_id, body, created_at)
-       VALUES (@id, @eventType, @eventId, @body, @createdAt)`,
+      `INSERT INTO message (id, event_type, event_id, account, body, created_at)
+       VALUES (@id, @eventType, @eventId, @account, @body, @createdAt)`,
     ),
     one: db.prepare<[string], Message>(
-      `SELECT id, event_type eventType, event_id eventId, body, created_at createdAt
-       FROM message WHERE id = ?`,
+      `SELECT id, event_type eventType, event_id eventId, account, body,
+         created_at createdAt FROM message WHERE id = ?`,
     ),
     withEventId: db.prepare<[string, number]>(
       'SELECT 1 FROM message WHERE event_id = ? AND created_at >= ?',
@@ -78,11 +78,12 @@ export function messageStatements(db: Database.Database) {
        ORDER BY m.seq`,
     ),
     missingSince: db.prepare<
-      [{ id: string; since: number; until: number; types: string }],
+      [{ id: string; since: number; until: number; types: string; account: number | null }],
       { id: string }
     >(
       `SELECT m.id FROM message m WHERE m.created_at >= @since AND m.created_at < @until
        AND NOT EXISTS (SELECT 1 FROM delivery WHERE message_id = m.id AND endpoint_id = @id)
+       AND (@account IS NULL OR m.account IS NULL OR m.account = @account)
        AND (@types = 'null' OR m.event_type IN (SELECT value FROM json_each(@types)))
        ORDER BY m.seq`,
     ),

@@ -28,7 +28,7 @@ import {
 const SCHEMA = `
 CREATE TABLE IF NOT EXISTS endpoint (
   id TEXT PRIMARY KEY, url TEXT NOT NULL, description TEXT NOT NULL, event_types TEXT,
-  disabled_reason TEXT, failing_since INTEGER, created_at INTEGER NOT NULL,
+  disabled_reason TEXT, failing_since INTEGER, account INTEGER, created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS signing_key (
@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS signing_key (
 CREATE INDEX IF NOT EXISTS signing_key_endpoint ON signing_key (endpoint_id);
 CREATE TABLE IF NOT EXISTS message (
   seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, event_type TEXT NOT NULL, event_id TEXT,
-  body BLOB NOT NULL, created_at INTEGER NOT NULL
+  account INTEGER, body BLOB NOT NULL, created_at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS message_created ON message (created_at);
 CREATE INDEX IF NOT EXISTS message_event_id ON message (event_id) WHERE event_id IS NOT NULL;
@@ -98,6 +98,12 @@ function openDatabase(path: string | undefined): Database.Database {
   }
   db.pragma(`application_id = ${APPLICATION_ID}`);
   db.exec(SCHEMA);
+  // A file of 0.1.0 has no accounts: its endpoints receive the events of all.
+  for (const table of ['endpoint', 'message']) {
+    const columns = db.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
+    if (columns.all(table).includes('account')) continue;
+    db.exec(`ALTER TABLE ${table} ADD COLUMN account INTEGER`);
+  }
   return db;
 }
 
@@ -191,9 +197,11 @@ export class RelayStore {
   /**
    * Messages in [since, until) of the endpoint's types that were never sent to it, oldest first.
    */
-  missingSince({ id, eventTypes }: Endpoint, since: number, until: number): string[] {
+  missingSince({ id, eventTypes, account }: Endpoint, since: number, until: number): string[] {
     const types = JSON.stringify(eventTypes);
-    return this.#messages.missingSince.all({ id, since, until, types }).map((row) => row.id);
+    return this.#messages.missingSince
+      .all({ id, since, until, types, account })
+      .map((row) => row.id);
   }
 
   /** Deletes messages created before `until` or beyond the newest `max`, with their history. */

@@ -53,7 +53,7 @@ function openRefund(
 
 function publish(deps: TradeDeps, name: string, order: Order, refund: Refund): void {
   const data = { salesOrderRefund: refundShape(order, refund) };
-  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order), order.account);
 }
 
 /**

@@ -48,12 +48,12 @@ function firstPart(lines: readonly DeliveryLine[]): DeliveryLine[] {
 
 function publishOrder(deps: TradeDeps, name: string, order: Order): void {
   const data = { salesOrder: orderShape(order) };
-  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order), order.account);
 }
 
 function publishDelivery(deps: TradeDeps, name: string, order: Order, delivery: Delivery): void {
   const data = { salesOrderDelivery: deliveryShape(order, delivery) };
-  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order));
+  deps.events.publish(`sales_order.${name}`, data, referencesOf(deps, order), order.account);
 }
 
 export type Trade = ReturnType<typeof createTrade>;
