@@ -52,11 +52,14 @@ export interface OrderRefetcherDeps {
    * order is not asked for any more: what is decided then needs no other read.
    */
   readonly onRead: (orderId: number, changed: readonly number[]) => void;
-  /** Called when the service refuses to show the order (deleted, or of another account). */
+  /**
+   * Called when the service refuses to show the order (deleted, or of another account); returns
+   * whether that is news to people.
+   */
   readonly onRefused: (
     due: Pick<DueRefetch, 'orderId' | 'cause'>,
     error: RefusedError,
-  ) => Promise<void>;
+  ) => Promise<boolean>;
 }
 
 export interface OrderRefetcherLimits {
@@ -186,9 +189,10 @@ function createReader(
 
   const refused = async (due: DueRefetch, error: RefusedError): Promise<void> => {
     count.refused += 1;
-    log.warn({ err: error, orderId: due.orderId, cause: due.cause }, 'order refused');
     outages.over(due.orderId);
-    await deps.onRefused(due, error);
+    const isNews = await deps.onRefused(due, error);
+    const { orderId, cause } = due;
+    log[isNews ? 'warn' : 'debug']({ err: error, orderId, cause }, 'order refused');
     await store.transaction((tx) => completeRefetch(tx, due));
   };
 

@@ -50,23 +50,23 @@ interface Parts extends AnnouncedReaderDeps {
 
 /**
  * Records an order that the service refuses to show: with the unknown orders when the mirror does
- * not have it either, else by an incident of its own.
+ * not have it either, else by an incident of its own. Returns whether that is news to people.
  */
 async function recordRefused(
   { store, clock, systemKeys, unknown }: Parts,
   { orderId, cause }: { readonly orderId: number; readonly cause: string },
   error: RefusedError,
-): Promise<void> {
+): Promise<boolean> {
   await forgetAnnounced(store.db, orderId);
   const event = await askingEvent(store.db, cause);
   if (event && isNotFound(error) && !(await isMirrored(store.db, orderId))) {
-    if (!systemKeys.isForeign(event.systemKey)) await unknown.tell({ orderId, error, event });
-    return;
+    return systemKeys.isForeign(event.systemKey) ? false : unknown.tell({ orderId, error, event });
   }
   const { code, message, hint } = error;
   const detail = { code, message, ...(hint === undefined ? {} : { hint }) };
   const incident = { ...ORDER_UNREADABLE, key: String(orderId), detail };
   await openIncident(store.db, incident, clock.now());
+  return true;
 }
 
 /**
@@ -81,6 +81,12 @@ async function learnKey(
   const named = event.reference?.trim().toLowerCase();
   if (named === undefined) await systemKeys.acquit(event.systemKey);
   else if (named === reference?.trim().toLowerCase()) await systemKeys.note(event.systemKey, true);
+}
+
+/** Whether an order is new here, and the event that names it may be another account's. */
+async function isStrange({ store, systemKeys }: Parts, orderId: number, event: ParsedEvent) {
+  const isOurs = systemKeys.mayBeLate(event.systemKey) === 'yes';
+  return !isOurs && !(await isMirrored(store.db, orderId));
 }
 
 /** Reads only an event's delivery where that is enough; false: the whole order is needed. */
@@ -113,8 +119,12 @@ async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest
   const event = await askingEvent(store.db, cause);
   try {
     if (!event || !(await readOneDelivery(parts, orderId, request, event))) {
-      // An order that was missing may be missing still: its lists are asked for once it is there.
-      const read = await parts.readOrder(orderId, { ...request, orderFirst: attempts > 0 });
+      const strange = event !== undefined && (await isStrange(parts, orderId, event));
+      const error = strange && unknown.insteadOf({ orderId, attempts, event });
+      if (error) throw error;
+      // An order that may be missing is asked for first, and its lists once it is there.
+      const orderFirst = attempts > 0 || strange;
+      const read = await parts.readOrder(orderId, { ...request, orderFirst });
       if (read && event) await learnKey(parts, event, read.order.reference);
     }
   } catch (error) {

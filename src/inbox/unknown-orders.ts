@@ -1,13 +1,15 @@
 /**
  * Orders that an event names and the service does not have. The service may show an order later
  * than its events, so it is requested again, ever more rarely, until its reads are used up; nothing
- * is kept of it but its row in the refetch queue. Orders still missing then share one incident per
- * system key, because an endpoint may receive other accounts' events. A sweep finds later ones.
+ * is kept of it but its row in the refetch queue. An endpoint may receive other accounts' events:
+ * as long as no order of a system key was there, one of them is requested again, and the others
+ * wait for what comes of it; once it was missing to the end, each is requested once. Missing orders
+ * share one incident per system key. A sweep finds later ones.
  */
 import { z } from 'zod';
 import { isNotFound } from '../client/http/answer.ts';
 import type { Clock } from '../lib/clock.ts';
-import { type RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
 import { endIncidents, openDetail, openKeys, updateIncident } from '../store/incidents.ts';
@@ -15,13 +17,15 @@ import type { Db, Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
 
-/** Reads of a missing order; pauses double from a second on, so the last is after 4 to 9 min. */
+/**
+ * Reads of a missing order that may be late; pauses double from a second on, so the last is after 4
+ * to 9 min.
+ */
 const READS_MAX = 10;
-/** Reads under a key of which no order was ever there; the last is after 30 to 60 s. */
-const READS_MAX_OF_STRANGERS = 7;
-/** Reads after which a missing order counts against its key, 4 to 7 s after the first. */
-const COUNTED_AT = 4;
+/** Reads of the one order of a key that nobody knows; the last is after 30 to 60 s. */
+const READS_MAX_OF_SCOUTS = 7;
 const SHOWN_MAX = 20;
+const NOT_FOUND = 'service.not_found';
 /** Incident key for events without a system key. */
 const NO_KEY = 'none';
 
@@ -69,8 +73,16 @@ export interface UnknownOrders {
    * Error of a refused read: RetryLaterError while the order may only be late, else the refusal.
    */
   judge(read: RefusedRead): Promise<Error>;
-  /** Records the missing order in the incident of its event's system key. */
-  tell(read: Omit<RefusedRead, 'attempts'>): Promise<void>;
+  /**
+   * Error in place of a further read of an order whose system key may be another account's;
+   * undefined: it is to be read.
+   */
+  insteadOf(read: Omit<RefusedRead, 'error'>): Error | undefined;
+  /**
+   * Records the missing order in the incident of its event's system key; returns whether it is the
+   * first there.
+   */
+  tell(read: Omit<RefusedRead, 'attempts'>): Promise<boolean>;
   /** Takes an order that was read out of the incidents that name it, and ends those without any. */
   found(orderId: number): Promise<void>;
 }
@@ -78,27 +90,42 @@ export interface UnknownOrders {
 export function createUnknownOrders(
   { db }: Pick<Store, 'db'>,
   clock: Pick<Clock, 'now'>,
-  systemKeys: Pick<SystemKeys, 'isStranger' | 'note'>,
+  systemKeys: Pick<SystemKeys, 'mayBeLate' | 'note'>,
 ): UnknownOrders {
   const detailOf = async (key: string) => {
     const text = await openDetail(db, { ...ORDERS_UNKNOWN, key });
     return detailSchema.safeParse(tryParseJson(text ?? '')).data;
   };
+  /** Order of each key of which nothing is known that is requested again and again. */
+  const scouts = new Map<string, number>();
+  const notYet = (orderId: number, cause?: Error): RetryLaterError => {
+    const text = `order ${orderId} of an event is not there yet`;
+    return new RetryLaterError('inbox.order_not_shown', text, { cause });
+  };
   return {
     async judge({ orderId, attempts, error, event: { systemKey } }) {
       if (!isNotFound(error)) return error;
-      const reads = attempts + 1;
-      if (reads === COUNTED_AT && !(await isMirrored(db, orderId))) {
-        await systemKeys.note(systemKey, false);
-      }
-      if (reads >= (systemKeys.isStranger(systemKey) ? READS_MAX_OF_STRANGERS : READS_MAX))
-        return error;
-      const text = `order ${orderId} of an event is not there yet`;
-      return new RetryLaterError('inbox.order_not_shown', text, { cause: error });
+      const key = systemKey ?? NO_KEY;
+      const known = await isMirrored(db, orderId);
+      const late = known ? 'yes' : systemKeys.mayBeLate(systemKey);
+      if (late === 'unknown' && !scouts.has(key)) scouts.set(key, orderId);
+      const max = late === 'unknown' ? READS_MAX_OF_SCOUTS : READS_MAX;
+      if (late !== 'no' && attempts + 1 < max) return notYet(orderId, error);
+      if (scouts.get(key) === orderId) scouts.delete(key);
+      if (!known) await systemKeys.note(systemKey, false);
+      return error;
+    },
+    insteadOf({ orderId, attempts, event: { systemKey } }) {
+      if (attempts === 0 || attempts > READS_MAX) return undefined;
+      const late = systemKeys.mayBeLate(systemKey);
+      if (late === 'no') return new RefusedError(NOT_FOUND, `there is no order ${orderId}`);
+      const scout = late === 'yes' ? undefined : scouts.get(systemKey ?? NO_KEY);
+      return scout === undefined || scout === orderId ? undefined : notYet(orderId);
     },
     async tell({ orderId, error: { code, message }, event }) {
       const key = event.systemKey ?? NO_KEY;
-      const { count = 0, orders = [] } = (await detailOf(key)) ?? {};
+      const told = await detailOf(key);
+      const { count = 0, orders = [] } = told ?? {};
       const isKnown = orders.includes(orderId);
       const detail = {
         count: isKnown ? count : count + 1,
@@ -108,8 +135,10 @@ export function createUnknownOrders(
         hint: HINT,
       };
       await updateIncident(db, { ...ORDERS_UNKNOWN, key, detail }, clock.now());
+      return told === undefined;
     },
     async found(orderId) {
+      for (const [key, scout] of scouts) if (scout === orderId) scouts.delete(key);
       for (const key of await openKeys(db, ORDERS_UNKNOWN)) {
         const known = await detailOf(key);
         if (!known?.orders.includes(orderId)) continue;

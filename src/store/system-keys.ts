@@ -26,6 +26,8 @@ const countsSchema = z.record(
     known: z.int(),
     unknown: z.int(),
     skipped: z.int(),
+    /** 1: an order of the key was read, though nothing says that it is the event's. */
+    shown: z.int().default(0),
     /** Time at which an order of the key was last read or missed, epoch ms. */
     at: z.number().default(0),
   }),
@@ -35,15 +37,19 @@ type Counts = z.output<typeof countsSchema>;
 export interface SystemKeys {
   isForeign(key: string | null): boolean;
   /**
-   * Whether no order of the key was ever there, though three were asked for. Events without a key
-   * are strange where ours have one.
+   * Whether a missing order of the key may be one of ours that is shown late: `yes` once an order
+   * of it was there, `no` once one was missing to the end. Events without a key are ours where none
+   * of ours have one.
    */
-  isStranger(key: string | null): boolean;
+  mayBeLate(key: string | null): 'yes' | 'no' | 'unknown';
   /** Whether an event with this key leads to a read; false is counted for people. */
   admits(key: string | null): boolean;
   /** Notes that an order named by an event with this key was read, or does not exist. */
   note(key: string | null, isKnown: boolean): Promise<void>;
-  /** Takes back that orders of this key were missing, because one without a reference was read. */
+  /**
+   * Takes back that orders of this key were missing, because one was read whose event has no
+   * reference.
+   */
   acquit(key: string | null): Promise<void>;
 }
 
@@ -93,7 +99,12 @@ export async function openSystemKeys(
   };
   return {
     isForeign: (key) => key !== null && isForeignBy(counts, key),
-    isStranger: (key) => (key === null ? hasOurs(counts) : isStrangerBy(counts, key)),
+    mayBeLate(key) {
+      if (key === null) return hasOurs(counts) ? 'no' : 'yes';
+      const { known = 0, unknown = 0, shown = 0 } = counts[key] ?? {};
+      if (known + shown > 0) return 'yes';
+      return unknown > 0 ? 'no' : 'unknown';
+    },
     admits(key) {
       const one = key === null ? undefined : counts[key];
       if (key === null || !one || !isForeignBy(counts, key)) return true;
@@ -112,7 +123,7 @@ export async function openSystemKeys(
         if (oldest !== undefined) delete counts[oldest];
         else if (Object.keys(counts).length >= KEYS_MAX) return;
       }
-      const one = counts[key] ?? { known: 0, unknown: 0, skipped: 0, at: 0 };
+      const one = counts[key] ?? { known: 0, unknown: 0, skipped: 0, shown: 0, at: 0 };
       // Enough is known of the key, so that nothing more is written for each event.
       if (isKnown && one.known >= OURS_MIN && isWritten) return;
       const wasForeign = isForeignBy(counts, key);
@@ -125,10 +136,11 @@ export async function openSystemKeys(
       if (wasForeign !== isForeign) onChange(key, isForeign);
     },
     async acquit(key) {
-      const one = key === null ? undefined : counts[key];
-      if (key === null || !one || one.unknown === 0) return;
+      if (key === null) return;
+      const one = counts[key] ?? { known: 0, unknown: 0, skipped: 0, shown: 0, at: 0 };
+      if (one.unknown === 0 && one.shown > 0) return;
       const wasForeign = isForeignBy(counts, key);
-      counts[key] = { ...one, unknown: 0 };
+      counts[key] = { ...one, unknown: 0, shown: 1 };
       await write();
       if (wasForeign) onChange(key, false);
     },

@@ -69,6 +69,7 @@ async function startRefresher(readOrder: ReadOrder, log = silentLogger()): Promi
       onRead: (orderId) => read.push(orderId),
       onRefused: async ({ orderId }) => {
         refused.push(orderId);
+        return true;
       },
     },
     LIMITS,
@@ -421,7 +422,7 @@ describe('the refetcher', () => {
           await fail(store);
         },
         onRead: () => undefined,
-        onRefused: async () => undefined,
+        onRefused: async () => true,
       });
       const requests = [{ orderId: 7, cause: 'event:1' }];
       await store.transaction((tx) => requestRefetches(tx, requests, clock.now()));

@@ -49,6 +49,7 @@ export async function startOrders(
       onRead: () => undefined,
       onRefused: async ({ orderId }) => {
         refused.push(orderId);
+        return true;
       },
     },
     // Reads go one at a time, so that a test can tell their order; no long pauses.

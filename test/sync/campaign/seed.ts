@@ -114,7 +114,7 @@ async function openHouse(
         await readOrder(orderId, request);
       },
       onRead: () => undefined,
-      onRefused: async () => undefined,
+      onRefused: async () => true,
     },
     { ...ORDER_REFETCHER_LIMITS, firstDelayMs: 5, delayMsMax: 20 },
   );

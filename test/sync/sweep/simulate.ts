@@ -79,7 +79,7 @@ export async function simulateBook({ orders, hours, perSecond, lost, seed }: Boo
       await happenings.onRead(orderId);
     },
     onRead: () => undefined,
-    onRefused: async () => undefined,
+    onRefused: async () => true,
   });
   const stop = new AbortController();
   const reading = refetcher.run(stop.signal);
