@@ -418,3 +418,14 @@ WHERE kind = 'pending_refund';
 -- An open incident is ended by the name of its setting.
 UPDATE incident SET key = 'service.dialect.v1.level'
 WHERE kind = 'level_too_high' AND resolved_at IS NULL;
+
+-- The refund that the service made of a pending one belongs into the receipt of a file, too.
+CREATE TRIGGER refund_tells_file AFTER INSERT ON refund
+WHEN NEW.pending_refund_id IS NOT NULL
+BEGIN
+  UPDATE intake_file SET receipt_due = receipt_due + 1 WHERE file_id IN (
+    SELECT file_id FROM intake_file_document WHERE outbox_id IN (
+      SELECT outbox_id FROM outbox WHERE kind = 'pending_refund' AND order_id = NEW.order_id
+    )
+  );
+END;

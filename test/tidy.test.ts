@@ -32,8 +32,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // what the service has not confirmed.
   decisions: 15_080,
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
-  inbox: 2_680,
-  lib: 4_066,
+  // With orders of other accounts.
+  inbox: 2_730,
+  // With nearest paths, and names by meaning.
+  lib: 4_140,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
@@ -41,7 +43,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   ops: 4_745,
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
-  outbox: 13_430,
+  // With words of ERPs for members, prices far from the list price.
+  outbox: 13_680,
   plane: 2_282,
   probe: 2_726,
   reference: 13_411,
@@ -51,8 +54,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
   // the ERP's customers at the moment of their changes; by 160: whether the service answers; 120:
   // what waits for a person, as SQL that all rooms share.
-  store: 7_095,
-  surface: 1_568,
+  // With whose a system key is.
+  store: 7_110,
+  // With wrong paths and methods.
+  surface: 1_590,
   sync: 8_394,
 };
 

@@ -6,10 +6,17 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
-import { watchMethods } from '../lib/http-server/methods.ts';
+import { watchPaths } from '../lib/http-server/methods.ts';
 import { createHttpServer } from '../lib/http-server.ts';
 import { isJsonObject } from '../lib/json.ts';
-import { type Refusal, refusalOf, sendProblem, sendWrongMethod } from '../surface/problem.ts';
+import {
+  noSuchRoute,
+  type Refusal,
+  refusalOf,
+  sendNoRoute,
+  sendProblem,
+  withAllow,
+} from '../surface/problem.ts';
 import { ROLES } from '../surface/roles.ts';
 import { proxiedBy } from './access/proxy.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
@@ -171,16 +178,14 @@ export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
     { parseAs: 'string' },
     async (_request: FastifyRequest, body: string) => Object.fromEntries(new URLSearchParams(body)),
   );
-  const methodsOf = watchMethods(app);
+  const paths = watchPaths(app);
   app.setNotFoundHandler((request, reply) => {
-    const methods = methodsOf(request.url);
-    if (methods.length > 0) return sendWrongMethod(reply, request.method, methods);
-    const message = 'there is no such page';
-    if (!isForPeople(request)) {
-      return sendProblem(reply, { status: 404, code: 'console.not_found', message });
-    }
-    const page = noticePage('There is no such page', 'Go back to the start.');
-    return sendPage(reply.code(404), page);
+    const named = { code: 'console.not_found', what: 'page', more: 'all paths: /openapi.json' };
+    const refusal = noSuchRoute(paths, request, named);
+    if (!isForPeople(request)) return sendNoRoute(reply, refusal);
+    const title =
+      refusal.allow.length > 0 ? 'There is nothing to see here' : 'There is no such page';
+    return sendPage(withAllow(reply, refusal), noticePage(title, 'Go back to the start.'));
   });
   // A script cannot read where a redirect leads: it gets the address, and goes there as a page.
   app.addHook('onSend', async (request, reply) => {

@@ -116,8 +116,10 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
   };
 }
 
+type Settings = Pick<Config, 'intake' | 'outbox' | 'service' | 'streams'>;
+
 function createCheck(
-  { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
+  { intake: { priceFactor }, outbox, service, streams }: Settings,
   { store, clock, sequence, service: { v1 }, seasons, requestRun }: OutboxDeps,
 ): OrderCheck {
   const { detailed, detailedPricing, includeVariantsOnOrder } = streams.stock;
@@ -130,7 +132,7 @@ function createCheck(
   };
   return createOrderCheck({
     store,
-    rules: { freight: outbox.freight, level: service.dialect.v1.level, clock },
+    rules: { freight: outbox.freight, level: service.dialect.v1.level, clock, priceFactor },
     articles: createArticles({ store, clock, v1, sequence, levels, requestRun }),
     shortLists: createShortLists({
       store,
@@ -142,13 +144,14 @@ function createCheck(
 }
 
 function createKinds(
-  { outbox, service, streams }: Pick<Config, 'outbox' | 'service' | 'streams'>,
+  { intake, outbox, service, streams }: Settings,
   deps: OutboxDeps,
   ordering: Pick<OrderKindDeps, 'onOrdered' | 'processStartedAt'>,
 ): OutboxKind[] {
   const { store, clock, readOrder, levels } = deps;
   const { v1, v2 } = deps.service;
   const { freightSpelling } = service.dialect.v1;
+  const limits = { refundsUpTo: outbox.refundsUpTo, priceFactor: intake.priceFactor };
   return [
     createDeliveryStatusKind(deliveryApi(deps), {
       store,
@@ -167,9 +170,9 @@ function createKinds(
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
       level: service.dialect.v1.level,
-      check: createCheck({ outbox, service, streams }, deps),
+      check: createCheck({ intake, outbox, service, streams }, deps),
     }),
-    createPendingRefundKind({ store, v1, readOrder, levels, refundsUpTo: outbox.refundsUpTo }),
+    createPendingRefundKind({ store, v1, readOrder, levels, ...limits }),
     createRefundStatusKind({ v1, readOrder, levels }),
     createStyleKind({ v2, enabled: outbox.styles, store, clock, sequence: deps.sequence }),
   ];

@@ -38,3 +38,29 @@ export function nearestName(word: string, known: Iterable<string>): string | und
   }
   return best?.name;
 }
+
+/** Form in which names are compared by meaning: without case, signs and accents. */
+function folded(name: string): string {
+  const plain = name.toLowerCase().replaceAll('ß', 'ss').replaceAll('æ', 'ae').replaceAll('ø', 'o');
+  return plain.normalize('NFKD').replaceAll(/[^a-z0-9]/g, '');
+}
+
+/** Longest word whose meaning is looked for; a word from outside may have a million letters. */
+const WORD_CHARS_MAX = 60;
+
+/**
+ * Lists the known names that are this word but for case and signs, else those that it stands for by
+ * a table of words, which has them with spaces between.
+ */
+export function meantNames(
+  word: string,
+  known: Iterable<string>,
+  words: Readonly<Record<string, string>>,
+): readonly string[] {
+  if (word.length > WORD_CHARS_MAX) return [];
+  const [form, names] = [folded(word), [...known]];
+  if (form === '') return [];
+  const same = names.filter((name) => folded(name) === form);
+  if (same.length > 0) return same;
+  return names.filter((name) => words[name]?.split(/\s+/).some((one) => folded(one) === form));
+}

@@ -12,12 +12,12 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { untilAborted } from '../lib/clock.ts';
 import { guardBrowser } from '../lib/http-server/browser-guard.ts';
-import { watchMethods } from '../lib/http-server/methods.ts';
+import { watchPaths } from '../lib/http-server/methods.ts';
 import { createHttpServer, listenOn, requestProblem } from '../lib/http-server.ts';
 import { sha256 } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import { refusalOf, sendProblem, sendWrongMethod } from '../surface/problem.ts';
+import { noSuchRoute, refusalOf, sendNoRoute, sendProblem } from '../surface/problem.ts';
 import { localFile } from './ask.ts';
 
 /** Routes that belong together, with the access that they need. */
@@ -81,6 +81,11 @@ function bodyRefusal(
   return isOfBody && status < 500 ? { status, message: requestProblem(error, request) } : undefined;
 }
 
+/** Next step for a program of the ERP that asks at the wrong place. */
+const DOCUMENTS_AT =
+  'documents are submitted by POST /api/orders, /api/pending-refunds or /api/documents, and ' +
+  'their receipts read by GET /api/documents/<id>; all paths are in /openapi.json';
+
 function createApp(
   { log, groups }: LocalApiDeps,
   names: readonly string[],
@@ -90,14 +95,13 @@ function createApp(
   const routes = groups.flatMap(({ underOtherNames = [] }) => underOtherNames);
   guardBrowser(app, { hasCookies: false, others: { names, routes } });
   // Fastify's own answer would repeat the path that was asked for.
-  const methodsOf = watchMethods(app);
-  app.setNotFoundHandler(({ url, method }, reply) => {
-    const methods = methodsOf(url);
-    if (methods.length > 0) return sendWrongMethod(reply, method, methods);
-    const message = 'there is no such path';
-    const hint = 'the paths are in /openapi.json';
-    return sendProblem(reply, { status: 404, code: 'local.not_found', message, hint });
-  });
+  const paths = watchPaths(app);
+  app.setNotFoundHandler((request, reply) =>
+    sendNoRoute(
+      reply,
+      noSuchRoute(paths, request, { code: 'local.not_found', what: 'path', more: DOCUMENTS_AT }),
+    ),
+  );
   app.setErrorHandler((error, request, reply) => {
     const ours = refusalOf(error);
     if (ours) return sendProblem(reply, ours);

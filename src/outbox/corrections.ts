@@ -7,17 +7,23 @@ import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/
 import { writeAudit } from '../store/audit.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
+import { contentOf } from './documents.ts';
 
 export interface DocumentOnFile {
   readonly outboxId: number;
   readonly state: OutboxState;
   readonly isOpen: boolean;
   readonly document: JsonObject;
-  /** Whether the stored document has the same text as `document`. */
+  /** Whether the stored document has the same content as `document`. */
   readonly isSame: (document: JsonObject) => boolean;
 }
 
 const REVISIONS_MAX = 20;
+
+/** Digest of a document's content: equal ones are the same document. */
+export function contentHash(body: JsonObject): string {
+  return sha256(canonicalJson(contentOf(body)));
+}
 
 /** Whether no attempt can have had an effect; an attempt that is under way may have one. */
 export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boolean> {
@@ -93,7 +99,8 @@ export async function reopen(
 ): Promise<void> {
   const { outboxId, state } = existing;
   const body = canonicalJson(content);
-  if (!existing.isSame(content)) {
+  // A confirmation alone makes no other document, and is kept all the same.
+  if (canonicalJson(existing.document) !== body) {
     await keepRevision(tx, outboxId, now);
     const act = { actor: cause, action: 'outbox.correct', subject: `outbox:${outboxId}` };
     const reason = `submitted again with other content; before it was ${state}`;
@@ -104,7 +111,7 @@ export async function reopen(
     .set({
       state: 'queued',
       body,
-      body_hash: sha256(body),
+      body_hash: contentHash(content),
       ordering_key: orderingKey,
       expected_from: expectedFrom,
       cause,

@@ -19,6 +19,7 @@ import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { needsCity, needsPostalCode } from '../lib/strings.ts';
+import { meantMember, type Section } from './member-words.ts';
 
 /** A mistake in a document; `path` is empty for the whole document, else like `lines[2].price`. */
 export interface Problem {
@@ -60,6 +61,15 @@ const comment = z.string().trim().max(1_000).optional();
 const quantity = z.int(`must be a whole number from 1 to ${QUANTITY_MAX}`).min(1).max(QUANTITY_MAX);
 const id = z.int('must be a whole number from 1').min(1);
 const reference = needed.max(REFERENCE_CHARS_MAX).normalize('NFC').optional();
+
+/**
+ * Confirmation of a price that is far from the list price. It belongs to no content: a document is
+ * the same with and without it, and it is not sent.
+ */
+const priceConfirmed = z
+  .boolean()
+  .optional()
+  .meta({ description: 'true: the price is meant, however far it is from the list price' });
 
 function linesOf<T extends z.ZodType>(line: T) {
   return z.array(line).min(1, 'must have at least one line').max(LINES_MAX);
@@ -115,7 +125,13 @@ const orderSchema = z
   .strictObject({
     reference,
     lines: linesOf(
-      z.strictObject({ barcode: needed, quantity, price: amount, deliveryName: needed.optional() }),
+      z.strictObject({
+        barcode: needed,
+        quantity,
+        price: amount,
+        deliveryName: needed.optional(),
+        priceConfirmed,
+      }),
     ),
     comment,
     /**
@@ -157,6 +173,7 @@ const pendingRefundSchema = z
         price: amount.optional(),
         refundType: z.enum(REFUND_TYPES).optional(),
         restock: z.boolean().optional(),
+        priceConfirmed,
       }),
     ),
   })
@@ -236,15 +253,24 @@ function memberNames(schema: unknown): readonly string[] {
   return schema instanceof z.ZodArray ? memberNames(schema.element) : [];
 }
 
-/** Member names that may stand at `path` of a document, for hints such as "did you mean". */
-function documentNames(kind: DocumentKind, path: readonly PropertyKey[]): readonly string[] {
-  const first = path[0];
-  const section: unknown =
-    typeof first === 'string'
-      ? Reflect.get(DOCUMENT_SCHEMAS[kind].shape, first)
-      : DOCUMENT_SCHEMAS[kind];
-  const names = memberNames(section);
-  return path.length === 0 ? [...names, 'payload'] : names;
+/** Objects of a document with their members: the document, and each object or list in it. */
+function sectionsOf(kind: DocumentKind): readonly Section[] {
+  const { shape } = DOCUMENT_SCHEMAS[kind];
+  const inside = Object.entries(shape).map(([section, schema]) => {
+    return { section, names: memberNames(schema) };
+  });
+  return [{ section: '', names: [...Object.keys(shape), 'payload'] }, ...inside];
+}
+
+/** Hint on what an unknown member of a document at `path` was meant to be. */
+function meantIn(kind: DocumentKind, path: readonly PropertyKey[], word: string): string {
+  const [sections, own] = [sectionsOf(kind), String(path[0] ?? '')];
+  const here = sections.filter(({ section }) => section === own).flatMap(({ names }) => names);
+  return meantMember(
+    word,
+    here,
+    sections.filter(({ section }) => section !== own),
+  );
 }
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -283,25 +309,31 @@ function foundText({ code, input, path }: z.core.$ZodIssue): string {
   return json.length > FOUND_CHARS_MAX ? '' : `; found ${json}`;
 }
 
+function isAbsent({ code, input }: z.core.$ZodIssue): boolean {
+  const isOfType = ['invalid_type', 'invalid_union', 'invalid_value'].includes(code);
+  return isOfType && input === undefined;
+}
+
 function nearText(word: unknown, known: Iterable<string>): string {
   const near = typeof word === 'string' ? nearestName(word, known) : undefined;
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-/** Lists each mistake with its path; `namesAt` returns the names that may stand there. */
+/** Lists each mistake with its path; `meant` returns a hint on an unknown member there. */
 export function problemsOf(
   error: z.core.$ZodError,
-  namesAt: (path: readonly PropertyKey[]) => readonly string[],
+  meant: (path: readonly PropertyKey[], word: string) => string,
 ): Problem[] {
   return error.issues.flatMap((issue): Problem[] => {
     if (issue.code !== 'unrecognized_keys') {
       const known = issue.code === 'invalid_value' ? issue.values.map(String) : [];
       const near = nearText(issue.input, known);
-      return [{ path: pathText(issue.path), message: issue.message + foundText(issue) + near }];
+      const said = isAbsent(issue) ? 'is missing' : issue.message + foundText(issue) + near;
+      return [{ path: pathText(issue.path), message: said }];
     }
     return issue.keys.map((key) => {
-      const near = nearText(key, namesAt(issue.path));
-      return { path: pathText([...issue.path, key]), message: `is not known here${near}` };
+      const hint = meant(issue.path, key);
+      return { path: pathText([...issue.path, key]), message: `is not known here${hint}` };
     });
   });
 }
@@ -321,10 +353,22 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   }
   const parsed = DOCUMENT_SCHEMAS[kind].safeParse(payload, { error: wording, reportInput: true });
   if (!parsed.success) {
-    return { ok: false, problems: problemsOf(parsed.error, (path) => documentNames(kind, path)) };
+    return { ok: false, problems: problemsOf(parsed.error, (...at) => meantIn(kind, ...at)) };
   }
   const { reference: own, ...document } = parsed.data;
   return { ok: true, document, reference: own };
+}
+
+/** Content of a document as it is told from another one: without its confirmations. */
+export function contentOf(document: JsonObject): JsonObject {
+  const { lines } = document;
+  if (!Array.isArray(lines)) return document;
+  const unconfirmed = lines.map((line) => {
+    if (!isJsonObject(line)) return line;
+    const { priceConfirmed: _confirmed, ...content } = line;
+    return content;
+  });
+  return { ...document, lines: unconfirmed };
 }
 
 /** Form of a reference in which references are compared: equal forms mean equal references. */
@@ -344,7 +388,9 @@ export function newOrderOf(ownReference: string, document: OrderDocument): NewOr
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;
   return {
     reference: ownReference,
-    lines: lines.map(({ price, ...line }) => ({ ...line, priceUnits: unitsOf(price) })),
+    lines: lines.map(({ barcode, quantity: pieces, price, deliveryName }) => {
+      return { barcode, quantity: pieces, deliveryName, priceUnits: unitsOf(price) };
+    }),
     comment: note,
     shippingAddress,
     freight: freight && {
@@ -364,7 +410,7 @@ export function newPendingRefundOf(
   return {
     reference: ownReference,
     comment: document.comment,
-    lines: document.lines.map(({ price, ...line }) => ({
+    lines: document.lines.map(({ price, priceConfirmed: _confirmed, ...line }) => ({
       ...line,
       priceUnits: price === undefined ? undefined : unitsOf(price),
     })),

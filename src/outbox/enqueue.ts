@@ -5,7 +5,7 @@
 import type { PushKind } from '../config/schema.ts';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
+import { contentHash, type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
 import { type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './evidence/mirrored.ts';
 
@@ -35,7 +35,7 @@ async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
       reference: push.reference,
       reference_key: push.referenceKey,
       body,
-      body_hash: sha256(body),
+      body_hash: contentHash(push.body),
       expected_from: push.expectedFrom,
       due_at: now,
       in_doubt_since: null,
@@ -146,7 +146,7 @@ export async function onFile(
       state: row.state,
       isOpen: row.ended_at === null,
       document: parseJsonObject(row.body),
-      isSame: (document) => row.body_hash === sha256(canonicalJson(document)),
+      isSame: (document) => row.body_hash === contentHash(document),
     }
   );
 }

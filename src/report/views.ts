@@ -26,6 +26,7 @@ const RECEIPT = {
     'JSON array of {path, message}; warnings have "severity": "warning"; for a reference that is ' +
     'taken, `conflict` has both documents',
   next_step: 'what to do next',
+  style_id: 'style that the document made or changed, once known',
 } as const;
 
 const RECEIPT_TIMES = {

@@ -1,7 +1,8 @@
 /** Problem details of HTTP answers (RFC 9457), the same at every door. */
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { SelvedgeError, UsageError } from '../lib/errors.ts';
+import { askable, type KnownPaths } from '../lib/http-server/methods.ts';
 
 const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
 
@@ -57,16 +58,43 @@ export function sendProblem(reply: FastifyReply, refusal: Refusal): FastifyReply
   return reply.code(refusal.status).type(PROBLEM_TYPE).send(problemOf(refusal));
 }
 
-/** Answers a request whose path is known under other methods. */
-export function sendWrongMethod(
-  reply: FastifyReply,
-  method: string,
-  allowed: readonly string[],
-): FastifyReply {
-  const message = `${method} is not answered here`;
-  const hint = `ask with ${allowed.filter((one) => one !== 'HEAD').join(' or ')}`;
-  const refusal = { status: 405, code: 'request.method', message, hint };
-  return sendProblem(reply.header('allow', allowed.join(', ')), refusal);
+/**
+ * Refusal of a request whose path or method is not known here. `code` is that of an unknown path;
+ * `more` goes on after the nearest path or the methods that there are.
+ */
+export function noSuchRoute(
+  { methodsOf, nearest }: KnownPaths,
+  { url, method }: FastifyRequest,
+  { code, what, more }: { readonly code: string; readonly what: string; readonly more: string },
+): Refusal & { readonly allow: readonly string[] } {
+  const allow = methodsOf(url);
+  const near = nearest(url);
+  const hint = allow.length > 0 ? `ask with ${askable(allow)}` : near && `did you mean ${near}?`;
+  const steps = [hint, more].filter(Boolean).join('; ');
+  return allow.length > 0
+    ? {
+        status: 405,
+        code: 'request.method',
+        message: `${method} is not answered here`,
+        hint: steps,
+        allow,
+      }
+    : { status: 404, code, message: `there is no such ${what}`, hint: steps, allow };
+}
+
+type NoRoute = ReturnType<typeof noSuchRoute>;
+
+/** Sets the status of a refusal, and the methods that there are. */
+export function withAllow(reply: FastifyReply, { status, allow }: NoRoute): FastifyReply {
+  return allow.length > 0
+    ? reply.code(status).header('allow', allow.join(', '))
+    : reply.code(status);
+}
+
+/** Answers with such a refusal; `nextStep` is its hint as programs of the ERP read it. */
+export function sendNoRoute(reply: FastifyReply, refusal: NoRoute): FastifyReply {
+  const problem = { ...problemOf(refusal), nextStep: refusal.hint };
+  return withAllow(reply, refusal).type(PROBLEM_TYPE).send(problem);
 }
 
 function problemOf({ status, code, message, hint }: Refusal) {

@@ -122,6 +122,9 @@ describe('the read API', () => {
       ['/outbox.json?state=lost', 400, /state/],
       ['/deliveries/4711.json', 404, /there is no delivery/],
       ['/outbox/4711.json', 404, /there is no push 4711/],
+      ['/reviews.json', 404, /did you mean GET \/review\.json\?; all paths: \/openapi\.json/],
+      ['/deliveries/4711/accept.json', 404, /did you mean POST \/deliveries\/<id>\/accept\?/],
+      ['/deliveries/4711/accept', 405, /There is nothing to see here/],
     ];
     for (const [path, status, text] of wrong) {
       const answer = await vera.get(path);

@@ -9,6 +9,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { DEFAULT_FILE, requireConfig } from '../../src/config/load.ts';
+import { PDM_STREAMS, pulledStreams } from '../../src/config/streams.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { documentBlocks } from '../support/documents.ts';
@@ -67,6 +68,15 @@ describe('the documents', () => {
       const load = () => requireConfig({ file, env: { K: 'a-key' }, absent: 'any' });
       expect(load, place).not.toThrow();
     }
+  });
+
+  it('begin with a configuration that pulls the styles, which rules ask for', () => {
+    const [first] = documentBlocks('yaml').filter(({ text }) => text.includes('baseUrl:'));
+    expect(first?.place).toMatch(/^docs\/install\.md/);
+    const file = join(temporaryFolder(), 'selvedge.yaml');
+    writeFileSync(file, first?.text ?? '');
+    const { config } = requireConfig({ file, env: {}, absent: 'any' });
+    expect(Object.keys(pulledStreams(config))).toEqual(expect.arrayContaining([...PDM_STREAMS]));
   });
 
   it('show a scrape of the address that is the default', () => {

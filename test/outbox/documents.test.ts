@@ -100,6 +100,35 @@ it('names every mistake with its path and what was found', () => {
   expect(isDocumentKind('order') && !isDocumentKind('toString')).toBe(true);
 });
 
+it.each([
+  ['order', { lines: [{ barcode: 'b', qty: 1, price: 1 }] }, 'lines[0].qty', 'quantity'],
+  ['order', { lines: [{ SKU: 'b', quantity: 1, unit_price: 1 }] }, 'lines[0].SKU', 'barcode'],
+  ['order', { lines: [{ amount: 1 }] }, 'lines[0].amount', 'quantity or price'],
+  ['order', { lines: [{ Größe: 'M' }] }, 'lines[0].Größe', 'barcode (it tells style, color and'],
+  ['order', { lines: [{ colour: 'red' }] }, 'lines[0].colour', 'barcode (it tells style, color'],
+  ['order', { lines: [{ rabat: 5 }] }, 'lines[0].rabat', 'price (it is the price after all'],
+  ['order', { lines: [{ currency: 'DKK' }] }, 'lines[0].currency', 'currency at the top of the'],
+  ['order', { positionen: [] }, 'positionen', 'lines'],
+  ['order', { customer: 'C-1' }, 'customer', 'shippingAddress'],
+  ['order', { customer_no: 'C-1' }, 'customer_no', 'accountNo in shippingAddress'],
+  ['order', { barcod: '1' }, 'barcod', 'barcode in lines'],
+  ['order', { adress: {} }, 'adress', 'shippingAddress'],
+  ['order', { orderNo: 1 }, 'orderNo', 'reference'],
+  ['order', { shippingAddress: { name: 'A' } }, 'shippingAddress.name', 'firstName or lastName'],
+  ['pending_refund', { orderNo: 1 }, 'orderNo', 'orderReference'],
+  ['pending_refund', { lines: [{ reason: 'x' }] }, 'lines[0].reason', 'refundType'],
+  ['refund_status', { refundId: 7 }, 'refundId', 'orderRefundId'],
+  ['style', { brand: 'x' }, 'brand', 'brandId'],
+] as const)('names in %s what the unknown member of %j means', (kind, document, path, meant) => {
+  const said = problems(kind, document).filter((one) => one.startsWith(`${path} is not known`));
+  expect(said).toEqual([expect.stringContaining(`is not known here; did you mean ${meant}`)]);
+});
+
+it('has no hint on a member that means nothing', () => {
+  expect(problems('order', { ...ORDER, frobnicate: 1 })).toEqual(['frobnicate is not known here']);
+  expect(problems('order', { ...ORDER, ['x'.repeat(1_000_000)]: 1 })[0]).toMatch(/known here$/);
+});
+
 it('is refused where its currency has no coins for its prices', () => {
   const freight = { amount: '9.50' };
   const lines = [

@@ -93,6 +93,7 @@ async function look(scene: Scene): Promise<LookupResult> {
     readOrder: () => Promise.resolve({ order: ORDER, deliveries: [] }),
     levels: await levelsOf(store, manualClock()),
     refundsUpTo: 'delivered',
+    priceFactor: 10,
   });
   const result = answered === undefined ? null : JSON.stringify({ pendingRefundId: answered });
   return kind.lookUp({ ...ITEM, result }, new AbortController().signal);

@@ -392,6 +392,25 @@ describe('a pending refund that the service confirms between two lists of the pr
   });
 });
 
+it('is refused at a price far from that of the order, unless reduced or confirmed', async () => {
+  const house = await startHouse();
+  const barcode = await ordered(house);
+  let number = 0;
+  const end = async (line: object, state: 'confirmed' | 'refused') => {
+    const lines = [{ barcode, quantity: 1, ...line }];
+    number += 1;
+    const id = await house.put('pending_refund', `R-${number}`, { orderReference: 'A-1', lines });
+    const { problems } = await house.until(id, state);
+    return problems.map(({ path, message }) => `${path} ${message}`);
+  };
+  const far = /^lines\[0\]\.price 9999\.00.* in line 1 is more than 10 times .*Confirmed/;
+  expect(await end({ price: '9999.00' }, 'refused')).toEqual([expect.stringMatching(far)]);
+  const cents = { price: '0.10', refundType: 'return/credit' };
+  expect(await end(cents, 'refused')).toEqual([expect.stringContaining('less than 1/10 of')]);
+  expect(await end({ ...cents, priceConfirmed: true }, 'confirmed')).toEqual([]);
+  expect(await end({ ...cents, refundType: 'claim/price_reduction' }, 'confirmed')).toEqual([]);
+});
+
 describe('the status of a refund', () => {
   it('is set from the status that it was decided on, and from no other one', async () => {
     const house = await startHouse();

@@ -33,6 +33,7 @@ function refused(intakeId: string | number): ReceiptRow {
     deliveries: '[]',
     pendingRefundId: null,
     refundId: null,
+    styleId: null,
     problems: '[]',
     nextStep: 'Correct it.',
     handedInAt: '2026-01-05T08:00:00.000Z',
@@ -196,7 +197,7 @@ describe('the exchange database', () => {
   });
 
   it.each([
-    ['of a newer program', "INSERT INTO schema_migration VALUES (2, 'x', 'y', 0)", 'has schema 2'],
+    ['of a newer program', "INSERT INTO schema_migration VALUES (3, 'x', 'y', 0)", 'has schema 3'],
     ['of another program', "UPDATE schema_migration SET checksum = 'y'", 'made before 0.1.0'],
     ['whose ledger is gone', 'DROP TABLE schema_migration', 'intake already exists'],
   ])('lets the daemon go on without a file %s', (_, change, told) => {

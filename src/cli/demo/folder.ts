@@ -64,17 +64,17 @@ export function prepareDemoFolder(
     writeFileSync(join(path, 'secrets', name), `${value}\n`, { mode: 0o600 });
     return { file: `secrets/${name}` };
   };
+  const login = {
+    clientId: secret('client-id', credentials.clientId),
+    clientSecret: secret('client-secret', credentials.clientSecret),
+  };
   const config = {
     instance: 'demo',
     dataDir: 'data',
     service: {
-      v1: {
-        baseUrl: reference.v1Url,
-        login: {
-          clientId: secret('client-id', credentials.clientId),
-          clientSecret: secret('client-secret', credentials.clientSecret),
-        },
-      },
+      v1: { baseUrl: reference.v1Url, login },
+      // Styles and their colors say what is never out of stock, which rules ask for.
+      v2: { enabled: true, baseUrl: reference.v2Url, login },
     },
     listener: { port: 0, secrets: [{ secret: secret('webhook-secret', webhookSecret) }] },
     local: { port: 0 },
@@ -84,7 +84,8 @@ export function prepareDemoFolder(
     streams: { stock: { schedule: '* * * * *' }, orders: { schedule: '* * * * *' } },
   };
   const configFile = join(path, 'selvedge.yaml');
-  writeFileSync(configFile, `# Written by "selvedge demo" at its start.\n${stringify(config)}`);
+  const text = stringify(config, { aliasDuplicateObjects: false });
+  writeFileSync(configFile, `# Written by "selvedge demo" at its start.\n${text}`);
   const keysFile = join(path, 'secrets', 'reference.json');
   const keys = { v1: reference.v1Url, v2: reference.v2Url, keys: reference.credentials };
   writeFileSync(keysFile, `${JSON.stringify(keys, null, 2)}\n`, { mode: 0o600 });

@@ -52,6 +52,7 @@ const receipt = z.looseObject({
   orderId: z.int().nullable(),
   orderNo: z.string().nullable(),
   pendingRefundId: z.int().nullable(),
+  refundId: z.int().nullable(),
   problems: z.array(problem),
   nextStep: z.string(),
 });
@@ -134,10 +135,12 @@ function brokenLine({ line, problems }: TextDocument, kind: string, options: Opt
 
 function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boolean): Line {
   const { reference, state, documentId, orderId, orderNo, pendingRefundId, problems } = told;
+  const { refundId } = told;
   const made = [
     documentId === null ? '' : `document ${documentId}`,
     orderId === null ? '' : `order ${orderNo ?? orderId}`,
     pendingRefundId === null ? '' : `pending refund ${pendingRefundId}`,
+    refundId === null ? '' : `refund ${refundId}`,
     repeated ? 'submitted before' : '',
   ];
   const verdict = [stateWord(state), ...made.filter((part) => part !== '')].join(', ');

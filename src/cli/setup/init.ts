@@ -266,6 +266,12 @@ async function initialize(options: Options, context: CliContext): Promise<void> 
 
 function tellNext({ output }: CliContext, file: string, config: Config): void {
   output.note(`next: selvedge config check --config ${file}, then selvedge run --config ${file}`);
+  if (!config.service.v2.enabled) {
+    output.note(
+      'without V2 no designer, type or NOOS of styles is known, which rules may ask for: get ' +
+        'credentials of V2, and init again with --v2-client-id and --v2-client-secret-file',
+    );
+  }
   if (config.listener.secrets.length > 0) return;
   output.note(`events: selvedge portal open --config ${file} (docs/connect.md)`);
 }

@@ -6,6 +6,7 @@ import { duration, text } from './fields.ts';
 
 const CLIENTS_MAX = 16;
 const ARGUMENTS_MAX = 32;
+const PRICE_FACTOR_MAX = 1_000_000;
 
 /**
  * Whether each client has a token that no other client has, because the token tells clients apart.
@@ -38,6 +39,12 @@ export function intakeSection(fields: ContextFields) {
         example: '[{ name: erp, token: { file: … } }]',
         secret: true,
       }),
+    priceFactor: z
+      .number()
+      .gt(1)
+      .max(PRICE_FACTOR_MAX)
+      .register(z.globalRegistry, { expected: 'a number above 1', example: '10' })
+      .nullable(),
     callback: z.strictObject({
       command: z.array(z.string().min(1)).max(ARGUMENTS_MAX).register(z.globalRegistry, {
         expected: 'a program and its arguments, as a list',

@@ -4,7 +4,6 @@
  */
 import { z } from 'zod';
 import { isJsonObject, type JsonObject, memberTwice } from '../../lib/json.ts';
-import { nearestName } from '../../lib/nearest.ts';
 import type { DocumentOnFile } from '../corrections.ts';
 import {
   DOCUMENT_KINDS,
@@ -17,6 +16,7 @@ import {
   referenceKey,
   wording,
 } from '../documents.ts';
+import { meantKind, meantMember } from '../member-words.ts';
 
 export interface Envelope {
   readonly kind: string;
@@ -34,6 +34,8 @@ const wrapperSchema = z.strictObject({
   payload: z.unknown(),
 });
 
+const WRAPPER = Object.keys(wrapperSchema.shape);
+
 const kindSchema = z.looseObject({ kind: z.string().max(KIND_CHARS_MAX) });
 
 /** Reads a document that names its kind, inside or beside it. */
@@ -41,7 +43,14 @@ export function readEnvelope(
   value: unknown,
 ): { readonly envelope: Envelope } | { readonly problems: readonly Problem[] } {
   const parsed = kindSchema.safeParse(value, { error: wording, reportInput: true });
-  if (!parsed.success) return { problems: problemsOf(parsed.error, () => []) };
+  if (!parsed.success) {
+    const [problem, ...others] = problemsOf(parsed.error, () => '');
+    const names = isJsonObject(value) && value.kind === undefined ? Object.keys(value) : [];
+    const meant = names.find((name) => meantMember(name, ['kind']) !== '');
+    if (!problem || meant === undefined) return { problems: [problem ?? [], others].flat() };
+    const message = `${problem.message}; did you mean kind by ${meant}?`;
+    return { problems: [{ ...problem, message }] };
+  }
   return { envelope: { kind: parsed.data.kind, reference: undefined, payload: value } };
 }
 
@@ -59,7 +68,7 @@ function open(payload: unknown): Opened {
   }
   const parsed = wrapperSchema.safeParse(payload, { error: wording, reportInput: true });
   if (parsed.success) return parsed.data;
-  return { problems: problemsOf(parsed.error, () => Object.keys(wrapperSchema.shape)) };
+  return { problems: problemsOf(parsed.error, (_, word) => meantMember(word, WRAPPER)) };
 }
 
 export type Checked =
@@ -129,8 +138,7 @@ export function checkEnvelope({ kind, reference: beside, payload: given }: Envel
     return { ok: false, reference: known, problems };
   };
   if (!isDocumentKind(kind)) {
-    const near = nearestName(kind, DOCUMENT_KINDS);
-    const hint = near === undefined ? '' : `; did you mean ${near}?`;
+    const hint = meantKind(kind, DOCUMENT_KINDS);
     const found = `; found ${JSON.stringify(kind)}`;
     const message = `must be one of ${DOCUMENT_KINDS.join(', ')}${found}${hint}`;
     return refuse([{ path: 'kind', message }]);

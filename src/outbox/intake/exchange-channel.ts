@@ -72,7 +72,7 @@ function receiptRow(
   changedAt: string,
 ): ReceiptRow {
   const { documentId, state, final, orderId, orderNo, pendingRefundId, refundId } = receipt;
-  const { conflict, nextStep, endedAt } = receipt;
+  const { styleId, conflict, nextStep, endedAt } = receipt;
   const problems: object[] = [...receipt.problems];
   if (conflict) problems.push({ path: '', message: 'both documents', conflict });
   return {
@@ -84,6 +84,7 @@ function receiptRow(
     orderNo,
     pendingRefundId,
     refundId,
+    styleId,
     kind: receipt.kind ?? '',
     reference: receipt.reference ?? '',
     deliveries: JSON.stringify(receipt.deliveries),

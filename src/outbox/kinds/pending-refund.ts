@@ -28,7 +28,11 @@ import {
 import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
 import { disowned, knownBefore } from '../evidence/records.ts';
 import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
-import { acceptedPieces, refundableProblems } from '../preflight/refundable.ts';
+import {
+  acceptedPieces,
+  refundableProblems,
+  refundPriceProblems,
+} from '../preflight/refundable.ts';
 import { refundAsSpelt } from '../preflight/spelling.ts';
 import { isRefunded, type Levels, type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
@@ -41,6 +45,8 @@ export interface PendingRefundKindDeps {
   readonly readOrder: ReadOrder;
   readonly levels: Levels;
   readonly refundsUpTo: Config['outbox']['refundsUpTo'];
+  /** Times that a price may be above or below the list price; null: as far as it wants. */
+  readonly priceFactor: number | null;
 }
 
 function refundOf(item: OutboxItem, ordered: readonly string[] = []) {
@@ -395,7 +401,10 @@ async function clear(
   if (named.length > 0) return { send: false, lookup: findIn(item, pending, undefined, around) };
   const isByDelivered = deps.refundsUpTo === 'delivered';
   const accepted = isByDelivered ? await acceptedPieces(deps.store, orderId) : undefined;
-  const problems = refundableProblems(document, order.value, lists, accepted);
+  const problems = [
+    ...refundableProblems(document, order.value, lists, accepted),
+    ...(await refundPriceProblems(deps.store.db, document, order.value, deps.priceFactor)),
+  ];
   if (problems.length > 0) return { send: false, lookup: { outcome: 'invalid', problems } };
   const countBefore = alike(pending, refund).length;
   return { send: true, baseline: { countBefore }, warnings: [], orderId };

@@ -18,6 +18,7 @@ import type { Tables } from '../../store/tables.ts';
 import { type OrderDocument, pathText, splitCoins, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
 import type { Articles, Asked, ShortLists } from './ask-service.ts';
+import { farPrice, farPrices, listPrices } from './far-price.ts';
 import { nearBarcodes } from './near-barcodes.ts';
 import { deliveriesOf, freightTypes, orderAsSpelt } from './spelling.ts';
 
@@ -153,6 +154,8 @@ export interface OrderRules {
   readonly freight: 'learned' | 'required' | 'optional';
   readonly level: string;
   readonly clock: Clock;
+  /** Times that a price may be above or below the list price; null: as far as it wants. */
+  readonly priceFactor: number | null;
 }
 
 /**
@@ -359,6 +362,23 @@ function currencyProblems(
   return split.map((path) => error(pathText(path), wholeWanted(own)));
 }
 
+/** Lists prices that cannot be meant, each in the currency of the order or of its article. */
+async function priceProblems(
+  db: Db,
+  { currency, lines }: OrderDocument,
+  variants: ReadonlyMap<string, Variant>,
+  factor: number | null,
+): Promise<FlightProblem[]> {
+  if (factor === null) return [];
+  const barcodes = lines.map(({ barcode }) => barcode);
+  const known = await listPrices(db, barcodes);
+  const found = lines.map((line, index) => {
+    const own = currency ?? variants.get(line.barcode)?.currency ?? null;
+    return farPrice({ ...line, index, currency: own }, known.get(line.barcode) ?? [], factor);
+  });
+  return farPrices(found);
+}
+
 const NAMES_SHOWN = 12;
 
 /** Hint with the name that may have been meant, and the names that exist. */
@@ -481,9 +501,11 @@ export async function checkOrder(
     unsold,
   );
   const unheard = unsold.filter((barcode) => !variants.has(barcode));
+  const far = await priceProblems(db, document, variants, rules.priceFactor);
   const problems = [
     ...lineProblems(document, variants, known, unreadable, await nearBarcodes(db, unheard)),
     ...currencyProblems(document, variants),
+    ...far,
     ...(await seasonProblems(db, document, known, rules)),
     ...(await freightProblems(db, document, known, rules)),
   ];

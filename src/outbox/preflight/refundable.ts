@@ -3,12 +3,13 @@
  * be asked for, in whole coins.
  */
 import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
-import { splitsCoin } from '../../lib/money.ts';
+import { amountUnits, splitsCoin } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { currencyOf, nameKey } from '../../lib/strings.ts';
-import type { Store } from '../../store/store.ts';
+import type { Db, Store } from '../../store/store.ts';
 import { type PendingRefundDocument, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
+import { farPrice, farPrices, listPrices } from './far-price.ts';
 
 const OVER = new Set(['rejected', 'canceled']);
 
@@ -140,4 +141,30 @@ export function refundableProblems(
     const message = tooMany(Math.max(0, rest), gone.get(key) ?? 0, ordered);
     return [{ path: `${at}.quantity`, message, severity: 'error' }];
   });
+}
+
+/**
+ * Lists prices that cannot be meant, beside those of the order and of the lists. A reduction may be
+ * small; what has no type may be one.
+ */
+export async function refundPriceProblems(
+  db: Db,
+  { lines }: PendingRefundDocument,
+  order: SalesOrder,
+  priceFactor: number | null,
+): Promise<FlightProblem[]> {
+  if (priceFactor === null || !lines.some(({ price }) => price !== undefined)) return [];
+  const barcodes = lines.map(({ barcode }) => barcode);
+  const listed = await listPrices(db, barcodes);
+  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
+  const found = lines.map((line, index) => {
+    const own = listed.get(line.barcode) ?? [];
+    const ordered = (order.orderLineItems ?? []).flatMap(({ barcode, price }) => {
+      const units = nameKey(barcode ?? '') === nameKey(line.barcode) ? amountUnits(price) : null;
+      return units === null || units <= 0 ? [] : [{ units, currency }];
+    });
+    const isReduction = line.refundType?.includes('price_reduction') ?? true;
+    return farPrice({ ...line, index, currency, isReduction }, [...ordered, ...own], priceFactor);
+  });
+  return farPrices(found);
 }

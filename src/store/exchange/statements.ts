@@ -32,6 +32,7 @@ export interface ReceiptRow {
   readonly deliveries: string;
   readonly pendingRefundId: number | null;
   readonly refundId: number | null;
+  readonly styleId: string | null;
   /** Problems of the document as JSON text. */
   readonly problems: string;
   readonly nextStep: string;
@@ -89,8 +90,8 @@ const UNKNOWN =
 const RECEIPT_UPDATE = `
   document_id = @documentId, state = @state, final = @final, order_id = @orderId,
   order_no = @orderNo, deliveries = @deliveries, pending_refund_id = @pendingRefundId,
-  refund_id = @refundId, problems = @problems, next_step = @nextStep, changed_at = @changedAt,
-  ended_at = @endedAt`;
+  refund_id = @refundId, style_id = @styleId, problems = @problems, next_step = @nextStep,
+  changed_at = @changedAt, ended_at = @endedAt`;
 
 export function receiptWriter(
   database: Database.Database,
@@ -103,11 +104,11 @@ export function receiptWriter(
   );
   const insert = database.prepare(
     `insert into receipt (intake_id, document_id, kind, reference, state, final, order_id, order_no,
-       deliveries, pending_refund_id, refund_id, problems, next_step, handed_in_at, changed_at,
-       ended_at)
+       deliveries, pending_refund_id, refund_id, style_id, problems, next_step, handed_in_at,
+       changed_at, ended_at)
      values (null, @documentId, @kind, @reference, @state, @final, @orderId, @orderNo,
-       @deliveries, @pendingRefundId, @refundId, @problems, @nextStep, @handedInAt, @changedAt,
-       @endedAt)`,
+       @deliveries, @pendingRefundId, @refundId, @styleId, @problems, @nextStep, @handedInAt,
+       @changedAt, @endedAt)`,
   );
   const writeAll = database.transaction((receipts: readonly ReceiptRow[]) => {
     for (const { final, ...receipt } of receipts) {

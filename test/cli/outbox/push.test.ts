@@ -53,7 +53,7 @@ it.each<[string, (response: ServerResponse) => void]>([
 });
 
 const asked = z.object({ payloads: z.array(z.object({ reference: z.string() })) });
-const none = { orderId: null, orderNo: null, pendingRefundId: null, problems: [] };
+const none = { orderId: null, orderNo: null, pendingRefundId: null, refundId: null, problems: [] };
 
 it('looks for the end of each of many documents, however many before it stay open', async () => {
   // The daemon tells of 1,000 in one answer; this is one more.

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { prepareDemoFolder } from '../../../src/cli/demo/folder.ts';
 import { requireConfig } from '../../../src/config/load.ts';
+import { PDM_STREAMS } from '../../../src/config/streams.ts';
 import { openDaemon } from '../../../src/daemon/daemon.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { systemRandom } from '../../../src/lib/random.ts';
@@ -76,15 +77,8 @@ export async function installation(rules?: string): Promise<Installation> {
   const { service } = written;
   const limits = { ...service.limits, requestsPerSecond: 1000 };
   const timeouts = { ...service.timeouts, ...LONG };
-  const { brands, freight, seasons, season } = written.streams;
-  const off = { enabled: false };
-  const streams = {
-    ...written.streams,
-    brands: { ...brands, ...off },
-    freight: { ...freight, ...off },
-    seasons: { ...seasons, ...off },
-    season: { ...season, ...off },
-  };
+  const off = ['brands', 'freight', 'seasons', 'season', ...PDM_STREAMS] as const;
+  const streams = { ...written.streams, off: [...off] };
   const config = { ...written, service: { ...service, limits, timeouts }, streams };
   placeDatabase(join(config.dataDir, 'mirror.db'));
   const stop = new AbortController();

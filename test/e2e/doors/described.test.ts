@@ -75,3 +75,39 @@ it('is served to anybody, valid for an independent linter, and true of each answ
   );
   expect(methods).toEqual([]);
 });
+
+it('names the nearest path, the methods that there are and where documents go', async () => {
+  const { url } = await openDoors();
+  const ask = async (method: string, path: string) => {
+    const answer = await fetch(`${url}${path}`, { method });
+    const { status, headers } = answer;
+    const { hint, nextStep } = z
+      .looseObject({ hint: z.string(), nextStep: z.string() })
+      .parse(await answer.json());
+    expect(nextStep).toBe(hint);
+    expect(hint).toMatch(
+      /documents are submitted by POST \/api\/orders, .*GET \/api\/documents\/<id>/,
+    );
+    return [status, headers.get('allow'), hint.split(';')[0]];
+  };
+  const meant = (text: string) => [404, null, `did you mean ${text}?`];
+  expect(await ask('POST', '/api/order')).toEqual(meant('POST /api/orders'));
+  expect(await ask('POST', '/api/orders/')).toEqual(meant('POST /api/orders'));
+  expect(await ask('POST', '/orders')).toEqual(meant('POST /api/orders'));
+  expect(await ask('GET', '/api/v1/salesOrders/17')).toEqual(meant('POST /api/orders'));
+  expect(await ask('POST', '/api/refunds')).toEqual(meant('POST /api/pending-refunds'));
+  expect(await ask('GET', '/api/document/17')).toEqual(meant('GET /api/documents/<id>'));
+  expect(await ask('GET', '/favicon.ico')).toEqual([
+    404,
+    null,
+    expect.stringContaining('submitted'),
+  ]);
+  expect(await ask('GET', '/api/orders')).toEqual([405, 'POST', 'ask with POST']);
+  expect(await ask('PUT', '/api/documents')).toEqual([
+    405,
+    'GET, HEAD, POST',
+    'ask with GET or POST',
+  ]);
+  expect(await ask('DELETE', '/api/documents/17')).toEqual([405, 'GET, HEAD', 'ask with GET']);
+  expect(await ask('POST', '/healthz')).toEqual([405, 'GET, HEAD', 'ask with GET']);
+});

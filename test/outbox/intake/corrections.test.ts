@@ -38,6 +38,30 @@ async function attempted(store: SqliteStore, attempt: number, kind: string | nul
     .execute();
 }
 
+it('a confirmed price makes no other document, and is kept and audited', async () => {
+  const { store, submit } = await openIntake();
+  const confirmed = (more = {}) => {
+    const line = { barcode: '5700000000017', quantity: 1, price: '19.95', priceConfirmed: true };
+    return { ...delivered('A', { lines: [{ ...line, ...more }] }), source: 'second' };
+  };
+  const took = { ok: true, documentId: 1 };
+  await submit(delivered('A'));
+  // As long as it is open, or once it may have been sent, it is the first document again.
+  expect(await submit(confirmed())).toEqual({ ...took, repeated: true });
+  await end(store, 'refused', 'lines[0].price: is far from the list price');
+  expect(await submit(confirmed())).toEqual({ ...took, repeated: false });
+  expect(await submit(delivered('A'))).toEqual({ ...took, repeated: true });
+  const row = await store.db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
+  expect(row.body).toContain('"priceConfirmed":true');
+  expect(await revisionsOf(store.db, 1)).toMatchObject([{ document: order() }]);
+  const audit = await store.db.selectFrom('audit').select(['actor', 'action']).execute();
+  expect(audit).toEqual([{ actor: 'cli:second', action: 'outbox.correct' }]);
+  await attempted(store, 1, 'done');
+  await end(store, 'refused', 'HTTP 422');
+  expect(await submit(confirmed({ priceConfirmed: false }))).toEqual({ ...took, repeated: true });
+  expect(await submit(confirmed({ price: '1.00' }))).toMatchObject({ ok: false, code: 'conflict' });
+});
+
 it('another content takes the place of what was refused before it was sent', async () => {
   const { store, taken, submit, receipt } = await openIntake();
   await submit(delivered('A'));

@@ -74,5 +74,14 @@ describe('a text with many documents', () => {
     expect(problemsOf({ ...order(), kind: 'ordr' })).toMatchObject([
       { path: 'kind', message: expect.stringMatching(/found "ordr"; did you mean order\?$/) },
     ]);
+    expect(problemsOf({ ...order(), kind: 'Credit note' })).toMatchObject([
+      { path: 'kind', message: expect.stringMatching(/did you mean pending_refund\?$/) },
+    ]);
+    expect(problemsOf({ ...order(), kind: 'customer' })).toMatchObject([
+      { path: 'kind', message: expect.stringMatching(/mean the table erp_customer \(by SQL\)\?$/) },
+    ]);
+    expect(problemsOf({ ...order(), type: 'order' })).toEqual([
+      { path: 'kind', message: 'is missing; did you mean kind by type?' },
+    ]);
   });
 });

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
+import { writeRefunds } from '../../../src/mirror/refund.ts';
 import { createFolderChannel } from '../../../src/outbox/intake/folder-channel.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
@@ -161,4 +162,26 @@ it('deletes no files by a clock that is a year ahead', async () => {
   clock.step(365 * DAY_MS);
   await looks(3, HOUR_MS);
   expect(existsSync(path('refused/a.json'))).toBe(true);
+});
+
+it('shows beside the file the refund that the service made of a pending one', async () => {
+  const { store, looks, write, path } = await timedFolder();
+  const lines = [{ barcode: 'b', quantity: 1 }];
+  write('r.json', JSON.stringify({ kind: 'pending_refund', reference: 'R-1', orderId: 7, lines }));
+  await looks(2);
+  await endDocument(store, 1, 'confirmed', { result: JSON.stringify({ pendingRefundId: 8 }) });
+  await store.db.updateTable('outbox').set({ order_id: 7 }).execute();
+  const refundIds = () => {
+    const text = readFileSync(path('done/r.json.receipt.json'), 'utf8');
+    const { documents }: { documents: { pendingRefundId: number; refundId: number | null }[] } =
+      JSON.parse(text);
+    return documents.map(({ pendingRefundId, refundId }) => [pendingRefundId, refundId]);
+  };
+  await looks(2);
+  expect(refundIds()).toEqual([[8, null]]);
+  const made = { orderRefundId: 9, orderId: 7, pendingRefundId: 8, status: 'pending' };
+  const from = { source: 'run:1', readSeq: 1, at: 0 };
+  await store.transaction((tx) => writeRefunds(tx, [{ ...made, refundedLineItems: [] }], from));
+  await looks(2);
+  expect(refundIds()).toEqual([[8, 9]]);
 });

@@ -87,17 +87,18 @@ it('shows an end once and for all, whatever is submitted after it', async () => 
   client(submit('SO-1'));
   await told('select state from receipt', 'queued');
   const result = JSON.stringify({
-    ...{ orderId: 7, orderNo: 'N-7', pendingRefundId: 8, orderRefundId: 9 },
+    ...{ orderId: 7, orderNo: 'N-7', pendingRefundId: 8, orderRefundId: 9, styleId: 'S-4' },
     deliveries: [{ orderDeliveryId: 5, deliveryNo: 'D-5', status: 'pending' }],
   });
   await endDocument(store, 1, 'confirmed', { result });
-  const columns = `order_id, order_no, pending_refund_id, refund_id, ended_at > '2020',
+  const columns = `order_id, order_no, pending_refund_id, refund_id, style_id, ended_at > '2020',
     deliveries ->> '$[0].orderDeliveryId'`;
   const shown = `select state, final, ${columns} from receipt where intake_id = 1`;
-  await told(shown, 'confirmed|1|7|N-7|8|9|1|5');
+  await told(shown, 'confirmed|1|7|N-7|8|9|S-4|1|5');
+  expect(client("select style_id from v_document where reference = 'SO-1'")).toBe('S-4');
   client(`${submit('SO-2')} ${submit('SO-1')}`);
   await told('select count(document_id) from receipt', '3');
-  expect(client(shown)).toBe('confirmed|1|7|N-7|8|9|1|5');
+  expect(client(shown)).toBe('confirmed|1|7|N-7|8|9|S-4|1|5');
 });
 
 it('forgets in the file what ended long ago, thousands at once, but no dead', async () => {

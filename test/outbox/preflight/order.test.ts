@@ -6,7 +6,10 @@ import { writeState } from '../../../src/store/state.ts';
 import { temporaryStore } from '../../support/store.ts';
 import { type House, startHouse } from '../house.ts';
 
-const RULES = { freight: 'learned', level: '1.4.14', clock: systemClock() } as const;
+const RULES = {
+  ...({ freight: 'learned', level: '1.4.14' } as const),
+  ...{ clock: systemClock(), priceFactor: 10 },
+};
 
 /** A stream that was pulled completely (or never), and brought none of what is ordered. */
 async function pulled(
@@ -76,6 +79,33 @@ it('measures a pre-order by the price of its season, others by that of the stock
   ]);
   const { deliveryName: _none, ...plain } = line;
   expect(await checkOrder(store.db, { lines: [plain] }, RULES)).toEqual([]);
+});
+
+it('refuses a price that no list price of the article in its currency comes near', async () => {
+  const house = { store: await temporaryStore() };
+  for (const stream of ['stock', 'season']) await pulled(house, stream);
+  await inStock(house, 'b-1', { wsp_price: 12_5000 });
+  await inStock(house, 'net', { wsp_price: 900_0000, net_price: 9_0000, net_currency: 'EUR' });
+  await inStock(house, 'unlisted', { wsp_price: null });
+  await inStock(house, 'zero', { wsp_price: 0 });
+  const ahead = { ...variant('b-1', 'EUR', null), season_name: 'AW27', wsp_price: 300_0000 };
+  const offered = { ...ahead, quantity: 5, season_barcode: 'AW27/b-1' };
+  await house.store.db.insertInto('season_variant_row').values(offered).execute();
+  const check = async (barcode: string, price: string, more = {}, rules = RULES) => {
+    const order = { lines: [{ barcode, quantity: 1, price }], ...more };
+    const found = await told(house, order, rules);
+    return found.filter((one) => one.startsWith('error')).map((one) => one.split(' is ')[0]);
+  };
+  const far = (price: string) => [`error lines[0].price ${price} EUR in line 1`];
+  expect(await check('b-1', '3000.01')).toEqual(far('3000.01'));
+  expect(await check('b-1', '3000.00')).toEqual([]);
+  expect(await check('b-1', '1.24')).toEqual(far('1.24'));
+  expect(await check('b-1', '0')).toEqual([]);
+  expect(await check('b-1', '1.24', { currency: 'EUR' })).toEqual(far('1.24'));
+  expect(await check('net', '1.00')).toEqual([]);
+  expect(await check('net', '0.89')).toEqual(far('0.89'));
+  for (const barcode of ['unlisted', 'zero']) expect(await check(barcode, '9999')).toEqual([]);
+  expect(await check('b-1', '1.24', {}, { ...RULES, priceFactor: 100 })).toEqual([]);
 });
 
 it('measures a price by the own one of the key, in the currency of the list', async () => {
