@@ -1,7 +1,6 @@
 /**
  * Finds what would have let a delivery pass when a single condition stands in the way: another
- * limit, another list, or more stock. Each change is proved by evaluating the whole rule set with
- * it.
+ * limit, another list, or more stock. Each change is proved by evaluating with it.
  */
 import { formatDecimal } from '../../lib/money.ts';
 import {
