@@ -74,6 +74,18 @@ describe('an accept that would exceed a limit is held, and goes on by itself', (
     expect(await fixture.lastReason()).toContain('60 % of the deliveries of a day');
   });
 
+  it('but not because of its own accept, which somebody took back', async () => {
+    const fixture = await withLimits({ max_per_day: 1 });
+    await fixture.delivery({ id: 1 });
+    expect(await fixture.decide()).toEqual(['1 accept']);
+    await fixture.endPush('confirmed', { answered: true });
+    await fixture.clock.advance(1_000);
+    for (const status of ['accepted', 'pending']) await fixture.delivery({ id: 1, status });
+    expect(await fixture.decide()).toEqual([]);
+    await fixture.delivery({ id: 1, lines: [['a', 3]] });
+    expect(await fixture.decide()).toEqual(['1 accept']);
+  });
+
   it('but not because of accepts that came to nothing', async () => {
     const fixture = await withLimits({ max_per_day: 1 });
     await fixture.delivery({ id: 1, order: 1 });

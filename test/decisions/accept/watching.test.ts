@@ -132,6 +132,13 @@ describe.each(NOTHING_CAME)('an accept that %s', (_, end) => {
     expect(await fixture.decide(LIVE)).toEqual(['1 accept']);
   });
 
+  it('is made again once the order is another, whatever the rules read of it', async () => {
+    const fixture = await accepted();
+    await end(fixture);
+    await fixture.order(1, { comment: 'unlocked' });
+    expect(await fixture.decide(LIVE)).toEqual(['1 accept']);
+  });
+
   it('is made again once a person has given the delivery back to the rules', async () => {
     const fixture = await accepted();
     await end(fixture);
