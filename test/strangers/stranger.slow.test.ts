@@ -144,8 +144,10 @@ describe('the stranger', () => {
     );
     expect(decision.outcome, decision.reason ?? '').not.toBe('accept');
     expect(house.delivery(orderDeliveryId).status).toBe('pending');
-    const incidents = await house.db.selectFrom('incident').select(['kind', 'detail']).execute();
-    expect(incidents.map(({ detail }) => detail).join()).toContain(pre.seasonName);
+    await until('an incident that names the season', async () => {
+      const incidents = await house.db.selectFrom('incident').select('detail').execute();
+      return incidents.some(({ detail }) => detail.includes(pre.seasonName)) || undefined;
+    });
     expect(receipt.nextStep).not.toBe('');
   });
 
