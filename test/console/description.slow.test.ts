@@ -302,7 +302,8 @@ const FOR_PEOPLE = [
   ...['get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings'],
   ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
-  ...['get /rules/:id/arm', 'get /acts/:name'],
+  ...['get /rules/:id/arm', 'get /acts/:name', 'get /review/all'],
+  'post /acts/:name/several',
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
 ];
 

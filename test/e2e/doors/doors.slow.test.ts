@@ -409,7 +409,7 @@ describe('selvedge orders push', () => {
     const file = join(house.folder, 'order.json');
     writeFileSync(file, JSON.stringify({ reference: 'SO-1', ...house.order() }));
     const { code, stderr } = await house.call('orders', 'push', file);
-    expect(code).toBe(1);
+    expect(code).toBe(75);
     expect(stderr).toContain('does it run');
     const missing = await house.call('orders', 'push', join(house.folder, 'none.json'));
     expect(missing.stderr).toContain('cannot read');
