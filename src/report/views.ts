@@ -26,8 +26,9 @@ const RECEIPT = {
     'JSON array of {path, message}; warnings have "severity": "warning"; for a reference that is ' +
     'taken, `conflict` has both documents',
   next_step: 'what to do next',
-  style_id: 'style that the document made or changed, once known',
 } as const;
+
+const RECEIPT_STYLE = { style_id: 'style that the document made or changed, once known' } as const;
 
 const RECEIPT_TIMES = {
   handed_in_at: `when (${TIME})`,
@@ -49,6 +50,7 @@ export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
       intake_id: 'row of `intake`; null for a document of another channel',
       receipts: 'receipts that this reference has',
       ...RECEIPT_TIMES,
+      ...RECEIPT_STYLE,
     },
     example: "SELECT state, final, order_no, next_step FROM v_document WHERE reference = 'SO-1001'",
   },
@@ -61,6 +63,7 @@ export const EXCHANGE_VIEWS: readonly ViewSpec[] = [
       document_id: 'number of the document; null while it waits, or when it was refused at once',
       ...RECEIPT,
       ...RECEIPT_TIMES,
+      ...RECEIPT_STYLE,
     },
     example: 'SELECT state, problems FROM receipt WHERE intake_id = 1',
   },

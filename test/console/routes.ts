@@ -96,6 +96,7 @@ export function idsOf({ delivery, push, run, event, style, trial }: Things) {
 const QUERIES: Readonly<Record<string, string>> = {
   '/events/replay.json': '?hours=24',
   '/acts/:name': '?since=24h',
+  '/review/all': '?act=hold',
 };
 
 /** Twins that share a route with their page. */

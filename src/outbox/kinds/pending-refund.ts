@@ -405,9 +405,11 @@ async function clear(
     ...refundableProblems(document, order.value, lists, accepted),
     ...(await refundPriceProblems(deps.store.db, document, order.value, deps.priceFactor)),
   ];
-  if (problems.length > 0) return { send: false, lookup: { outcome: 'invalid', problems } };
+  if (problems.some(({ severity }) => severity === 'error')) {
+    return { send: false, lookup: { outcome: 'invalid', problems } };
+  }
   const countBefore = alike(pending, refund).length;
-  return { send: true, baseline: { countBefore }, warnings: [], orderId };
+  return { send: true, baseline: { countBefore }, warnings: problems, orderId };
 }
 
 export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind {

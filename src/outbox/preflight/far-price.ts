@@ -1,7 +1,8 @@
 /**
  * Refuses a price that cannot be meant: cents for euros, or a price of ten pieces for one. It is
  * compared with every list price of the article that the mirror knows in the same currency; one
- * that is near enough is enough. A line may say that its price is meant.
+ * that is near enough is enough. A line may say that its price is meant. One unit of money is
+ * symbolic, as for samples: it goes, with a warning.
  */
 import { formatAmount } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
@@ -55,6 +56,9 @@ export interface PricedLine {
   readonly isReduction?: boolean;
 }
 
+/** A price of one unit of the currency. */
+const SYMBOLIC = 10_000;
+
 /** Times by which `units` is above (or below) the nearest of the prices. */
 function distance(units: number, to: number): number {
   return Math.max(units / to, to / units);
@@ -79,21 +83,28 @@ export function farPrice(
   const isAbove = units > nearest.units;
   if (!isAbove && isReduction) return undefined;
   const money = (amount: number) => `${formatAmount(amount, own)}${own === null ? '' : ` ${own}`}`;
+  const path = `lines[${index}].price`;
+  if (units === SYMBOLIC && !isAbove) {
+    const what = `${money(units)} in line ${index + 1} is taken for a symbolic price`;
+    const message = `${what}: the list price of ${barcode} is ${money(nearest.units)}`;
+    return { path, message, severity: 'warning' };
+  }
   const far = isAbove ? `more than ${factor} times` : `less than 1/${factor} of`;
   const message =
     `${money(units)} in line ${index + 1} is ${far} the list price of ${barcode}, ` +
     `${money(nearest.units)} (intake.priceFactor: ${factor}): correct it or, if it is meant, ` +
     'submit the document again with "priceConfirmed": true in this line';
-  return { path: `lines[${index}].price`, message, severity: 'error' };
+  return { path, message, severity: 'error' };
 }
 
 /** Maximum of refused prices that are told one by one; a mistake of scale is in all lines. */
 const FAR_PRICES_MAX = 100;
 
 export function farPrices(found: readonly (FlightProblem | undefined)[]): FlightProblem[] {
-  const far = found.filter((one) => one !== undefined);
+  const all = found.filter((one) => one !== undefined);
+  const far = all.filter(({ severity }) => severity === 'error');
   const more = far.length - FAR_PRICES_MAX;
-  if (more <= 0) return far;
+  if (more <= 0) return all;
   const message = `and ${more} more prices that are as far from their list prices`;
   return [...far.slice(0, FAR_PRICES_MAX), { path: 'lines', message, severity: 'error' }];
 }

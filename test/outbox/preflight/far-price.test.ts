@@ -49,11 +49,24 @@ describe('a price far from the list price', () => {
     expect(told(price, more, factor)).toBeDefined();
   });
 
+  it('is told, and goes, where it is one unit of the currency: a symbolic price', () => {
+    const line = { index: 0, barcode: 'b-1', currency: 'EUR', price: '1.00' };
+    expect(farPrice(line, LISTED, 10)).toEqual({
+      path: 'lines[0].price',
+      message:
+        '1.00 EUR in line 1 is taken for a symbolic price: the list price of b-1 is 24.95 EUR',
+      severity: 'warning',
+    });
+  });
+
   it('is told a hundred times, and then counted', () => {
     const far = farPrice({ index: 0, barcode: 'b', currency: 'EUR', price: '9999' }, LISTED, 10);
     const found = farPrices([undefined, ...Array.from({ length: 150 }, () => far)]);
     expect(found).toHaveLength(101);
     expect(found.at(-1)).toMatchObject({ path: 'lines', severity: 'error' });
     expect(found.at(-1)?.message).toMatch(/^and 50 more prices/);
+    const symbolic = farPrice({ index: 0, barcode: 'b', currency: 'EUR', price: '1' }, LISTED, 10);
+    const warned = farPrices(Array.from({ length: 150 }, () => symbolic));
+    expect(warned.every(({ severity }) => severity === 'warning')).toBe(true);
   });
 });
