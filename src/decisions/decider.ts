@@ -63,7 +63,7 @@ export interface DeciderDeps {
 }
 
 /** A run of a stream that has ended. */
-export interface EndedRun {
+interface EndedRun {
   readonly stream: string;
   readonly outcome: string;
   readonly changed: number;

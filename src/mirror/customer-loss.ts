@@ -26,7 +26,7 @@ const KNOWN = {
   'further fields': "extra <> '{}'",
 } as const;
 
-export type CustomerTotals = Readonly<Record<string, number>>;
+type CustomerTotals = Readonly<Record<string, number>>;
 
 /** SQL: the number of rows for which each condition holds, by its name. */
 export const CUSTOMER_TOTALS = Object.entries(KNOWN)

@@ -28,7 +28,7 @@ interface WaitingPart {
   readonly newestAt: number | null;
 }
 
-export interface WaitingOf {
+interface WaitingOf {
   readonly count: number;
   readonly overdue: number;
   readonly oldestAt: number | null;

@@ -73,7 +73,7 @@ export interface Disarmed {
 }
 
 /** Act of a person that the backup does not know of. */
-export interface ActSince {
+interface ActSince {
   readonly at: number;
   readonly actor: string;
   /** Name of the act in the audit, as in `delivery.hold`. */

@@ -22,7 +22,8 @@ const PRESENT = [
   ...['style_type', 'variant_extra'],
   // Open things, which go when they are done.
   ...['absence', 'announced', 'claim', 'hold', 'outbox_candidate', 'outbox_lost', 'pause'],
-  ...['quarantine', 'refresh', 'refund_awaited', 'refused_document', 'shared_number'],
+  ...['quarantine', 'refresh', 'refund_awaited', 'refused_document', 'restored_stop'],
+  'shared_number',
   // Settings, marks and sums, by their names.
   ...['daemon_state', 'lease', 'notification_told', 'outbox_transition', 'rule_text'],
   ...['schema_migration', 'season_window', 'stream_state', 'tally'],

@@ -290,7 +290,9 @@ it('a person ends it for all that are lost, which stay shown; one more is told a
   await review.resolve(2, { as: 'noted' }, who);
   expect(await incidents()).toEqual([]);
   expect(await states()).toMatchObject({ 'OURS-501': { orderId: 501 }, 'OURS-500': null });
-  await expect(review.resolve(2, { as: 'noted' }, who)).rejects.toThrow(/no difference or loss/);
+  await expect(review.resolve(2, { as: 'noted' }, who)).rejects.toThrow(
+    /no difference, loss or refusal/,
+  );
   service.delete(500);
   await walk();
   await settle();

@@ -38,13 +38,13 @@ interface Style {
 }
 
 /** The product a line is about, as the lists of variants name it. */
-export interface Product {
+interface Product {
   readonly style_no: string | null;
   readonly brand_name: string | null;
   readonly color_code: string | null;
 }
 
-export interface StyleFacts {
+interface StyleFacts {
   readonly style_active: boolean | null;
   readonly noos: boolean | null;
   readonly color_active: boolean | null;

@@ -74,7 +74,6 @@ export function exactly(value: number): number {
 
 /** Decimal places of amounts, percentages and other decimals in compiled code. */
 export const PLACES = 4;
-const SCALE = 10 ** PLACES;
 const [ZERO, NINE, POINT, MINUS] = [48, 57, 46, 45];
 
 /** Ten-thousandths of a decimal such as `-2.5`; undefined for any other form of text. */
@@ -111,5 +110,3 @@ export function unitsOfDecimal({ units, places }: Decimal): number {
   const cut = 10 ** (places - PLACES);
   return number % cut === 0 ? number / cut : leave();
 }
-
-export { SCALE as UNITS_OF_ONE };

@@ -19,7 +19,7 @@ import { readable, shownBy } from './values.ts';
 export type Truth = boolean | 'unknown';
 
 /** Value by the expression library, or the absent fact, or what else prevented the evaluation. */
-export type Result = { readonly value: unknown } | NotKnown;
+type Result = { readonly value: unknown } | NotKnown;
 
 /** Value as readable JSON, in an object because a value may be anything. */
 export type Shown = { readonly value: Json } | NotKnown;

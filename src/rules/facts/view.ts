@@ -18,7 +18,7 @@ export interface View {
 }
 
 /** Result of a loop over lines that collects every line which decides it. */
-export interface LoopPass {
+interface LoopPass {
   /** Syntax node of the loop, by which its condition finds the pass. */
   readonly loop: unknown;
   readonly count: number;

@@ -30,7 +30,7 @@ const act = z.object({
 });
 
 /** An act of a person, as the audit has it. */
-export type PastAct = z.output<typeof act>;
+type PastAct = z.output<typeof act>;
 
 const NAME = 'acts.jsonl';
 

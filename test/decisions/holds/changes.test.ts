@@ -288,7 +288,7 @@ describe('a customer that the ERP knew', () => {
     expect(await fixture.decide({ rules })).toEqual(['1 hold']);
     const reason =
       'safeguard changes: erp_customer has lost 300 of 300 customers at once; if it is \
-meant: selvedge sync release customers';
+meant: "selvedge sync release customers"';
     expect(await latest(fixture)).toMatchObject({ reason });
     await store.transaction((tx) =>
       endCustomerLoss(tx, { ...loss, isAccepted: false }, clock.now()),
