@@ -14,7 +14,7 @@ import {
   mirrorClockStep,
 } from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
-import { markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
+import { leaveCanceled, markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
 import { createActsLog } from '../store/backup/acts-log.ts';
 import { databaseMadeAt } from '../store/backup/inspect.ts';
 import { backupDirectory } from '../store/backup/manifest.ts';
@@ -50,6 +50,7 @@ export const CLOCK_STEPS: readonly ClockStepHandler[] = [
 ];
 
 export const RESTORE_STEPS: RestoreSteps = {
+  leaveCanceled,
   markPushesUnknown,
   stopForPeople,
   disarmAll,

@@ -174,6 +174,7 @@ const CAUSES: Readonly<Record<string, string>> = {
   in_doubt: 'with an unknown outcome',
   dead: 'given up',
   refused: 'refused',
+  canceled: 'canceled, of deliveries that are pending',
   lost: 'confirmed, and no longer at the service',
   differs: 'that the service has otherwise',
   unconfirmed: 'that the service has not confirmed in time',

@@ -3,6 +3,7 @@
  * outcome of every open push is unknown.
  */
 import { sql } from 'kysely';
+import { inKeys } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { type ClockStepHandler, moveDueTimes, movePastTimes } from '../store/upkeep.ts';
 
@@ -22,6 +23,16 @@ export const outboxClockStep: ClockStepHandler = {
     await moveDueTimes(tx, 'outcome', 'callback_due_at', step);
   },
 };
+
+/** Leaves to a person what is unknown of these pushes: a person canceled them since the backup. */
+export async function leaveCanceled(tx: Tx, outboxIds: readonly number[]): Promise<void> {
+  await tx
+    .updateTable('outbox')
+    .set({ blocked_reason: 'a person canceled it after the backup that was restored' })
+    .where(inKeys('outbox_id', outboxIds))
+    .where('state', '=', 'in_doubt')
+    .execute();
+}
 
 /**
  * Marks the outcome of every open push as unknown: it may have been sent since the backup was made.

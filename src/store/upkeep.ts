@@ -89,6 +89,8 @@ export interface RestoreSteps {
   stopForPeople(tx: Tx, acts: readonly ActSince[], now: number): Promise<number>;
   /** Marks every push that may have been sent since the backup as unknown, and returns how many. */
   markPushesUnknown(tx: Tx, now: number): Promise<number>;
+  /** Leaves to a person those of these pushes that are unknown; a person canceled them. */
+  leaveCanceled(tx: Tx, outboxIds: readonly number[]): Promise<void>;
   /** Disarms every rule, and withdraws the rejects that wait. */
   disarmAll(tx: Tx, who: Actor, now: number): Promise<Disarmed>;
   /** Makes every stream due for a full pull. */

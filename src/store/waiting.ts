@@ -69,6 +69,9 @@ const REASONS = sql`
   union all select o.outbox_id, 2, 'refused', o.ended_at, 0
   from claim c cross join outbox o on o.decision_id = c.decision_id
   where c.outcome in ('accept', 'reject') and o.state = 'refused'
+  union all select o.outbox_id, 2, 'canceled', o.ended_at, 0
+  from claim c cross join outbox o on o.decision_id = c.decision_id
+  where c.outcome in ('accept', 'reject') and o.state = 'canceled' and ifnull(c.due_at, 1) > 0
   union all select outbox_id, 3, 'lost', since, 1 from outbox_lost where noted_at is null
   union all ${told('push_differs', 4)}
   union all ${told('refund_unconfirmed', 5)}

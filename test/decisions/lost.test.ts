@@ -2,7 +2,10 @@
 import { appendFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { enqueueDocument } from '../../src/outbox/enqueue.ts';
+import { dueItems } from '../../src/outbox/queue.ts';
 import { readPauses } from '../../src/store/pauses.ts';
+import { reviewOf } from '../outbox/support.ts';
 import {
   actBy,
   backUp,
@@ -65,6 +68,28 @@ it('pauses since the backup are made again, and a torn line costs itself alone',
   expect(paused.map(({ target, name, actor }) => [target, name, actor])).toEqual([
     ['pushes', '', 'cli:ada'],
     ['stream', 'stock', 'bo'],
+  ]);
+});
+
+it('a document that a person canceled since is left to a person', async () => {
+  const fixture = await createDeciderFixture();
+  const { store, clock } = fixture;
+  const document = { lines: [{ barcode: 'a', quantity: 1, price: '10.00' }] };
+  const order = { kind: 'order', reference: 'PO-9', document, cause: 'erp' } as const;
+  await store.transaction((tx) => enqueueDocument(tx, order, clock.now()));
+  const backup = await backUp(fixture);
+  await clock.advance(60_000);
+  await reviewOf({ store, clock }).cancel({ outboxId: 1 }, { actor: 'ada', reason: 'twice' });
+  await listActs(fixture);
+  const { after } = await loseAndRestore(fixture, backup);
+  const free = { busy: new Set<string>(), paused: new Map<string, string>() };
+  expect(await dueItems(after.store.db, 'lookup', clock.now() + 1, free, 5)).toEqual([]);
+  const rows = after.store.db.selectFrom('outbox').select(['state', 'blocked_reason']);
+  expect(await rows.execute()).toEqual([
+    {
+      state: 'in_doubt',
+      blocked_reason: 'a person canceled it after the backup that was restored',
+    },
   ]);
 });
 

@@ -104,12 +104,13 @@ const isStop = ({ action, toRules }: Person): boolean =>
 
 /**
  * Plays one history by chance. Gives the deliveries that people stopped by their last word, and
- * those for which a push would tell the service "accepted" or "rejected" afterwards.
+ * those for which a push of the rules would tell the service "accepted" or "rejected" afterwards.
  */
 export async function playLoss(seed: number, clock: ManualClock) {
   const random = seededRandom(seed);
   const fixture = await createDeciderFixture(clock);
   const words = new Map<number, Person>();
+  const linesOf = new Map<number, typeof LARGE>();
   let known = 0;
   let backup = '';
   const backupAt = random.int(3, STEPS - 4);
@@ -117,6 +118,7 @@ export async function playLoss(seed: number, clock: ManualClock) {
     if (known < DELIVERIES && random.chance(0.5)) {
       known += 1;
       const lines: typeof LARGE = random.chance(0.3) ? [['a', 2]] : LARGE;
+      linesOf.set(known, lines);
       await fixture.delivery({ id: known, lines, more: { deliveryNo: `DN-${known}` } });
       await decideBefore(fixture);
     }
@@ -128,8 +130,9 @@ export async function playLoss(seed: number, clock: ManualClock) {
   }
   await listActs(fixture);
   const { told, after } = await loseAndRestore(fixture, backup);
-  for (let id = 1; id <= known; id += 1) {
-    await after.delivery({ id, lines: LARGE, more: { deliveryNo: `DN-${id}` } });
+  // What changes is given to the rules again, whoever stopped it before the backup.
+  for (const [id, lines] of linesOf) {
+    await after.delivery({ id, lines, more: { deliveryNo: `DN-${id}` } });
   }
   await decideAfter(after);
   const pushes = await after.store.db
@@ -137,6 +140,7 @@ export async function playLoss(seed: number, clock: ManualClock) {
     .innerJoin('decision as d', 'd.decision_id', 'o.decision_id')
     .select(['d.order_delivery_id as id', 'o.body', 'o.expected_from as from'])
     .where('o.ended_at', 'is', null)
+    .where('d.actor', '=', 'daemon')
     .where('o.expected_from', '=', 'pending')
     .execute();
   const sent = pushes.filter(({ body }) => !body.includes('cancelRequested'));

@@ -266,7 +266,15 @@ export async function walk(account: Account, atEnd: AtEnd): Promise<Outcome> {
   const { reference, daemon } = house;
   const incomplete = await completeAll(house);
   const article = await articleOf(house);
-  const lines = [{ barcode: article?.barcode ?? 'none', quantity: 2, price: '40.00' }];
+  // One price in all currencies, however far it is from the list price.
+  const lines = [
+    {
+      barcode: article?.barcode ?? 'none',
+      quantity: 2,
+      price: '40.00',
+      priceConfirmed: true,
+    },
+  ];
   const freight = { amount: '0.00', type: 'Standard' };
   const [option] = await daemon.store.db
     .selectFrom('freight_option')

@@ -136,7 +136,9 @@ const showRow = async (marked) => {
 };
 
 const openRow = (marked) => {
-  if (!marked) return;
+  // The card stays until its act is answered: a refusal must be seen, and no other page come up
+  // while somebody types.
+  if (!marked || detail()?.querySelector('form[aria-busy]')) return;
   if (marked.href !== location.href) history.pushState(null, '', marked.href);
   marked.focus();
   showRow(marked);

@@ -54,14 +54,18 @@ async function noteJudged(tx: Tx, { mode, rules }: RulesContext, which: ReturnTy
 }
 
 /** Why the rules do not accept this delivery now; undefined: they do, or it is no question. */
-async function objection(tx: Tx, context: RulesContext, id: number): Promise<string | undefined> {
+async function objection(
+  tx: Tx,
+  context: RulesContext,
+  { delivery: id, outcome }: { readonly delivery: number; readonly outcome: string },
+): Promise<string | undefined> {
   const { settings, rules: read } = context.rules.ruleSet;
   const subject = await readSubject(tx, id, { now: context.now, settings, rules: read });
   // What is not pending any more is found by the lookup before it is sent.
   if (subject !== undefined && subject.delivery.status !== 'pending') return undefined;
   if (subject === undefined) return 'its order is not in the mirror any more';
   const { live } = (await askRules(tx, context, subject, false)).evaluation;
-  return live.kind === 'accept' ? undefined : `the rules now say ${live.kind}: ${live.reason}`;
+  return live.kind === outcome ? undefined : `the rules now say ${live.kind}: ${live.reason}`;
 }
 
 /** When the time of a rule came or was over last, in epoch milliseconds. */
@@ -80,19 +84,20 @@ async function judgeSlice(tx: Tx, context: RulesContext, after: number) {
   const rows = await tx
     .selectFrom('outbox')
     .innerJoin('evaluation as e', 'e.order_delivery_id', 'outbox.order_delivery_id')
-    .select(['outbox.outbox_id as id', 'e.order_delivery_id as delivery'])
-    .where(pushesOfRules(sql<boolean>`n.outcome = 'accept'`))
+    .innerJoin('decision as d', 'd.decision_id', 'outbox.decision_id')
+    .select(['outbox.outbox_id as id', 'e.order_delivery_id as delivery', 'd.outcome'])
+    .where(pushesOfRules(sql<boolean>`n.outcome in ('accept', 'reject')`))
     .where('e.rules_key', '<>', '')
     .where((eb) =>
       eb.or([eb('e.rules_key', '<>', key), eb('e.evaluated_at', '<', lastTurn(context))]),
     )
     .where('outbox.outbox_id', '>', after)
-    .orderBy('outbox.outbox_id')
+    .orderBy(sql`+outbox.outbox_id`)
     .limit(SLICE)
     .execute();
   let canceled = 0;
-  for (const { id, delivery } of rows) {
-    const why = await objection(tx, context, delivery);
+  for (const { id, delivery, outcome } of rows) {
+    const why = await objection(tx, context, { delivery, outcome });
     const own = sql<boolean>`outbox.outbox_id = ${id}`;
     if (why === undefined) await noteJudged(tx, context, own);
     else canceled += await cancelUnsent(tx, why, context.now, own);
@@ -108,7 +113,7 @@ async function recallAtOnce(tx: Tx, context: RulesContext): Promise<number> {
   const canceled =
     (await recallNotActing(tx, rules.ruleSet, now)) +
     (await cancelDisallowedRejects(tx, rules.ruleSet, now));
-  await noteJudged(tx, context, pushesOfRules(sql<boolean>`n.outcome <> 'accept'`));
+  await noteJudged(tx, context, pushesOfRules(sql<boolean>`n.outcome not in ('accept', 'reject')`));
   return canceled;
 }
 

@@ -39,16 +39,23 @@ export interface DecisionRecord {
   } | null;
 }
 
-/** All decisions about a delivery, the latest first. */
+/** All decisions about a delivery: the one that counts, then the others, the latest first. */
 export async function decisionsOf(db: Db, orderDeliveryId: number): Promise<DecisionRecord[]> {
   const rows = await db
     .selectFrom('decision as n')
     .leftJoin('outbox', 'outbox.decision_id', 'n.decision_id')
     .leftJoin('rule_set as s', 's.hash', 'n.rule_set_hash')
+    .leftJoin('evaluation as e', (join) =>
+      join
+        .onRef('e.order_delivery_id', '=', 'n.order_delivery_id')
+        .onRef('e.decision_id', '=', 'n.decision_id'),
+    )
     .selectAll('n')
     .select(['outbox.outbox_id', 'outbox.state', 's.words'])
     .select(sql<string | null>`coalesce(${REFUSAL}, outbox.last_error)`.as('error'))
     .where('n.order_delivery_id', '=', orderDeliveryId)
+    // An earlier accept that is valid again counts, and not the hold between.
+    .orderBy((eb) => eb('e.decision_id', 'is', null))
     .orderBy('n.decision_id', 'desc')
     .execute();
   return rows.map((row) => ({

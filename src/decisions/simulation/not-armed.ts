@@ -14,7 +14,7 @@ export interface HeldUnarmed {
   readonly deliveries: number;
 }
 
-/** Number of deliveries that are looked at before other work gets its turn. */
+/** Number of deliveries that are found by one query. */
 const SLICE = 50;
 
 /** The rule set with only those live reject rules that hold while they may not reject. */
@@ -61,13 +61,12 @@ export async function heldUnarmed(
   let after = unarmed.rules.length > 0 ? Number.MIN_SAFE_INTEGER : undefined;
   while (after !== undefined) {
     const from: number = after;
-    const ids = await store.snapshot(async (tx) => {
-      const slice = await pendingAfter(tx, from);
-      for (const id of slice) deliveries += Number(await isHeld(tx, unarmed, id, now));
-      return slice;
-    });
+    const ids = await store.snapshot((tx) => pendingAfter(tx, from));
+    for (const id of ids) {
+      deliveries += Number(await store.snapshot((tx) => isHeld(tx, unarmed, id, now)));
+      await nextTurn();
+    }
     after = ids.length < SLICE ? undefined : ids.at(-1);
-    await nextTurn();
   }
   return { rules: unarmed.rules.map(({ id }) => id), deliveries };
 }

@@ -58,6 +58,8 @@ export interface PricedLine {
 
 /** A price of one unit of the currency. */
 const SYMBOLIC = 10_000;
+/** Factors of a mistake of scale, such as cents for euros; a price that is off by one is none. */
+const SCALES = [10, 100, 1_000, 10_000];
 
 /** Times by which `units` is above (or below) the nearest of the prices. */
 function distance(units: number, to: number): number {
@@ -84,7 +86,7 @@ export function farPrice(
   if (!isAbove && isReduction) return undefined;
   const money = (amount: number) => `${formatAmount(amount, own)}${own === null ? '' : ` ${own}`}`;
   const path = `lines[${index}].price`;
-  if (units === SYMBOLIC && !isAbove) {
+  if (units === SYMBOLIC && !isAbove && !SCALES.includes(nearest.units / units)) {
     const what = `${money(units)} in line ${index + 1} is taken for a symbolic price`;
     const message = `${what}: the list price of ${barcode} is ${money(nearest.units)}`;
     return { path, message, severity: 'warning' };

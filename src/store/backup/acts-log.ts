@@ -36,7 +36,7 @@ const NAME = 'acts.jsonl';
 
 /** Acts that a restore asks about. */
 const LISTED = sql<boolean>`(action like 'delivery.%' or action like 'rules.%'
-  or action in ('pause', 'resume'))`;
+  or action in ('pause', 'resume', 'outbox.cancel'))`;
 
 const WRITTEN_KEY = 'acts_listed';
 const EVERY_MS = 2_000;

@@ -83,6 +83,10 @@ async function takeOverActs(tx: Tx, plan: RestorePlan, manifest: BackupManifest,
     if (what) pauses.set(subject, { ...what, actor, reason, at });
   }
   for (const pause of pauses.values()) await writePause(tx, pause);
+  const canceled = acts.flatMap(({ action, subject }) =>
+    action === 'outbox.cancel' ? Number(subject.replace('outbox:', '')) : [],
+  );
+  await plan.steps.leaveCanceled(tx, canceled);
   const stopped = await plan.steps.stopForPeople(tx, acts, now);
   const { unreadable } = listed;
   return { acts: acts.length, unreadable, stopped, paused: [...pauses.keys()] };

@@ -84,7 +84,7 @@ describe('docs/rules.md', () => {
   it.each(asked)('%s', async (command) => {
     if (command.endsWith('--seen')) return;
     const { code, stderr } = await house.run(...argumentsOf(command));
-    expect([code, stderr]).toEqual([1, expect.stringContaining('the daemon cannot be asked')]);
+    expect([code, stderr]).toEqual([75, expect.stringContaining('the daemon cannot be asked')]);
   });
 
   const done = named.filter((text) => !/^selvedge (demo|deliveries reject)/.test(text));

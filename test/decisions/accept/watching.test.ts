@@ -1,6 +1,8 @@
 /** What only watches sends nothing and takes nothing back, and no refusal is forgotten for it. */
 import { describe, expect, it } from 'vitest';
+import { deliveryView } from '../../../src/console/read/delivery.ts';
 import { createReview } from '../../../src/decisions/review/review.ts';
+import { countWaiting } from '../../../src/ops/waiting.ts';
 import { dueItems, endAttempt, markSending } from '../../../src/outbox/queue.ts';
 import { createOutboxReview } from '../../../src/outbox/review/operations.ts';
 import { createDeciderFixture, type DeciderFixture, loadedRules } from '../support.ts';
@@ -130,6 +132,20 @@ describe.each(NOTHING_CAME)('an accept that %s', (_, end) => {
     }
     await fixture.delivery({ id: 1, lines: [['a', 3]] });
     expect(await fixture.decide(LIVE)).toEqual(['1 accept']);
+  });
+
+  it('waits for a person, who can decide on its card after a hold came and went', async () => {
+    const fixture = await accepted();
+    const { store, clock } = fixture;
+    await end(fixture);
+    expect(await fixture.decide(LIVE)).toEqual([]);
+    expect((await countWaiting(store.db)).total).toBe(1);
+    await thereAndBack(fixture, 0);
+    const { latestDecisionId, contentHash, card } = await deliveryView(store.db, '1', clock.now());
+    expect(card.decisions.map(({ decisionId }) => decisionId)).toEqual([1, 2]);
+    const seen = { decisionId: latestDecisionId, contentHash };
+    const act = { ...WHO, action: 'accept', delivery: '1', seen } as const;
+    expect(await reviewOf(fixture).act(act)).toMatchObject({ orderDeliveryId: 1 });
   });
 
   it('is made again once the order is another, whatever the rules read of it', async () => {

@@ -9,7 +9,8 @@ const LISTED = [
 
 function told(price: string, more: Partial<PricedLine> = {}, factor: number | null = 10) {
   const line = { index: 2, barcode: 'b-1', currency: 'EUR', price, ...more };
-  return farPrice(line, LISTED, factor)?.message;
+  const listed = line.barcode === 'round' ? [{ units: 100_0000, currency: 'EUR' }] : LISTED;
+  return farPrice(line, listed, factor)?.message;
 }
 
 describe('a price far from the list price', () => {
@@ -45,6 +46,7 @@ describe('a price far from the list price', () => {
     ['of a reduction that is too large', '9999.00', { isReduction: true }, 10],
     ['in the currency of another list', '10.01', { currency: 'DKK' }, 10],
     ['by a smaller factor', '151.00', {}, 1.5],
+    ['that is one unit by a mistake of scale', '1.00', { barcode: 'round' }, 10],
   ] as const)('is refused %s', (_, price, more, factor) => {
     expect(told(price, more, factor)).toBeDefined();
   });

@@ -20,7 +20,7 @@ import { openStore, type SqliteStore } from '../../../src/store/store.ts';
 import { createLevelWatch, createTraits } from '../../../src/sync/account-traits.ts';
 import { createOrderReader } from '../../../src/sync/read-order.ts';
 import type { Stream } from '../../../src/sync/stream.ts';
-import { createOrdersStream } from '../../../src/sync/streams/orders.ts';
+import { createOrdersStream, type OrdersOptions } from '../../../src/sync/streams/orders.ts';
 import { drawDialects } from '../../dialects/drawn.ts';
 import { clientsOf, DELETION_GUARD, runsOn } from '../pull.ts';
 import { listStreams } from '../streams.ts';
@@ -125,7 +125,11 @@ async function openHouse(
     await reading;
   });
   const parts = { v1: clients.v1, clock, db: () => store.db };
-  const walk = (name: 'orders' | 'ordersFull', closedOrders: number): Stream =>
+  const walk = (
+    name: 'orders' | 'ordersFull',
+    closedOrders: number,
+    more: Pick<OrdersOptions, 'calmFreshnessMs'> = {},
+  ): Stream =>
     createOrdersStream(
       { ...parts, onRefetchRequested: () => refetcher.wakeUp() },
       {
@@ -133,15 +137,18 @@ async function openHouse(
         deletionGuard: DELETION_GUARD,
         closedOrders,
         also: { refunds: true, pendingRefunds: true },
+        ...more,
       },
     );
+  // In the end the rotation comes round to calm orders within each run, as it does within a day.
+  const whole = { calmFreshnessMs: 1 };
   const needs = createBrandNeeds('auto', { known: [], keep: async () => undefined });
   const lists = listStreams(clients, mode, DELETION_GUARD, await createTraits(level, needs));
   const { run, lastRun, operations } = runsOn(deps);
   return {
     ...{ store, run, lastRun },
     streams: [...lists, walk('orders', 0), walk('ordersFull', 4)],
-    everything: [...lists, walk('orders', 0), walk('ordersFull', 10_000)],
+    everything: [...lists, walk('orders', 0, whole), walk('ordersFull', 10_000, whole)],
     async release(stream) {
       const { run_id } = await lastRun(stream.name);
       await operations([stream]).release(run_id, { actor: 'campaign', reason: 'it is right' });
