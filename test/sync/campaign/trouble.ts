@@ -58,10 +58,14 @@ const decide: Shake = ({ world: { book, trade } }, random) => {
   else trade.moveDelivery(delivery, to);
 };
 
+/** Of what has shipped: of all else the sweeps ask for no refunds. */
 const refund: Shake = ({ world: { book, trade } }, random) => {
-  const from = random.pick(book.orders.all);
-  const [line] = from.lines;
-  if (!line) return;
+  const shipped = book.deliveries.all.filter(({ shippedAt }) => shippedAt !== undefined);
+  const ids = new Set(shipped.map(({ orderId }) => orderId));
+  const orders = book.orders.all.filter(({ orderId }) => ids.has(orderId));
+  const from = orders.length > 0 ? random.pick(orders) : undefined;
+  const [line] = from?.lines ?? [];
+  if (!from || !line) return;
   const lines = [{ barcode: line.barcode, pieces: line.pieces, quantity: 1 }];
   const pending = trade.askRefund(from, { reference: `r${random.int(1, 999_999)}`, lines });
   const end = random.int(1, 4);
