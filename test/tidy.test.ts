@@ -28,8 +28,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And what a reload holds, at every door.
   daemon: 5_360, // the worker that notes whether the service answers
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
-  // named, and plans apart from applying; accepts that wait, judged by the rules in force; says
-  // what the service has not confirmed.
+  // named; accepts that wait, judged by the rules in force; says what the service has not
+  // confirmed; what people stopped since a backup.
   decisions: 15_080,
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.

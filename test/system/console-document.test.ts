@@ -57,7 +57,7 @@ it('the examples of the console make a link and a token, read, and decide', asyn
   const [link, token, read, decided, listed] = stdout.split('>\n').slice(1);
   expect(link).toContain(`${origin}/sign-in?key=`);
   expect(token).toBe('');
-  expect(read).toMatch(/^\{"rows":\[.*\],"next":null,"back":null\}delivery_id,delivery_no,/);
+  expect(read).toMatch(/^\{"notes":\[\],"rows":\[.*\],"next":null,"back":null\}delivery_id,/);
   expect(JSON.parse(decided ?? '')).toMatchObject({
     orderDeliveryId: held.id,
     decisionId: expect.any(Number),
