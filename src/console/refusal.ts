@@ -69,7 +69,7 @@ export function refusalPart(refusal: Refusal, back?: string): Html {
 /** Fields of forms in which people write, beside those that name what they saw. */
 const TYPED: Readonly<Record<string, string>> = { reason: 'Reason', text: 'Text' };
 
-/** What a form without scripts had sent, in fields: typed texts to be read, all others hidden. */
+/** Fields of a form without scripts: typed texts to be read, all others hidden. */
 function sentFields(fields: Readonly<Record<string, unknown>>): readonly Html[] {
   return Object.entries(fields).flatMap(([name, value]) => {
     if (typeof value !== 'string') return [];

@@ -130,7 +130,7 @@ function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
   );
 }
 
-/** What a form without scripts had sent. */
+/** Members that a form without scripts had sent. */
 function unsentOf(request: FastifyRequest): Unsent {
   const { url: path, body } = request;
   const fields = isJsonObject(body) ? body : {};

@@ -219,7 +219,7 @@ async function doChores({ store }: DeciderDeps, context: PendingContext): Promis
   await dropDecidedCustomers(store.db, now);
 }
 
-/** What the decider was asked for since its last round. */
+/** Requests to the decider since its last round. */
 interface Asked {
   /** Whether all is searched for what is due. */
   isAll: boolean;

@@ -13,7 +13,7 @@ import { deleteState, readStateSince, writeStateAt } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
 
 /**
- * What may be lost, as conditions that hold in both tables; the exchange and the mirror have the
+ * Losses, as conditions that hold in both tables; the exchange and the mirror have the
  * same columns.
  */
 const KNOWN = {

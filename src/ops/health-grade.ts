@@ -52,7 +52,7 @@ export interface HealthGrade {
   readonly grade: 'ok' | Check['grade'];
   /** Findings in words, the gravest first; empty when everything is fine. */
   readonly findings: readonly string[];
-  /** What waits for a person, by kind; it is no finding as long as nothing of it is overdue. */
+  /** Numbers of what waits for a person, by kind; no finding while nothing of it is overdue. */
   readonly waiting: string;
 }
 

@@ -73,7 +73,7 @@ function whatOf({ count, customers, sums }: ReviewSelection): string {
 export interface BulkView extends Pick<ReviewView, 'rules' | 'query' | 'view'> {
   readonly action: string;
   readonly selection: ReviewSelection;
-  /** What changed since the list was shown; undefined: nothing. */
+  /** Changes since the list was shown; undefined: none. */
   readonly changed: string | undefined;
 }
 

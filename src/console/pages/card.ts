@@ -71,7 +71,7 @@ function sizeGrid(lines: readonly GridLine[]): Html {
 ${[...styles].map(table)}</div><p class="soft">Pieces packed / on hand.</p>`;
 }
 
-/** What was seen of the delivery, and where to go on. */
+/** State of the delivery that was seen, and the place to go on at. */
 function seenFields(
   { latestDecisionId, contentHash }: DeliveryView,
   { back, next }: CardContext,

@@ -212,7 +212,7 @@ function tilesOf(view: OverviewView): Tile[] {
   ];
 }
 
-/** What waits by kind, how much of it is overdue, and since when the oldest delivery does. */
+/** Numbers of what waits by kind, those overdue, and the time of the oldest delivery. */
 function waitingText(waiting: Waiting, now: number): string {
   const { overdue, deliveries } = waiting;
   const oldest = deliveries.oldestAt;

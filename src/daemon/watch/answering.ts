@@ -52,7 +52,7 @@ function incidentsOf(answers: readonly ServiceAnswer[], now: number): Incident[]
     });
 }
 
-/** What is worth a note: the states, and their times in steps. */
+/** Part that is worth a note: the states, and their times in steps. */
 function noteworthy(answers: readonly ServiceAnswer[]): string {
   const steps = (ms: number | null): number => Math.floor((ms ?? 0) / STEP_MS);
   return JSON.stringify(

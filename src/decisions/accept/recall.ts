@@ -61,7 +61,7 @@ async function objection(
 ): Promise<string | undefined> {
   const { settings, rules: read } = context.rules.ruleSet;
   const subject = await readSubject(tx, id, { now: context.now, settings, rules: read });
-  // What is not pending any more is found by the lookup before it is sent.
+  // A delivery that is not pending any more is found by the lookup before it is sent.
   if (subject !== undefined && subject.delivery.status !== 'pending') return undefined;
   if (subject === undefined) return 'its order is not in the mirror any more';
   const { live } = (await askRules(tx, context, subject, false)).evaluation;

@@ -1,5 +1,5 @@
 /**
- * What the product data say of the style and color of a line: whether it is still sold, and made
+ * Product data of the style and color of a line: whether it is still sold, and made
  * again. A style number may belong to several styles: of several brands, or of one that was made
  * again under another id. The style of the line's own brand counts, of several the one that is
  * sold; if it is not clear which, or a relationship came cut, nothing is known.
@@ -146,7 +146,7 @@ function shared<T>(values: readonly (T | null)[]): T | null {
 
 function factsOf(all: readonly Style[], code: string | null): StyleFacts {
   const sold = all.filter(({ active }) => active === 1);
-  // One that was put out of use and made again leaves its number behind.
+  // A style that was put out of use and made again leaves its number behind.
   const styles = sold.length > 0 ? sold : all;
   const colors = styles.map((style) =>
     code === null ? undefined : style.colors.findLast((color) => color.code === code),

@@ -95,7 +95,7 @@ export function ownersOf(
   return new Map([...byOwner].map(([owner, of]) => [owner, of.map(({ id }) => id)]));
 }
 
-/** What lists show unless they are asked for something else: all that waits for a person. */
+/** Deliveries that lists show by default: all that wait for a person. */
 export const LIST_SHOWN: Shown = 'waiting';
 
 /** The filter of lists. */

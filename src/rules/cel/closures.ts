@@ -25,7 +25,7 @@ import {
 import { createResolver, type Scope } from './shape.ts';
 import { isLiteral, sourceOf } from './tree.ts';
 
-/** What a compilation knows of the expression. */
+/** Knowledge of a compilation about the expression. */
 export interface Compiling {
   readonly env: Environment;
   readonly types: SetTypes;

@@ -50,7 +50,7 @@ export interface Restored extends Disarmed {
   readonly kept: readonly string[];
 }
 
-/** What people did after a backup, as far as it was restored. */
+/** Acts of people after a backup, as far as they were restored. */
 interface ActsSince {
   /** Number of acts that are listed. */
   readonly acts: number;
