@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { open, rename } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
@@ -68,6 +68,7 @@ export function readActs(
 }
 
 async function write(file: string, text: string, flags: 'a' | 'w'): Promise<void> {
+  makeFolder(dirname(file), 0o700);
   await using handle = await open(file, flags, 0o600);
   await handle.writeFile(text);
   await handle.sync();
@@ -94,48 +95,49 @@ async function dropOld(deps: ActsLogDeps): Promise<false> {
   const file = join(deps.directory, NAME);
   const before = oldestBackup(deps);
   if (before === undefined || !existsSync(file)) return false;
-  const lines = readFileSync(file, 'utf8').split('\n');
-  const isOld = (line: string): boolean => {
+  const lines = readFileSync(file, 'utf8').split('\n').slice(1);
+  const kept = lines.filter((line) => {
     const { data } = act.safeParse(tryParseJson(line));
-    return (
-      line === '' || (data?.database === deps.madeAt && data !== undefined && data.at < before)
-    );
-  };
-  const kept = lines.filter((line) => !isOld(line));
-  if (kept.length === lines.filter((line) => line !== '').length) return false;
+    return data === undefined || data.database !== deps.madeAt || data.at >= before;
+  });
+  if (kept.length === lines.length) return false;
   await write(`${file}.partial`, kept.map((line) => `\n${line}`).join(''), 'w');
   await rename(`${file}.partial`, file);
   return false;
 }
 
-/** Appends the acts since the last time. Gives whether there may be more. */
+/** Appends the acts since the last time, if any. Gives whether there may be more. */
 async function append(deps: ActsLogDeps): Promise<boolean> {
   const { store, clock, directory, madeAt } = deps;
+  const { db } = store;
+  const written = Number((await readState(db, WRITTEN_KEY)) ?? 0);
+  const found = await sql<{ id: number | null }>`select max(id) id from audit`.execute(db);
+  const newest = found.rows[0]?.id ?? 0;
+  if (newest <= written) return false;
   const file = join(directory, NAME);
-  const written = existsSync(file) ? await readState(store.db, WRITTEN_KEY) : undefined;
-  const since = oldestBackup;
-  const rows = await store.db
+  const isThere = existsSync(file);
+  // A list that is new, or was lost, begins at the oldest backup; without one nobody asks for it.
+  const from = isThere ? 0 : (oldestBackup(deps) ?? Number.MAX_SAFE_INTEGER);
+  const rows = await db
     .selectFrom('audit')
     .select(['id', 'at', 'actor', 'action', 'subject'])
     .select(sql<number | null>`detail ->> '$.toRules'`.as('toRules'))
-    .where('id', '>', Number(written ?? 0))
-    .$if(written === undefined, (query) => query.where('at', '>=', since(deps) ?? clock.now()))
+    .where('id', '>', isThere ? written : 0)
+    .where('at', '>=', from)
     .where(LISTED)
     .orderBy('id')
     .limit(ROWS_MAX)
     .execute();
-  const last = rows.at(-1);
-  if (last === undefined) return false;
-  makeFolder(directory, 0o700);
+  const isMore = rows.length === ROWS_MAX;
   // Each line begins with its line feed, so that one that was torn by a crash costs itself alone.
   const lines = rows.map(({ id: _id, toRules, ...row }) => {
-    const given = toRules === 1 ? { toRules: true } : {};
-    return `\n${JSON.stringify({ database: madeAt, ...row, ...given })}`;
+    return `\n${JSON.stringify({ database: madeAt, ...row, toRules: toRules === 1 || undefined })}`;
   });
-  await write(file, lines.join(''), 'a');
+  if (lines.length > 0) await write(file, lines.join(''), 'a');
+  else if (!isThere) return false;
   // A crash before this writes them twice, which readers take for once.
-  await writeState(store.db, WRITTEN_KEY, String(last.id), clock);
-  return rows.length === ROWS_MAX;
+  await writeState(db, WRITTEN_KEY, String(isMore ? rows.at(-1)?.id : newest), clock);
+  return isMore;
 }
 
 /** Worker that keeps the list; a failure is logged once, and tried again. */
