@@ -104,8 +104,8 @@ describe('a row of the list', () => {
     await page.locator(`a[data-open="${first}"]`).click();
     await waitFor(page, first);
     const link = page.locator(`a[data-open="${second}"]`);
-    // A browser without a screen opens tabs and windows only now and then: so this looks
-    // whether the page leaves the click to the browser, and where the link leads.
+    // Headless Chromium loses a new tab now and then once a page says whom it may be opened by (a
+    // static page, too): so this looks whether the click is left to it, and where the link leads.
     for (const how of [
       { modifiers: ['Control' as const] },
       { modifiers: ['Shift' as const] },
