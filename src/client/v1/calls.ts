@@ -8,6 +8,7 @@ import type { Sender } from '../transport.ts';
 import type { Brands } from './brands.ts';
 import type { Dialect, Interpreter } from './dialect.ts';
 import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from './envelope.ts';
+import { isTooLarge, longList } from './long-list.ts';
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {
@@ -48,6 +49,8 @@ export interface Listing<T> extends CheckedRows<T> {
 export interface RawListing<T> extends Listing<T> {
   /** All received rows of the list in order, rejected ones included. */
   readonly raws: readonly unknown[];
+  /** Whether the list goes on behind its last row here, which is reached by a cursor. */
+  readonly isCut?: boolean;
 }
 
 /** Builds a GET; its priority is `read` unless the call says otherwise. */
@@ -115,12 +118,24 @@ export async function oneIn<T>(
   return { ...read, value: interpret(value) };
 }
 
+/** Reads a list as one body or, where that is too large, row by row. */
+export async function list<T>(
+  ...[sender, request, member, schema, mayBeAbsent]: Parameters<typeof wholeList<T>>
+): Promise<RawListing<T>> {
+  try {
+    return await wholeList(sender, request, member, schema, mayBeAbsent);
+  } catch (error) {
+    if (!isTooLarge(error)) throw error;
+    return longList(sender, request, member, schema, false);
+  }
+}
+
 /**
  * Reads the list under `member` of `data`. Null and 204 are empty lists, unless the answer counts
  * rows. A missing list is empty below an existing resource (`mayBeAbsent`), or if counted as 0;
  * otherwise the answer is broken.
  */
-export async function list<T>(
+export async function wholeList<T>(
   sender: Sender,
   request: HttpRequest,
   member: string,

@@ -3,6 +3,7 @@
 import { isJsonObject } from '../../lib/json.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import { isNotFound } from '../http/answer.ts';
+import type { HttpRequest } from '../http/request.ts';
 import { rowReader } from '../rows.ts';
 import { readWhole } from '../tolerant/values.ts';
 import {
@@ -10,15 +11,16 @@ import {
   type BelowOptions,
   get,
   type Listing,
-  list,
   listBelow,
   oneIn,
   post,
   pull,
   type RawListing,
   type V1Wire,
+  wholeList,
 } from './calls.ts';
 import { ask, askStatus } from './envelope.ts';
+import { isTooLarge, longList } from './long-list.ts';
 import {
   type CreatedOrder,
   createdOrderSchema,
@@ -38,6 +40,8 @@ interface DeliverySet {
   /** Delivery with its lines, if the answer shows it in the status that was set; else undefined. */
   readonly delivery: SalesOrderDelivery | undefined;
 }
+
+type OrderPage = RawListing<SalesOrder>;
 
 const readDelivery = rowReader(deliverySchema);
 
@@ -141,17 +145,28 @@ export function orderMethods(wire: V1Wire): OrderMethods {
   const { order: ofOrder, created } = interpreter;
   const deliveryOf = (orderId: number) => (row: SalesOrderDelivery) =>
     interpreter.delivery(row, orderId);
+  // A page that was too large as one body is followed by such pages.
+  let isLong = false;
+  const page = async (request: HttpRequest, mayBeAbsent = false): Promise<OrderPage> => {
+    try {
+      if (!isLong) return await wholeList(sender, request, 'orders', salesOrderSchema, mayBeAbsent);
+    } catch (error) {
+      if (!isTooLarge(error)) throw error;
+    }
+    const found = await longList(sender, request, 'orders', salesOrderSchema, true);
+    isLong = found.isCut === true;
+    return found;
+  };
   return {
     async orders(beforeOrderId, call) {
       const request = pull(wire, '/orders', call, { beforeOrderId });
       const hasOrders = beforeOrderId !== undefined;
       try {
-        const listing = list(sender, request, 'orders', salesOrderSchema, hasOrders);
-        return await allIn(listing, ofOrder);
+        return await allIn(page(request, hasOrders), ofOrder);
       } catch (error) {
         // A 404 below a cursor means the end of the list, if there are orders at all.
         if (!hasOrders || !isNotFound(error)) throw error;
-        const newest = await list(sender, pull(wire, '/orders', call), 'orders', salesOrderSchema);
+        const newest = await page(pull(wire, '/orders', call));
         sender.note(request, 'orders=404 (behind the last)');
         return { ...newest, rows: [], rejects: [], raws: [] };
       }

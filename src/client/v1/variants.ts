@@ -303,7 +303,7 @@ function envelopeOfStream(
   }
 }
 
-function understood<T>(request: HttpRequest, scan: () => T): T {
+export function understood<T>(request: HttpRequest, scan: () => T): T {
   try {
     return scan();
   } catch (error) {

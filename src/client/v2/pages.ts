@@ -12,6 +12,7 @@ import { errorOfBrokenAnswer, NO_SUCH_PAGE, NOT_FOUND_BARE } from '../http/answe
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
+import { isTooLarge } from '../v1/long-list.ts';
 import { askDocument, collectionSchema, type Included, readIncluded } from './document.ts';
 import { type ResourceOf, type ResourceType, resourceSchemas } from './resources.ts';
 
@@ -68,6 +69,13 @@ const DEAD_TOKEN_CODES = new Set([
   NOT_FOUND_BARE,
 ]);
 
+const LIMIT = 'page[limit]';
+
+/** Number of rows that a query asks for; a link may leave that to the service. */
+function limitOf(query: URLSearchParams): number {
+  return Number(query.get(LIMIT) ?? Number.NaN);
+}
+
 function isPaging(name: string): boolean {
   return name.startsWith('page[');
 }
@@ -90,7 +98,7 @@ function firstQuery<T extends ResourceType>(pull: V2PullRequest<T>): URLSearchPa
   for (const [name, value] of Object.entries(pull.request.query ?? {})) {
     if (value !== undefined) first.set(name, String(value));
   }
-  first.set('page[limit]', String(pull.paging.pageRows));
+  first.set(LIMIT, String(pull.paging.pageRows));
   if (pull.from === undefined) return first;
   const from = new URLSearchParams(pull.from);
   if (frozen(from) === frozen(first)) return from;
@@ -116,7 +124,23 @@ function withHint(error: RefusedError, query: URLSearchParams): RefusedError {
   return new RefusedError(code, message, { cause: error, lines, hint });
 }
 
+/** Fetches a page; of one that is larger than a body may be, the first half, or less. */
 async function fetchPage(
+  sender: Sender,
+  request: HttpRequest,
+  query: URLSearchParams,
+): Promise<PageAnswer> {
+  try {
+    return await fetchOnce(sender, request, query);
+  } catch (error) {
+    const limit = Math.floor(limitOf(query) / 2);
+    if (!isTooLarge(error) || limit < 1) throw error;
+    query.set(LIMIT, String(limit));
+    return fetchPage(sender, request, query);
+  }
+}
+
+async function fetchOnce(
   sender: Sender,
   request: HttpRequest,
   query: URLSearchParams,
@@ -148,7 +172,7 @@ function nextQuery(
   const { nextLink, token, rows } = page;
   if (nextLink === null) return undefined;
   // Without links, a page that is not full is the last one.
-  if (nextLink === undefined && (token === undefined || rows.length < paging.pageRows)) {
+  if (nextLink === undefined && (token === undefined || rows.length < limitOf(query))) {
     return undefined;
   }
   if (token !== undefined && (paging.follow === 'token' || nextLink === undefined)) {
@@ -168,20 +192,19 @@ function nextQuery(
 /** Number of rows between this page and the next that neither of them has. */
 function skippedRows(
   page: PageAnswer,
-  { pageRows }: V2Paging,
   query: URLSearchParams,
   next: URLSearchParams | undefined,
 ): number {
   if (!next) return 0;
   const to = next.get('page[offset]');
   // Without offsets, every page before the last should be full.
-  const rows = to === null ? pageRows : Number(to) - Number(query.get('page[offset]') ?? 0);
+  const rows = to === null ? limitOf(query) : Number(to) - Number(query.get('page[offset]') ?? 0);
   return Math.max(0, rows - page.rows.length);
 }
 
 function doubtsAbout(
   page: PageAnswer,
-  { pageRows }: V2Paging,
+  pageRows: number,
   is: { readonly announced: boolean; readonly last: boolean; readonly skipped: number },
 ): readonly string[] {
   const doubts: string[] = [];
@@ -216,10 +239,10 @@ async function* paged<T extends ResourceType>(
       if (content !== undefined && seen.has(content)) break;
       if (content !== undefined) seen.add(content);
       const next = nextQuery(request, pull.paging, query, page);
-      const doubts = doubtsAbout(page, pull.paging, {
+      const doubts = doubtsAbout(page, limitOf(query), {
         announced: isAnnounced,
         last: next === undefined,
-        skipped: skippedRows(page, pull.paging, query, next),
+        skipped: skippedRows(page, query, next),
       });
       // Without a link, the next page is only asked for in case it exists.
       isAnnounced = typeof page.nextLink === 'string';
