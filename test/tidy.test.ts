@@ -34,8 +34,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   inbox: 2_730,
-  // With nearest paths, and names by meaning.
-  lib: 4_140,
+  // With nearest paths, and names by meaning; host names of proxies, each refused one logged once.
+  lib: 4_170,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,

@@ -21,14 +21,7 @@ import { ROLES } from '../surface/roles.ts';
 import { proxiedBy } from './access/proxy.ts';
 import { findSession, type Session, TOKEN_PREFIX } from './access/sessions.ts';
 import { installAssets } from './assets.ts';
-import {
-  askFor,
-  type ConsoleDeps,
-  type ConsoleGiven,
-  type ConsoleSettings,
-  LIVE_PATH,
-  RefusedHere,
-} from './context.ts';
+import { askFor, type ConsoleDeps, type ConsoleGiven, LIVE_PATH, RefusedHere } from './context.ts';
 import { backTo, createNotices } from './done.ts';
 import { noticePage } from './pages/frame.ts';
 import { refusalPage, refusalPart, signedOutPage, type Unsent } from './refusal.ts';
@@ -164,14 +157,14 @@ const TITLES: Readonly<Record<number, string>> = {
   429: 'Too fast',
 };
 
-function hostsOf({ publicUrl }: ConsoleSettings): readonly string[] {
-  return publicUrl === null ? [] : [new URL(publicUrl).host];
-}
-
 export function createConsoleApp(given: ConsoleGiven): FastifyInstance {
   const deps: ConsoleDeps = { ...given, notices: createNotices() };
   const app = createHttpServer(deps.log);
-  guardBrowser(app, { hosts: hostsOf(deps.settings) });
+  guardBrowser(app, {
+    log: deps.log,
+    publicUrl: deps.settings.publicUrl,
+    hint: 'console.publicUrl is the address that people type; the proxy must pass on its name',
+  });
   app.decorateRequest('console', undefined);
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',

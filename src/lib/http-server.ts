@@ -29,8 +29,11 @@ const HTTP_SERVER_LIMITS: HttpServerLimits = {
   keepAliveMs: 65_000,
 };
 
-/** Maximum bytes of a request's headers; Node itself answers larger ones with 431. */
-const HEADER_BYTES_MAX = 8_192;
+/**
+ * Maximum bytes of a request's headers, with the cookies of a proxy that signs people in, which are
+ * 8 KB and more; Node itself answers larger ones with 431.
+ */
+const HEADER_BYTES_MAX = 32_768;
 const REQUESTS_PER_SOCKET_MAX = 100_000;
 /** Maximum milliseconds that a closing server waits for its clients. */
 const CLOSE_MS_MAX = 5_000;

@@ -93,7 +93,12 @@ function createApp(
 ): FastifyInstance {
   const app = createHttpServer(log);
   const routes = groups.flatMap(({ underOtherNames = [] }) => underOtherNames);
-  guardBrowser(app, { hasCookies: false, others: { names, routes } });
+  guardBrowser(app, {
+    log,
+    hasCookies: false,
+    others: { names, routes },
+    hint: `under a name of local.hostNames there are only ${routes.join(', ')}`,
+  });
   // Fastify's own answer would repeat the path that was asked for.
   const paths = watchPaths(app);
   app.setNotFoundHandler((request, reply) =>

@@ -23,7 +23,11 @@ export const PROXY: ProxySettings = {
 const NOBODY: People = { operators: [], proxyRole: null };
 const IDLE_MS = 7_200_000;
 
-export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | null = null) {
+export async function startBehindProxy(
+  people = NOBODY,
+  proxy: ProxySettings | null = null,
+  publicUrl = 'https://selvedge.example.com',
+) {
   const store = await temporaryStore();
   const clock = manualClock();
   const lasts = { sessionMs: 9e6, sessionIdleMs: IDLE_MS };
@@ -36,7 +40,7 @@ export async function startBehindProxy(people = NOBODY, proxy: ProxySettings | n
   const answer = createAnswers({ ...parts, acts: [], lookups: NO_LOOKUPS });
   const settings = {
     ...CONSOLE_SETTINGS,
-    ...{ publicUrl: 'https://selvedge.example.com', sessionIdleMs: IDLE_MS, proxy },
+    ...{ publicUrl, sessionIdleMs: IDLE_MS, proxy },
   };
   const snapshot: Store['snapshot'] = (read) => store.snapshot(read);
   const deps = { db: store.db, snapshot, clock, log, settings, ask: answer, beats: () => [] };

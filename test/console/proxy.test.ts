@@ -27,6 +27,49 @@ it('an open page hears within 15 seconds that the loop of the daemon stands stil
   expect((await call('/', named(ANNA))).payload).toContain('The daemon does not answer');
 });
 
+describe('the host name that a proxy passes on', () => {
+  it('leads here with any port or none, and in any letters', async () => {
+    const { call, logged } = await startBehindProxy();
+    for (const host of ['', ':443', ':8443', '.', '.:8443'].map(
+      (end) => `Selvedge.example.com${end}`,
+    )) {
+      expect([host, (await call('/sign-in', { host })).statusCode]).toEqual([host, 200]);
+    }
+    expect(logged).toEqual([]);
+  });
+
+  it('may lack the port of the page that sends a form', async () => {
+    const { call, entrance } = await startBehindProxy(PEOPLE, null, `${ORIGIN}:8443`);
+    const send = async (origin: string) => {
+      const { key } = entrance.mintLink('carl', 'viewer');
+      const headers = { origin, 'content-type': FORM };
+      return (await call('/sign-in/link', headers, `key=${key}`)).statusCode;
+    };
+    expect(await send(`${ORIGIN}:8443`)).toBe(303);
+    // Another program of the same machine.
+    expect(await send(`${ORIGIN}:9000`)).toBe(403);
+  });
+
+  it('is refused and logged once, however often it comes and whatever its port', async () => {
+    const { call, logged } = await startBehindProxy();
+    for (const host of [
+      'evil.example',
+      'EVIL.example:8443',
+      'selvedge.example.com.evil.example',
+      'evil.example',
+    ]) {
+      expect([host, (await call('/changes.json', { host })).statusCode]).toEqual([host, 421]);
+    }
+    expect(logged).toHaveLength(2);
+    expect(JSON.parse(logged[0] ?? '')).toMatchObject({
+      host: 'evil.example',
+      hint: expect.stringContaining('console.publicUrl'),
+    });
+    for (let other = 0; other < 40; other += 1) await call('/', { host: `${other}.example` });
+    expect(logged.length).toBeLessThan(25);
+  });
+});
+
 describe('a name with the secret of the proxy', () => {
   it('is signed in with the role of the configuration, once for all its requests', async () => {
     const { call, store } = await startBehindProxy(PEOPLE, PROXY);

@@ -36,3 +36,18 @@ it('an address that is only held is let go of, whoever has come meanwhile', asyn
   await held[Symbol.asyncDispose]();
   expect(held.listening).toBe(false);
 });
+
+it('the headers of a request may be as large as the cookies of a proxy make them', async () => {
+  const log = createLogger({
+    ...{ level: 'error', format: 'json', scrubber: createScrubber() },
+    write: () => undefined,
+  });
+  const app = createHttpServer(log);
+  onTestFinished(() => app.close());
+  app.get('/', async () => 'here');
+  const { url } = await listenOn(app, '127.0.0.1', 0);
+  const ask = async (bytes: number) =>
+    (await fetch(url, { headers: { cookie: `_oauth2_proxy=${'c'.repeat(bytes)}` } })).status;
+  expect(await ask(31_000)).toBe(200);
+  expect(await ask(33_000)).toBe(431);
+});

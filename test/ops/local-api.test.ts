@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -63,7 +65,7 @@ async function startApi(host = '127.0.0.1') {
     method: 'GET' | 'HEAD' | 'POST' = 'GET',
   ): Promise<number> =>
     (await request(`${url}${path}`, { method, headers: { host: name } })).statusCode;
-  return { lines, post, statusAt };
+  return { address: new URL(url), lines, post, statusAt };
 }
 
 it.each([
@@ -111,4 +113,18 @@ it('answers a further name only where it tells no business, and only reads', asy
   }
   expect(await statusAt('other.example.com', '/metrics')).toBe(421);
   expect(await statusAt('metrics.example.com.evil.example', '/metrics')).toBe(421);
+});
+
+it('answers a check of HTTP/1.0 without a host only where it tells no business', async () => {
+  const { address } = await startApi();
+  const ask = async (line: string, ...headers: string[]): Promise<string> => {
+    const socket = connect(Number(address.port), address.hostname);
+    socket.end(`${[`${line} HTTP/1.0`, ...headers].join('\r\n')}\r\n\r\n`);
+    return (await text(socket)).slice(0, 'HTTP/1.1 200'.length);
+  };
+  expect(await ask('GET /metrics')).toBe('HTTP/1.1 200');
+  expect(await ask('HEAD /metrics', 'Host:')).toBe('HTTP/1.1 200');
+  expect(await ask('GET /nothing')).toBe('HTTP/1.1 421');
+  expect(await ask('POST /metrics')).toBe('HTTP/1.1 421');
+  expect(await ask('GET /metrics', 'Host: evil.example')).toBe('HTTP/1.1 421');
 });

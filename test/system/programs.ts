@@ -9,6 +9,7 @@ const PROGRAMS = new Map([
   ['git', 'git'],
   ['isql', 'unixodbc libsqliteodbc odbcinst'],
   ['jq', 'jq'],
+  ['openssl', 'openssl'],
   ['perl', 'perl-base'],
   ['rsync', 'rsync'],
   ['script', 'bsdutils'],

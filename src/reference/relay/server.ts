@@ -27,7 +27,7 @@ export interface RelayServer {
 export async function startRelayServer(options: RelayServerOptions): Promise<RelayServer> {
   const { relay, portal, log, authToken } = options;
   const app = createHttpServer(log);
-  guardBrowser(app);
+  guardBrowser(app, { log });
   await app.register(
     async (api) => apiRoutes(api, { relay, authToken, mintLink: portal.mintLink }),
     { prefix: '/api/v1' },
