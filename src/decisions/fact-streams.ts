@@ -8,8 +8,9 @@ const lines = (...names: readonly string[]) => names.map((name) => `delivery.lin
 
 const PIECES = [...lines('stock_free', 'missing', 'stock_age'), 'stock.age'];
 const PRICES = lines('list_price', 'list_price_diff_pct', 'net_price', 'discount');
+const NAMES = ['style_no', 'style_name', 'color_name', 'size_name'];
 const PRODUCT = [
-  ...lines('brand', 'category', 'country_of_origin', 'gender', 'style_no', 'type', 'weight'),
+  ...lines('brand', 'category', 'country_of_origin', 'gender', ...NAMES, 'type', 'weight'),
   'delivery.weight',
 ];
 const STYLE = lines('style_active', 'noos', 'color_active');

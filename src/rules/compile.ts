@@ -1,7 +1,9 @@
 /** Compiles one rule of a rule file: its conditions, its timing and its hash. */
 import { invariant } from '../lib/errors.ts';
 import { canonicalJson, hashWithTexts, sha256 } from '../lib/json.ts';
+import { plural } from '../lib/strings.ts';
 import { parseDuration, parseExactTime } from '../lib/units.ts';
+import { type FindLines, linesBehind } from './cel/behind.ts';
 import { NotKnown } from './cel/code.ts';
 import { operandsOf } from './cel/operands.ts';
 import { compileExpression, type Language, type Program } from './cel/program.ts';
@@ -33,15 +35,42 @@ interface CompiledTemplate {
 /** Text that a message shows in the place of an unknown fact. */
 const UNKNOWN = '?';
 
-function compileTemplate(text: string, language: Language): CompiledTemplate {
+const NO_LINES = {
+  message: 'no condition of this rule picks out lines that the message could name',
+  hint: 'leave it out, or ask for them: delivery.lines.exists(line, …)',
+};
+
+/** What a message says of the lines that made its rule match. */
+const LINES = { lines: 'words', 'lines.size()': 'count' } as const;
+
+type Part = string | Program | ((frame: Frame) => string);
+
+function linesPart(find: FindLines, name: 'words' | 'count'): Part {
+  return (frame) => String(find(frame)?.[name] ?? UNKNOWN);
+}
+
+function compileTemplate(
+  text: string,
+  language: Language,
+  find: FindLines | undefined,
+): CompiledTemplate {
   const problems: CelProblem[] = [];
-  const parts: (string | Program)[] = [];
+  const parts: Part[] = [];
   let done = 0;
   for (const match of text.matchAll(/\{\{(.*?)\}\}/g)) {
     parts.push(text.slice(done, match.index));
     done = match.index + match[0].length;
     const inner = match[1] ?? '';
     const start = match.index + 2;
+    const asked = Object.entries(LINES).find(([name]) => name === inner.trim());
+    if (asked && find) {
+      parts.push(linesPart(find, asked[1]));
+      continue;
+    }
+    if (asked) {
+      problems.push({ start, end: start + inner.length, ...NO_LINES });
+      continue;
+    }
     const compiled = compileExpression(inner, language, 'any');
     if ('program' in compiled) parts.push(compiled.program);
     else {
@@ -57,8 +86,9 @@ function compileTemplate(text: string, language: Language): CompiledTemplate {
     problems.push({ start: at, end: at + 2, message: '{{ and }} must come in pairs' });
   }
   parts.push(rest);
-  function render(part: string | Program, frame: Frame): string {
+  function render(part: Part, frame: Frame): string {
     if (typeof part === 'string') return part;
+    if (typeof part === 'function') return part(frame);
     const shown = part.show(frame);
     return shown instanceof NotKnown ? UNKNOWN : shownText(shown.value);
   }
@@ -294,14 +324,25 @@ function ruleHash(raw: RawRule, reads: readonly string[], loaded: LoadedSettings
   return hashWithTexts({ ...effectOf(raw), data }, textsOf(tables));
 }
 
+/** Title with the lines that the rule is about, for a rule without a message. */
+function titleWithLines(title: string, find: FindLines): MessageTemplate {
+  return (frame) => {
+    const found = find(frame);
+    if (!found) return title;
+    return `${title} (${found.count} of ${plural(found.of, 'line')}: ${found.words})`;
+  };
+}
+
 function compileMessage(
   from: RuleSource,
   reporter: Reporter,
   language: Language,
+  clauses: readonly Clause[],
 ): MessageTemplate | undefined {
-  const text = from.raw.message;
-  if (text === undefined) return undefined;
-  const { template, problems } = compileTemplate(text, language);
+  const { message: text, title } = from.raw;
+  const find = linesBehind(clauses, language);
+  if (text === undefined) return find && titleWithLines(title, find);
+  const { template, problems } = compileTemplate(text, language, find);
   for (const { start, end, message, hint } of problems) {
     reporter.at(['message'], { message, hint }, { start, end });
   }
@@ -357,7 +398,7 @@ export function compileRule(
     hold: holdTiming(raw),
     reject: rejectTiming(raw),
     otherwise: raw.action === 'reject' ? (raw.otherwise ?? 'hold') : undefined,
-    message: compileMessage(from, reporter, language),
+    message: compileMessage(from, reporter, language, clauses),
     record,
     reads,
     tests: raw.tests,

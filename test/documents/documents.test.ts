@@ -71,7 +71,7 @@ describe('the documents', () => {
     expect(pages.filter((path) => !linked.has(path))).toEqual([]);
   });
 
-  it('for users have 15,500 words at most, generated pages apart', () => {
+  it('for users have 15,000 words at most, generated pages apart', () => {
     // The path of the first reader: these are looked up, or read by other people.
     const lookedUp = [
       'glossary',
@@ -81,6 +81,7 @@ describe('the documents', () => {
       'reports',
       'reporting-elsewhere',
       'everyday-sql',
+      'operating/plane',
       'operating/waiting',
     ];
     const apart = [...GENERATED, ...lookedUp.map((name) => `docs/${name}.md`)];
@@ -91,7 +92,7 @@ describe('the documents', () => {
     );
     expect(pages.length).toBeGreaterThan(8);
     // Raised by 500 for the blocks of four proxies, which are copied and not read.
-    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_500);
+    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_000);
   });
 
   it('use the words of the glossary, and none that are retired', () => {

@@ -23,13 +23,14 @@ ${clause.operands.map((operand) => html`<div class="values">${operandText(operan
 </div></li>`;
 }
 
-/** A rule's result, with its clauses and the values that they compared. */
+/** A rule's result in words; its conditions, and the values that they compared, are folded away. */
 export function ruleBlock(rule: RuleResult): Html {
-  const owner = rule.owner === undefined ? '' : ` · ask ${rule.owner}`;
+  const owner = rule.owner === undefined ? '' : html`<p class="soft">ask ${rule.owner}</p>`;
   return html`<section class="rule"><h3>${rule.title}</h3>
-<p class="soft"><code>${rule.id}</code> · ${rule.action}${owner}</p>
-${rule.message !== undefined && html`<p>${rule.message}</p>`}
-<ul class="clauses">${rule.clauses.map(clauseRow)}</ul></section>`;
+${rule.message !== undefined && html`<p>${rule.message}</p>`}${owner}
+<details><summary>show the rule</summary>
+<p class="soft"><code>${rule.id}</code> · ${rule.action}</p>
+<ul class="clauses">${rule.clauses.map(clauseRow)}</ul></details></section>`;
 }
 
 /** Results of all rules: those that decided come first, the others are folded away. */

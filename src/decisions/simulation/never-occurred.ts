@@ -28,6 +28,13 @@ function mirrored(read: Mirrored['read'], ...columns: readonly Column[]): Mirror
   return { read, columns };
 }
 
+function ofVariants(
+  read: Mirrored['read'],
+  column: 'brand_name' | 'style_no' | 'style_name' | 'color_name' | 'size',
+): Mirrored {
+  return mirrored(read, ...VARIANTS.map((table) => [table, column] as const));
+}
+
 const CURRENCIES = mirrored(currencyOf, ['order_currency', 'currency']);
 const SEASONS: readonly Column[] = [
   ['sales_order', 'season_name'],
@@ -47,14 +54,11 @@ const MIRRORED: Readonly<Record<string, Mirrored>> = {
   'order.freight_type': mirrored(asIs, ['sales_order', 'freight_type']),
   'customer.account_no': mirrored(asIs, ['erp_customer', 'account_no']),
   'customer.credit.currency': mirrored(currencyOf, ['erp_customer', 'currency']),
-  'delivery.lines.brand': mirrored(
-    asIs,
-    ...VARIANTS.map((table) => [table, 'brand_name'] as const),
-  ),
-  'delivery.lines.style_no': mirrored(
-    asIs,
-    ...VARIANTS.map((table) => [table, 'style_no'] as const),
-  ),
+  'delivery.lines.brand': ofVariants(asIs, 'brand_name'),
+  'delivery.lines.style_no': ofVariants(asIs, 'style_no'),
+  'delivery.lines.style_name': ofVariants(nameOf, 'style_name'),
+  'delivery.lines.color_name': ofVariants(nameOf, 'color_name'),
+  'delivery.lines.size_name': ofVariants(nameOf, 'size'),
   'delivery.lines.season': mirrored(
     nameOf,
     ['delivery_line', 'season_name'],

@@ -94,9 +94,11 @@ function itemView(item: unknown, fields: readonly string[]): Json {
 
 type LinesRun = Extract<Code, { readonly kind: 'lines' }>['run'];
 
-interface Loop {
+/** Loop over the lines, with its list and its condition as programs of their own. */
+export interface Loop {
   readonly node: ASTNode;
   readonly text: string;
+  /** Whether the lines that decide it are those that fail (for `all`) or match. */
   readonly which: 'fail' | 'match';
   readonly variable: string;
   readonly list: Program;
@@ -162,7 +164,7 @@ function loopRun(loop: Loop): OperandProgram['run'] {
   return (frame) => resultOf(run, frame) ?? byLibrary(frame);
 }
 
-function loopOperand(node: ASTNode, language: Language): OperandProgram | undefined {
+export function loopOf(node: ASTNode, language: Language): Loop | undefined {
   if (node.op !== 'rcall' || !LOOPS.has(node.args[0])) return undefined;
   const [name, receiver, [variable, bodyNode]] = node.args;
   const shape = createResolver(language.types, () => undefined).shapeOf(receiver, new Map());
@@ -179,7 +181,7 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
   if (!('program' in list) || !('program' in body)) return undefined;
   const read = new Set(body.program.reads.map((path) => path.slice(shape.path.length + 1)));
   const known = Object.keys(fieldsOf(shape.record));
-  const loop: Loop = {
+  return {
     node,
     text: textFor(receiver),
     which: name === 'all' ? 'fail' : 'match',
@@ -188,8 +190,13 @@ function loopOperand(node: ASTNode, language: Language): OperandProgram | undefi
     body: body.program,
     fields: known.filter((field) => field === 'barcode' || read.has(field)),
   };
-  const reads = [...list.program.reads, ...body.program.reads];
-  return { run: loopRun(loop), decides: decidesBy(reads) };
+}
+
+function loopOperand(node: ASTNode, language: Language): OperandProgram | undefined {
+  const loop = loopOf(node, language);
+  if (!loop) return undefined;
+  const decides = decidesBy([...loop.list.reads, ...loop.body.reads]);
+  return { run: loopRun(loop), decides };
 }
 
 function operandNodes(node: ASTNode): readonly ASTNode[] {

@@ -266,6 +266,14 @@ export const line = {
     source: 'details.countryOfOrigin',
   },
   style_no: { type: 'string', optional: true, about: 'Style number.', source: 'details.styleNo' },
+  style_name: {
+    type: 'string',
+    optional: true,
+    about: 'Name of the style.',
+    source: 'details.styleName',
+  },
+  color_name: { type: 'string', optional: true, about: 'Color.', source: 'details.colorName' },
+  size_name: { type: 'string', optional: true, about: 'Size.', source: 'details.size' },
   brand: { type: 'string', optional: true, about: 'Brand.', source: 'details.brandName' },
   season: { type: 'string', optional: true, about: 'Season of the line.', source: 'season' },
   delivery_name: {

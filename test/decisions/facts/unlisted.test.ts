@@ -40,7 +40,7 @@ describe('a variant that the stock does not list', () => {
     expect(await reasonIn(fixture)).toBe(UNKNOWN);
     await configure(fixture, 'zero');
     expect(await fixture.decide(set)).toEqual(['1 hold']);
-    expect(await reasonIn(fixture)).toBe('Not in stock');
+    expect(await reasonIn(fixture)).toBe('Not in stock (1 of 1 line: a)');
     await configure(fixture, 'unknown');
     expect(await fixture.decide(set)).toEqual(['1 hold']);
     expect(await reasonIn(fixture)).toBe(UNKNOWN);
@@ -56,7 +56,7 @@ describe('a variant that the stock does not list', () => {
     expect(await reasonIn(fixture)).toContain('waits for the first stock');
     await fixture.stock({ b: 10 });
     expect(await fixture.decide(set)).toEqual(['1 hold']);
-    expect(await reasonIn(fixture)).toBe('Not in stock');
+    expect(await reasonIn(fixture)).toBe('Not in stock (1 of 1 line: a)');
   });
 
   it('that was listed and is gone has none, and has pieces when it is listed again', async () => {
@@ -67,7 +67,7 @@ describe('a variant that the stock does not list', () => {
     await gone.execute();
     await fixture.delivery({ id: 1 });
     await fixture.decide(set);
-    expect(await reasonIn(fixture)).toBe('Not in stock');
+    expect(await reasonIn(fixture)).toBe('Not in stock (1 of 1 line: a)');
     await fixture.stock({ a: 11 });
     expect(await fixture.decide(set)).toEqual(['1 accept']);
   });

@@ -18,7 +18,10 @@ describe('the queue under other rules', () => {
       '2 hold hold',
       '3 null hold',
     ]);
-    expect(prospects[1]).toMatchObject({ rules: ['hold-short'], reason: 'Not in stock' });
+    expect(prospects[1]).toMatchObject({
+      rules: ['hold-short'],
+      reason: 'Not in stock (1 of 1 line: a)',
+    });
     expect(await fixture.decisions()).toEqual(before);
   });
 

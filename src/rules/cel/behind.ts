@@ -1,0 +1,111 @@
+/** Finds the lines of a delivery that made a rule match, for the rule's message. */
+import type { ASTNode } from '@marcbachmann/cel-js';
+import { type Frame, withVariable } from '../facts/view.ts';
+import { NotKnown, resultOf } from './code.ts';
+import { type Loop, loopOf } from './operands.ts';
+import type { Language, Program } from './program.ts';
+import { childrenOf } from './tree.ts';
+
+/** Maximum of lines that a message names. */
+const NAMED_MAX = 3;
+
+/** Lines that a condition is about. */
+export interface LinesBehind {
+  readonly count: number;
+  /** Lines among which they were found. */
+  readonly of: number;
+  /** The first of them in words: `Odin Jacket, Washed Navy, M; Lund Shirt, White, L and 4 more`. */
+  readonly words: string;
+}
+
+/** Gives the lines behind a match; undefined: no line stands out. */
+export type FindLines = (frame: Frame) => LinesBehind | undefined;
+
+interface Sought {
+  readonly loop: Loop;
+  /** Value of the loop's condition for the lines that are sought. */
+  readonly wanted: boolean;
+}
+
+/** Loops that decide about single lines, where the condition has this value. */
+function soughtIn(node: ASTNode, value: boolean, language: Language): readonly Sought[] {
+  if (node.op === '!_') return soughtIn(node.args, !value, language);
+  if (node.op === '==' || node.op === '!=') {
+    const [left, right] = node.args;
+    const truth = right.op === 'value' ? right.args : undefined;
+    const isEqual = value === (node.op === '==');
+    if (typeof truth === 'boolean') return soughtIn(left, isEqual === truth, language);
+  }
+  const name = node.op === 'rcall' ? node.args[0] : undefined;
+  // Where `all` is true or `exists` is false, no line stands out.
+  const isAsked = value && (name === 'exists' || name === 'exists_one');
+  const standsOut = isAsked || name === 'filter' || (name === 'all' && !value);
+  const loop = standsOut ? loopOf(node, language) : undefined;
+  if (loop) return [{ loop, wanted: name !== 'all' }];
+  return childrenOf(node).flatMap((child) => soughtIn(child, value, language));
+}
+
+function wordsOf(line: unknown): string {
+  const members = new Map(typeof line === 'object' && line !== null ? Object.entries(line) : []);
+  const text = (name: string): string => {
+    const value = members.get(name);
+    return typeof value === 'string' ? value : '';
+  };
+  const style = text('style_name') || text('style_no');
+  if (style === '') return text('barcode') || 'a line without a barcode';
+  return [style, text('color_name'), text('size_name')].filter((word) => word !== '').join(', ');
+}
+
+function told(found: readonly unknown[], of: number): LinesBehind | undefined {
+  if (found.length === 0) return undefined;
+  const named = found.slice(0, NAMED_MAX).map(wordsOf).join('; ');
+  const more = found.length > NAMED_MAX ? ` and ${found.length - NAMED_MAX} more` : '';
+  return { count: found.length, of, words: `${named}${more}` };
+}
+
+function finderOf({ loop, wanted }: Sought): FindLines {
+  const { list, body, variable } = loop;
+  const byLibrary: FindLines = ({ typed }) => {
+    const result = list.run(typed);
+    const all = !(result instanceof NotKnown) && Array.isArray(result.value) ? result.value : [];
+    const found = all.filter((item) => {
+      const value = body.run(withVariable(typed, variable, item));
+      return !(value instanceof NotKnown) && value.value === wanted;
+    });
+    return told(found, all.length);
+  };
+  if (list.code?.kind !== 'lines' || body.code?.kind !== 'bool') return byLibrary;
+  const [lines, test] = [list.code.run, body.code.run];
+  const byCode: FindLines = (frame) => {
+    const all = lines(frame);
+    if (all instanceof NotKnown) return undefined;
+    const found = all.filter((item) => {
+      frame.item = item;
+      return test(frame) === wanted;
+    });
+    return told(found, all.length);
+  };
+  return (frame) => {
+    const found = resultOf((given) => ({ lines: byCode(given) }), frame);
+    return found ? found.lines : byLibrary(frame);
+  };
+}
+
+/** Makes a function that finds the lines behind a match; undefined: no clause is about lines. */
+export function linesBehind(
+  clauses: readonly { readonly program: Program; readonly negated: boolean }[],
+  language: Language,
+): FindLines | undefined {
+  const sought = clauses.flatMap(({ program, negated }) =>
+    soughtIn(program.ast, !negated, language),
+  );
+  if (sought.length === 0) return undefined;
+  const finders = sought.map(finderOf);
+  return (frame) => {
+    for (const find of finders) {
+      const found = find(frame);
+      if (found) return found;
+    }
+    return undefined;
+  };
+}
