@@ -2,7 +2,8 @@
 -- alike on both. All are plain SQL of one expression, which PostgreSQL writes into the query that
 -- calls them. An index on a text of a time needs them IMMUTABLE, hence no to_char. Bodies of one
 -- kind name functions of this schema and are read when they are made, so that a reader needs no
--- search_path; texts ($$) are those whose arguments may be of any type.
+-- search_path; texts ($$) are those whose arguments may be of any type. Where columns are returned
+-- the arguments need names: else pg_dump writes them as "", which nothing can read back.
 
 -- YYYY-MM-DD of a time (UTC).
 CREATE OR REPLACE FUNCTION iso_day(timestamp) RETURNS text
@@ -76,17 +77,17 @@ LANGUAGE sql STABLE PARALLEL SAFE
 RETURN iso_day(date_trunc('week', $1::timestamp));
 
 -- Members of an object, or of an array by their places.
-CREATE OR REPLACE FUNCTION json_each(text) RETURNS TABLE (key text, value text)
+CREATE OR REPLACE FUNCTION json_each(document text) RETURNS TABLE (key text, value text)
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 BEGIN ATOMIC
   SELECT (a.place - 1)::text, a.value
   FROM json_array_elements_text(
-    CASE WHEN json_typeof($1::json) = 'array' THEN $1::json ELSE '[]' END)
+    CASE WHEN json_typeof(document::json) = 'array' THEN document::json ELSE '[]' END)
     WITH ORDINALITY AS a (value, place)
   UNION ALL
   SELECT o.key, o.value
   FROM json_each_text(
-    CASE WHEN json_typeof($1::json) = 'object' THEN $1::json ELSE '{}' END) AS o;
+    CASE WHEN json_typeof(document::json) = 'object' THEN document::json ELSE '{}' END) AS o;
 END;
 
 CREATE OR REPLACE FUNCTION json_extract(text, text) RETURNS text

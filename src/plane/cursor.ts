@@ -107,7 +107,8 @@ function otherSink(account: string, from?: string): SelvedgeError {
   return new RetryLaterError('plane.other_sink', message, {
     hint:
       'one "selvedge plane run" for each account: end the other, or name another in ' +
-      'plane.account; if the other has just ended, wait for half a minute',
+      'plane.account; if the other has just ended, wait for half a minute; after a fail-over of ' +
+      'PostgreSQL it goes on by itself',
   });
 }
 

@@ -1,6 +1,7 @@
 /** A role that reads the plane and can do nothing else there, for BI. */
 import { UsageError } from '../lib/errors.ts';
-import { inTransaction, type PlaneClient, permissionDenied, quoted } from './postgres.ts';
+import { type PlaneClient, quoted } from './postgres.ts';
+import { permissionDenied } from './refusal.ts';
 
 /**
  * Grants reading to a role that exists. Tables and views that a later release adds are granted as
@@ -30,13 +31,11 @@ export async function grantReader(
   // A grant by somebody else is a mere warning of PostgreSQL, and no grant.
   if (known.rows[0]?.may_grant === false) throw permissionDenied(`schema ${schema}`);
   const [at, to] = [quoted(schema), quoted(role)];
-  await inTransaction(client, async () => {
-    await client.query(
-      `revoke all on schema ${at} from ${to};
-       revoke all on all tables in schema ${at} from ${to};
-       grant usage on schema ${at} to ${to};
-       grant select on all tables in schema ${at} to ${to};
-       alter default privileges in schema ${at} grant select on tables to ${to}`,
-    );
-  });
+  await client.query(
+    `revoke all on schema ${at} from ${to};
+     revoke all on all tables in schema ${at} from ${to};
+     grant usage on schema ${at} to ${to};
+     grant select on all tables in schema ${at} to ${to};
+     alter default privileges in schema ${at} grant select on tables to ${to}`,
+  );
 }

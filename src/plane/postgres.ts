@@ -1,9 +1,11 @@
 /**
  * The connection to the plane, and statements for many rows at once: rows travel as one JSON text
- * and are unpacked by PostgreSQL. `pg` is an optional package and is loaded only here.
+ * and are unpacked by PostgreSQL. All settings are those of a transaction, because a pooler gives
+ * the next one to another session, and would give this one's settings to somebody else.
  */
-import type { Client, ClientConfig } from 'pg';
-import { RefusedError, RetryLaterError, type SelvedgeError, toError } from '../lib/errors.ts';
+import { namingHolders } from './holders.ts';
+import { asPlaneError, permissionDenied } from './refusal.ts';
+import { type SessionWay, startSession } from './session.ts';
 import type { CopiedTable } from './tables.ts';
 
 interface PlaneResult {
@@ -12,131 +14,96 @@ interface PlaneResult {
   readonly count: number;
 }
 
+export type Query = (text: string, params?: readonly unknown[]) => Promise<PlaneResult>;
+
 /** A session. A text without parameters may hold several statements. */
 export interface PlaneClient {
-  query(text: string, params?: readonly unknown[]): Promise<PlaneResult>;
+  /** Runs a statement: in the open transaction, else in one of its own. */
+  readonly query: Query;
+  /** Runs `work` in one transaction. A failure leaves nothing of it. */
+  transaction<T>(work: () => Promise<T>, begin?: string): Promise<T>;
   /** Ends the session; never throws. */
   end(): Promise<void>;
 }
 
-export type Connect = () => Promise<PlaneClient>;
+/** `cut` ends the session at any moment. */
+export type Connect = (cut?: AbortSignal) => Promise<PlaneClient>;
 
-export interface ConnectOptions {
-  /** `postgres://…`; holds the password. */
-  readonly url: string;
+export interface ConnectOptions extends Omit<SessionWay, 'cut'> {
   readonly schema: string;
-  readonly connectTimeoutMs?: number;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
+const TIMEOUT_SLACK_MS = 10_000;
 /** A suspended sink must not keep the cursor's row from the next one for longer. */
 const IDLE_IN_TRANSACTION_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 600_000;
+/** Rows and tables that another session holds are told of, rather than waited for in silence. */
+const LOCK_TIMEOUT_MS = 5_000;
 
 /** The name in double quotes, for a statement. */
 export function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Settings of each session, of whatever engine. */
-export function sessionSettings(schema: string): string {
+/** Settings of each transaction, of whatever engine. */
+function transactionSettings(schema: string): string {
   return [
-    `set search_path to ${quoted(schema)}`,
-    `set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
-    `set statement_timeout = ${STATEMENT_TIMEOUT_MS}`,
+    `set local search_path to ${quoted(schema)}`,
+    `set local idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+    `set local statement_timeout = ${STATEMENT_TIMEOUT_MS}`,
+    `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
   ].join('; ');
 }
 
-async function loadDriver() {
-  try {
-    return (await import('pg')).default;
-  } catch (cause) {
-    throw new RefusedError('plane.no_driver', 'the package "pg" is not installed', {
-      hint: 'it is an optional dependency: "npm ci" without --omit=optional brings it',
-      cause,
-    });
+/** A client on `query`, a function that sends statements as they are. */
+export function planeClient(schema: string, query: Query, end: () => Promise<void>): PlaneClient {
+  const settings = transactionSettings(schema);
+  let isOpen = false;
+  async function transaction<T>(work: () => Promise<T>, begin = 'begin'): Promise<T> {
+    isOpen = true;
+    try {
+      await query(`${begin}; ${settings}`);
+      const result = await work();
+      await query('commit');
+      return result;
+    } catch (thrown) {
+      await query('rollback').catch(() => undefined);
+      throw await namingHolders(thrown, async (text) => {
+        await query(`begin; ${settings}`);
+        return query(text).finally(() => query('rollback'));
+      });
+    } finally {
+      isOpen = false;
+    }
   }
-}
-
-/** A session with its settings; nothing of it is left where it fails. */
-export async function startSession(
-  { url, connectTimeoutMs = CONNECT_TIMEOUT_MS }: Omit<ConnectOptions, 'schema'>,
-  config: ClientConfig,
-  settings: string,
-): Promise<Client> {
-  const driver = await loadDriver();
-  let client: Client | undefined;
-  try {
-    const way = { connectionString: url, connectionTimeoutMillis: connectTimeoutMs };
-    client = new driver.Client({ ...way, ...config });
-    // The next statement fails with the same; without a listener the process would end.
-    client.on('error', () => undefined);
-    await client.connect();
-    await client.query(settings);
-    return client;
-  } catch (thrown) {
-    await client?.end().catch(() => undefined);
-    throw asPlaneError(thrown);
-  }
-}
-
-/** A factory of sessions on a PostgreSQL. */
-export function connectPostgres(options: ConnectOptions): Connect {
-  return async () => {
-    const client = await startSession(
-      options,
-      {
-        application_name: 'selvedge plane',
-        // A peer that is gone without a word must not hold a statement for hours.
-        query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
-        keepAlive: true,
-      },
-      sessionSettings(options.schema),
-    );
-    return {
-      async query(text, params) {
-        try {
-          const result = await client.query(text, params && [...params]);
-          return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
-        } catch (thrown) {
-          throw asPlaneError(thrown);
-        }
-      },
-      end: () => client.end().catch(() => undefined),
-    };
+  return {
+    query: (text, params) =>
+      isOpen ? query(text, params) : transaction(() => query(text, params)),
+    transaction,
+    end,
   };
 }
 
-const HINTS: readonly (readonly [RegExp, string, string])[] = [
-  [/^(28|3D)/, 'plane.refused', 'check plane.url: user, password, name of the database'],
-  [
-    /^42501/,
-    'plane.no_permission',
-    'to read, the user of plane.url needs "selvedge plane grant-reader <role>"; to copy, ' +
-      'or to let others read, it must own the schema of the plane',
-  ],
-  [/^(42P01|3F000|42703)/, 'plane.no_schema', 'run "selvedge plane init"'],
-  // Else it would be called unreachable, and somebody would look at the network.
-  [/^(0A|22|42)/, 'plane.bad_sql', 'this is a mistake in the program; please report it'],
-];
-
-/** A failure of PostgreSQL, or on the way there, with a code and a hint; `pg` tells no secrets. */
-export function asPlaneError(thrown: unknown): SelvedgeError {
-  const error = toError(thrown);
-  const state = 'code' in error ? String(error.code) : '';
-  const [, code, hint] = HINTS.find(([pattern]) => pattern.test(state)) ?? [];
-  const message = `PostgreSQL: ${error.message || state}`;
-  if (code !== undefined) return new RefusedError(code, message, { hint, cause: thrown });
-  return new RetryLaterError('plane.unreachable', message, {
-    hint: 'the copy waits and catches up by itself; check that PostgreSQL runs and answers',
-    cause: thrown,
-  });
-}
-
-/** The error that PostgreSQL itself would have given. */
-export function permissionDenied(what: string): SelvedgeError {
-  const error = new Error(`permission denied for ${what}`);
-  return asPlaneError(Object.assign(error, { code: '42501' }));
+/** A factory of sessions on a PostgreSQL. */
+export function connectPostgres({ schema, ...way }: ConnectOptions): Connect {
+  return async (cut) => {
+    const { client, watched, end } = await startSession(
+      { ...way, cut },
+      {
+        application_name: 'selvedge plane',
+        query_timeout: STATEMENT_TIMEOUT_MS + TIMEOUT_SLACK_MS,
+      },
+    );
+    const query: Query = async (text, params) => {
+      try {
+        const result = await watched(() => client.query(text, params && [...params]));
+        return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
+      } catch (thrown) {
+        throw asPlaneError(thrown);
+      }
+    };
+    return planeClient(schema, query, end);
+  };
 }
 
 /**
@@ -152,23 +119,6 @@ export async function requireUsage(
   );
   if (rows.length === 0) return;
   throw permissionDenied('the schema of the plane');
-}
-
-/** Runs `work` in one transaction. A failure leaves nothing of it. */
-export async function inTransaction<T>(
-  client: PlaneClient,
-  work: () => Promise<T>,
-  begin = 'begin',
-): Promise<T> {
-  await client.query(begin);
-  try {
-    const result = await work();
-    await client.query('commit');
-    return result;
-  } catch (thrown) {
-    await client.query('rollback').catch(() => undefined);
-    throw thrown;
-  }
 }
 
 const names = (columns: readonly string[]): string => columns.map(quoted).join(', ');

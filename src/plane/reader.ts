@@ -1,7 +1,12 @@
-/** A session with the plane for reports: it cannot write, and no statement takes too long. */
-import { RetryLaterError, toError } from '../lib/errors.ts';
+/**
+ * A session with the plane for reports: one transaction, which cannot write, sees one moment, and
+ * ends with the session; no statement takes too long.
+ */
+import { RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
-import { asPlaneError, quoted, requireUsage, startSession } from './postgres.ts';
+import { quoted, requireUsage } from './postgres.ts';
+import { asPlaneError } from './refusal.ts';
+import { startSession } from './session.ts';
 
 type Value = string | number | null;
 
@@ -36,24 +41,29 @@ const PARSERS: ReadonlyMap<number, (text: string) => Value> = new Map([
   [1700, Number],
 ]);
 
+/** A change of a view gives up sooner. */
+const LOCK_TIMEOUT_MS = 5_000;
+
 /** Sorts and hashes of a million rows, in memory. */
 const WORK_MIB = 64;
 
 /** JIT takes longer than it saves: a view of many columns is compiled for a handful of rows. */
 function settings({ schema, timeMaxMs }: SessionOptions): string {
   return [
-    `set search_path to ${quoted(schema)}`,
-    'set default_transaction_read_only = on',
-    `set statement_timeout = ${timeMaxMs}`,
-    `set idle_in_transaction_session_timeout = ${timeMaxMs}`,
-    'set jit = off',
-    `set work_mem = '${WORK_MIB}MB'`,
+    'begin isolation level repeatable read read only',
+    `set local search_path to ${quoted(schema)}`,
+    `set local statement_timeout = ${timeMaxMs}`,
+    `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    `set local idle_in_transaction_session_timeout = ${timeMaxMs}`,
+    'set local jit = off',
+    `set local work_mem = '${WORK_MIB}MB'`,
   ].join('; ');
 }
 
 const CANCELED = '57014';
 
 function asReportError(thrown: unknown, timeMaxMs: number): Error {
+  if (thrown instanceof SelvedgeError) return thrown;
   const error = toError(thrown);
   const state = 'code' in error ? String(error.code) : '';
   if (state === CANCELED) {
@@ -68,27 +78,32 @@ function asReportError(thrown: unknown, timeMaxMs: number): Error {
 
 /** Opens a session; `end` it. */
 export async function openPlaneSession(options: SessionOptions): Promise<PlaneSession> {
-  const client = await startSession(
-    options,
-    {
-      application_name: 'selvedge report',
-      types: { getTypeParser: (type: number) => PARSERS.get(type) ?? String },
-    },
-    settings(options),
-  );
-  const end = () => client.end().catch(() => undefined);
+  const {
+    client,
+    watched,
+    end: leave,
+  } = await startSession(options, {
+    application_name: 'selvedge report',
+    types: { getTypeParser: (type: number) => PARSERS.get(type) ?? String },
+  });
+  const end = async (): Promise<void> => {
+    // A pooler would end its own session, too, whose transaction is open.
+    await watched(() => client.query('rollback')).catch(() => undefined);
+    await leave();
+  };
   try {
-    await requireUsage((text) => client.query(text));
+    await watched(() => client.query(settings(options)));
+    await requireUsage((text) => watched(() => client.query(text)));
   } catch (thrown) {
     await end();
-    throw thrown;
+    throw asReportError(thrown, options.timeMaxMs);
   }
   return {
     end,
     async query(text, params = []) {
       try {
         const asked = { text, values: [...params], rowMode: 'array' } as const;
-        const { fields, rows } = await client.query<Value[]>(asked);
+        const { fields, rows } = await watched(() => client.query<Value[]>(asked));
         return { columns: fields.map(({ name }) => name), rows };
       } catch (thrown) {
         throw asReportError(thrown, options.timeMaxMs);

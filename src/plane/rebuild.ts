@@ -6,7 +6,7 @@
  */
 import { compareTable } from './compare.ts';
 import { type Cell, type Cursor, cursorAt, moveCursor, seenIn } from './cursor.ts';
-import { deleteRows, inTransaction, type PlaneClient, quoted, writeRows } from './postgres.ts';
+import { deleteRows, type PlaneClient, quoted, writeRows } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
 
 export interface CopyDeps {
@@ -33,7 +33,7 @@ export async function copyWhole(
   from: Cursor | undefined,
   how: 'rebuild' | 'reconcile',
 ): Promise<CopyCounts> {
-  return inTransaction(client, async () => {
+  return client.transaction(async () => {
     const state = reader.snapshot(() => reader.state());
     const cursor = { ...cursorAt(account, reader.shape, state, now()), ...cell };
     await moveCursor(client, from, cursor);
@@ -66,7 +66,7 @@ export async function removeAccount({
   reader,
   account,
 }: Omit<CopyDeps, 'cell' | 'now'>): Promise<void> {
-  await inTransaction(client, async () => {
+  await client.transaction(async () => {
     for (const { name } of reader.tables) {
       await client.query(`delete from ${quoted(name)} where account = $1`, [account]);
     }

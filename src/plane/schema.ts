@@ -2,14 +2,16 @@
  * The plane's schema: a table for each copied one, with `account` first, the cursors, and the
  * views. Everything may run again at any time; a table that lacks a column gets it, and no row or
  * column is ever taken away. `plane_meta` holds the layout, so that an older program beside a newer
- * one leaves the newer's views as they are.
+ * one leaves the newer's views as they are. Readers queue behind a change that waits for a
+ * lock: it gives up soon, names the session in the way, and is tried again.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { StoreError } from '../lib/errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import { SelvedgeError, StoreError } from '../lib/errors.ts';
 import { sha256, tryParseJson } from '../lib/json.ts';
-import { inTransaction, type PlaneClient, quoted, requireUsage } from './postgres.ts';
+import { type PlaneClient, quoted, requireUsage } from './postgres.ts';
 import type { CopiedTable } from './tables.ts';
 import { makeViews } from './views.ts';
 
@@ -22,10 +24,10 @@ const OWN_TABLES = `
 create table if not exists plane_meta (
   id integer primary key check (id = 1),
   layout integer not null,
-  hash text not null
+  hash text not null,
+  -- The names of the views that were made, a JSON array.
+  views text
 );
--- The names of the views that were made, a JSON array.
-alter table plane_meta add column if not exists views text;
 create table if not exists plane_cursor (
   account text primary key,
   -- Which database the copy is of, and which of its pasts: another one after a restore.
@@ -45,14 +47,32 @@ create table if not exists plane_cursor (
   first_seq bigint not null,
   -- When the copy last had every change, and when the sink last said so (epoch ms).
   complete_at bigint,
-  written_at bigint not null
-);
-alter table plane_cursor
+  written_at bigint not null,
   -- Machine and data folder of who wrote last, and the age that it allows each stream (JSON, ms).
-  add column if not exists place text,
-  add column if not exists freshness text,
+  place text,
+  freshness text,
   -- When the row was written, by the clock of PostgreSQL.
-  add column if not exists touched_at timestamptz`;
+  touched_at timestamptz
+)`;
+
+/** Columns that planes of before lack. */
+const LATER_COLUMNS = [
+  { name: 'plane_meta', columns: [{ name: 'views', type: 'text' }] },
+  {
+    name: 'plane_cursor',
+    columns: [
+      { name: 'place', type: 'text' },
+      { name: 'freshness', type: 'text' },
+      { name: 'touched_at', type: 'timestamptz' },
+    ],
+  },
+] as const;
+
+/**
+ * A change waits so long for a table or view. Shorter than PostgreSQL's deadlock_timeout, because
+ * of two that wait for each other it would end the reader.
+ */
+const LOCK_MS_MAX = 800;
 
 function createTable({ name, keys, columns }: CopiedTable): string {
   const typed = columns.map((column) => {
@@ -65,11 +85,45 @@ function createTable({ name, keys, columns }: CopiedTable): string {
     (${[first, ...typed].join(', ')}, primary key (account, ${key}))`;
 }
 
-function addColumns({ name, columns }: CopiedTable): string {
+type Named = Pick<CopiedTable, 'name'> & {
+  readonly columns: readonly Pick<CopiedTable['columns'][number], 'name' | 'type'>[];
+};
+
+function addColumns({ name, columns }: Named): string {
   const adds = columns.map(
     (column) => `add column if not exists ${quoted(column.name)} ${column.type}`,
   );
   return `alter table ${quoted(name)} ${adds.join(', ')}`;
+}
+
+/** Names of the tables, indexes and columns (`table.column`) that are there. */
+async function readPresent(client: PlaneClient): Promise<ReadonlySet<unknown>> {
+  const { rows } = await client.query(
+    `select c.relname::text AS name from pg_class c
+     where c.relnamespace = to_regnamespace(current_setting('search_path'))
+     union all select c.relname || '.' || a.attname from pg_class c
+     join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+     where c.relnamespace = to_regnamespace(current_setting('search_path')) and c.relkind = 'r'`,
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Makes what is missing, and touches nothing else: even a needless change keeps readers out. */
+async function makeTables(client: PlaneClient, tables: readonly CopiedTable[]): Promise<void> {
+  for (const table of [OWN_TABLES, ...tables.map(createTable)]) await client.query(table);
+  const present = await readPresent(client);
+  for (const { name, columns } of [...LATER_COLUMNS, ...tables]) {
+    const missing = columns.filter((column) => !present.has(`${name}.${column.name}`));
+    if (missing.length > 0) await client.query(addColumns({ name, columns: missing }));
+  }
+}
+
+/** In transactions of their own: an index takes minutes, in which readers go on. */
+async function makeIndexes(client: PlaneClient, text: string): Promise<void> {
+  const present = await readPresent(client);
+  for (const [statement, name] of text.matchAll(/^CREATE INDEX IF NOT EXISTS (\w+)[^;]*;/gm)) {
+    if (!present.has(name)) await client.query(statement);
+  }
 }
 
 function shipped(name: 'views.sql' | 'indexes.sql'): string {
@@ -98,23 +152,51 @@ export async function ensureSchema(
   tables: readonly CopiedTable[],
 ): Promise<boolean> {
   const [views, indexes] = [shipped('views.sql'), shipped('indexes.sql')];
-  const ofTables = [OWN_TABLES, ...tables.flatMap((one) => [createTable(one), addColumns(one)])];
-  const hash = sha256([...ofTables, views, indexes].join(';'));
+  const shape = [...tables, ...LATER_COLUMNS].map(addColumns);
+  const hash = sha256([OWN_TABLES, ...tables.map(createTable), ...shape, views, indexes].join(';'));
   const found = await readMeta(client);
   if (found.layout > LAYOUT || (found.layout === LAYOUT && found.hash === hash)) return false;
-  await inTransaction(client, async () => {
-    await client.query(`create schema if not exists ${quoted(schema)}`);
-    for (const statement of ofTables) await client.query(statement);
-    const made = await makeViews(client, views, found.views);
-    await client.query(indexes);
-    await client.query(
-      `insert into plane_meta (id, layout, hash, views) values (1, $1, $2, $3)
-       on conflict (id) do update
-       set layout = excluded.layout, hash = excluded.hash, views = excluded.views`,
-      [LAYOUT, hash, JSON.stringify(made)],
+  const made = await client.transaction(async () => {
+    await client.query(`set local lock_timeout = ${LOCK_MS_MAX}`);
+    const there = await client.query(
+      'select to_regnamespace(quote_ident($1)) is not null AS there',
+      [schema],
     );
+    // Even where it is there, it takes the right to make one.
+    if (there.rows[0]?.there !== true)
+      await client.query(`create schema if not exists ${quoted(schema)}`);
+    await makeTables(client, tables);
+    return makeViews(client, views, found.views);
   });
+  await makeIndexes(client, indexes);
+  await client.query(
+    `insert into plane_meta (id, layout, hash, views) values (1, $1, $2, $3)
+     on conflict (id) do update
+     set layout = excluded.layout, hash = excluded.hash, views = excluded.views`,
+    [LAYOUT, hash, JSON.stringify(made)],
+  );
   return true;
+}
+
+const TRIES = 4;
+const TRY_AGAIN_MS = 2_000;
+
+/** The same for a person who waits: asks a few times for a lock that is not free. */
+export async function ensureSchemaNow(
+  client: PlaneClient,
+  schema: string,
+  tables: readonly CopiedTable[],
+  clock: Clock,
+): Promise<boolean> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await ensureSchema(client, schema, tables);
+    } catch (thrown) {
+      const isLocked = thrown instanceof SelvedgeError && thrown.code === 'plane.locked';
+      if (!isLocked || tries === TRIES) throw thrown;
+      await clock.sleep(TRY_AGAIN_MS);
+    }
+  }
 }
 
 /** Throws where `plane init` has not run. */

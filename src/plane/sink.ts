@@ -9,14 +9,7 @@ import type { Clock } from '../lib/clock.ts';
 import { SelvedgeError, StoreError, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { type Cell, type Cursor, cellOf, moveCursor, readCursor, requireQuiet } from './cursor.ts';
-import {
-  type Connect,
-  deleteRows,
-  inTransaction,
-  type PlaneClient,
-  quoted,
-  writeRows,
-} from './postgres.ts';
+import { type Connect, deleteRows, type PlaneClient, quoted, writeRows } from './postgres.ts';
 import { copyWhole } from './rebuild.ts';
 import { ensureSchema, requireSchema } from './schema.ts';
 import type { MirrorReader, Source } from './source.ts';
@@ -59,6 +52,8 @@ export interface PassResult {
 
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 60_000;
+/** A pass has so long to end by itself when the process is stopped. */
+const STOP_MS = 2_000;
 /** After a pass that found something so many come at this part of `every`. */
 const HASTE = 10;
 
@@ -66,7 +61,7 @@ const HASTE = 10;
 async function writeStep(client: PlaneClient, step: FollowStep): Promise<number> {
   const { from, to, tables } = step;
   const { account } = from;
-  return inTransaction(client, async () => {
+  return client.transaction(async () => {
     await moveCursor(client, from, to);
     let written = 0;
     for (const { table, by, gone, rows } of tables) {
@@ -105,6 +100,8 @@ export class Sink {
   /** When the sink of this data folder last wrote the cursor. */
   #writtenAt: number | undefined;
   #session: Session | undefined;
+  /** Cuts the session; set once the process has to end. */
+  readonly #cut = new AbortController();
   /** Last known place of the copy, while PostgreSQL cannot be asked. */
   #known: Pick<Cursor, 'change' | 'ledger'> | undefined;
   /** When the status was last written, on the clock that never goes back. */
@@ -130,7 +127,8 @@ export class Sink {
     } catch (thrown) {
       const error = asSinkError(thrown);
       await this.close();
-      this.#tell('waiting', this.#lagNow(), error);
+      // A session that was cut for a stop is no trouble.
+      if (!this.#cut.signal.aborted) this.#tell('waiting', this.#lagNow(), error);
       throw error;
     }
   }
@@ -138,6 +136,9 @@ export class Sink {
   /** Follows until the signal aborts; waits ever longer while something is wrong. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, settings } = this.#deps;
+    signal.addEventListener('abort', () =>
+      clock.after(STOP_MS, () => this.#cut.abort(new Error('the process stops'))),
+    );
     let waitMs = RETRY_MS_MIN;
     let told: string | undefined;
     let idlePasses = 0;
@@ -153,7 +154,7 @@ export class Sink {
         pauseMs = settings.everyMs / (idlePasses > HASTE ? 1 : HASTE);
       } catch (thrown) {
         const { code, message, hint } = asSinkError(thrown);
-        if (told !== code) log.warn({ code, hint }, message);
+        if (told !== code && !signal.aborted) log.warn({ code, hint }, message);
         told = code;
         waitMs = Math.min(RETRY_MS_MAX, waitMs * 2);
       }
@@ -193,7 +194,7 @@ export class Sink {
 
   async #open(reader: MirrorReader): Promise<Session> {
     const { connect, settings, log } = this.#deps;
-    const client = await connect();
+    const client = await connect(this.#cut.signal);
     try {
       await requireSchema(client);
       const isNew = await ensureSchema(client, settings.schema, reader.tables);

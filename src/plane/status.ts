@@ -1,4 +1,5 @@
 /** How far the copies of all accounts are, as the plane itself says. */
+import { SelvedgeError } from '../lib/errors.ts';
 import { type Cursor, readCursors } from './cursor.ts';
 import { type PlaneClient, quoted } from './postgres.ts';
 import { STATUS_EVERY_MS } from './status-file.ts';
@@ -14,8 +15,8 @@ export interface AccountStatus {
   readonly lagMs: number | undefined;
   /** When its sink last wrote, epoch ms. */
   readonly writtenAt: number;
-  /** Rows in all tables. */
-  readonly rows: number;
+  /** Rows in all tables; null: they could not be counted in a few seconds. */
+  readonly rows: number | null;
 }
 
 /** Since when the copy lacks something, at most; undefined: it was never whole. */
@@ -25,14 +26,29 @@ export function copyLagMs({ completeAt }: Cursor, now: number): number | undefin
   return age > 2 * STATUS_EVERY_MS ? age : 0;
 }
 
-async function rowsByAccount(client: PlaneClient): Promise<ReadonlyMap<string, number>> {
+/** The rest is shown at once, however many rows there are, and whatever is locked. */
+const COUNTING_MS_MAX = 5_000;
+
+async function rowsByAccount(client: PlaneClient): Promise<ReadonlyMap<string, number> | null> {
   const counts = PLANE_TABLES.map(
     ({ name }) => `select account, count(*) AS n from ${quoted(name)} group by account`,
   );
-  const { rows } = await client.query(
-    `select account, sum(n)::text AS n from (${counts.join(' union all ')}) AS t group by account`,
-  );
-  return new Map(rows.map((row) => [String(row.account), Number(row.n)]));
+  try {
+    const { rows } = await client.transaction(async () => {
+      await client.query(
+        `set local statement_timeout = ${COUNTING_MS_MAX}; set local lock_timeout = 1000`,
+      );
+      return client.query(
+        `select account, sum(n)::text AS n from (${counts.join(' union all ')}) AS t
+         group by account`,
+      );
+    });
+    return new Map(rows.map((row) => [String(row.account), Number(row.n)]));
+  } catch (thrown) {
+    const code = thrown instanceof SelvedgeError ? thrown.code : '';
+    if (code === 'plane.too_slow' || code === 'plane.locked') return null;
+    throw thrown;
+  }
 }
 
 export async function planeStatus(
@@ -50,7 +66,7 @@ export async function planeStatus(
       epoch,
       lagMs: copyLagMs(cursor, now),
       writtenAt,
-      rows: counts.get(account) ?? 0,
+      rows: counts === null ? null : (counts.get(account) ?? 0),
     };
   });
 }

@@ -6,7 +6,7 @@
 import { RefusedError } from '../lib/errors.ts';
 import { canonical, compareTable } from './compare.ts';
 import { type Cursor, readCursor } from './cursor.ts';
-import { inTransaction, type PlaneClient, quoted } from './postgres.ts';
+import { type PlaneClient, quoted } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
 import type { CopiedTable } from './tables.ts';
 
@@ -166,5 +166,5 @@ export async function verify(options: VerifyOptions): Promise<Verdict> {
       tables,
     };
   };
-  return inTransaction(client, work, 'begin isolation level repeatable read read only');
+  return client.transaction(work, 'begin isolation level repeatable read read only');
 }

@@ -11,7 +11,7 @@ import type { Cell, RowSink } from './query.ts';
 import type { Report } from './report-file.ts';
 import type { Rows } from './table.ts';
 
-/** Read-only session with PostgreSQL in the plane's schema. */
+/** Read-only session with PostgreSQL in the plane's schema, which sees one moment. */
 export interface PlaneReader {
   query(text: string, params?: readonly Cell[]): Promise<Rows>;
 }
@@ -92,8 +92,11 @@ async function accountsFor(reader: PlaneReader, account: string | null): Promise
   });
 }
 
-/** Reads the report's rows, account by account, in the caller's transaction. */
-async function readRows(
+/**
+ * Runs the report on the plane, account by account, in the transaction of the session, and tells
+ * whether rows beyond `rowsMax` were left out.
+ */
+export async function runOnPlane(
   reader: PlaneReader,
   query: PlaneQuery,
   sink: RowSink,
@@ -119,19 +122,4 @@ async function readRows(
     isCut ||= kept.length < found.rows.length;
   }
   return { isCut };
-}
-
-/** Runs the report on the plane and tells whether rows beyond `rowsMax` were left out. */
-export async function runOnPlane(
-  reader: PlaneReader,
-  query: PlaneQuery,
-  sink: RowSink,
-): Promise<{ readonly isCut: boolean }> {
-  await reader.query('BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-  try {
-    return await readRows(reader, query, sink);
-  } finally {
-    // Nothing was written, and a failure here must not hide the first error.
-    await reader.query('ROLLBACK').catch(() => undefined);
-  }
 }

@@ -39,6 +39,9 @@ it('takes the address of the plane by reference, and shows neither it nor its pa
 it.each([
   ['mysql://plane@db/plane', /plane\.url does not hold an address of PostgreSQL/],
   ['postgresql://plane@db', /plane\.url names no database/],
+  ['postgresql://plane:canary@db1,db2/plane', /names several hosts: give it one, the primary/],
+  ['postgresql://canary@db1:5432,db2:5433/plane', /names several hosts/],
+  ['postgresql:///plane?host=db1,db2&user=canary', /names several hosts/],
   ['postgresql://plane:canary#7d1@db/plane', /does not hold[\s\S]*hint: [^:]*: %23 for #/],
   ['postgresql://plane:canary%7d1%@db/plane', /has a % that stands for nothing[\s\S]*%25 for %/],
 ])('refuses the address %s', (url, said) => {

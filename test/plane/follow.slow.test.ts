@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import type { Connect } from '../../src/plane/postgres.ts';
+import { type Connect, planeClient, type Query } from '../../src/plane/postgres.ts';
 import { createSink } from '../../src/plane/sink.ts';
 import { createSource } from '../../src/plane/source.ts';
 import { readPlaneStatus } from '../../src/plane/status-file.ts';
@@ -62,24 +62,20 @@ describe('the plane, in PGlite', () => {
 
   it('loses and doubles nothing when the connection breaks at any statement', async () => {
     let left = Number.POSITIVE_INFINITY;
-    const connect: Connect = async () => {
-      const client = await pglite.connect();
-      const broken = new Error('Connection terminated unexpectedly');
-      return {
-        async query(text, params) {
-          left -= 1;
-          if (left < 0) throw broken;
-          const result = await client.query(text, params);
-          // The answer is lost, and the server has done what it was asked for.
-          if (left === 0 && text === 'commit') throw broken;
-          return result;
-        },
-        async end() {
-          left = Number.POSITIVE_INFINITY;
-          await client.query('rollback');
-        },
-      };
+    const broken = new Error('Connection terminated unexpectedly');
+    const query: Query = async (text, params) => {
+      left -= 1;
+      if (left < 0) throw broken;
+      const result = await pglite.query(text, params);
+      // The answer is lost, and the server has done what it was asked for.
+      if (left === 0 && text === 'commit') throw broken;
+      return result;
     };
+    const connect: Connect = async () =>
+      planeClient(SCHEMA, query, async () => {
+        left = Number.POSITIVE_INFINITY;
+        await pglite.query('rollback');
+      });
     const house = await planeHouse({ connect, clock: manualClock(), seed: 10 });
     await changeALot(house);
     await house.settle();

@@ -11,15 +11,16 @@ import { systemClock } from '../../src/lib/clock.ts';
 import {
   connectPostgres,
   type PlaneClient,
-  sessionSettings,
+  planeClient,
+  quoted,
   writeRows,
 } from '../../src/plane/postgres.ts';
-import { openPlaneSession } from '../../src/plane/reader.ts';
+import { openPlaneSession, type PlaneSession } from '../../src/plane/reader.ts';
 import { ensureSchema } from '../../src/plane/schema.ts';
 import { MirrorReader } from '../../src/plane/source.ts';
 import { PLANE_TABLES, type PlaneContent } from '../../src/plane/tables.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
-import { type PlaneReader, runOnPlane } from '../../src/report/plane.ts';
+import { runOnPlane } from '../../src/report/plane.ts';
 import { planeSqlOf, type Report, readReports } from '../../src/report/report-file.ts';
 import { createCollector, type Rows } from '../../src/report/table.ts';
 import { VIEWS } from '../../src/report/views.ts';
@@ -32,7 +33,8 @@ const FETCHED_AT_ONCE = 10_000;
 export interface PlaneSide {
   readonly schema: string;
   readonly client: PlaneClient;
-  readonly reader: PlaneReader;
+  /** Opens a session of reports, which sees one moment. */
+  readonly read: () => Promise<PlaneSession>;
 }
 
 /** `atEnd` hears how to end its sessions. */
@@ -43,9 +45,20 @@ export async function onPostgres(
 ): Promise<PlaneSide> {
   const client = await connectPostgres({ url, schema })();
   atEnd(() => client.end());
-  const reader = await openPlaneSession({ url, schema, timeMaxMs: TIME_MAX_MS });
-  atEnd(() => reader.end());
-  return { schema, client, reader };
+  let session: PlaneSession | undefined;
+  atEnd(async () => session?.end());
+  const read = async (): Promise<PlaneSession> => {
+    session ??= await openPlaneSession({ url, schema, timeMaxMs: TIME_MAX_MS });
+    // One session for all, which knows its tables by then; each time it sees the present.
+    const query = session.query;
+    await query('rollback');
+    await query('begin isolation level repeatable read read only');
+    for (const setting of [`search_path to ${quoted(schema)}`, 'jit = off', "work_mem = '64MB'"]) {
+      await query(`set local ${setting}`);
+    }
+    return { query, end: async () => undefined };
+  };
+  return { schema, client, read };
 }
 
 const NUMBERS = [20, 701, 1700].map((type) => [type, Number] as const);
@@ -53,12 +66,13 @@ const NUMBERS = [20, 701, 1700].map((type) => [type, Number] as const);
 export async function onPglite(schema: string): Promise<PlaneSide> {
   const database = await PGlite.create();
   onTestFinished(() => database.close());
-  await database.exec(sessionSettings(schema));
+  await database.exec(`set search_path to ${quoted(schema)}`);
   const options = { rowMode: 'array', parsers: Object.fromEntries(NUMBERS) } as const;
   return {
     schema,
-    client: {
-      async query(text, params) {
+    client: planeClient(
+      schema,
+      async (text, params) => {
         const results =
           params === undefined
             ? await database.exec(text)
@@ -66,9 +80,9 @@ export async function onPglite(schema: string): Promise<PlaneSide> {
         const last = results.at(-1);
         return { rows: last?.rows ?? [], count: last?.affectedRows ?? 0 };
       },
-      end: async () => undefined,
-    },
-    reader: {
+      async () => undefined,
+    ),
+    read: async () => ({
       async query(text, params = []) {
         const asked = [...params];
         const { fields, rows } = await database.query<(string | number | null)[]>(
@@ -78,7 +92,8 @@ export async function onPglite(schema: string): Promise<PlaneSide> {
         );
         return { columns: fields.map(({ name }) => name), rows };
       },
-    },
+      end: async () => undefined,
+    }),
   };
 }
 
@@ -179,8 +194,9 @@ function askSqlite(database: Database.Database, sql: string, values: object = {}
 }
 
 /** A few rows at a time: a view of a million does not fit into memory. */
-async function* fetched({ reader }: PlaneSide, from: string, account: string) {
+async function* fetched({ read }: PlaneSide, from: string, account: string) {
   const quotedAccount = `'${account.replaceAll("'", "''")}'`;
+  const reader = await read();
   await reader.query('begin read only');
   await reader.query(
     `declare rows no scroll cursor for select * from ${from} and account = ${quotedAccount}`,
@@ -191,6 +207,7 @@ async function* fetched({ reader }: PlaneSide, from: string, account: string) {
     if (some.rows.length < FETCHED_AT_ONCE) break;
   }
   await reader.query('rollback');
+  await reader.end();
 }
 
 function* inPieces<T>(rows: Iterable<T>): Generator<readonly T[]> {
@@ -296,7 +313,7 @@ function manners({ params }: Report, given: Given): Record<string, string>[] {
 }
 
 export async function compareReports(
-  { reader }: PlaneSide,
+  { read }: PlaneSide,
   database: Database.Database,
   account: string,
   given: Given,
@@ -310,7 +327,9 @@ export async function compareReports(
       const sqlite = askSqlite(database, report.sql, values);
       const collector = createCollector();
       const query = { params: report.params, sql: planeSqlOf(report), values, account };
+      const reader = await read();
       await runOnPlane(reader, { ...query, rowsMax: ROWS_MAX }, collector);
+      await reader.end();
       rows += sqlite.rows.length;
       const name = `${report.name} ${JSON.stringify(manner)}`;
       differences.push(...compare(name, sqlite, collector.collected()));

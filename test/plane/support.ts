@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
-import { type Connect, sessionSettings } from '../../src/plane/postgres.ts';
+import { type Connect, planeClient, type Query } from '../../src/plane/postgres.ts';
 import { ensureSchema } from '../../src/plane/schema.ts';
 import { createSink, type Sink } from '../../src/plane/sink.ts';
 import { createSource, type Source } from '../../src/plane/source.ts';
@@ -21,6 +21,8 @@ import { ALL_CONTENT, SCHEMA } from './world.ts';
 export interface Pglite {
   /** Opens a session, which is the only one in truth: sessions must come one after the other. */
   readonly connect: Connect;
+  /** Runs statements as they are. */
+  readonly query: Query;
   /** Drops the schema with all that a test has left in it. */
   clear(): Promise<void>;
   close(): Promise<void>;
@@ -28,25 +30,18 @@ export interface Pglite {
 
 export async function openPglite(): Promise<Pglite> {
   const database = await PGlite.create();
-  const connect: Connect = async () => {
-    await database.exec(sessionSettings(SCHEMA));
-    return {
-      async query(text, params) {
-        if (params === undefined) {
-          const results = await database.exec(text);
-          const rows: Record<string, unknown>[] = results.at(-1)?.rows ?? [];
-          return { rows, count: results.at(-1)?.affectedRows ?? 0 };
-        }
-        const { rows, affectedRows } = await database.query<Record<string, unknown>>(text, [
-          ...params,
-        ]);
-        return { rows, count: affectedRows ?? 0 };
-      },
-      end: async () => undefined,
-    };
+  const query: Query = async (text, params) => {
+    if (params === undefined) {
+      const results = await database.exec(text);
+      const rows: Record<string, unknown>[] = results.at(-1)?.rows ?? [];
+      return { rows, count: results.at(-1)?.affectedRows ?? 0 };
+    }
+    const asked = await database.query<Record<string, unknown>>(text, [...params]);
+    return { rows: asked.rows, count: asked.affectedRows ?? 0 };
   };
   return {
-    connect,
+    query,
+    connect: async () => planeClient(SCHEMA, query, async () => undefined),
     async clear() {
       await database.exec(`rollback; drop schema if exists ${SCHEMA} cascade`);
     },

@@ -47,9 +47,11 @@ describe('selvedge report run --on plane', () => {
     const other = await run('drift', '--on', 'plane', '--account', 'bold');
     expect(other.code).toBe(EXIT.usage.code);
     expect(other.stderr).toContain('did you mean bolt?');
-    await expect(
-      plane.reader.query("insert into plane_cursor (account) values ('x')"),
-    ).rejects.toThrow('read-only');
+    const session = await plane.read();
+    await expect(session.query("insert into plane_cursor (account) values ('x')")).rejects.toThrow(
+      'read-only',
+    );
+    await session.end();
     // A role learns what it lacks, however much of it: the schema, a table, nothing.
     const asReader = () => as('bi', 'report', 'run', 'stock-value', '--on', 'plane');
     postgres.sql('create role bi login');

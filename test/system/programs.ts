@@ -11,6 +11,7 @@ const PROGRAMS = new Map([
   ['jq', 'jq'],
   ['openssl', 'openssl'],
   ['perl', 'perl-base'],
+  ['pgbouncer', 'pgbouncer'],
   ['rsync', 'rsync'],
   ['script', 'bsdutils'],
   ['sqlite3', 'sqlite3'],

@@ -1,8 +1,9 @@
 /** `selvedge plane init`: makes what a copy in PostgreSQL needs, on both sides. */
 import { Command } from 'commander';
 import { withPlane } from '../../daemon/plane.ts';
+import { systemClock } from '../../lib/clock.ts';
 import { beginFeed } from '../../ops/surface.ts';
-import { ensureSchema } from '../../plane/schema.ts';
+import { ensureSchemaNow } from '../../plane/schema.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import { performAct } from '../surface-call.ts';
@@ -24,7 +25,7 @@ export function planeInit(context: CliContext): Command {
       const made = await withPlane(config, async ({ client, account, schema, reader }) => ({
         account,
         schema,
-        changed: await ensureSchema(client, schema, reader().tables),
+        changed: await ensureSchemaNow(client, schema, reader().tables, systemClock()),
       }));
       const wanted = { given: {}, reason: '', dryRun: false };
       const answer = await performAct(command, context, beginFeed, wanted);

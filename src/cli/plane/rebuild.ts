@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { type Cursor, readCursor } from '../../plane/cursor.ts';
 import { copyWhole } from '../../plane/rebuild.ts';
-import { ensureSchema, requireSchema } from '../../plane/schema.ts';
+import { ensureSchemaNow, requireSchema } from '../../plane/schema.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 
@@ -62,7 +62,7 @@ export function planeRebuild(context: CliContext): Command {
         config,
         async ({ client, account, cell, schema, reader }) => {
           await requireSchema(client);
-          await ensureSchema(client, schema, reader().tables);
+          await ensureSchemaNow(client, schema, reader().tables, clock);
           const deps = { client, reader: reader(), account, cell, now: clock.now };
           const before = await readCursor(client, account);
           if (before && yes !== true) {

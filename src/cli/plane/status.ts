@@ -56,7 +56,7 @@ function print(
       one.account,
       one.lagMs === undefined ? '-' : formatDuration(one.lagMs),
       ago(now - one.writtenAt),
-      ...[one.rows, one.seq, one.ledgerSeq].map(String),
+      ...[one.rows ?? '-', one.seq, one.ledgerSeq].map(String),
     ]),
   );
 }

@@ -20,8 +20,17 @@ const URL_META = {
   secret: true,
 };
 
+/** Several hosts, as libpq takes them: `a,b`, each with a port or without. */
+const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^@/?]*@)?[^/?@]*,|[?&](?:host|port)=[^&]*(?:,|%2c)/i;
+
 /** Describes the mistake in a PostgreSQL address, without the address; undefined: none. */
 function addressProblem(written: string): string | undefined {
+  if (SEVERAL_HOSTS.test(written)) {
+    return (
+      'names several hosts: give it one, the primary or an address that follows it ' +
+      '(a pooler, a virtual address)'
+    );
+  }
   const url = URL.parse(written);
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || /\s/.test(written)) {
     return 'does not hold an address of PostgreSQL (postgresql://user:password@host/database)';

@@ -6,6 +6,8 @@ export interface TcpProxy {
   readonly port: number;
   /** Bytes in both directions come so much later. */
   delayMs: number;
+  /** Loses all bytes, of new connections too, as a cut cable does. */
+  isSilent: boolean;
   /** Breaks every connection at once. */
   cut(): void;
   close(): void;
@@ -13,7 +15,7 @@ export interface TcpProxy {
 
 export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  const proxy = { port: 0, delayMs: 0, cut, close };
+  const proxy = { port: 0, delayMs: 0, isSilent: false, cut, close };
   function cut(): void {
     for (const socket of sockets) socket.destroy();
   }
@@ -26,6 +28,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
     // Pieces go one after the other, so that held back bytes stay in their order.
     let before = Promise.resolve();
     from.on('data', (bytes) => {
+      if (proxy.isSilent) return;
       before = before.then(async () => {
         if (proxy.delayMs > 0) await sleep(proxy.delayMs);
         if (!to.destroyed) to.write(bytes);
