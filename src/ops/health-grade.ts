@@ -63,6 +63,7 @@ export const BACKUP_MS_MAX = 26 * 3_600_000;
 
 /** Kinds of incidents that have a check of their own. */
 const OWN_CHECK: ReadonlySet<string> = new Set([
+  'exchange_locked',
   WORKER_FAILING.kind,
   'quarantined',
   'service_silent',
@@ -202,10 +203,22 @@ function copyChecks({ backupAgeMs, plane }: Installation): Check[] {
   ];
 }
 
-/** Checks of what is on its way to the service, and of what keeps it here. */
-function pushChecks({ accountHold, dryRun }: Installation): Check[] {
+/** Describes for how long the exchange database has been locked. */
+export function describeExchangeWait(since: number): string {
+  const at = new Date(since).toISOString();
+  return `receipts wait since ${at}: another program keeps exchange.db locked`;
+}
+
+/** Checks of what is on its way to the service or the ERP, and of what keeps it here. */
+function pushChecks({ accountHold, dryRun, receiptsWaitSince }: Installation): Check[] {
   const tiles = ['pushes'] as const;
   return [
+    ...warning(receiptsWaitSince !== null, {
+      check: 'exchange',
+      tiles: ['pushes', 'incidents'],
+      text: describeExchangeWait(receiptsWaitSince ?? 0),
+      advice: 'end its unfinished SELECT or transaction ("selvedge doctor" names who has it open)',
+    }),
     ...critical(accountHold !== null, {
       check: 'account',
       tiles,

@@ -87,8 +87,8 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     ends: 'events are taken again, or the level has none at a start',
   },
   exchange_locked: {
-    when: 'a program keeps `exchange.db` locked: no document is taken, no receipt written',
-    todo: 'end its transaction; `selvedge doctor` (`exchange`) looks whether it can be opened',
+    when: 'a program keeps `exchange.db` locked: no receipt is written',
+    todo: 'end its unfinished SELECT or transaction; `selvedge doctor` (`exchange`) names it',
     ends: 'the file can be written',
   },
   hold_expired: {

@@ -6,7 +6,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
 import { absent, readAnswers, type ServiceAnswer } from '../store/answering.ts';
 import { labelOf, type Pause, pauseOf, readPauses } from '../store/pauses.ts';
-import { readAccountHold } from '../store/state.ts';
+import { readAccountHold, readExchangeWait } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
 import type { Tables } from '../store/tables.ts';
@@ -95,6 +95,8 @@ export interface Status {
   readonly paused: readonly Pause[];
   /** Why requests to the service are held: an unknown account. Null: they are not held. */
   readonly accountHold: string | null;
+  /** Since when receipts wait for the lock of exchange.db (epoch ms); null: they do not. */
+  readonly receiptsWaitSince: number | null;
 }
 
 /** Maximum age in ms of each stream's data, for the streams that are pulled. */
@@ -301,6 +303,7 @@ export async function readStatus(
     rejectsWaiting: await countRejects(db),
     paused,
     accountHold: (await readAccountHold(db)) ?? null,
+    receiptsWaitSince: (await readExchangeWait(db)) ?? null,
   };
 }
 

@@ -155,6 +155,19 @@ export async function writeAccountHold(db: Db | Tx, why: string, clock: Clock): 
   await writeState(db, ACCOUNT_HOLD_KEY, why, clock);
 }
 
+const EXCHANGE_WAITS_KEY = 'exchange_waits';
+
+/** Since when the exchange database cannot be written (epoch ms); undefined: it can. */
+export async function readExchangeWait(db: Db | Tx): Promise<number | undefined> {
+  return (await readStateSince(db, EXCHANGE_WAITS_KEY))?.at;
+}
+
+/** Notes since when the exchange database cannot be written; null: it can. */
+export async function noteExchangeWait(db: Db | Tx, since: number | null): Promise<void> {
+  if (since === null) await deleteState(db, EXCHANGE_WAITS_KEY);
+  else await writeStateAt(db, EXCHANGE_WAITS_KEY, 'yes', since);
+}
+
 const SYSTEM_KEY = 'account_system_key';
 
 /** System key in the events of our own orders; undefined: none has named one. */

@@ -3,7 +3,7 @@
  * rows, settings load, commands are known. (Pages that have a test of their own, which does more
  * with them, are left to it.)
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
@@ -17,7 +17,72 @@ import { foreignSql } from '../support/foreign-sql.ts';
 import { repositoryRoot } from '../support/source.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
+/** What SQL may not use with an SQLite from before the version that brought it. */
+const BROUGHT: readonly (readonly [minor: number, what: RegExp])[] = [
+  [38, /->|\b(?:unixepoch|format)\s*\(|'auto'/i],
+  [39, /\b(?:right|full)\s+(?:outer\s+)?join\b|\bis\s+(?:not\s+)?distinct\s+from\b/i],
+  [41, /\bunhex\s*\(/i],
+  [42, /\bjson_error_position\s*\(|'subsec(?:ond)?'/i],
+  [43, /\b(?:timediff|octet_length)\s*\(/i],
+  [44, /\b(?:string_agg|concat|concat_ws)\s*\(/i],
+  [45, /\bjsonb\w*\s*\(/i],
+  [46, /\bjson_pretty\s*\(|\b\d+_\d|'%[GgVUelIkPpRTF]/],
+  [47, /\b(?:median|percentile\w*)\s*\(/i],
+  [48, /\bif\s*\(/i],
+  [50, /\b(?:unistr|unistr_quote|jsonb_each|jsonb_tree)\s*\(/i],
+];
+
+/** The oldest SQLite that the views run with (openInOldSqlite): 3.39. */
+const OLDEST_OF_VIEWS = 39;
+
+const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
+
+/** SQL that an ERP's client runs: the manual's, that of the example, and what it sets off itself. */
+function sqlOfTheErp(): { readonly place: string; readonly text: string }[] {
+  const manual = read('docs/erp-integration.md');
+  const blocks = [...manual.matchAll(/^```(?:sql|sh)[^\n]*\n(.*?)^```$/gms)]
+    .map((match, index) => ({ place: `block ${index + 1} of the manual`, text: match[1] ?? '' }))
+    .filter(({ text }) => /\b(?:select|insert|pragma)\b/i.test(text));
+  const schema = readdirSync(join(repositoryRoot, 'migrations/exchange'));
+  const files = [
+    'docs/examples/erp-client.cs',
+    ...schema.map((name) => `migrations/exchange/${name}`),
+  ];
+  const withoutComments = (text: string): string => text.replace(/^\s*(?:--|\/\/).*$/gm, '');
+  return [
+    ...blocks,
+    ...files.map((place) => ({
+      place,
+      text: withoutComments(read(place)).replace(/\bif \(/g, ''),
+    })),
+  ];
+}
+
+/** Names what the SQL uses that an SQLite of this version (3.x) does not have. */
+function newerThan(
+  oldest: number,
+  sql: readonly { readonly place: string; readonly text: string }[],
+): string[] {
+  const newer = BROUGHT.filter(([minor]) => minor > oldest);
+  return sql.flatMap(({ place, text }) =>
+    newer.flatMap(([minor, what]) => {
+      const hit = what.exec(text)?.[0];
+      return hit === undefined ? [] : [`${place}: ${hit} needs 3.${minor}`];
+    }),
+  );
+}
+
 describe('the documents', () => {
+  it('show no SQL that the oldest SQLite which they name does not have', () => {
+    const manual = read('docs/erp-integration.md');
+    const oldest = Number(/client from SQLite 3\.(\d+) on/.exec(manual)?.[1]);
+    expect(oldest).toBeGreaterThanOrEqual(37);
+    const ofTheErp = sqlOfTheErp();
+    expect(ofTheErp.length).toBeGreaterThan(6);
+    expect(newerThan(oldest, ofTheErp)).toEqual([]);
+    expect(newerThan(OLDEST_OF_VIEWS, documentBlocks('sql'))).toEqual([]);
+  });
+
   it('show SQL that runs in another program', async () => {
     const { path } = await temporaryStore();
     const database = new Database(path);

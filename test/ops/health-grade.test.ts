@@ -84,6 +84,10 @@ it('grades what is not fine, and puts the gravest first', async () => {
     ...['warning', 'the newest backup is older than a day'],
   ]);
   expect(told({ paused: [PAUSE] })).toEqual(['warning', 'paused by anna (pushes): stocktaking']);
+  expect(told({ receiptsWaitSince: 0 })).toEqual([
+    'warning',
+    'receipts wait since 1970-01-01T00:00:00.000Z: another program keeps exchange.db locked',
+  ]);
   expect(told({ dryRun: true })).toEqual(['warning', 'nothing is sent: outbox.dryRun']);
   const grades = [stream(4 * limitMs), stream(4 * limitMs + 1), stream(null)];
   expect(grades.map((one) => told({ streams: [one] })[0])).toEqual([

@@ -268,7 +268,8 @@ describe('the exchange database', () => {
     foreignSql(exchange.path, INSERT);
     exchange.writeReceipts([refused(1)]);
     foreignSql(exchange.path, 'DELETE FROM receipt');
-    expect(open(exchange.path).waiting(0, 10, CHARS)).toHaveLength(1);
+    exchange.repair();
+    expect(exchange.waiting(0, 10, CHARS)).toHaveLength(1);
   });
 
   it('forgets what was final long ago, and nothing else', () => {
@@ -328,7 +329,7 @@ describe('the exchange database', () => {
     ]);
   });
 
-  it('has every customer compared once by whoever opens it', () => {
+  it('has every customer compared once by whoever repairs it', () => {
     const exchange = open();
     foreignSql(exchange.path, "INSERT INTO erp_customer(account_no) VALUES ('C1')");
     const done = () => {
@@ -338,7 +339,8 @@ describe('the exchange database', () => {
       return changes.length;
     };
     expect([done(), done()]).toEqual([1, 0]);
-    expect(open(exchange.path).changedCustomers(10)).toMatchObject([{ accountNo: 'C1' }]);
+    exchange.repair();
+    expect(exchange.changedCustomers(10)).toMatchObject([{ accountNo: 'C1' }]);
   });
 
   it('tells which customers have changed, each once, also those that are gone', () => {

@@ -5,7 +5,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
-import { describeSilence, gradeHealth } from '../../ops/health-grade.ts';
+import { describeExchangeWait, describeSilence, gradeHealth } from '../../ops/health-grade.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { describeBook, limitOf } from '../../ops/order-book.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
@@ -94,6 +94,10 @@ function printDaemon(output: Output, status: Status, here: Here | undefined): vo
     output.line(`PAUSED      ${labelOf(what)} by ${actor} since ${since}: ${reason}`);
   }
   if (here?.found.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
+  // A console of an older release does not tell it.
+  if (status.receiptsWaitSince) {
+    output.line(`exchange    ${describeExchangeWait(status.receiptsWaitSince)}`);
+  }
   const idle = describeIdle(status.rules, status.pending);
   if (idle !== undefined) output.line(`rules       ${idle}`);
 }

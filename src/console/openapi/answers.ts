@@ -194,6 +194,9 @@ const statusSchema = z
     rejectsWaiting: z.int(),
     paused: z.array(z.strictObject(pauseMembers)),
     accountHold: textOrNull,
+    receiptsWaitSince: time.nullable().meta({
+      description: 'Since when receipts wait for the lock of exchange.db',
+    }),
     level: z.string(),
     lacks: z.array(z.string()).meta({ description: 'What the level of the account lacks' }),
     silentMs: numberOrNull.meta({

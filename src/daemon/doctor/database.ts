@@ -161,6 +161,7 @@ function checkFreshness(
     ...checkCauses(found),
     ...told(checks, 'paused', fine('paused', 'nothing is paused')),
     ...told(checks, 'account'),
+    ...told(checks, 'exchange'),
   ];
 }
 

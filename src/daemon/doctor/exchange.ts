@@ -9,6 +9,7 @@ import { systemClock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { EXCHANGE_MODE, exchangeFile, inspectExchange } from '../../store/exchange/exchange.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
+import { namesOfStrangers } from './machine.ts';
 
 const OTHERS = 0o007;
 const GROUP_ENTERS = 0o010;
@@ -73,5 +74,7 @@ export function checkExchange(config: Config): Finding[] {
     const grade = error.code === 'exchange.busy' ? odd : bad;
     return [...modes, grade('exchange', error.message, advice)];
   }
-  return modes.length > 0 ? modes : [fine('exchange', `${path}, whole and ours`)];
+  const names = process.platform === 'linux' ? namesOfStrangers(path, config.dataDir) : '';
+  const open = names === '' ? '' : `, open in ${names}`;
+  return modes.length > 0 ? modes : [fine('exchange', `${path}, whole and ours${open}`)];
 }

@@ -136,6 +136,9 @@ export function checkBackups(config: Config, now: number): Finding[] {
   return [age > BACKUP_MS_MAX ? odd('backup', text, advice) : fine('backup', text)];
 }
 
+/** Characters of a command line that are shown. */
+const COMMAND_CHARS = 80;
+
 interface Holder {
   readonly pid: string;
   /** Command line of the process, with its arguments. */
@@ -172,6 +175,21 @@ function isCopy({ words }: Holder): boolean {
   return at > 0 && words[at + 1] === 'run';
 }
 
+/** Names other processes that have `path` open; empty: none that this user may see. */
+export function namesOfStrangers(path: string, dataDir: string): string {
+  return named(strangersAt(path, lockFile(dataDir)));
+}
+
+function named(strangers: readonly Holder[]): string {
+  return strangers
+    .map(({ pid, words }) => {
+      // A script of many lines may be an argument.
+      const command = words.slice(0, 3).join(' ').replace(/\s+/g, ' ').slice(0, COMMAND_CHARS);
+      return `${command} (pid ${pid})`;
+    })
+    .join(', ');
+}
+
 /** Names other programs with the database open: lasting reads let the write-ahead log grow. */
 export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
   if (process.platform !== 'linux') return [skipped('readers', 'only Linux tells')];
@@ -182,8 +200,11 @@ export function checkHolders({ dataDir }: Pick<Config, 'dataDir'>): Finding[] {
     const seen = process.getuid?.() === 0 ? 'no stranger has it open' : 'of this user none';
     return [fine('readers', `${text}, ${seen}`)];
   }
-  const names = strangers
-    .map(({ pid, words }) => `${words.slice(0, 3).join(' ')} (pid ${pid})`)
-    .join(', ');
-  return [odd('readers', `${text}, open in ${names}`, 'short transactions, or report snapshot')];
+  return [
+    odd(
+      'readers',
+      `${text}, open in ${named(strangers)}`,
+      'short transactions, or report snapshot',
+    ),
+  ];
 }

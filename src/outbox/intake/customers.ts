@@ -23,11 +23,14 @@ import {
 import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Exchange } from '../../store/exchange/exchange.ts';
-import type { CustomerChange, CustomerProblem } from '../../store/exchange/statements.ts';
+import type {
+  CustomerChange,
+  CustomerProblem,
+  DoneCustomer,
+} from '../../store/exchange/statements.ts';
 import type { Db, Store } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { DAMAGED, isDamaged } from './envelope.ts';
-import { isoTime } from './receipt.ts';
 
 const AMOUNT_MAX = 900_000_000_000;
 const DAYS_MAX = 100_000;
@@ -178,24 +181,34 @@ interface Batch {
 
 const NONE: ReadonlySet<number> = new Set();
 
+export interface CustomersAsked {
+  /** Number of changes to read at most. */
+  readonly rows: number;
+  /** Number of the last change that was read. */
+  readonly after?: number;
+  readonly now: number;
+  /** Numbers of changes that were taken over, which the exchange database does not know yet. */
+  readonly done?: ReadonlySet<number>;
+}
+
 /** Reads changed customers, and judges whether they are part of a loss that nobody accepted. */
 async function readBatch(
   { db }: Store,
   exchange: Exchange,
-  rows: number,
-  after: number,
-  now: number,
+  { rows, after = 0, now, done = NONE }: CustomersAsked,
 ): Promise<Batch | undefined> {
+  const judgeNew = (changes: readonly CustomerChange[]): Judged[] =>
+    changes.filter(({ seq }) => !done.has(seq)).flatMap(judgeAll);
   const read = exchange.changedCustomers(rows, after);
-  const first = read.flatMap(judgeAll);
+  const first = judgeNew(read);
   if (read.length === 0) return undefined;
   const last = read.at(-1)?.seq ?? after;
   const calm = { last, judged: first, waiting: NONE, loss: undefined };
   if ((await losingAmong(db, first)).size === 0) return calm;
   if ((await readCustomerLoss(db))?.isAccepted) return calm;
   // Rows and sums are of one moment: the ERP may fill its table again between two reads.
-  const { changes, ...found } = exchange.customersAtOnce(rows, after, CUSTOMER_TOTALS);
-  const judged = changes.flatMap(judgeAll);
+  const { changes, ...found } = exchange.customersAtOnce(rows, after, CUSTOMER_TOTALS, [...done]);
+  const judged = judgeNew(changes);
   const loss = await customerLoss(db, found, now);
   const waiting = loss === undefined ? NONE : await losingAmong(db, judged);
   return { last: changes.at(-1)?.seq ?? after, judged, waiting, loss };
@@ -204,8 +217,8 @@ async function readBatch(
 export interface ImportedCustomers {
   /** Number of the last change that was read; undefined: there is none behind `after`. */
   readonly last: number | undefined;
-  /** Number of changes that were taken over. */
-  readonly taken: number;
+  /** Changes that were taken over; the exchange database is still to be told. */
+  readonly done: readonly DoneCustomer[];
   /** Number of changes that wait, because most customers are lost. */
   readonly waiting: number;
 }
@@ -214,14 +227,11 @@ export interface ImportedCustomers {
 export async function importCustomers(
   store: Store,
   exchange: Exchange,
-  {
-    rows,
-    after = 0,
-    now,
-  }: { readonly rows: number; readonly after?: number; readonly now: number },
+  asked: CustomersAsked,
 ): Promise<ImportedCustomers> {
-  const batch = await readBatch(store, exchange, rows, after, now);
-  if (!batch) return { last: undefined, taken: 0, waiting: 0 };
+  const { now } = asked;
+  const batch = await readBatch(store, exchange, asked);
+  if (!batch) return { last: undefined, done: [], waiting: 0 };
   const { last, waiting, loss } = batch;
   const judged = batch.judged.filter(({ change }) => !waiting.has(change.seq));
   const rejected = judged.flatMap(({ change, problem }) =>
@@ -241,8 +251,11 @@ export async function importCustomers(
     const provenance = { source: 'exchange', readSeq: 0, at: now };
     await quarantineRows(tx, 'erp_customer', rejected, provenance);
   });
-  if (judged.length > 0) exchange.customersDone(judged, isoTime(now));
-  return { last, taken: judged.length, waiting: waiting.size };
+  const done = judged.map(({ change: { seq, accountNo }, problem }) => ({
+    change: { seq, accountNo },
+    problem,
+  }));
+  return { last, done, waiting: waiting.size };
 }
 
 /** Takes note that all changes were read, and none of them waits: a loss is over. */

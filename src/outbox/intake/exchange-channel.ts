@@ -5,7 +5,8 @@
  *
  * Exchange database and mirror share no transaction: a document enters the mirror first and its
  * receipt follows, so a stop in between repeats the submission, which changes nothing. Other
- * programs may hold the lock; then everything waits and nothing is lost.
+ * programs may hold the lock. While they read, customers and documents are imported, each once, and
+ * what is to be written waits, all of it for one commit; nothing is lost.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -16,13 +17,23 @@ import type { Logger } from '../../lib/log.ts';
 import { readCustomerLoss } from '../../mirror/customer-loss.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
-import { type Exchange, isWithoutContent, openExchange } from '../../store/exchange/exchange.ts';
-import type { OutcomeRow, ReceiptRow, Submitted } from '../../store/exchange/statements.ts';
-import { endIncidents, openIncident } from '../../store/incidents.ts';
+import {
+  type Exchange,
+  isWithoutContent,
+  openExchange,
+  readByOthers,
+} from '../../store/exchange/exchange.ts';
+import type {
+  DoneCustomer,
+  OutcomeRow,
+  ReceiptRow,
+  Submitted,
+} from '../../store/exchange/statements.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { endLossOfCustomers, importCustomers } from './customers.ts';
 import { parsePayload } from './envelope.ts';
+import { createLockWatch, type LockWatch } from './exchange-wait.ts';
 import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
 import { dueOutcomes, forgetOutcomes, outcomesAgain, outcomesWritten } from './outcomes.ts';
 import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
@@ -43,14 +54,8 @@ export interface ExchangeChannelDeps {
 
 /** Milliseconds between two reads of the commit counter; a document waits at most this long. */
 const POLL_MS = 400;
-/**
- * Milliseconds until the next try after the lock was held: a busy writer releases it only briefly.
- */
-const RETRY_MS = 7;
-const HELD_MS = 10_000;
-/** Milliseconds of a lock after which a person is told. */
-const HELD_TOLD_MS = 5 * 60_000;
-const LOCKED = { kind: 'exchange_locked', entity: 'exchange', key: 'file' } as const;
+/** Milliseconds after readers kept a commit away: they go first, and then ever longer. */
+const YIELD_MS = { min: 250, max: 2_000 } as const;
 const DOCUMENTS_PER_ROUND = 200;
 const CHARS_PER_ROUND = 4_000_000;
 /** Maximum of imported documents whose receipts are not written yet. */
@@ -96,8 +101,13 @@ function receiptRow(
   };
 }
 
-/** State of the worker between rounds; receipts wait here while another program holds the lock. */
+/** State of the worker between rounds; what is to be written waits here for the lock. */
 interface Progress {
+  /**
+   * Number above which the mirror knows no documents, for the repair of the file; undefined: it is
+   * repaired.
+   */
+  repairAbove: number | undefined;
   /** Whether documents may wait that were not imported yet. */
   unread: boolean;
   /**
@@ -115,10 +125,15 @@ interface Progress {
    * news begin at 0.
    */
   customers: { after: number; waiting: number };
+  /** Changes of customers that were taken over and are not ticked off in the file yet. */
+  readonly done: Map<number, DoneCustomer>;
   answers: ReceiptRow[];
   receipts: DueReceipts | undefined;
   outcomes: readonly OutcomeRow[] | undefined;
   forgetAt: number;
+  /** Monotonic time before which nothing is written, and how long the next such pause is. */
+  writeAt: number;
+  yieldMs: number;
 }
 
 async function answerOf(
@@ -141,7 +156,6 @@ async function importDocuments(
   progress: Progress,
 ): Promise<boolean> {
   const { intake, clock } = deps;
-  if (progress.answers.length >= ANSWERS_MAX) return true;
   const rows = exchange.waiting(progress.takenTo, DOCUMENTS_PER_ROUND, CHARS_PER_ROUND);
   const receivedAt = clock.now();
   const parsed = rows.map((row) => ({ row, read: parsePayload(row.payload) }));
@@ -190,18 +204,9 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueRe
   return { due, receipts };
 }
 
-/** Writes due receipts into the exchange database; returns how many. */
-async function publishReceipts(
-  deps: ExchangeChannelDeps,
-  exchange: Exchange,
-  progress: Progress,
-): Promise<number> {
-  // Due receipts are read once, however many tries the write takes.
-  progress.receipts ??= await dueReceipts(deps);
-  const { due, receipts } = progress.receipts;
-  if (receipts.length > 0) exchange.writeReceipts(receipts);
-  progress.receipts = undefined;
-  if (due.length === 0) return 0;
+/** Takes note that the due receipts are in the exchange database. */
+async function receiptsWritten(deps: ExchangeChannelDeps, { due }: DueReceipts): Promise<void> {
+  if (due.length === 0) return;
   await deps.store.transaction(async (tx) => {
     for (const { outbox_id, receipt_due } of due) {
       // A document that changed meanwhile stays due.
@@ -213,58 +218,49 @@ async function publishReceipts(
         .execute();
     }
   });
-  return due.length;
-}
-
-/** Writes outcomes of deliveries into the exchange database; returns how many. */
-async function publishOutcomes(
-  { store, hasCallback }: ExchangeChannelDeps,
-  exchange: Exchange,
-  progress: Progress,
-): Promise<number> {
-  progress.outcomes ??= await dueOutcomes(store);
-  const { outcomes } = progress;
-  if (outcomes.length > 0) {
-    exchange.writeOutcomes(outcomes);
-    await outcomesWritten(store, outcomes, hasCallback);
-  }
-  progress.outcomes = undefined;
-  return outcomes.length;
 }
 
 /** State key that is set before a new file is created, until all documents are due in it. */
 const NEW_FILE_KEY = 'exchange_new_file';
 
-/** Makes all receipts due that a new or an older exchange database lacks. */
-async function catchUp(
-  { store, clock, log }: ExchangeChannelDeps,
-  exchange: Exchange,
-): Promise<void> {
+/** Makes receipts due again: all, or those of some documents. */
+function dueAgain(tx: Tx) {
+  return tx.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
+}
+
+/** Makes all receipts due in a new file; returns above which number the mirror knows none. */
+async function beginFile({ store }: ExchangeChannelDeps): Promise<number> {
+  await store.transaction(async (tx) => {
+    if (!(await deleteState(tx, NEW_FILE_KEY))) return;
+    await dueAgain(tx).execute();
+    await outcomesAgain(tx);
+  });
   const newest = await store.db
     .selectFrom('outbox')
     .select((eb) => eb.fn.max('outbox_id').as('outbox_id'))
     .executeTakeFirst();
-  const restored = await readRestored(store.db);
   // Other channels may have taken documents since the restore; only this channel writes receipts
   // here.
-  const cutOff = exchange.cutOff(restored?.maxDocumentId ?? newest?.outbox_id ?? 0);
+  return (await readRestored(store.db))?.maxDocumentId ?? newest?.outbox_id ?? 0;
+}
+
+/** Makes the receipts due again that an older file lacks, once it is repaired. */
+async function catchUp(
+  { store, clock, log }: ExchangeChannelDeps,
+  exchange: Exchange,
+  cutOff: number,
+): Promise<void> {
+  const restored = await readRestored(store.db);
   if (restored && restored.maxDocumentId !== null) {
     await writeRestored(store.db, { ...restored, maxDocumentId: null }, clock);
   }
   if (cutOff > 0) {
     log.error({ receipts: cutOff }, 'the database was restored and does not know these documents');
   }
-  const again = (tx: Tx) =>
-    tx.updateTable('intake').set((eb) => ({ receipt_due: eb('receipt_due', '+', 1) }));
-  await store.transaction(async (tx) => {
-    if (!(await deleteState(tx, NEW_FILE_KEY))) return;
-    await again(tx).execute();
-    await outcomesAgain(tx);
-  });
   const open = exchange.openDocuments();
   for (let start = 0; start < open.length; start += DUE_PER_COMMIT) {
     const some = open.slice(start, start + DUE_PER_COMMIT);
-    await store.transaction((tx) => again(tx).where(inKeys('outbox_id', some)).execute());
+    await store.transaction((tx) => dueAgain(tx).where(inKeys('outbox_id', some)).execute());
     await nextTurn();
   }
 }
@@ -284,12 +280,15 @@ async function forgetKeys({ db }: Store, before: number): Promise<number> {
 async function takeCustomers(
   { store, clock, onCustomers }: ExchangeChannelDeps,
   exchange: Exchange,
-  { customers }: Progress,
+  progress: Progress,
 ): Promise<boolean> {
+  const { customers } = progress;
   const now = clock.now();
-  const asked = { rows: CUSTOMERS_PER_ROUND, after: customers.after, now };
-  const { last, taken, waiting } = await importCustomers(store, exchange, asked);
-  if (taken > 0 || waiting > 0) onCustomers?.();
+  const known = new Set(progress.done.keys());
+  const asked = { rows: CUSTOMERS_PER_ROUND, after: customers.after, now, done: known };
+  const { last, done, waiting } = await importCustomers(store, exchange, asked);
+  for (const one of done) progress.done.set(one.change.seq, one);
+  if (done.length > 0 || waiting > 0) onCustomers?.();
   customers.waiting += waiting;
   customers.after = last ?? customers.after;
   if (last !== undefined) return true;
@@ -297,41 +296,112 @@ async function takeCustomers(
   return false;
 }
 
-/** Runs one round of imports and receipts; returns whether more may be waiting. */
-async function round(
+/** Imports what others wrote, customers first; returns whether more may be waiting. */
+async function readNews(
   deps: ExchangeChannelDeps,
   exchange: Exchange,
   progress: Progress,
 ): Promise<boolean> {
-  const { store, clock } = deps;
   const { customers } = progress;
-  const isAccepted = customers.waiting > 0 && (await readCustomerLoss(store.db))?.isAccepted;
+  const isAccepted = customers.waiting > 0 && (await readCustomerLoss(deps.store.db))?.isAccepted;
   if (exchange.hasNews() || isAccepted) {
     progress.unread = true;
     progress.customers = { after: 0, waiting: 0 };
   }
-  let more = false;
-  if (progress.unread) {
-    more = await importDocuments(deps, exchange, progress);
-    if (progress.answers.length > 0) exchange.writeReceipts(progress.answers);
-    progress.answers = [];
-    if (!more) progress.isCaughtUp = true;
-    const areMore = await takeCustomers(deps, exchange, progress);
-    progress.unread = more || areMore;
-    more = progress.unread;
+  if (!progress.unread) return false;
+  const areMore = await takeCustomers(deps, exchange, progress);
+  // With so many answers, documents wait in the file for the lock.
+  if (progress.answers.length >= ANSWERS_MAX) return areMore;
+  const more = await importDocuments(deps, exchange, progress);
+  if (!more && progress.repairAbove === undefined) progress.isCaughtUp = true;
+  progress.unread = more || areMore;
+  return progress.unread;
+}
+
+/** Takes note of what was written; returns whether more may be waiting. */
+async function written(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+  cutOff: number,
+): Promise<boolean> {
+  const { store, hasCallback } = deps;
+  const { receipts, outcomes = [], repairAbove } = progress;
+  progress.answers = [];
+  progress.done.clear();
+  progress.receipts = undefined;
+  progress.outcomes = undefined;
+  if (repairAbove !== undefined) {
+    progress.repairAbove = undefined;
+    // Rows and customers that the repair has noted are read like news.
+    progress.unread = true;
+    progress.customers = { after: 0, waiting: 0 };
+    await catchUp(deps, exchange, cutOff);
   }
-  const published = progress.isCaughtUp ? await publishReceipts(deps, exchange, progress) : 0;
-  if (published === RECEIPTS_PER_ROUND) more = true;
-  if ((await publishOutcomes(deps, exchange, progress)) > 0) more = true;
-  if (clock.monotonic() >= progress.forgetAt) {
-    const before = (await trustedNow(deps)) - deps.keepMs;
-    const keys = await forgetKeys(store, before);
-    const outcomes = await forgetOutcomes(store, before, FORGET_PER_ROUND);
-    const forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
-    if (Math.max(keys, outcomes, forgotten) < FORGET_PER_ROUND)
-      progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
+  if (receipts) await receiptsWritten(deps, receipts);
+  if (outcomes.length > 0) await outcomesWritten(store, outcomes, hasCallback);
+  const isFull = receipts?.due.length === RECEIPTS_PER_ROUND;
+  return isFull || outcomes.length > 0 || repairAbove !== undefined;
+}
+
+/** Writes all that waits, in one commit; returns whether more may be waiting. */
+async function writeBack(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+  lock: LockWatch,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { store, clock } = deps;
+  const { answers, done, repairAbove } = progress;
+  // Due receipts are read once, however many tries the write takes.
+  if (progress.isCaughtUp) progress.receipts ??= await dueReceipts(deps);
+  progress.outcomes ??= await dueOutcomes(store);
+  const { outcomes } = progress;
+  const receipts = [...answers, ...(progress.receipts?.receipts ?? [])];
+  let cutOff = 0;
+  if (receipts.length + outcomes.length + done.size > 0 || repairAbove !== undefined) {
+    const isWritten = await exchange.together(() => {
+      if (repairAbove !== undefined) {
+        cutOff = exchange.cutOff(repairAbove);
+        exchange.repair();
+      }
+      if (receipts.length > 0) exchange.writeReceipts(receipts);
+      if (done.size > 0) exchange.customersDone([...done.values()], isoTime(clock.now()));
+      if (outcomes.length > 0) exchange.writeOutcomes(outcomes);
+    }, signal);
+    if (!isWritten) {
+      progress.writeAt = clock.monotonic() + progress.yieldMs;
+      progress.yieldMs = Math.min(2 * progress.yieldMs, YIELD_MS.max);
+      await lock.held(readByOthers(exchange.path));
+      return false;
+    }
   }
+  progress.yieldMs = YIELD_MS.min;
+  const more = await written(deps, exchange, progress, cutOff);
+  await lock.free();
   return more;
+}
+
+/** Forgets what ended long ago, once an hour. */
+async function forgetOld(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, clock } = deps;
+  if (clock.monotonic() < progress.forgetAt) return;
+  const before = (await trustedNow(deps)) - deps.keepMs;
+  const keys = await forgetKeys(store, before);
+  const outcomes = await forgetOutcomes(store, before, FORGET_PER_ROUND);
+  let forgotten = 0;
+  const isWritten = await exchange.together(() => {
+    forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
+  }, signal);
+  if (isWritten && Math.max(keys, outcomes, forgotten) === FORGET_PER_ROUND) return;
+  // What readers have kept from being deleted is deleted with the next hour's.
+  progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
 }
 
 interface Opened {
@@ -341,7 +411,7 @@ interface Opened {
 
 /** Creates the worker that serves the exchange database until the signal aborts. */
 export function createExchangeChannel(deps: ExchangeChannelDeps) {
-  const { store, path, clock, log } = deps;
+  const { store, path, clock } = deps;
 
   const open = async (): Promise<Opened> => {
     // The note is written before the file exists: otherwise, after a failed try, the next one would
@@ -349,50 +419,58 @@ export function createExchangeChannel(deps: ExchangeChannelDeps) {
     if (isWithoutContent(path)) await writeState(store.db, NEW_FILE_KEY, 'yes', clock);
     const exchange = openExchange(path, clock);
     try {
-      await catchUp(deps, exchange);
-      const none = { takenTo: 0, answers: [], receipts: undefined, outcomes: undefined };
-      const customers = { after: 0, waiting: 0 };
-      return {
-        exchange,
-        progress: { unread: true, isCaughtUp: false, forgetAt: 0, customers, ...none },
+      const repairAbove = await beginFile(deps);
+      const progress: Progress = {
+        repairAbove,
+        unread: true,
+        isCaughtUp: false,
+        takenTo: 0,
+        customers: { after: 0, waiting: 0 },
+        done: new Map(),
+        answers: [],
+        receipts: undefined,
+        outcomes: undefined,
+        forgetAt: 0,
+        writeAt: 0,
+        yieldMs: YIELD_MS.min,
       };
+      return { exchange, progress };
     } catch (error) {
       exchange[Symbol.dispose]();
       throw error;
     }
   };
 
+  const round = async (
+    { exchange, progress }: Opened,
+    lock: LockWatch,
+    signal: AbortSignal,
+  ): Promise<boolean> => {
+    let more = await readNews(deps, exchange, progress);
+    if (clock.monotonic() < progress.writeAt) return more;
+    if (await writeBack(deps, exchange, progress, lock, signal)) more = true;
+    if (clock.monotonic() >= progress.writeAt) {
+      await forgetOld(deps, exchange, progress, signal);
+    }
+    return more;
+  };
+
   return {
     name: 'exchange',
     async run(signal: AbortSignal): Promise<void> {
       let opened: Opened | undefined;
-      let failingSince: number | undefined;
-      let heldSince: number | undefined;
-      let isTold = false;
-      await endIncidents(deps.store.db, LOCKED, [LOCKED.key], clock.now());
+      const lock = createLockWatch(deps);
+      await lock.begin();
       try {
         while (!signal.aborted) {
           let waitMs = POLL_MS;
           try {
             opened ??= await open();
-            if (await round(deps, opened.exchange, opened.progress)) waitMs = 0;
-            failingSince = undefined;
-            heldSince = undefined;
-            if (isTold) await endIncidents(deps.store.db, LOCKED, [LOCKED.key], clock.now());
-            isTold = false;
+            if (await round(opened, lock, signal)) waitMs = 0;
           } catch (error) {
             if (!(error instanceof RetryLaterError) || error.code !== 'exchange.busy') throw error;
-            failingSince ??= clock.monotonic();
-            heldSince ??= clock.monotonic();
-            if (clock.monotonic() - heldSince >= HELD_TOLD_MS && !isTold) {
-              await openIncident(deps.store.db, { ...LOCKED, detail: {} }, clock.now());
-              isTold = true;
-            }
-            if (clock.monotonic() - failingSince > HELD_MS) {
-              log.warn({ error: error.message, hint: error.hint }, 'receipts wait for a lock');
-              failingSince = clock.monotonic();
-            }
-            waitMs = RETRY_MS;
+            await lock.held(error);
+            waitMs = lock.retryMs();
           }
           await clock.sleep(waitMs, signal).catch(() => undefined);
         }

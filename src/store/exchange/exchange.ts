@@ -6,7 +6,8 @@
  * Reads `intake`, `erp_customer` and what the triggers note about them; writes `receipt`, `outcome`
  * and `erp_customer_problem`. The lock is shared with strangers: every call waits only a moment for
  * it (`LOCK_MS`, because waiting blocks this thread) and then throws `exchange.busy`, to be tried
- * again later. Nothing here is atomic with the mirror, so that each step may be done twice.
+ * again later; `together` writes against readers that never leave at the same time. Nothing here is
+ * atomic with the mirror, so that each step may be done twice.
  */
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,6 +56,16 @@ export interface Exchange extends Disposable {
    * more once they hold `chars`.
    */
   waiting(after: number, rows: number, chars: number): Submitted[];
+  /**
+   * Repairs the file, whatever was done to it since it was open last: every row of `intake` gets a
+   * receipt, and every customer is compared once.
+   */
+  repair(): void;
+  /**
+   * Writes what `work` writes, all or none. While others read, no new reader comes in and the commit
+   * alone is tried again, for `HOLD_MS`; false: they did not leave, and nothing was written.
+   */
+  together(work: () => void, signal: AbortSignal): Promise<boolean>;
   /** Writes receipts for documents, all or none. */
   writeReceipts(receipts: readonly ReceiptRow[]): void;
   /** Writes outcomes of deliveries, all or none; a row with the same number is replaced. */
@@ -69,12 +80,13 @@ export interface Exchange extends Disposable {
   changedCustomers(rows: number, after?: number): CustomerChange[];
   /**
    * The same changes at the same moment as the sums over all customers, which are SQL, and the
-   * number of changed customers that have no row.
+   * number of changed customers that have no row, without the changes that are `done`.
    */
   customersAtOnce(
     rows: number,
     after: number,
     sums: string,
+    done?: readonly number[],
   ): {
     readonly changes: CustomerChange[];
     readonly totals: Readonly<Record<string, number>>;
@@ -112,6 +124,13 @@ export const EXCHANGE_MODE = 0o660;
 
 /** Longest wait for the lock in one call, ms: it blocks the event loop. */
 const LOCK_MS = 5;
+/**
+ * Longest time for which a commit keeps new readers out, ms: a reader with the timeout of two
+ * seconds that the manual names must get in.
+ */
+const HOLD_MS = 1_200;
+/** Milliseconds between two tries of a commit. */
+const COMMIT_EVERY_MS = 10;
 /** Longest wait for the lock in a process that only inspects the file, ms. */
 const INSPECT_MS = 2_000;
 
@@ -122,6 +141,8 @@ const NEW_FILE_HINT =
 const OTHER_HINT =
   'it is of another program, or of another version: run that one, name another file in ' +
   `intake.database, or ${NEW_FILE_HINT}`;
+const BUSY_HINT =
+  'a program has not read a SELECT to its end, or not ended a transaction: it must close them';
 const WAL_HINT = 'no client may set journal_mode; close the one that did';
 
 const PRAGMAS: Readonly<Record<string, number>> = {
@@ -171,9 +192,8 @@ function failure(path: string, code: string, cause: unknown): RetryLaterError {
     return new RetryLaterError('exchange.busy', message, { cause });
   }
   if (isBusy(inner)) {
-    const hint = 'end long transactions in the ERP';
     return new RetryLaterError('exchange.busy', `${path}: another program holds it`, {
-      hint,
+      hint: BUSY_HINT,
       cause,
     });
   }
@@ -184,6 +204,12 @@ function failure(path: string, code: string, cause: unknown): RetryLaterError {
     message.startsWith(path) ? message : `${path}: ${message}`,
     { hint: isOther ? OTHER_HINT : PLACE_HINT, cause },
   );
+}
+
+/** Error of a write that readers, who came before it and have not left, keep from the file. */
+export function readByOthers(path: string): RetryLaterError {
+  const message = `${path}: another program reads it all the time`;
+  return new RetryLaterError('exchange.busy', message, { hint: BUSY_HINT });
 }
 
 /**
@@ -335,20 +361,48 @@ export function inspectExchange(path: string, clock: Clock): void {
   }
 }
 
-/**
- * Repairs the file at each start, whatever was done to it since: every row of `intake` gets a
- * receipt, and every customer is compared once.
- */
-function repair(database: Database.Database): void {
-  database.exec(
-    `begin immediate;
-     insert into receipt (intake_id, kind, reference, state, next_step, handed_in_at, changed_at)
-     select i.intake_id, i.kind, i.reference, 'waiting', 'Nothing.', i.handed_in_at, i.handed_in_at
-     from intake i left join receipt r on r.intake_id = i.intake_id where r.intake_id is null;
-     insert into erp_customer_change (account_no)
-     select account_no from erp_customer where true on conflict do nothing;
-     commit`,
-  );
+function repairer(database: Database.Database): () => void {
+  const repair = database.transaction(() => {
+    database.exec(
+      `insert into receipt (intake_id, kind, reference, state, next_step, handed_in_at, changed_at)
+       select i.intake_id, i.kind, i.reference, 'waiting', 'Nothing.', i.handed_in_at,
+         i.handed_in_at
+       from intake i left join receipt r on r.intake_id = i.intake_id where r.intake_id is null;
+       insert into erp_customer_change (account_no)
+       select account_no from erp_customer where true on conflict do nothing`,
+    );
+  });
+  return () => repair.immediate();
+}
+
+/** Commits; false: others read. The transaction stays open then, and keeps new readers out. */
+function commits(database: Database.Database): boolean {
+  try {
+    database.exec('commit');
+    return true;
+  } catch (error) {
+    if (isBusy(error) && database.inTransaction) return false;
+    throw error;
+  }
+}
+
+/** Tries the commit again and again while readers leave; the event loop turns meanwhile. */
+async function commitAgainstReaders(
+  database: Database.Database,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const until = clock.monotonic() + HOLD_MS;
+  database.pragma('busy_timeout = 0');
+  try {
+    while (!commits(database)) {
+      if (signal.aborted || clock.monotonic() >= until) return false;
+      await clock.sleep(COMMIT_EVERY_MS, signal).catch(() => undefined);
+    }
+    return true;
+  } finally {
+    database.pragma(`busy_timeout = ${LOCK_MS}`);
+  }
 }
 
 /**
@@ -383,16 +437,11 @@ function createPlaceCheck(path: string, { monotonic }: Clock): () => void {
 export function openExchange(path: string, clock: Clock): Exchange {
   const database = openFile(path, clock);
   const requireSameFile = createPlaceCheck(path, clock);
-  try {
-    repair(database);
-  } catch (cause) {
-    database.close();
-    throw failure(path, 'cannot_open', cause);
-  }
   let version = -1;
   const run = createCaller(path, database, clock);
   const customers = customerPart(database);
   const waiting = waitingReader(database);
+  const repair = repairer(database);
   const writeReceipts = receiptWriter(database);
   const writeOutcomes = outcomeWriter(database);
   const forget = forgetter(database);
@@ -414,12 +463,25 @@ export function openExchange(path: string, clock: Clock): Exchange {
         return true;
       }),
     waiting: (after, rows, chars) => run(() => waiting(after, rows, chars)),
+    repair: () => run(repair),
+    async together(work, signal) {
+      run(() => database.exec('begin immediate'));
+      try {
+        work();
+        return await commitAgainstReaders(database, clock, signal);
+      } catch (cause) {
+        throw cause instanceof Database.SqliteError ? failure(path, 'failed', cause) : cause;
+      } finally {
+        if (database.inTransaction) database.exec('rollback');
+      }
+    },
     writeReceipts: (receipts) => run(() => writeReceipts(receipts)),
     writeOutcomes: (outcomes) => run(() => writeOutcomes(outcomes)),
     openDocuments: () => run(documents.openDocuments),
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows, after) => run(() => customers.changedCustomers(rows, after)),
-    customersAtOnce: (rows, after, sums) => run(() => customers.customersAtOnce(rows, after, sums)),
+    customersAtOnce: (rows, after, sums, done) =>
+      run(() => customers.customersAtOnce(rows, after, sums, done)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
     statesOf: (which) => run(() => own.statesOf(which)),
     forgetDocuments: (which) => run(() => own.forgetDocuments(which)),

@@ -79,7 +79,7 @@ export interface CustomerProblem {
 
 /** Change of a customer that was read; `problem`: why the row was not taken. */
 export interface DoneCustomer {
-  readonly change: CustomerChange;
+  readonly change: Pick<CustomerChange, 'seq' | 'accountNo'>;
   readonly problem: CustomerProblem | null;
 }
 
@@ -192,9 +192,10 @@ export function customerPart(database: Database.Database) {
     'select seq, account_no accountNo from erp_customer_change where seq > ? order by seq limit ?',
   );
   const gone = database
-    .prepare<[], number>(
+    .prepare<[string], number>(
       `select count(*) from erp_customer_change c where not exists (
-         select 1 from erp_customer e where e.account_no = c.account_no)`,
+         select 1 from erp_customer e where e.account_no = c.account_no)
+       and c.seq not in (select value from json_each(?))`,
     )
     .pluck();
   // The row is joined by the bytes that the ERP wrote, because text that is not UTF-8 changes when
@@ -217,10 +218,13 @@ export function customerPart(database: Database.Database) {
       return { seq, accountNo, row, others: namesakes(accountNo, row === null) };
     }),
   );
-  const readWhole = database.transaction((rows: number, after: number, sums: string) => {
-    const totals = database.prepare<[], Record<string, number>>(`select ${sums} from erp_customer`);
-    return { changes: read(rows, after), totals: totals.get() ?? {}, gone: gone.get() ?? 0 };
-  });
+  const readWhole = database.transaction(
+    (rows: number, after: number, sums: string, done: readonly number[]) => {
+      const all = database.prepare<[], Record<string, number>>(`select ${sums} from erp_customer`);
+      const left = gone.get(JSON.stringify(done)) ?? 0;
+      return { changes: read(rows, after), totals: all.get() ?? {}, gone: left };
+    },
+  );
   const finish = database.transaction((done: readonly DoneCustomer[], at: string) => {
     for (const { change, problem } of done) {
       tickOff.run(change.seq);
@@ -230,8 +234,8 @@ export function customerPart(database: Database.Database) {
   });
   return {
     changedCustomers: (rows: number, after = 0) => read.deferred(rows, after),
-    customersAtOnce: (rows: number, after: number, sums: string) =>
-      readWhole.deferred(rows, after, sums),
+    customersAtOnce: (rows: number, after: number, sums: string, done: readonly number[] = []) =>
+      readWhole.deferred(rows, after, sums, done),
     customersDone: (done: readonly DoneCustomer[], at: string) => finish.immediate(done, at),
   };
 }

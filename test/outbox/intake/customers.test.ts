@@ -24,6 +24,7 @@ async function openBooks() {
     while (more) {
       const asked = { rows: 200, after, now: clock.now() };
       const read = await importCustomers(store, exchange, asked);
+      exchange.customersDone(read.done, '2026-01-05T08:00:00.000Z');
       waiting += read.waiting;
       more = read.last !== undefined;
       after = read.last ?? after;

@@ -2,11 +2,11 @@ import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { z } from 'zod';
-import { manualClock, systemClock } from '../../../src/lib/clock.ts';
+import { manualClock, scaledClock, systemClock } from '../../../src/lib/clock.ts';
 import { openCauses } from '../../../src/ops/causes.ts';
-import { writeRestored } from '../../../src/store/state.ts';
+import { readExchangeWait, writeRestored } from '../../../src/store/state.ts';
 import { foreignSql } from '../../support/foreign-sql.ts';
 import { until } from '../../support/house.ts';
 import { repositoryRoot } from '../../support/source.ts';
@@ -32,6 +32,12 @@ async function restoredDoors(): Promise<Doors> {
 function bothShown({ sql }: Doors): Promise<true> {
   const count = 'SELECT count(document_id) FROM receipt WHERE intake_id IS NULL';
   return until('both receipts', () => (sql(count) === '2' ? true : undefined));
+}
+
+/** No receipt is due: a question to the file would make the daemon in this process wait. */
+function shownAll({ db }: Doors['store']): Promise<true> {
+  const due = db.selectFrom('intake').select('outbox_id').where('receipt_due', '>', 0);
+  return until('all receipts', async () => (await due.execute()).length === 0 || undefined);
 }
 
 /** Stopped doors whose file, with two documents of other doors, is gone. */
@@ -273,7 +279,7 @@ describe('the SQL door', () => {
     expect(client(receipts)).toBe(`${count}|${count}|${count}`);
   });
 
-  it('tells of a lock that lasts for five minutes, until it is over', async () => {
+  it('tells since when a lock lasts, after five minutes somebody, until it is over', async () => {
     const clock = manualClock();
     const { store, path, open } = await closedDoors();
     const erp = new Database(path, { timeout: 0 });
@@ -282,16 +288,80 @@ describe('the SQL door', () => {
     let laterMs = 0;
     open({ clock: { ...clock, monotonic: () => clock.monotonic() + laterMs } });
     const kinds = async () => (await openCauses(store.db)).map(({ kind }) => kind);
+    const begunAt = clock.now();
     await clock.advance(10);
+    expect(await readExchangeWait(store.db)).toBeUndefined();
     laterMs = 4 * 60_000;
-    await clock.advance(10);
+    await clock.advance(100);
     expect(await kinds()).toEqual([]);
+    // The monotonic clock alone has gone on.
+    expect(await readExchangeWait(store.db)).toBeLessThan(begunAt - 3 * 60_000);
     laterMs = 5 * 60_000;
-    await clock.advance(10);
+    await clock.advance(100);
     expect(await kinds()).toEqual(['exchange_locked']);
     erp.exec('rollback');
-    await clock.advance(10);
+    await clock.advance(100);
     expect(await kinds()).toEqual([]);
+    expect(await readExchangeWait(store.db)).toBeUndefined();
+  });
+
+  it('takes customers and documents once while a program reads without an end', async () => {
+    const { store, path, sql: erp, open } = await closedDoors();
+    erp("INSERT INTO erp_customer(account_no, blocked) VALUES ('C1', 1), ('C2', 0)");
+    erp(`${insert('SO-1', order())}; ${insert('SO-2', order())};`);
+    const reader = new Database(path);
+    onTestFinished(() => void reader.close());
+    reader.exec('begin; select * from receipt');
+    let taken = 0;
+    const kept = vi.spyOn(Database.prototype, 'exec');
+    onTestFinished(() => kept.mockRestore());
+    const clock = scaledClock(systemClock(), 50);
+    const { stop } = open({ onCustomers: () => (taken += 1), clock });
+    const tries = () => kept.mock.calls.filter(([text]) => text === 'rollback').length;
+    await until('many tries to write', () => tries() > 20 || undefined);
+    const customers = await store.db.selectFrom('erp_customer').select('blocked').execute();
+    expect([customers, taken]).toEqual([[{ blocked: 1 }, { blocked: 0 }], 1]);
+    const known = store.db.selectFrom('intake').select('repeats');
+    expect(await known.execute()).toMatchObject([{ repeats: 0 }, { repeats: 0 }]);
+    expect(await readExchangeWait(store.db)).toBeDefined();
+    reader.exec('commit');
+    await shownAll(store);
+    const wait = () => readExchangeWait(store.db);
+    await until('the end', async () => ((await wait()) === undefined ? true : undefined));
+    await stop();
+    const left = `SELECT (SELECT count(*) FROM receipt WHERE state = 'waiting')
+      + (SELECT count(*) FROM erp_customer_change)`;
+    expect(erp(left)).toBe('0');
+  });
+
+  it('writes receipts although always somebody reads, each only for a moment', async () => {
+    const { store, path, intake, open } = await closedDoors();
+    await intake.submit([delivered('SO-1')]);
+    const readers = [1, 2].map(() => new Database(path, { timeout: 0 }));
+    onTestFinished(() => readers.forEach((reader) => void reader.close()));
+    let isOver = false;
+    onTestFinished(() => {
+      isOver = true;
+    });
+    let [reads, refused] = [0, 0];
+    // Each begins before the other one ends, unless a writer keeps it out.
+    const poll = (): void => {
+      if (isOver) return;
+      const [next, before] = reads % 2 === 0 ? readers : readers.toReversed();
+      try {
+        next?.exec('begin; select * from receipt');
+        reads += 1;
+      } catch {
+        next?.exec('rollback');
+        refused += 1;
+      }
+      if (before?.inTransaction) before.exec('commit');
+      setImmediate(poll);
+    };
+    poll();
+    open();
+    await shownAll(store);
+    expect(refused).toBeGreaterThan(0);
   });
 
   it('takes what came while nobody was there, and shows what moved meanwhile', async () => {
