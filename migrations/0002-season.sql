@@ -429,3 +429,6 @@ BEGIN
     )
   );
 END;
+
+-- Inode, size and time of a file as it was read, so that one that goes on growing is noticed.
+ALTER TABLE intake_file ADD COLUMN mark TEXT;

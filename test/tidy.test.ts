@@ -40,12 +40,13 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
-  ops: 4_745,
+  ops: 4_765, // since when receipts wait, and a file that grew
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
   // With words of ERPs for members, prices far from the list price; what a person canceled since a
   // backup.
-  outbox: 13_700,
+  // With files that go on growing, and one commit among readers that poll.
+  outbox: 14_190,
   // Raised by 350: locks, poolers, cut ways and standbys are told as what they are.
   plane: 2_632,
   probe: 2_726,
@@ -57,8 +58,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
   // the ERP's customers at the moment of their changes; by 160: whether the service answers; 120:
   // what waits for a person, as SQL that all rooms share.
-  // With whose a system key is.
-  store: 7_110,
+  // With whose a system key is, and commits among programs that read.
+  store: 7_200,
   // With wrong paths and methods.
   surface: 1_590,
   sync: 8_394,

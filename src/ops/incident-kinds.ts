@@ -91,6 +91,13 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     todo: 'end its unfinished SELECT or transaction; `selvedge doctor` (`exchange`) names it',
     ends: 'the file can be written',
   },
+  file_grew: {
+    when: 'a file of the drop folder grew after it was taken for whole; the rest was taken, too',
+    todo:
+      'look at its receipt; have its sender write under another name and rename, or raise ' +
+      '`intake.folder.settle`',
+    ends: 'a day later',
+  },
   hold_expired: {
     when: 'deliveries are overdue: their holds have lasted their time, or no rule covers them',
     todo: '`selvedge deliveries list --waiting --overdue`; decide or release',

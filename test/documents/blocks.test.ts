@@ -37,7 +37,7 @@ const OLDEST_OF_VIEWS = 39;
 
 const read = (path: string): string => readFileSync(join(repositoryRoot, path), 'utf8');
 
-/** SQL that an ERP's client runs: the manual's, that of the example, and what it sets off itself. */
+/** SQL that an ERP's client runs: the manual's, the example's, and what it sets off itself. */
 function sqlOfTheErp(): { readonly place: string; readonly text: string }[] {
   const manual = read('docs/erp-integration.md');
   const blocks = [...manual.matchAll(/^```(?:sql|sh)[^\n]*\n(.*?)^```$/gms)]

@@ -7,27 +7,32 @@
  *
  * Every step may be repeated: after a stop, files are still in the folder, and submitting them
  * again gives the same answers. A new file of an old name takes its place, and the older one gets
- * its digest into its name. Reads and writes `intake_file` and `intake_file_document`. An unusable
- * folder ends the worker, which is started again.
+ * its digest into its name. A file that goes on growing after all is looked at again
+ * (folder-growth.ts). Reads and writes `intake_file` and `intake_file_document`. An unusable folder
+ * ends the worker, which is started again.
  */
 
-import { lstatSync } from 'node:fs';
-import { open, readdir, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join, parse } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Selectable, sql } from 'kysely';
-import { RetryLaterError } from '../../lib/errors.ts';
-import { isJsonObject, tryParseJson } from '../../lib/json.ts';
-import type { Logger } from '../../lib/log.ts';
+import { readdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import { sql } from 'kysely';
+import { isJsonObject } from '../../lib/json.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { makeFolder, withMode } from '../../store/folders.ts';
-import type { Db, Store } from '../../store/store.ts';
-import type { Tables } from '../../store/tables.ts';
+import type { Store } from '../../store/store.ts';
+import { createGrowth, type Growth } from './folder-growth.ts';
+import {
+  isFolderInTheWay,
+  ownFolder,
+  refreshReceipt,
+  removeStored,
+  takenFile,
+  withDigest,
+} from './folder-receipts.ts';
 import {
   createSkippedFiles,
   type FileContent,
-  type FolderScan,
+  type FolderChannelDeps,
   isAsRead,
   isMissing,
   isToBeTaken,
@@ -37,16 +42,7 @@ import {
   type SizeChecks,
   type SkippedFiles,
 } from './folder-scan.ts';
-import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
-import { isoTime, readReceipt, refusalReceipt } from './receipt.ts';
-
-export interface FolderChannelDeps extends FolderScan {
-  readonly store: Store;
-  readonly intake: Intake;
-  readonly log: Logger;
-  /** Milliseconds for which files stay in `done` and `refused`. */
-  readonly keepMs: number;
-}
+import { documentsOf, noteFile, submitAll } from './folder-take.ts';
 
 const SCAN_MS = 500;
 const RECEIPTS_PER_ROUND = 200;
@@ -64,68 +60,10 @@ interface Progress {
   forgetAt: number;
 }
 
-function takenFile(row: Selectable<Tables['intake_file']>): TakenFile & { readonly due: number } {
-  const { name, sha256, folder, receipt_due: due } = row;
-  const { file_id: fileId, taken_at: takenAt, stored_as: storedAs } = row;
-  return { fileId, name, sha256, folder, takenAt, storedAs, due };
-}
-
 /** Makes the subfolders, writable for the drop folder's group. */
 function makeFolders(root: string): void {
   withMode(0o770, (mode) => {
     for (const name of FOLDERS) makeFolder(join(root, name), mode);
-  });
-}
-
-async function submitAll(
-  { intake, clock }: FolderChannelDeps,
-  name: string,
-  { entries }: FileContent,
-): Promise<readonly SubmitResult[]> {
-  const receivedAt = clock.now();
-  const sound = entries.flatMap(({ envelope, line }): Submission[] =>
-    envelope === undefined
-      ? []
-      : [{ ...envelope, channel: 'folder', source: `${name}:${line}`, receivedAt }],
-  );
-  const results = [...(await intake.submit(sound))];
-  return entries.map((entry) => {
-    const answer = entry.envelope === undefined ? undefined : results.shift();
-    return answer ?? invalid(entry.reference, entry.problems);
-  });
-}
-
-async function noteFile(
-  { store, clock }: FolderChannelDeps,
-  name: string,
-  content: FileContent,
-  results: readonly SubmitResult[],
-): Promise<ReturnType<typeof takenFile>> {
-  const now = clock.now();
-  const folder = results.every(({ ok }) => ok) ? 'done' : 'refused';
-  const documents = results.map((answer, index) => {
-    const { line, kind } = content.entries[index] ?? { line: index + 1, kind: null };
-    const outbox_id = answer.ok ? answer.documentId : null;
-    const refusal = answer.ok ? null : JSON.stringify(refusalReceipt(kind, answer, now));
-    return { line, outbox_id, refusal };
-  });
-  return store.transaction(async (tx) => {
-    const known = { folder, stored_as: name, taken_at: now, receipt_due: 1 } as const;
-    const row = await tx
-      .insertInto('intake_file')
-      .values({ name, sha256: content.sha256, ...known })
-      .onConflict((taken) => taken.columns(['name', 'sha256']).doUpdateSet(known))
-      .returningAll()
-      .executeTakeFirstOrThrow();
-    const { file_id } = row;
-    await tx.deleteFrom('intake_file_document').where('file_id', '=', file_id).execute();
-    for (const document of documents) {
-      await tx
-        .insertInto('intake_file_document')
-        .values({ file_id, ...document })
-        .execute();
-    }
-    return takenFile(row);
   });
 }
 
@@ -154,22 +92,6 @@ async function makeRoom({ store, folder }: FolderChannelDeps, name: string, sha2
       .where('file_id', '=', older.fileId)
       .execute();
   }
-}
-
-/**
- * Writes the receipt of a file; if one of its documents changes meanwhile, the receipt stays due.
- */
-async function refreshReceipt(
-  { store, folder }: FolderChannelDeps,
-  file: ReturnType<typeof takenFile>,
-): Promise<void> {
-  await writeFileReceipt(store.db, folder, file);
-  await store.db
-    .updateTable('intake_file')
-    .set({ receipt_due: 0 })
-    .where('file_id', '=', file.fileId)
-    .where('receipt_due', '=', file.due)
-    .execute();
 }
 
 /**
@@ -248,9 +170,10 @@ async function takeFile(deps: FolderChannelDeps, name: string): Promise<void> {
   const { folder, log } = deps;
   const content = await readContent(deps, name);
   if (!content) return;
-  const results = await submitAll(deps, name, content);
+  const results = await submitAll(deps, name, content.entries);
   await makeRoom(deps, name, content.sha256);
-  const file = await noteFile(deps, name, content, results);
+  const documents = documentsOf(content.entries, results, deps.clock.now());
+  const file = await noteFile(deps, name, content, documents);
   await refreshReceipt(deps, file);
   await moveAway(deps, name, join(ownFolder(folder, file.folder), name), content);
   const refused = results.filter(({ ok }) => !ok).length;
@@ -277,10 +200,21 @@ function skip({ skipped }: Progress, name: string, error: unknown): void {
   skipped.add(name, 'a folder lies where the file or its receipt belongs', { err: error });
 }
 
+/** Skips a file that cannot be read or moved, so that the others are taken. */
+function passOver(progress: Progress, name: string, error: unknown): void {
+  const code = isJsonObject(error) ? error.code : undefined;
+  if (code !== 'EACCES' && code !== 'EPERM') skip(progress, name, error);
+  else progress.skipped.add(name, 'this user may not read or move the file', { err: error });
+}
+
 /**
  * Rewrites receipts of files whose documents have changed; the end of a document is shown at once.
  */
-async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Promise<void> {
+async function refreshReceipts(
+  deps: FolderChannelDeps,
+  progress: Progress,
+  growth: Growth,
+): Promise<void> {
   const { store, clock } = deps;
   const { written, skipped } = progress;
   const due = await store.db
@@ -294,8 +228,14 @@ async function refreshReceipts(deps: FolderChannelDeps, progress: Progress): Pro
   for (const file of due.map(takenFile)) {
     if (skipped.has(file.name)) continue;
     if (written.has(file.fileId) && (await hasOpenDocuments(deps, file.fileId))) continue;
-    written.set(file.fileId, now);
-    await refreshReceipt(deps, file).catch((error) => skip(progress, file.name, error));
+    try {
+      // A receipt may be the last one, and somebody may still write the file.
+      if (!(await growth.isAsRead(file))) continue;
+      written.set(file.fileId, now);
+      await refreshReceipt(deps, file);
+    } catch (error) {
+      skip(progress, file.name, error);
+    }
   }
 }
 
@@ -390,9 +330,7 @@ async function takeFiles(
       await takeFile(deps, name);
       skipped.taken(name);
     } catch (error) {
-      const code = isJsonObject(error) ? error.code : undefined;
-      if (code !== 'EACCES' && code !== 'EPERM') skip(progress, name, error);
-      else skipped.add(name, 'this user may not read or move the file', { err: error });
+      passOver(progress, name, error);
     }
   }
 }
@@ -411,10 +349,13 @@ export function createFolderChannel(deps: FolderChannelDeps) {
         skipped: createSkippedFiles(deps),
         forgetAt: 0,
       };
+      const growth = createGrowth(deps);
       while (!signal.aborted) {
         await takeFiles(deps, progress, signal);
-        await refreshReceipts(deps, progress);
+        await growth.look((name, error) => passOver(progress, name, error));
+        await refreshReceipts(deps, progress, growth);
         if (clock.monotonic() >= progress.forgetAt) {
+          await growth.endIncidents();
           const forgotten = await forgetOld(deps);
           if (forgotten < FORGET_PER_ROUND) progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
         }
@@ -422,101 +363,4 @@ export function createFolderChannel(deps: FolderChannelDeps) {
       }
     },
   };
-}
-
-// Receipts: one JSON file beside each submitted file. It is written when the file is submitted and
-// again when its documents change, always as a whole and by renaming, so that nobody reads half of
-// one.
-
-interface TakenFile {
-  readonly fileId: number;
-  readonly name: string;
-  readonly sha256: string;
-  readonly takenAt: number;
-  readonly folder: 'done' | 'refused';
-  readonly storedAs: string;
-}
-
-const SLICE = 50;
-/** File mode of receipts: the ERP's group may read them. */
-const FILE_MODE = 0o640;
-
-async function documentsOf(db: Db, fileId: number): Promise<Record<string, unknown>[]> {
-  const rows = await db
-    .selectFrom('intake_file_document')
-    .select(['line', 'outbox_id', 'refusal'])
-    .where('file_id', '=', fileId)
-    .orderBy('line')
-    .execute();
-  const documents: Record<string, unknown>[] = [];
-  for (const [index, { line, outbox_id, refusal }] of rows.entries()) {
-    if (index % SLICE === SLICE - 1) await nextTurn();
-    const receipt: unknown =
-      outbox_id === null ? tryParseJson(refusal ?? '') : await readReceipt(db, outbox_id);
-    documents.push({ line, ...(isJsonObject(receipt) ? receipt : {}) });
-  }
-  return documents;
-}
-
-/** Returns a name that is free beside a file with this name: `orders.0123456789ab.json`. */
-function withDigest(name: string, sha256: string): string {
-  const { name: stem, ext } = parse(name);
-  return `${stem}.${sha256.slice(0, 12)}${ext}`;
-}
-
-/**
- * Returns the path of `done` or `refused`; refuses a link in its place, which anybody who may write
- * the folder can make.
- */
-function ownFolder(root: string, name: TakenFile['folder']): string {
-  const path = join(root, name);
-  if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) return path;
-  const hint = 'remove what lies there (a link counts as such): the daemon makes the folder again';
-  throw new RetryLaterError('intake.no_folder', `${path} is no folder`, { hint });
-}
-
-const FOLDER_CODES = ['EISDIR', 'ENOTDIR', 'ENOTEMPTY', 'EEXIST', 'ERR_FS_EISDIR'];
-
-/** Whether the error says that somebody has made a folder in the place of a file of ours. */
-function isFolderInTheWay(error: unknown): boolean {
-  return isJsonObject(error) && FOLDER_CODES.includes(String(error.code));
-}
-
-/** Deletes a submitted file and its receipt, but no folder with that name. */
-async function removeStored(root: string, { folder, storedAs }: TakenFile): Promise<void> {
-  const path = join(ownFolder(root, folder), storedAs);
-  for (const one of [path, `${path}.receipt.json`]) {
-    await rm(one, { force: true }).catch((error: unknown) => {
-      if (!isFolderInTheWay(error)) throw error;
-    });
-  }
-}
-
-/** Writes a new file; a link with that name is removed, and not followed. */
-async function writeNew(path: string, text: string): Promise<void> {
-  await rm(path, { force: true });
-  const file = await open(path, 'wx');
-  try {
-    await file.writeFile(text);
-    await file.chmod(FILE_MODE);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function writeFileReceipt(db: Db, root: string, file: TakenFile): Promise<void> {
-  const documents = await documentsOf(db, file.fileId);
-  const isFinal = documents.every(({ final }) => final === true);
-  const receipt = {
-    file: file.name,
-    sha256: file.sha256,
-    takenAt: isoTime(file.takenAt),
-    final: isFinal,
-    documents,
-  };
-  const path = `${join(ownFolder(root, file.folder), file.storedAs)}.receipt.json`;
-  const unfinished = join(dirname(path), `.${basename(path)}.tmp`);
-  await writeNew(unfinished, `${JSON.stringify(receipt, null, 2)}\n`);
-  await rename(unfinished, path);
 }

@@ -10,8 +10,10 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { isJsonObject, sha256 } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
+import type { Store } from '../../store/store.ts';
 import type { Problem } from '../documents.ts';
 import { type Envelope, readDocuments, readEnvelope } from './envelope.ts';
+import type { Intake } from './intake.ts';
 
 export interface FolderScan {
   readonly folder: string;
@@ -19,6 +21,14 @@ export interface FolderScan {
   /** Milliseconds for which a file must be unchanged before it is read. */
   readonly settleMs: number;
   readonly fileBytesMax: number;
+}
+
+export interface FolderChannelDeps extends FolderScan {
+  readonly store: Store;
+  readonly intake: Intake;
+  readonly log: Logger;
+  /** Milliseconds for which files stay in `done` and `refused`. */
+  readonly keepMs: number;
 }
 
 /**
@@ -32,6 +42,8 @@ export interface FileContent {
   readonly mark: string;
   readonly sha256: string;
   readonly entries: readonly FileEntry[];
+  /** Content as it was when it had this size; undefined: it was not larger, or cannot tell. */
+  asOfSize(size: number): Pick<FileContent, 'sha256' | 'entries'> | undefined;
 }
 
 const FILES_PER_ROUND = 100;
@@ -72,8 +84,13 @@ export async function orMissing<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function markOf({ ino, size, mtimeMs }: Stats): string {
+export function markOf({ ino, size, mtimeMs }: Stats): string {
   return `${ino}/${size}/${mtimeMs}`;
+}
+
+/** Size of the file with this mark, in bytes. */
+export function sizeIn(mark: string): number {
+  return Number(mark.split('/')[1]);
 }
 
 export async function isMissing(path: string): Promise<boolean> {
@@ -138,6 +155,17 @@ async function strangers(
   return ready;
 }
 
+/** Milliseconds since when nobody has written the file. */
+export function restedMs(clock: Clock, checks: SizeChecks, name: string, info: Stats): number {
+  const mark = markOf(info);
+  const seen = checks.get(name);
+  const since = seen?.mark === mark ? seen.since : clock.monotonic();
+  checks.set(name, { mark, since });
+  // A renamed file was last changed before our first check of it; a clock that is ahead says
+  // nothing.
+  return Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
+}
+
 /** Lists files that nobody writes any more, in order of their names, without skipped ones. */
 export async function readyFiles(
   scan: FolderScan,
@@ -161,14 +189,7 @@ export async function readyFiles(
     }
     const info = await orMissing(stat(join(folder, name)));
     if (!info) continue;
-    const mark = markOf(info);
-    const seen = sizeChecks.get(name);
-    const since = seen?.mark === mark ? seen.since : clock.monotonic();
-    sizeChecks.set(name, { mark, since });
-    // A renamed file was last changed before our first check of it; a clock that is ahead says
-    // nothing.
-    const restedMs = Math.max(clock.monotonic() - since, clock.now() - info.mtimeMs);
-    if (restedMs >= settleMs) ready.push({ name });
+    if (restedMs(clock, sizeChecks, name, info) >= settleMs) ready.push({ name });
   }
   return [...ready, ...(await strangers(scan, found, isSkipped))];
 }
@@ -194,18 +215,27 @@ export async function readContent(
   { folder, fileBytesMax }: FolderScan,
   name: string,
 ): Promise<FileContent | undefined> {
-  const read = await orMissing(readBytes(join(folder, name), fileBytesMax));
-  if (read === undefined) return undefined;
-  const { mark, size, bytes } = read;
+  const found = await orMissing(readBytes(join(folder, name), fileBytesMax));
+  if (found === undefined) return undefined;
+  const { mark, size, bytes } = found;
   if (bytes === undefined) {
     const message = `is ${size} bytes large; ${fileBytesMax} are the most in one file`;
     return {
       mark,
       sha256: sha256(`too large: ${size}`),
       entries: [broken(1, [{ path: '', message }])],
+      asOfSize: () => undefined,
     };
   }
-  return { mark, sha256: sha256(bytes), entries: readEntries(bytes.toString('utf8')) };
+  const read = (part: Buffer) => ({
+    sha256: sha256(part),
+    entries: readEntries(part.toString('utf8')),
+  });
+  return {
+    mark,
+    ...read(bytes),
+    asOfSize: (then) => (then < bytes.length ? read(bytes.subarray(0, then)) : undefined),
+  };
 }
 
 // Content: the documents of a file, each with its kind beside it.

@@ -62,8 +62,8 @@ export interface Exchange extends Disposable {
    */
   repair(): void;
   /**
-   * Writes what `work` writes, all or none. While others read, no new reader comes in and the commit
-   * alone is tried again, for `HOLD_MS`; false: they did not leave, and nothing was written.
+   * Writes what `work` writes, all or none. While others read, no new reader comes in and the
+   * commit alone is tried again, for `HOLD_MS`; false: they did not leave, and nothing was written.
    */
   together(work: () => void, signal: AbortSignal): Promise<boolean>;
   /** Writes receipts for documents, all or none. */

@@ -22,6 +22,7 @@ interface IntakeFileTable {
   folder: 'done' | 'refused';
   stored_as: string;
   receipt_due: Generated<number>;
+  mark: string | null;
 }
 
 interface IntakeFileDocumentTable {

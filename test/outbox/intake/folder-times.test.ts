@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -15,7 +16,9 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { writeRefunds } from '../../../src/mirror/refund.ts';
+import { openCauses } from '../../../src/ops/causes.ts';
 import { createFolderChannel } from '../../../src/outbox/intake/folder-channel.ts';
+import type { SqliteStore } from '../../../src/store/store.ts';
 import { followClock } from '../../support/clock-guard.ts';
 import { until } from '../../support/house.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
@@ -31,12 +34,24 @@ async function timedFolder(settleMs = 0) {
   const folder = temporaryFolder();
   const intake = intakeOf(store);
   const limits = { settleMs, fileBytesMax: 100_000, keepMs: DAY_MS };
-  runWorker(createFolderChannel({ store, intake, clock, log: silentLogger(), folder, ...limits }));
+  const worker = createFolderChannel({
+    store,
+    intake,
+    clock,
+    log: silentLogger(),
+    folder,
+    ...limits,
+  });
+  let running = runWorker(worker);
   const rests = () => until('the end of a round', () => clock.pending() > 0 || undefined);
   const path = (name: string): string => join(folder, name);
   await rests();
   return {
-    ...{ clock, store, path },
+    ...{ clock, store, intake, path },
+    stop: () => running.stop(),
+    start(): void {
+      running = runWorker(worker);
+    },
     /** So many looks into the folder, each to its end. */
     async looks(times: number, ms = LOOK_MS): Promise<void> {
       for (let time = 0; time < times; time += 1) {
@@ -69,6 +84,103 @@ it('reads no file while it grows, however long that takes', async () => {
   }
   await looks(4);
   expect(existsSync(path('done/a.json'))).toBe(true);
+});
+
+/** Orders in a file, one a line. */
+function lines(...references: string[]): string {
+  return references.map((reference) => `${envelope(reference)}\n`).join('');
+}
+
+/** References of all documents, each with how often it was submitted once more. */
+async function taken({ db }: SqliteStore): Promise<string[]> {
+  const rows = await db
+    .selectFrom('intake')
+    .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
+    .select(['outbox.reference', 'repeats'])
+    .orderBy('outbox.outbox_id')
+    .execute();
+  return rows.map(({ reference, repeats }) => `${reference} ${repeats}`);
+}
+
+async function grown({ db }: SqliteStore): Promise<string[]> {
+  const told = await openCauses(db);
+  return told.filter(({ kind }) => kind === 'file_grew').map(({ kind }) => kind);
+}
+
+it.each([
+  ['between two documents', lines('SO-1'), 'done'],
+  ['in the middle of a document', lines('SO-1', 'SO-2').slice(0, -9), 'refused'],
+])(
+  'takes the rest of a file that goes on growing, cut off %s, and tells',
+  async (_, cut, first) => {
+    const house = await timedFolder(2_000);
+    const { store, path, looks, write, states } = house;
+    write('a.json', cut);
+    await looks(5);
+    const whole = lines('SO-1', 'SO-2', 'SO-3');
+    for (const part of whole.slice(cut.length).match(/.{1,40}\n?/gs) ?? []) {
+      // The program goes on in the file that it has open, wherever that lies.
+      appendFileSync(path(`${first}/a.json`), part);
+      await looks(2);
+      expect(await grown(store)).toEqual([]);
+    }
+    await looks(5);
+    expect(states('done/a.json')).toEqual(['queued 0', 'queued 0', 'queued 0']);
+    expect(readFileSync(path('done/a.json'), 'utf8')).toBe(whole);
+    expect(existsSync(path('refused/a.json.receipt.json'))).toBe(false);
+    expect(await taken(store)).toEqual(['SO-1 0', 'SO-2 0', 'SO-3 0']);
+    expect(await grown(store)).toEqual(['file_grew']);
+    // The whole file, submitted once more, is the same file.
+    write('a.json', whole);
+    await looks(5);
+    expect(await taken(store)).toEqual(['SO-1 1', 'SO-2 1', 'SO-3 1']);
+    await looks(1, DAY_MS + HOUR_MS);
+    expect(await grown(store)).toEqual([]);
+  },
+);
+
+it('says nothing final of a file that somebody still writes', async () => {
+  const { store, path, looks, write } = await timedFolder(2_000);
+  write('a.json', lines('SO-1'));
+  await looks(5);
+  const isFinal = (): boolean =>
+    JSON.parse(readFileSync(path('done/a.json.receipt.json'), 'utf8')).final;
+  await endDocument(store, 1, 'confirmed', { result: '{}' });
+  appendFileSync(path('done/a.json'), lines('SO-2'));
+  await looks(2);
+  expect(isFinal()).toBe(false);
+  await looks(5);
+  expect(isFinal()).toBe(false);
+  await endDocument(store, 2, 'confirmed', { result: '{}' });
+  await looks(2);
+  expect(isFinal()).toBe(true);
+});
+
+it('takes what was added while nobody looked, also hours later and across a stop', async () => {
+  const house = await timedFolder();
+  const { path, looks, write, states, stop, start, store } = house;
+  for (let at = 0; at < 60; at += 1) write(`${at + 10}.json`, lines(`SO-${at}`), HOUR_MS);
+  await looks(2);
+  await stop();
+  appendFileSync(path('done/10.json'), lines('SO-late'));
+  // A stop between two folders has left another one in the wrong one.
+  renameSync(path('done/11.json'), path('refused/11.json'));
+  await house.clock.advance(3 * HOUR_MS);
+  start();
+  await looks(3);
+  expect(states('done/10.json')).toEqual(['queued 0', 'queued 0']);
+  expect(existsSync(path('done/11.json'))).toBe(true);
+  expect(await taken(store)).toHaveLength(61);
+});
+
+it('keeps what was taken of a file that is too large once it is whole', async () => {
+  const { store, path, looks, write, states } = await timedFolder();
+  write('a.json', lines('SO-1'));
+  await looks(2);
+  appendFileSync(path('done/a.json'), `{"kind": "${'x'.repeat(100_000)}"}`);
+  await looks(3);
+  expect(states('refused/a.json')).toEqual(['queued 0', 'refused 1']);
+  expect(await taken(store)).toEqual(['SO-1 0']);
 });
 
 it('reads at once what was finished before, and what is of a time to come later', async () => {
