@@ -22,6 +22,7 @@ import { createRefundStatusKind } from '../outbox/kinds/refund-status.ts';
 import { createStyleKind } from '../outbox/kinds/style.ts';
 import { createArticles, createShortLists } from '../outbox/preflight/ask-service.ts';
 import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-order.ts';
+import { createPreOrderNames } from '../outbox/preflight/pre-order-names.ts';
 import { createDeliveryReader } from '../outbox/read-delivery.ts';
 import { createConfirmation } from '../outbox/review/confirmation.ts';
 import { createOutboxReview, type OutboxReview } from '../outbox/review/operations.ts';
@@ -150,7 +151,8 @@ function createKinds(
 ): OutboxKind[] {
   const { store, clock, readOrder, levels } = deps;
   const { v1, v2 } = deps.service;
-  const { freightSpelling } = service.dialect.v1;
+  const { freightSpelling, preOrderNames: names } = service.dialect.v1;
+  const account = service.v1.baseUrl;
   const limits = { refundsUpTo: outbox.refundsUpTo, priceFactor: intake.priceFactor };
   return [
     createDeliveryStatusKind(deliveryApi(deps), {
@@ -169,6 +171,7 @@ function createKinds(
       finder: createOrderFinder(v1),
       newest: createNewestOrders({ v1, clock }),
       freightSpelling,
+      preOrderNames: createPreOrderNames({ store, clock, v1, freightSpelling, names, account }),
       level: service.dialect.v1.level,
       check: createCheck({ intake, outbox, service, streams }, deps),
     }),

@@ -148,6 +148,11 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     todo: "another account's, or later than its events by minutes: `selvedge api GET /orders/<id>`",
     ends: 'all of them are read, or given up',
   },
+  preorders_unproved: {
+    when: 'nothing proves how the account reads the season of a pre-order: all of them wait',
+    todo: '`service.dialect.v1.preOrderNames`',
+    ends: 'a season that does not exist is refused, or the setting names them',
+  },
   push_dead: {
     when: 'a row gave up',
     todo: 'mend the cause, then `outbox retry` or `cancel`',

@@ -67,6 +67,7 @@ export const MEANING: Accounts = {
     { freightSpelling: 'Freight', unknownParameters: 'refuse' },
     set({ 'service.dialect.v1.freightSpelling': 'Freight' }),
   ),
+  'season of a new order in small letters': dialect({ preOrderNames: 'small' }),
   'orders without currency': dialect({ orderCurrency: false }),
   'no createdAt': dialect({ createdAt: false }),
   'orders without SeasonName': dialect({ orderSeason: false }),

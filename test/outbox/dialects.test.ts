@@ -12,8 +12,10 @@ const CALM = Object.fromEntries(
   ['connect', 'firstByte', 'idle', 'total'].map((name) => [`service.timeouts.${name}`, '5m']),
 );
 
-function houseAt(knobs: HouseParts['knobs']): Promise<House> {
-  return startHouse({ knobs: knobs ?? {}, settings: CALM });
+const NAMED = { 'service.dialect.v1.preOrderNames': 'SeasonName' };
+
+function houseAt(knobs: HouseParts['knobs'], settings: HouseParts['settings'] = NAMED) {
+  return startHouse({ knobs: knobs ?? {}, settings: { ...CALM, ...settings } });
 }
 
 async function send(house: House, reference: string, document: object) {
@@ -56,14 +58,62 @@ it.each(['joined', 'split', 'sorted'] as const)(
   },
 );
 
-describe('a pre-order', () => {
-  function ahead(house: House) {
-    const [season] = house.reference.world.catalog.seasons;
-    const deliveryName = season?.deliveries[0]?.name ?? '';
-    const [line] = lines(house);
-    return { seasonName: season?.name ?? '', lines: [{ ...line, deliveryName }] };
-  }
+function ahead(house: House) {
+  const [season] = house.reference.world.catalog.seasons;
+  const deliveryName = season?.deliveries[0]?.name ?? '';
+  const [line] = lines(house);
+  return { seasonName: season?.name ?? '', lines: [{ ...line, deliveryName }] };
+}
 
+describe('the first pre-order of an account', () => {
+  const seasonOf = ({ reference }: House, orderId: unknown) =>
+    reference.world.book.orders.all.find((one) => one.orderId === orderId)?.season;
+  const unproved = ({ store: { db } }: House) =>
+    db
+      .selectFrom('incident')
+      .select(['key', 'resolved_at'])
+      .where('kind', '=', 'preorders_unproved')
+      .execute();
+
+  it.each(['heed', 'small'])(
+    'leaves under names by which a wrong season is refused (%s)',
+    async (preOrderNames) => {
+      const house = await houseAt({ dialect: { preOrderNames } }, {});
+      const made = house.reference.world.book.orders.all.length;
+      const sent = await Promise.all(['A-1', 'A-2'].map((name) => send(house, name, ahead(house))));
+      const season = ahead(house).seasonName;
+      expect(sent.map(({ orderId }) => seasonOf(house, orderId))).toEqual([season, season]);
+      // The checks before have made no order, and nobody is told.
+      expect(house.reference.world.book.orders.all.length).toBe(made + 2);
+      expect(await unproved(house)).toEqual([]);
+      await house.kill();
+      await house.start();
+      // What is proved holds after a restart: faults of a check would show.
+      house.reference.knobs.patch({ dialect: { preOrderNames: 'ignore' } });
+      await send(house, 'A-3', ahead(house));
+    },
+  );
+
+  it.each([{ preOrderNames: 'ignore' }, { preOrderNames: 'heed', errorBody: 'plain' }])(
+    'waits with all others where nothing proves its names, until a person sets them (%j)',
+    async (dialect) => {
+      const house = await houseAt({ dialect }, {});
+      const made = house.reference.world.book.orders.all.length;
+      const ids = [await house.put('order', 'A-1', ahead(house))];
+      ids.push(await house.put('order', 'A-2', ahead(house)));
+      const plain = await house.put('order', 'A-3', { lines: lines(house) });
+      await house.until(plain, 'confirmed');
+      for (const id of ids) {
+        const { lastError } = await house.until(id, 'queued');
+        if (lastError !== null) expect(lastError).toContain('nothing proves how the account reads');
+      }
+      expect(house.reference.world.book.orders.all.length).toBe(made + 1);
+      expect(await unproved(house)).toMatchObject([{ key: 'preOrderNames', resolved_at: null }]);
+    },
+  );
+});
+
+describe('a pre-order', () => {
   it('that was taken as one is no difference', async () => {
     const house = await houseAt({ faults: [LOST] });
     await send(house, 'A-1', ahead(house));
@@ -90,7 +140,7 @@ describe('a pre-order', () => {
   it('that a person takes for ours is held, too, if nothing shows that it is one', async () => {
     const house = await startHouse({
       knobs: { dialect: { references: 'empty', preOrderNames: 'ignore' }, faults: [LOST] },
-      settings: { ...CALM, 'outbox.quietTime': '1m' },
+      settings: { ...CALM, ...NAMED, 'outbox.quietTime': '1m' },
     });
     const id = await house.put('order', 'A-1', ahead(house));
     await house.settled();
@@ -157,7 +207,7 @@ describe('a pending refund that is shown with the reference of its order', () =>
 it('is confirmed by a person who was shown it, whatever its reference', async () => {
   const house = await startHouse({
     knobs: { dialect: { references: 'empty' }, faults: [LOST] },
-    settings: { ...CALM, 'outbox.quietTime': '1m' },
+    settings: { ...CALM, ...NAMED, 'outbox.quietTime': '1m' },
   });
   const id = await house.put('order', 'A-1', { lines: lines(house) });
   await house.settled();
@@ -172,7 +222,7 @@ it('is confirmed by a person who was shown it, whatever its reference', async ()
 it('is recognised by itself once people have recognised two others', async () => {
   const house = await startHouse({
     knobs: { dialect: { references: 'prefix' }, faults: [{ ...LOST, count: null }] },
-    settings: { ...CALM, 'outbox.quietTime': '1m' },
+    settings: { ...CALM, ...NAMED, 'outbox.quietTime': '1m' },
   });
   const ids: number[] = [];
   for (const reference of ['A-01', 'A-02', 'A-03', 'A-04']) {

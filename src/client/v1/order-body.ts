@@ -55,6 +55,13 @@ export interface NewOrder {
  */
 export type FreightSpelling = 'freight' | 'Freight';
 
+/**
+ * Names of the season in a new order that an account may read; that of the delivery is written
+ * alike.
+ */
+export const PRE_ORDER_NAMES = ['SeasonName', 'seasonName'] as const;
+export type PreOrderNames = (typeof PRE_ORDER_NAMES)[number];
+
 /** Omits the members that have no value. */
 function filled(members: Readonly<Record<string, JsonObject[string]>>): JsonObject {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
@@ -65,13 +72,18 @@ function addressBody({ city = '', zip = '', ...address }: NewOrderAddress): Json
   return filled({ ...address, city, zip });
 }
 
-export function orderBody(order: NewOrder, freightName: FreightSpelling): JsonObject {
+export function orderBody(
+  order: NewOrder,
+  freightName: FreightSpelling,
+  seasonName: PreOrderNames = 'SeasonName',
+): JsonObject {
+  const deliveryMember = seasonName === 'SeasonName' ? 'DeliveryName' : 'deliveryName';
   const lines = order.lines.map(({ barcode, quantity, priceUnits, deliveryName }) =>
     filled({
       barcode,
       quantity,
       price: decimalOf(priceUnits),
-      DeliveryName: deliveryName,
+      [deliveryMember]: deliveryName,
     }),
   );
   const { freightAmountUnits, ...freightRest } = order.freight ?? { freightAmountUnits: 0 };
@@ -82,6 +94,6 @@ export function orderBody(order: NewOrder, freightName: FreightSpelling): JsonOb
     shippingAddress: order.shippingAddress && addressBody(order.shippingAddress),
     [freightName]:
       order.freight && filled({ freightAmount: decimalOf(freightAmountUnits), ...freightRest }),
-    SeasonName: order.seasonName,
+    [seasonName]: order.seasonName,
   });
 }

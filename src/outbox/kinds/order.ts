@@ -48,6 +48,7 @@ import { seasonsShown } from '../evidence/seasons.ts';
 
 import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import { FREIGHT_REQUIRED_KEY, type OrderCheck } from '../preflight/check-order.ts';
+import type { ProvedNames } from '../preflight/pre-order-names.ts';
 import { orderAsSpelt } from '../preflight/spelling.ts';
 import { type ReadOrder, turnedOff, unlessGone } from '../service.ts';
 
@@ -58,6 +59,7 @@ export interface OrderKindDeps {
   readonly readOrder: ReadOrder;
   readonly finder: OrderFinder;
   readonly freightSpelling: FreightSpelling;
+  readonly preOrderNames: ProvedNames;
   readonly level: string;
   readonly check: OrderCheck;
   readonly newest: NewestOrders;
@@ -277,7 +279,9 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
       const key = idempotencyKey(item);
       const call = { priority: 'push', ...request, idempotencyKey: key } as const;
       try {
-        const body = orderBody(order, deps.freightSpelling);
+        const isAhead = order.seasonName !== undefined;
+        const names = isAhead ? await deps.preOrderNames(order, request) : undefined;
+        const body = orderBody(order, deps.freightSpelling, names);
         const { value } = await deps.v1.createOrder(body, call);
         return orderResult(value.orderId, value.salesOrder?.orderNo, value.deliveries);
       } catch (error) {

@@ -92,7 +92,7 @@ const tradeKnobs = {
     'digits',
   ),
   orderLines: oneOf('kept', 'joined', 'split', 'sorted'),
-  preOrderNames: oneOf('heed', 'ignore'),
+  preOrderNames: oneOf('heed', 'ignore', 'small'),
   statusCase: oneOf('lower', 'capital', 'upper'),
   /** Names that the account has for statuses of deliveries, by the contract's name. */
   statusNames: names,

@@ -55,6 +55,17 @@ function takesMember(name: string, { level, dialect }: Account): boolean {
   return !FREIGHT.has(name) || freightSpelling === 'both' || freightSpelling === name;
 }
 
+const PRE_ORDER: ReadonlySet<string> = new Set(['SeasonName', 'DeliveryName']);
+
+/** Names under which the account heeds season and delivery of a new order. */
+const PRE_ORDER_MEMBERS: Readonly<
+  Record<Account['dialect']['preOrderNames'], Readonly<Record<string, string>>>
+> = {
+  heed: { SeasonName: 'SeasonName', DeliveryName: 'DeliveryName' },
+  ignore: {},
+  small: { seasonName: 'SeasonName', deliveryName: 'DeliveryName' },
+};
+
 /** The body without members that the account does not know, with names as the world has them. */
 function bodyOf(value: unknown, name: string, account: Account, problems: string[]): unknown {
   const { names, barcodes, unknownParameters, preOrderNames } = account.dialect;
@@ -62,10 +73,10 @@ function bodyOf(value: unknown, name: string, account: Account, problems: string
   if (isJsonObject(value)) {
     const out: Members = {};
     for (const [member, inner] of Object.entries(value)) {
-      const isIgnored =
-        preOrderNames === 'ignore' && (member === 'SeasonName' || member === 'DeliveryName');
-      if (isIgnored) continue;
-      if (takesMember(member, account)) out[member] = bodyOf(inner, member, account, problems);
+      const heeded = PRE_ORDER_MEMBERS[preOrderNames];
+      const own = heeded[member] ?? member;
+      if (PRE_ORDER.has(own) && !Object.hasOwn(heeded, member)) continue;
+      if (takesMember(own, account)) out[own] = bodyOf(inner, own, account, problems);
       else if (unknownParameters === 'refuse') problems.push(`${member}: is not known`);
     }
     return out;
