@@ -21,6 +21,8 @@ export interface ConsoleSettings {
   /** Time zone of the times on pages; null: the rules' time zone. */
   readonly timeZone: string | null;
   readonly sessionIdleMs: number;
+  /** Reasons of decisions that forms offer. */
+  readonly reasons: readonly string[];
   /** Settings of the authenticating proxy; null: no proxy signs people in. */
   readonly proxy: ProxySettings | null;
   readonly freshnessMs: Readonly<Record<string, number>>;

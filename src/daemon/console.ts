@@ -123,7 +123,7 @@ function proxyOf({ console: { proxy } }: Config): ProxySettings | null {
 }
 
 export function createConsole(config: Config, parts: ConsoleParts): Console {
-  const { enabled, host, port, publicUrl, timeZone, sessions } = config.console;
+  const { enabled, host, port, publicUrl, timeZone, sessions, reasons } = config.console;
   const { store, clock, random } = parts;
   const log = parts.log.child({ room: 'console' });
   const sessionIdleMs = sessions.idle;
@@ -151,6 +151,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     publicUrl,
     timeZone,
     sessionIdleMs,
+    reasons,
     proxy: proxyOf(config),
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),

@@ -46,7 +46,7 @@ it('the command line of each page is right: it runs, and shows what the page sho
   const anna = caller(link.origin, { cookie });
   const shows = async (path: string, element = 'The same on the host: ') => {
     const { text } = await anna.get(path);
-    const line = new RegExp(`${element}<code>(.*?)</code>`).exec(text)?.[1] ?? '';
+    const line = new RegExp(`${element}\\s*<code>(.*?)</code>`).exec(text)?.[1] ?? '';
     const [program, ...words] = wordsOf(line);
     expect([path, program]).toEqual([path, 'selvedge']);
     const { code, stdout, stderr } = await house.call(...words);
@@ -68,6 +68,6 @@ it('the command line of each page is right: it runs, and shows what the page sho
     'PO of',
   );
   expect(await shows(`/outbox/${push}`)).toContain("PO of O'Neil");
-  expect(await shows(`/deliveries/${id}`, '<p class="cli">')).toContain('accept');
+  expect(await shows(`/deliveries/${id}`, 'for the terminal</summary>')).toContain('accept');
   expect(await heldIds(house.daemon)).toEqual([]);
 });

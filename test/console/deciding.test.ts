@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { bulkPart } from '../../src/console/pages/bulk.ts';
+import { deliveryCardPart } from '../../src/console/pages/card.ts';
+import { deliveryView } from '../../src/console/read/delivery.ts';
 import { renderHtml } from '../../src/lib/html.ts';
 import { until } from '../support/house.ts';
 import {
@@ -26,7 +28,8 @@ let carl: Caller;
 let vera: Caller;
 
 beforeAll(async () => {
-  house = await startConsole({ held: 11, atEnd });
+  const settings = [{ path: 'console.reasons', value: ['goods are on their way'] }];
+  house = await startConsole({ held: 11, settings, atEnd });
   anna = await signIn(house, 'anna', 'operator');
   ben = await signIn(house, 'ben', 'operator');
   carl = await signIn(house, 'carl', 'approver');
@@ -398,5 +401,59 @@ describe('pausing', () => {
     expect(await anna.form('/resume', wish)).toMatchObject({ status: 403 });
     expect(await carl.form('/resume', wish)).toMatchObject({ status: 303 });
     expect(await auditOf(house, 'pause')).toMatchObject([{ actor: 'anna', address: '127.0.0.1' }]);
+  });
+});
+
+describe('the card of a delivery', () => {
+  it('shows lines as packed / on hand / ordered, with values, what decided it first', async () => {
+    const { db } = house.daemon.store;
+    const [id = 0] = await heldIds(house.daemon);
+    const view = await deliveryView(db, `id:${id}`, Date.now());
+    const [latest] = view.card.decisions;
+    if (!latest) throw new Error('it was not decided');
+    const line = (barcode: string, more: object) => ({
+      ...{ barcode, style: 'S-1', styleName: 'Odin Jacket', color: 'Navy', size: 'M' },
+      ...{ packed: 2, ordered: 5, price: 100, stock: 40, ...more },
+    });
+    const grid = [
+      line('a', { styleName: 'Lund Shirt', color: 'White' }),
+      line('b', { size: 'L', packed: 3, stock: 1 }),
+      line('c', { size: 'S', ordered: null }),
+    ];
+    const items = [{ barcode: 'b', missing: 2 }];
+    const operand = { text: 'delivery.lines', which: 'match', of: 3, count: 1, unknown: 0, items };
+    const clause = { text: 'short', line: 1, negated: false, value: true, operands: [operand] };
+    const [rule] = latest.evaluation.rules;
+    const evaluation = { ...latest.evaluation, rules: [{ ...rule, clauses: [clause] }] };
+    const card = { ...view.card, decisions: [{ ...latest, evaluation }] };
+    const account = {
+      ...{ blocked: true, balance: 1_200.5, limit: 5_000, currency: 'DKK' },
+      ...{ overdueDays: 12, refunds: 1 },
+    };
+    const context = {
+      ...{ role: 'operator', timeZone: 'UTC', now: 0, reasons: ['customer called'], back: '/' },
+    };
+    const shown = renderHtml(
+      deliveryCardPart({ ...view, grid, card, account } as never, context as never),
+    );
+    const text = shown.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
+    const [first = '', second = ''] = [...text.matchAll(/S-1 (?:Odin|Lund).*?\d\.\d\d/g)].map(
+      String,
+    );
+    expect(first).toBe('S-1 Odin Jacket decided it Navy S 2 / 40 / ? L 3 / 1 / 5 short 500.00');
+    expect(second).toBe('S-1 Lund Shirt White M 2 / 40 / 5 200.00');
+    expect(text).toContain(
+      'blocked by the ERP, owes 1,200.50 DKK, credit 5,000.00 DKK, 12 days overdue, 1 refund in 90',
+    );
+    expect(shown).toContain('data-reason="reason">customer called</button>');
+  });
+
+  it('offers the reasons of the settings, then those that the person gave last', async () => {
+    const [id] = await heldIds(house.daemon);
+    const { text } = await anna.get(`/review/card/${id}`);
+    const offered = [...text.matchAll(/data-reason="reason">([^<]*)</g)].map(([, one]) => one);
+    expect(offered[0]).toBe('goods are on their way');
+    expect(offered.length).toBeGreaterThan(1);
+    expect(text).toContain('<summary>for the terminal</summary>');
   });
 });

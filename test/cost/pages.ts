@@ -23,6 +23,7 @@ export function settingsOf({ config }: Pick<House, 'config'>): ConsoleSettings {
   return {
     ...{ instance, version: 'test', publicUrl: null, timeZone: null, proxy: null },
     ...{ sessionIdleMs: HOUR_MS, notAtLevel: {} },
+    reasons: [],
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),
     installation: installationOf(config),

@@ -206,6 +206,10 @@ export function consoleSection(fields: ContextFields) {
         example: 'Europe/Copenhagen',
       })
       .nullable(),
+    reasons: z.array(z.string().min(1).max(200)).max(20).register(z.globalRegistry, {
+      expected: 'reasons of at most 200 characters, 20 at most',
+      example: '[goods are on their way, customer called]',
+    }),
     operators: operatorList(),
     proxy: proxySection(fields),
     sessions: z.strictObject({ last: duration('5m', '30d'), idle: duration('1m', '30d') }),

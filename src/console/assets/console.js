@@ -173,6 +173,16 @@ addEventListener('popstate', () => {
   else if (id !== shown) location.reload();
 });
 
+// A reason in one click; its act still has to be pressed.
+document.addEventListener('click', ({ target }) => {
+  const { reason } = target.dataset ?? {};
+  const field = reason && document.getElementById(reason);
+  if (!field) return;
+  field.value = target.textContent;
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  field.focus();
+});
+
 // Enter in a form with several acts does the one whose key led there, and else none.
 const chosen = new WeakMap();
 const enterOf = (form) => form?.querySelector('[data-enter]');

@@ -12,8 +12,10 @@ import {
   releaseDelivery,
 } from '../../decisions/review/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { isJsonObject } from '../../lib/json.ts';
 import { compareSizes } from '../../lib/sizes.ts';
 import { plural } from '../../lib/strings.ts';
+import type { Evaluation } from '../../rules/evaluate.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
 import type { DeliveryView, GridLine } from '../read/delivery.ts';
@@ -26,7 +28,7 @@ export interface CardContext {
   readonly role: Role;
   readonly timeZone: string;
   readonly now: number;
-  /** Reasons that this person gave last, the latest first. */
+  /** Reasons to choose from: those of the settings, then those that this person gave last. */
   readonly reasons: readonly string[];
   /** Address to which the card's forms return. */
   readonly back: string;
@@ -36,39 +38,73 @@ export interface CardContext {
 
 const NO_SIZE = '–';
 
-function cellOf(lines: readonly GridLine[]): Html {
-  const packed = lines.every((line) => line.packed !== null)
-    ? lines.reduce((sum, line) => sum + (line.packed ?? 0), 0)
-    : null;
-  const [first] = lines;
-  if (first === undefined) return html`<td></td>`;
-  const short = packed !== null && first.stock !== null && first.stock < packed;
-  const stock = first.stock === null ? '?' : whole(first.stock);
-  return html`<td class="${short && 'short'}">${whole(packed)}<span class="of"> / ${stock}${
-    short && html`<span class="hidden"> short</span>`
-  }</span></td>`;
+/** Barcodes of lines that made the deciding rules match, as far as the decision names them. */
+function barcodesBehind({ live, rules }: Evaluation): ReadonlySet<unknown> {
+  const decided = rules.filter(({ id, value }) => value === true && live.rules.includes(id));
+  const operands = decided.flatMap(({ clauses }) =>
+    clauses.flatMap(({ negated, operands }) =>
+      operands.filter((one) => 'items' in one && (one.which === 'fail') === negated),
+    ),
+  );
+  const items = operands.flatMap((one) => ('items' in one ? one.items : []));
+  return new Set(items.flatMap((item) => (isJsonObject(item) ? [item.barcode] : [])));
 }
 
-/** Tables of pieces packed / on hand by colour and size, one for each style. */
-function sizeGrid(lines: readonly GridLine[]): Html {
-  const styles = Map.groupBy(lines, ({ style, styleName }) =>
-    [style, styleName].filter(Boolean).join(' '),
+function sum(values: readonly (number | null)[]): number | null {
+  return values.reduce((all, one) => (all === null || one === null ? null : all + one), 0);
+}
+
+/** Pieces of one size: packed / on hand / ordered. */
+function cellOf(size: string, lines: readonly GridLine[]): Html {
+  const packed = sum(lines.map((line) => line.packed));
+  const { stock = null, ordered = null } = lines[0] ?? {};
+  const short = packed !== null && stock !== null && stock < packed;
+  const known = (pieces: number | null) => (pieces === null ? '?' : whole(pieces));
+  return html`<span class="size ${short && 'short'}"><b>${size}</b> ${known(packed)}<span
+ class="of"> / ${known(stock)} / ${known(ordered)}${
+   short && html`<span class="hidden"> short</span>`
+ }</span></span>`;
+}
+
+/** Lines of one article in one color. */
+interface Row {
+  readonly article: string;
+  readonly color: string;
+  readonly lines: readonly GridLine[];
+  readonly marked: boolean;
+}
+
+function lineRow({ article, color, lines, marked }: Row, currency: string | null): Html {
+  const sizes = Map.groupBy(lines, ({ size }) => size ?? NO_SIZE);
+  const sorted = [...sizes].sort(([a], [b]) => compareSizes(a, b));
+  const value = sum(
+    lines.map(({ packed, price }) => (packed === null || price === null ? null : packed * price)),
   );
-  const table = ([style, of]: [string, readonly GridLine[]]): Html => {
-    const sizes = [...new Set(of.map(({ size }) => size ?? NO_SIZE))].sort(compareSizes);
-    const colors = Map.groupBy(of, ({ color, barcode }) => color ?? barcode ?? '?');
-    return html`<table class="grid"><caption>${style || 'Not in the lists of variants'}</caption>
-<thead><tr><th scope="col">Colour</th>${sizes.map((size) => html`<th scope="col">${size}</th>`)}
-<th scope="col">Price</th></tr></thead>
-<tbody>${[...colors].map(
-      ([color, row]) =>
-        html`<tr><th scope="row">${color}</th>${sizes.map((size) =>
-          cellOf(row.filter((line) => (line.size ?? NO_SIZE) === size)),
-        )}<td>${[...new Set(row.map(({ price }) => money(price, null)))].join(', ')}</td></tr>`,
-    )}</tbody></table>`;
-  };
-  return html`<div class="grids" tabindex="0" role="group" aria-label="Pieces packed / on hand">
-${[...styles].map(table)}</div><p class="soft">Pieces packed / on hand.</p>`;
+  return html`<tr class="${marked && 'marked'}"><th scope="row">${article}
+${marked && html`<span class="hidden">decided it</span>`} <span class="soft">${color}</span></th>
+<td class="sizes">${sorted.map(([size, of]) => cellOf(size, of))}</td>
+<td>${money(value, currency)}</td></tr>`;
+}
+
+/** Table of all lines; those that made the rules decide come first and are marked. */
+function linesTable({ grid, card }: DeliveryView): Html {
+  const [latest] = card.decisions;
+  const behind = latest ? barcodesBehind(latest.evaluation) : new Set();
+  const named = (line: GridLine) =>
+    [line.style, line.styleName].filter(Boolean).join(' ') || line.barcode || '?';
+  const rows = [...Map.groupBy(grid, (line) => `${named(line)}\n${line.color}`).values()].map(
+    (lines): Row => ({
+      article: lines[0] ? named(lines[0]) : '?',
+      color: lines[0]?.color ?? '',
+      lines,
+      marked: lines.some(({ barcode }) => behind.has(barcode)),
+    }),
+  );
+  const sorted = [...rows.filter(({ marked }) => marked), ...rows.filter((row) => !row.marked)];
+  return html`<div class="grids" tabindex="0" role="group" aria-label="Lines">
+<table class="grid"><thead><tr><th scope="col">Article</th>
+<th scope="col">Sizes: packed / on hand / ordered</th><th scope="col">Value</th></tr></thead>
+<tbody>${sorted.map((row) => lineRow(row, card.currency))}</tbody></table></div>`;
 }
 
 /** State of the delivery that was seen, and the place to go on at. */
@@ -84,10 +120,14 @@ function seenFields(
 }
 
 function reasonField(id: string, reasons: readonly string[]): Html {
-  const chips = reasons.slice(0, 5).map((one) => html`<option value="${one}"></option>`);
+  const options = reasons.map((one) => html`<option value="${one}"></option>`);
+  const chips = reasons.map(
+    (one) => html`<button type="button" class="small" data-reason="${id}">${one}</button>`,
+  );
   return html`<label for="${id}">Reason</label>
 <input id="${id}" name="reason" required maxlength="1000" autocomplete="off" list="${id}-last">
-<datalist id="${id}-last">${chips}</datalist>`;
+<datalist id="${id}-last">${options}</datalist>
+${reasons.length > 0 && html`<div class="chips">${chips}</div>`}`;
 }
 
 /** Address of an act on the delivery, which its id names whatever numbers there are. */
@@ -169,6 +209,19 @@ ${row('Packed', html`${time(card.since, timeZone)}, ${span(now - card.since)} ag
 ${card.order.comment && row('Comment', card.order.comment)}</dl>`;
 }
 
+function accountState({ account }: DeliveryView): Html | false {
+  if (!account) return false;
+  const { blocked, balance, limit, currency, overdueDays, refunds } = account;
+  const known = [
+    blocked && 'blocked by the ERP',
+    balance !== null && `owes ${money(balance, currency)}`,
+    limit !== null && `credit ${money(limit, currency)}`,
+    overdueDays !== null && overdueDays > 0 && `${plural(overdueDays, 'day')} overdue`,
+    `${plural(refunds, 'refund')} in 90 days`,
+  ];
+  return html`<p>The customer: ${known.filter(Boolean).join(', ')}.</p>`;
+}
+
 function others({ history, siblings }: DeliveryView): Html {
   return html`${
     history !== null &&
@@ -208,7 +261,7 @@ ${AFTERWARDS[afterwards]}</li>`,
 
 /** Card of a delivery beside the review list, with all that a decision needs. */
 export function deliveryCardPart(view: DeliveryView, context: CardContext): Html {
-  const { card, missedBy, grid } = view;
+  const { card, missedBy } = view;
   const [latest] = card.decisions;
   const number = card.deliveryNo ?? String(card.orderDeliveryId);
   const { outcome = null, push } = latest ?? {};
@@ -229,9 +282,10 @@ ${facts(view, context)}
   }
 ${missedBy.map((text) => html`<p class="missed">${text}</p>`)}
 ${holds(view, context.timeZone)}</section>
-<section><h3>Content</h3>${sizeGrid(grid)}</section>
-${others(view)}
+<section><h3>Content</h3>${linesTable(view)}</section>
+${accountState(view)}${others(view)}
 ${noteForm(view, context)}
-<p class="cli"><code>selvedge deliveries accept ${card.orderDeliveryId} --reason "…"</code></p>
+<details class="cli"><summary>for the terminal</summary>
+<code>selvedge deliveries accept ${card.orderDeliveryId} --reason "…"</code></details>
 </article>`;
 }

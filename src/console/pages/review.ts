@@ -103,11 +103,6 @@ const NARROW = {
   shown: deliveries.shown.filter((of) => !BESIDE.includes(of.title)),
 };
 
-function reasonOf(row: ReviewRow, rules: RulesShown): string {
-  const titles = row.rules.map((id) => rules.titles.get(id) ?? id);
-  return titles.length > 0 ? titles.join('; ') : (row.reason ?? 'not decided yet');
-}
-
 function deliveryLink(query: URLSearchParams, row: ReviewRow): Html {
   const id = row.orderDeliveryId;
   const href = withQuery('/review', query, { open: String(id) });
@@ -123,11 +118,7 @@ function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {
 }
 
 /** Rows of the list. */
-export function reviewTable({
-  view,
-  rules,
-  query,
-}: Pick<ReviewView, 'view' | 'rules' | 'query'>): Html {
+export function reviewTable({ view, query }: Pick<ReviewView, 'view' | 'query'>): Html {
   const { page, reader } = view;
   const { now } = reader;
   const cell = (of: (row: ReviewRow) => HtmlValue) => (row: Given) => of(deliveries.row.parse(row));
@@ -137,7 +128,7 @@ export function reviewTable({
     Value: cell(({ value, currency }) => money(value, currency)),
     Waiting: cell(({ packedAt }) => span(now - packedAt)),
     Until: cell((row) => untilCell(row, now)),
-    Why: cell((row) => reasonOf(row, rules)),
+    Why: cell(({ reason }) => reason ?? 'not decided yet'),
   };
   const attributes = ({ orderDeliveryId: id }: Given) => {
     const isOpen = query.get('open') === String(id);

@@ -1,5 +1,6 @@
 /** Reads a delivery with everything that a person needs to decide, and what became of it. */
 import { sql } from 'kysely';
+import { refundsSince } from '../../decisions/facts/history.ts';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
 import { type DeliveryNote, noteOf } from '../../decisions/review/note.ts';
@@ -16,9 +17,23 @@ export interface GridLine {
   readonly color: string | null;
   readonly size: string | null;
   readonly packed: number | null;
+  /** Pieces of the barcode that the order asks for; null: it does not name the barcode. */
+  readonly ordered: number | null;
   readonly price: number | null;
   /** Pieces on hand; null where the stock list does not have the variant. */
   readonly stock: number | null;
+}
+
+/** What the ERP and the service know of the account now. */
+interface AccountState {
+  readonly blocked: boolean;
+  /** Amounts in `currency`; null: the ERP tells none. */
+  readonly balance: number | null;
+  readonly limit: number | null;
+  readonly currency: string | null;
+  readonly overdueDays: number | null;
+  /** Refunds of 90 days. */
+  readonly refunds: number;
 }
 
 /** Number of the account's deliveries in the last 90 days, by their end. */
@@ -49,6 +64,7 @@ export interface DeliveryView {
   readonly pieces: number | null;
   readonly grid: readonly GridLine[];
   readonly history: AccountHistory | null;
+  readonly account: AccountState | null;
   readonly siblings: readonly Sibling[];
   readonly note: DeliveryNote | null;
   /** Sentences on the limits that kept the latest decision from accepting. */
@@ -69,6 +85,7 @@ const HISTORY_ORDERS = 2_000;
 interface RawLine {
   readonly barcode: string | null;
   readonly packed: number | null;
+  readonly ordered: number | null;
   readonly price: number | null;
   readonly style_no: string | null;
   readonly style_name: string | null;
@@ -79,6 +96,8 @@ interface RawLine {
 
 async function gridOf(db: Db, id: number): Promise<GridLine[]> {
   const { rows } = await sql<RawLine>`select l.barcode, l.fulfilled_quantity packed, l.price,
+      (select sum(o.quantity) from delivery d join sales_order_line o on o.order_id = d.order_id
+        where d.order_delivery_id = l.order_delivery_id and o.barcode = l.barcode) ordered,
       coalesce(v.style_no, s.style_no) style_no, coalesce(v.style_name, s.style_name) style_name,
       coalesce(v.color_name, s.color_name) color_name, coalesce(v.size, s.size) size,
       iif(v.deleted_at is null, v.quantity, null) stock
@@ -94,6 +113,7 @@ async function gridOf(db: Db, id: number): Promise<GridLine[]> {
     color: row.color_name,
     size: row.size,
     packed: row.packed,
+    ordered: row.ordered,
     price: row.price === null ? null : decimalOf(row.price),
     stock: row.stock,
   }));
@@ -114,6 +134,29 @@ async function historyOf(db: Db, accountNo: string | null, now: number) {
     group by 1`.execute(db);
   const count = (name: string) => Number(rows.find((row) => row.name === name)?.count ?? 0);
   return { accepted: count('accepted'), rejected: count('rejected'), held: count('held') };
+}
+
+async function accountOf(
+  db: Db,
+  accountNo: string | null,
+  now: number,
+): Promise<AccountState | null> {
+  if (accountNo === null) return null;
+  const row = await db
+    .selectFrom('erp_customer')
+    .select(['blocked', 'balance', 'credit_limit', 'currency', 'overdue_days'])
+    .where('account_no', '=', accountNo)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  const amount = (value: number | null | undefined) => (value == null ? null : decimalOf(value));
+  return {
+    blocked: row?.blocked === 1,
+    balance: amount(row?.balance),
+    limit: amount(row?.credit_limit),
+    currency: row?.currency ?? null,
+    overdueDays: row?.overdue_days ?? null,
+    refunds: await refundsSince(db, { accountNo }, now - HISTORY_MS),
+  };
 }
 
 async function siblingsOf(db: Db, orderId: number, id: number): Promise<Sibling[]> {
@@ -203,6 +246,7 @@ export async function deliveryView(db: Db, named: string, now: number): Promise<
     pieces: grid.every(({ packed }) => packed !== null) ? sum(({ packed }) => packed ?? 0) : null,
     grid,
     history: await historyOf(db, card.customer.accountNo, now),
+    account: await accountOf(db, card.customer.accountNo, now),
     siblings: await siblingsOf(db, card.order.orderId, id),
     note: await noteOf(db, id),
     missedBy: textsOf(latest && missed.get(latest.decisionId)),

@@ -149,7 +149,8 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     },
     async cardContext(request, back, next) {
       const { role, name } = signedIn(request);
-      const reasons = await lastReasons(db, name);
+      const last = await lastReasons(db, name);
+      const reasons = [...new Set([...settings.reasons, ...last])];
       return { role, timeZone: await zoneOf(), now: clock.now(), back, next, reasons };
     },
   };

@@ -8,7 +8,7 @@ import { currencyOf } from '../../lib/strings.ts';
 import { inBase } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import { type AcceptedBefore, acceptedSince, DAY_MS } from '../accept/accepted.ts';
 import { leaping } from './leap.ts';
 
@@ -54,7 +54,12 @@ async function firstOrderAt(tx: Tx, { accountNo }: Account): Promise<number | nu
   return row?.at ?? null;
 }
 
-async function refundsSince(tx: Tx, { accountNo }: Account, since: number): Promise<number> {
+/** Number of the account's refunds since a time, in epoch milliseconds, that were not refused. */
+export async function refundsSince(
+  tx: Db,
+  { accountNo }: Pick<Account, 'accountNo'>,
+  since: number,
+): Promise<number> {
   const { rows } = await sql<{ readonly count: number }>`
     with recursive ${leaping({
       parts: sql`select ${accountNo} part`,
