@@ -41,7 +41,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
-  ops: 4_765, // since when receipts wait, and a file that grew
+  // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
+  ops: 4_863, // since when receipts wait, and a file that grew
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
   // With words of ERPs for members, prices far from the list price; what a person canceled since a

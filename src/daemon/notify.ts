@@ -1,5 +1,5 @@
 /** Builds the messages to people from the configuration, and their test. */
-import { createPools } from '../client/http/pools.ts';
+import { createPools, type Pools } from '../client/http/pools.ts';
 import { DIRECT } from '../client/http/tunnel.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -18,8 +18,13 @@ const CONNECT_MS = 10_000;
 /** Connections for messages; they share only the proxy with those to the service. */
 function dispatchers(config: Config) {
   const { proxy } = routeOf(config.service);
-  const pools = createPools({ ...DIRECT, proxy, connectionsMax: 2, connectMs: CONNECT_MS });
-  return (origin: string) => pools.of(origin, false);
+  const pools = new Map<string | undefined, Pools>();
+  return (origin: string, caText?: string) => {
+    const options = { ...DIRECT, proxy, caText, connectionsMax: 2, connectMs: CONNECT_MS };
+    const known = pools.get(caText) ?? createPools(options);
+    pools.set(caText, known);
+    return known.of(origin, false);
+  };
 }
 
 export interface NotificationsDeps {

@@ -3,7 +3,7 @@ import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import { sendMail } from '../ops/notify/channel.ts';
+import { sendMail, trustOf } from '../ops/notify/channel.ts';
 import { createScheduler } from '../report/schedules/scheduler.ts';
 import { type Store, storeOptions } from '../store/store.ts';
 import type { Worker } from './supervisor.ts';
@@ -27,7 +27,8 @@ export function createReports(config: Config, deps: ReportsDeps): Worker {
       log: log.child({ room: 'report' }),
       scrub: scrubber.scrub,
       instance: config.instance,
-      sendMail: (to, mail, signal) => sendMail({ clock, signal }, to, mail),
+      sendMail: (to, mail, { signal, caFile }) =>
+        sendMail({ clock, signal }, { ...to, ...trustOf(caFile) }, mail),
     },
     { schedules, directory, locale: locale ?? undefined, source: storeOptions(config) },
   );

@@ -221,6 +221,23 @@ describe('a schedule', () => {
     expect(told).toContain('wide.sql: i would make 300 columns (200 at most)');
   });
 
+  it('is not tried again before it is due where its mail is too large, and says so', async () => {
+    const sink = await startMailSink();
+    sink.answerMails('552 5.3.4 Message size exceeds fixed limit');
+    const people = { from: 'selvedge@example.com', to: ['anna@example.com'] };
+    const server = { host: '127.0.0.1', port: sink.port, tls: 'none' };
+    const it = await startSchedule(() => [book({ to: { smtp: { ...server, ...people } } })]);
+    await it.later(21 * HOUR);
+    await it.later(2 * HOUR);
+    expect(sink.mails).toHaveLength(1);
+    expect(await it.audit()).toMatchObject([
+      {
+        action: 'report.give_up',
+        detail: { says: expect.stringMatching(/takes no message of .* it is not tried again/) },
+      },
+    ]);
+  });
+
   it('goes by mail with the file attached', async () => {
     const sink = await startMailSink();
     const login = { user: 'selvedge', password: new Secret('mail', 'canary-mail-password') };

@@ -1,6 +1,7 @@
 /** A listener for our own webhooks, which checks signatures with the library of the standard. */
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { Webhook } from 'standardwebhooks';
 import { onTestFinished } from 'vitest';
 import { z } from 'zod';
@@ -36,13 +37,20 @@ export interface HookListener {
   readonly calls: readonly string[];
   /** From now on each request is answered with this status. */
   answer(status: number): void;
+  /** From now on the answer has a body that never ends. */
+  neverEnd(): void;
 }
 
-export async function startHookListener(secret: string): Promise<HookListener> {
+/** `tls`: key and certificate of a listener over HTTPS. */
+export async function startHookListener(
+  secret: string,
+  tls?: { readonly key: string; readonly cert: string },
+): Promise<HookListener> {
   const heard: Heard[] = [];
   const calls: string[] = [];
   let status = 200;
-  const server = createServer(async (request, response) => {
+  let isEndless = false;
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     calls.push(`${request.method} ${request.url}`);
@@ -65,8 +73,12 @@ export async function startHookListener(secret: string): Promise<HookListener> {
         return;
       }
     }
-    response.writeHead(status).end();
-  }).listen(0, '127.0.0.1');
+    response.writeHead(status);
+    if (isEndless) response.write('more');
+    else response.end();
+  };
+  const server = tls ? createTlsServer(tls, serve) : createServer(serve);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     server.closeAllConnections();
@@ -75,11 +87,14 @@ export async function startHookListener(secret: string): Promise<HookListener> {
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('no port');
   return {
-    url: `http://127.0.0.1:${address.port}/hook`,
+    url: `${tls ? 'https://localhost' : 'http://127.0.0.1'}:${address.port}/hook`,
     heard,
     calls,
     answer(next) {
       status = next;
+    },
+    neverEnd() {
+      isEndless = true;
     },
   };
 }

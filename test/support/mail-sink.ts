@@ -1,6 +1,7 @@
 /** A mail server on this machine that takes everything, as far as RFC 5321 is needed for that. */
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { onTestFinished } from 'vitest';
 
 interface Mail {
@@ -17,6 +18,8 @@ export interface MailSink {
   readonly logins: readonly string[];
   /** From now on each recipient is answered so. */
   answerRecipients(answer: string): void;
+  /** From now on each mail is answered so once it has come. */
+  answerMails(answer: string): void;
 }
 
 interface Session {
@@ -25,10 +28,15 @@ interface Session {
   data: string[] | undefined;
 }
 
-export async function startMailSink(): Promise<MailSink> {
+/** `tls`: key and certificate of a server that speaks TLS from the beginning. */
+export async function startMailSink(tls?: {
+  readonly key: string;
+  readonly cert: string;
+}): Promise<MailSink> {
   const mails: Mail[] = [];
   const logins: string[] = [];
   let toRecipient = '250 OK';
+  let toMail = '250 taken';
   const answerTo = (session: Session, line: string): string | undefined => {
     if (session.data) {
       if (line !== '.') {
@@ -37,7 +45,7 @@ export async function startMailSink(): Promise<MailSink> {
       }
       mails.push({ from: session.from, to: session.to, data: session.data.join('\n') });
       session.data = undefined;
-      return '250 taken';
+      return toMail;
     }
     const [, command = '', rest = ''] = /^(\S+) ?(.*)$/.exec(line) ?? [];
     const [, address = ''] = /<([^>]*)>/.exec(rest) ?? [];
@@ -63,7 +71,7 @@ export async function startMailSink(): Promise<MailSink> {
     }
   };
   const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
+  const serve = (socket: Socket): void => {
     sockets.add(socket);
     const session: Session = { from: '', to: [], data: undefined };
     let rest = '';
@@ -78,7 +86,9 @@ export async function startMailSink(): Promise<MailSink> {
         if (line.toUpperCase() === 'QUIT') socket.end();
       }
     });
-  }).listen(0, '127.0.0.1');
+  };
+  const server = tls ? createTlsServer(tls, serve) : createServer(serve);
+  server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
@@ -92,6 +102,9 @@ export async function startMailSink(): Promise<MailSink> {
     logins,
     answerRecipients(answer) {
       toRecipient = answer;
+    },
+    answerMails(answer) {
+      toMail = answer;
     },
   };
 }

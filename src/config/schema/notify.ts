@@ -112,6 +112,7 @@ function channel(fields: ContextFields) {
         },
         onceSound('webhook', 'smtp'),
       ),
+    caFile: fields.certificates('/etc/ssl/certs/company.pem').nullish(),
     digest: duration('1m', '1d').optional(),
     quiet: quietHours().nullish(),
   });

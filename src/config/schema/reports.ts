@@ -91,6 +91,7 @@ function schedule(fields: ContextFields) {
       })
       .optional(),
     locale: locale().nullish(),
+    caFile: fields.certificates('/etc/ssl/certs/company.pem').nullish(),
     to: target(fields),
   });
 }

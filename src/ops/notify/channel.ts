@@ -1,13 +1,15 @@
 /**
  * Sends a message through a channel: by a signed webhook (Standard Webhooks), or by mail. A failure
- * throws; the caller decides when to try again. Neither way uses our certificate for the service,
- * and only webhooks go through its proxy.
+ * throws: a RefusedError where another try cannot help, else the caller decides when to try again.
+ * Neither way uses our certificate for the service, and only webhooks go through its proxy.
  */
+import { readFileSync } from 'node:fs';
 import { type Dispatcher, request } from 'undici';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { errorCode, RetryLaterError, toError } from '../../lib/errors.ts';
+import { errorCode, RefusedError, RetryLaterError, toError } from '../../lib/errors.ts';
 import { Secret } from '../../lib/secret.ts';
+import { formatSize } from '../../lib/units.ts';
 import { signatureHeaders } from '../../lib/webhook-signature.ts';
 import type { Message } from './message.ts';
 
@@ -27,8 +29,8 @@ export interface Sending {
 
 export interface SendDeps {
   readonly clock: Clock;
-  /** Connections to use for an origin. */
-  readonly dispatcher: (origin: string) => Dispatcher;
+  /** Connections to use for an origin; `caText`: authorities in place of the public ones. */
+  readonly dispatcher: (origin: string, caText?: string) => Dispatcher;
   readonly signal: AbortSignal;
 }
 
@@ -61,31 +63,82 @@ async function withDeadline<T>(
   }
 }
 
+const UNTRUSTED = /^(?:DEPTH_ZERO_SELF|SELF_SIGNED|UNABLE_TO_|CERT_UNTRUSTED)/;
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOTFOUND: 'the host name is unknown',
+  EAI_AGAIN: 'the name server does not answer',
+  ECONNREFUSED: 'nothing listens there',
+  ETIMEDOUT: 'no answer in time',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection in time',
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate belongs to another host name',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks no TLS there: check port and tls',
+};
+
+/**
+ * The reason beneath: a library sets a code of its own on top, and a try of several addresses has
+ * no words at all.
+ */
+function reasonOf(thrown: unknown): string {
+  const error = toError(thrown);
+  const first = error instanceof AggregateError ? toError(error.errors[0]) : error;
+  const beneath = 'originalCode' in first ? String(first.originalCode) : errorCode(first);
+  const code = beneath.split('\n')[0] ?? '';
+  const words = UNTRUSTED.test(code)
+    ? 'nobody vouches for its certificate: caFile names the authorities of your own'
+    : REASONS[code];
+  return words === undefined ? code : `${code} (${words})`;
+}
+
+function tooLarge(host: string, bytes: number, answer: string): RefusedError {
+  const size = formatSize(bytes);
+  const message = `${host} takes no message of ${size}: ${answer}; it is not tried again`;
+  return new RefusedError('notify.too_large', message);
+}
+
+const CONTENT_TOO_LARGE = 413;
+
+interface Sent {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
 /** Sends a request and expects a 2xx; the text of the answer is not read. */
 export async function callAddress(
   { dispatcher, clock, signal }: SendDeps,
   address: string | Secret,
-  sent: { readonly headers: Readonly<Record<string, string>>; readonly body: string } | undefined,
+  { headers, body, caText }: Partial<Sent> & { readonly caText?: string | undefined },
 ): Promise<void> {
   const url = new URL(shown(address));
-  const statusCode = await withDeadline({ clock, signal }, async (either) => {
+  const ask = async (either: AbortSignal): Promise<number> => {
     const answer = await request(url, {
-      method: sent === undefined ? 'GET' : 'POST',
-      headers: { 'user-agent': 'selvedge', ...sent?.headers },
-      body: sent?.body ?? null,
-      dispatcher: dispatcher(url.origin),
+      method: body === undefined ? 'GET' : 'POST',
+      headers: { 'user-agent': 'selvedge', ...headers },
+      body: body ?? null,
+      dispatcher: dispatcher(url.origin, caText),
       signal: either,
     });
-    await answer.body.dump();
+    // The status is the answer: a body that never ends must not make a message that came a failure.
+    answer.body.on('error', () => undefined).destroy();
     return answer.statusCode;
+  };
+  const statusCode = await withDeadline({ clock, signal }, ask).catch((thrown: unknown) => {
+    if (signal.aborted) throw thrown;
+    const message = `${url.host} could not be asked: ${reasonOf(thrown)}`;
+    throw new RetryLaterError('notify.unreachable', message, { cause: thrown });
   });
   if (statusCode >= 200 && statusCode < 300) return;
-  throw new RetryLaterError('notify.refused', `${url.host} answered ${statusCode}`);
+  const answered = `answered ${statusCode}`;
+  if (statusCode === CONTENT_TOO_LARGE && body !== undefined) {
+    throw tooLarge(url.host, Buffer.byteLength(body), answered);
+  }
+  throw new RetryLaterError('notify.refused', `${url.host} ${answered}`);
 }
 
 async function sendWebhook(
   deps: SendDeps,
-  { url, secret }: NonNullable<To['webhook']>,
+  { url, secret, caText }: NonNullable<To['webhook']> & Trust,
   { id, at, instance, message, isTest }: Sending,
 ): Promise<void> {
   const type = isTest ? 'selvedge.test' : 'selvedge.notification';
@@ -93,21 +146,36 @@ async function sendWebhook(
   const body = JSON.stringify({ type, timestamp: new Date(at).toISOString(), data });
   const signed = signatureHeaders(secret.reveal(), { id, at: deps.clock.now(), body });
   const headers = { 'content-type': 'application/json', ...signed };
-  await callAddress(deps, url, { headers, body });
+  await callAddress(deps, url, { headers, body, caText });
+}
+
+/** A full mailbox has the same 552 with 5.2.2, and may be emptied. */
+const TOO_LARGE = /^\d{3}[ -](?:5\.3\.4|5\.2\.3)\b|^552(?![ -]5\.2\.2)/;
+
+/** Whether a mail server said that it takes no mail so large, or named its limit before. */
+function isTooLarge(error: Error): boolean {
+  const response = 'response' in error ? String(error.response) : '';
+  return TOO_LARGE.test(response) || error.message.startsWith('Message size larger than allowed');
 }
 
 /**
  * Error of a failed mail without nodemailer's message, because that quotes the server's answer,
  * which may repeat an address.
  */
-function mailFailure(host: string, thrown: unknown): Error {
+function mailFailure(host: string, thrown: unknown, bytes: number): Error {
   const error = toError(thrown);
   const answer = 'responseCode' in error ? ` ${String(error.responseCode)}` : '';
-  const message = `${host} took no mail: ${errorCode(error).split('\n')[0]}${answer}`;
+  if (isTooLarge(error)) return tooLarge(host, bytes, `${errorCode(error)}${answer}`);
+  const message = `${host} took no mail: ${reasonOf(error)}${answer}`;
   return new RetryLaterError('notify.refused', message, { cause: error });
 }
 
-type Smtp = NonNullable<To['smtp']>;
+/** Authorities to trust in place of the public ones, as PEM. */
+interface Trust {
+  readonly caText?: string | undefined;
+}
+
+type Smtp = NonNullable<To['smtp']> & Trust;
 
 export interface Mail {
   /** Id of the mail, the same at each try. */
@@ -120,7 +188,7 @@ export interface Mail {
 /** Sends a mail; returns a remark if the server refused some of its addresses. */
 export async function sendMail(
   deps: Pick<SendDeps, 'clock' | 'signal'>,
-  { host, port, tls, user, password, from, to }: Smtp,
+  { host, port, tls, user, password, from, to, caText }: Smtp,
   { id, subject, text, file }: Mail,
 ): Promise<string | undefined> {
   // Loads nodemailer only when it is needed: most installations send no mail.
@@ -131,7 +199,7 @@ export async function sendMail(
     secure: tls === 'tls',
     requireTLS: tls === 'starttls',
     ignoreTLS: tls === 'none',
-    tls: { rejectUnauthorized: true },
+    tls: { rejectUnauthorized: true, ...(caText !== undefined && { ca: caText }) },
     connectionTimeout: SEND_MS_MAX,
     greetingTimeout: SEND_MS_MAX,
     socketTimeout: SEND_MS_MAX,
@@ -162,20 +230,26 @@ export async function sendMail(
     return `${host} refused ${rejected.length} of ${to.length} addresses`;
   } catch (thrown) {
     if (deps.signal.aborted) throw thrown;
-    throw mailFailure(host, thrown);
+    throw mailFailure(host, thrown, text.length + (file?.content.length ?? 0));
   } finally {
     transport.close();
   }
 }
 
+/** The authorities of a file, which is read each time, because it may have been renewed. */
+export function trustOf(caFile: string | null | undefined): Trust {
+  return { caText: typeof caFile === 'string' ? readFileSync(caFile, 'utf8') : undefined };
+}
+
 /** Sends a message; returns a remark if a mail server refused some addresses. */
 export async function send(
   deps: SendDeps,
-  { webhook, smtp }: To,
+  { to: { webhook, smtp }, caFile }: Pick<ChannelConfig, 'to' | 'caFile'>,
   one: Sending,
 ): Promise<string | undefined> {
-  if (webhook) await sendWebhook(deps, webhook, one);
-  return smtp ? sendMail(deps, smtp, { id: one.id, ...one.message }) : undefined;
+  const trust = trustOf(caFile);
+  if (webhook) await sendWebhook(deps, { ...webhook, ...trust }, one);
+  return smtp ? sendMail(deps, { ...smtp, ...trust }, { id: one.id, ...one.message }) : undefined;
 }
 
 /** Target of a channel in words, without what may be secret. */

@@ -23,6 +23,7 @@ export interface Channel {
   readonly name: string;
   readonly on: readonly NotifyEvent[];
   readonly to: ChannelConfig['to'];
+  readonly caFile?: ChannelConfig['caFile'];
   readonly digestMs: number;
   readonly quiet: QuietHours | null;
 }

@@ -22,7 +22,7 @@ export function createHeartbeat({ address, isWell, log, scrub, ...deps }: Heartb
   let isSilent = false;
   const beat = async (signal: AbortSignal): Promise<void> => {
     try {
-      await callAddress({ ...deps, signal }, address, undefined);
+      await callAddress({ ...deps, signal }, address, {});
       if (isSilent) log.info('the heartbeat is heard again');
       isSilent = false;
     } catch (thrown) {

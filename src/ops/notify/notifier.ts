@@ -11,7 +11,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { NOTIFY_EVENTS } from '../../config/schema/notify.ts';
 import type { Config } from '../../config/schema.ts';
-import { toError } from '../../lib/errors.ts';
+import { RefusedError, toError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Scrubber } from '../../lib/secret.ts';
@@ -60,10 +60,11 @@ const MESSAGE: z.ZodType<Message> = z.object({
 
 /** Channels of the configuration, with their defaults filled in. */
 export function channelsOf({ notify }: Pick<Config, 'notify'>): readonly Channel[] {
-  return notify.channels.map(({ name, on, to, digest, quiet }) => ({
+  return notify.channels.map(({ name, on, to, caFile, digest, quiet }) => ({
     name,
     on,
     to,
+    caFile,
     digestMs: digest ?? notify.digest,
     quiet: quiet === undefined ? notify.quiet : quiet,
   }));
@@ -77,16 +78,23 @@ interface Waiting {
   readonly attempts: number;
 }
 
+interface Tried {
+  readonly error: string | undefined;
+  readonly note: string | undefined;
+  /** Another try cannot help. */
+  readonly isFinal: boolean;
+}
+
 /** Ends one try of a message: writes its row and the audit in one transaction. */
 async function endTry(
   { store, clock }: NotifierDeps,
   channel: Channel,
   row: Waiting,
-  { error, note }: { readonly error: string | undefined; readonly note: string | undefined },
+  { error, note, isFinal }: Tried,
 ): Promise<'delivered' | 'given_up' | 'waiting'> {
   const now = clock.now();
   const attempts = row.attempts + 1;
-  const kept = now - row.at >= GIVE_UP_MS ? 'given_up' : 'waiting';
+  const kept = isFinal || now - row.at >= GIVE_UP_MS ? 'given_up' : 'waiting';
   const state = error === undefined ? 'delivered' : kept;
   const delay = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** (attempts - 1));
   const ended = { due_at: now + delay, ended_at: state === 'waiting' ? null : now };
@@ -118,14 +126,16 @@ async function deliver(
   const message = MESSAGE.parse(tryParseJson(row.message));
   const sending = { id, at: row.at, instance, message, isTest: false };
   let [error, note]: (string | undefined)[] = [];
+  let isFinal = false;
   try {
-    note = await send({ ...deps, signal }, channel.to, sending);
+    note = await send({ ...deps, signal }, channel, sending);
   } catch (thrown) {
     // A try that our own stop interrupted does not count as a failure.
     if (signal.aborted) return;
     error = scrub(toError(thrown).message);
+    isFinal = thrown instanceof RefusedError;
   }
-  const state = await endTry(deps, channel, row, { error, note });
+  const state = await endTry(deps, channel, row, { error, note, isFinal });
   const about = { channel: channel.name, notificationId: row.notification_id };
   if (state === 'delivered') log.info({ ...about, note }, 'people were told');
   else if (state === 'given_up') log.error({ ...about, error }, 'a message was given up');
@@ -166,7 +176,8 @@ async function tellFailing({ store, clock }: NotifierDeps, channels: readonly Ch
       .orderBy('notification_id', 'desc')
       .limit(1)
       .executeTakeFirst();
-    if (!last || last.state === 'delivered' || last.attempts < FAILURES_TOLD) continue;
+    if (!last || last.state === 'delivered') continue;
+    if (last.state === 'waiting' && last.attempts < FAILURES_TOLD) continue;
     const hint = '"selvedge notify test" tries it';
     wanted.push({ ...NOTIFY_FAILED, key: name, detail: { error: last.last_error, hint } });
   }

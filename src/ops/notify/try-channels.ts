@@ -35,14 +35,15 @@ export function placesOf(
   });
 }
 
-async function tryChannel(deps: TryDeps, { name, to }: Channel): Promise<TriedChannel> {
+async function tryChannel(deps: TryDeps, channel: Channel): Promise<TriedChannel> {
   const { clock, instance, scrub } = deps;
+  const { name, to } = channel;
   const at = clock.now();
   const message = testMessage(name, deps);
   const sending = { id: `${instance}_test_${name}_${at}`, at, instance, message, isTest: true };
   try {
     const place = placeOf(to);
-    const tried = await send(deps, to, sending).then(
+    const tried = await send(deps, channel, sending).then(
       (note) => ({ error: null, note: note ?? null }),
       (thrown: unknown) => ({ error: scrub(toError(thrown).message), note: null }),
     );

@@ -46,7 +46,7 @@ export interface SchedulerDeps {
   readonly sendMail: (
     to: SmtpConfig,
     mail: ReportMail,
-    signal: AbortSignal,
+    how: { readonly signal: AbortSignal; readonly caFile: ScheduleConfig['caFile'] },
   ) => Promise<string | undefined>;
 }
 
@@ -64,6 +64,9 @@ const TIME_MS_MAX = 30_000;
 const RETRY_MS: readonly number[] = [60_000, 600_000, 3_600_000];
 /** Largest file to mail, in bytes; few mail servers take more. */
 const MAIL_BYTES_MAX = 20_971_520;
+
+/** Codes of failures that the same report would have again. */
+const TOO_LARGE: readonly string[] = ['report.too_large_to_mail', 'notify.too_large'];
 
 const REPORT_FAILED = { kind: 'report_failed', entity: 'report' } as const;
 
@@ -138,15 +141,19 @@ async function deliver(
   if (!smtp) return { rows: made.rows, says: '' };
   if (made.content.length > MAIL_BYTES_MAX) {
     const size = formatSize(MAIL_BYTES_MAX);
-    throw new RefusedError('report.too_large_to_mail', `${file} is larger than ${size}`, {
-      hint: 'narrow it by its parameters, or have it written into a folder',
-    });
+    throw new RefusedError(
+      'report.too_large_to_mail',
+      `${file} is larger than ${size}, and no mail is tried`,
+      {
+        hint: 'narrow it by its parameters, or have it written into a folder',
+      },
+    );
   }
   const mail = mailOf(deps, schedule, { title: report.title, day, dueAt, made });
   const note = await deps.sendMail(
     smtp,
     { ...mail, file: { name: file, content: made.content } },
-    signal,
+    { signal, caFile: schedule.caFile },
   );
   const says = [`mail by ${smtp.host} to ${smtp.to.length}`, note].filter((part) => part);
   return { rows: made.rows, says: says.join('; ') };
@@ -200,7 +207,9 @@ async function attempt(
       return;
     }
     const says = scrub(toError(thrown).message);
-    await endTry(deps, schedule, state, { at: clock.now(), isGood: false, rows: null, says });
+    const isFinal = thrown instanceof RefusedError && TOO_LARGE.includes(thrown.code);
+    const ended = isFinal ? { ...state, retryAt: null } : state;
+    await endTry(deps, schedule, ended, { at: clock.now(), isGood: false, rows: null, says });
   }
 }
 

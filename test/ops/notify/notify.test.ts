@@ -1,11 +1,15 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../src/lib/secret.ts';
 import type { Channel } from '../../../src/ops/notify/digest.ts';
 import { createNotifier } from '../../../src/ops/notify/notifier.ts';
 import { openStore } from '../../../src/store/store.ts';
+import { CERTIFICATE, KEY } from '../../fixtures/certificate.ts';
 import { startHookListener } from '../../support/hook-listener.ts';
 import { startMailSink } from '../../support/mail-sink.ts';
+import { temporaryFolder } from '../../support/store.ts';
 import {
   disarm,
   doubt,
@@ -230,6 +234,84 @@ describe('quiet hours', () => {
 });
 
 describe('a channel that does not work', () => {
+  it('tells the reason beneath, and trusts the authorities of its own file', async () => {
+    const tls = { key: KEY, cert: CERTIFICATE };
+    const [hook, sink] = [await startHookListener(SECRET, tls), await startMailSink(tls)];
+    const caFile = join(temporaryFolder(), 'own.pem');
+    writeFileSync(caFile, CERTIFICATE);
+    const secure = { host: 'localhost', tls: 'tls' };
+    const told = await startTelling([
+      webhookTo(hook.url, { name: 'hook' }),
+      mailTo(sink.port, secure),
+      // Both addresses of the name refuse, and the error of several has no words.
+      webhookTo('http://localhost:9/hook', { name: 'dead' }),
+      webhookTo(hook.url, { name: 'own-hook', caFile }),
+      { ...mailTo(sink.port, secure), name: 'own-mail', caFile },
+    ]);
+    await holdDeliveries(told);
+    await told.later(16 * MINUTE);
+    const rows = await told.store.db.selectFrom('notification').selectAll().execute();
+    const errors = Object.fromEntries(rows.map((row) => [row.channel, row.last_error]));
+    const untrusted = 'DEPTH_ZERO_SELF_SIGNED_CERT (nobody vouches for its certificate: caFile';
+    expect(errors).toEqual({
+      hook: expect.stringContaining(`could not be asked: ${untrusted}`),
+      mail: expect.stringContaining(`localhost took no mail: ${untrusted}`),
+      dead: 'localhost:9 could not be asked: ECONNREFUSED (nothing listens there)',
+      'own-hook': null,
+      'own-mail': null,
+    });
+    expect([hook.heard.length, sink.mails.length]).toEqual([1, 1]);
+  });
+
+  it('is not tried again with a message that is too large for it, and says so', async () => {
+    const [hook, sink, full] = [
+      await startHookListener(SECRET),
+      await startMailSink(),
+      await startMailSink(),
+    ];
+    hook.answer(413);
+    sink.answerMails('552 5.3.4 Message size exceeds fixed limit');
+    full.answerMails('552 5.2.2 Mailbox full');
+    const told = await startTelling([
+      webhookTo(hook.url),
+      mailTo(sink.port),
+      { ...mailTo(full.port), name: 'full' },
+    ]);
+    await holdDeliveries(told);
+    await told.later(16 * MINUTE);
+    const rows = await told.store.db.selectFrom('notification').selectAll().execute();
+    const seen = rows.map(({ channel, state, last_error: error }) => [channel, state, error]);
+    expect(seen.sort()).toEqual([
+      ['full', 'waiting', '127.0.0.1 took no mail: EMESSAGE 552'],
+      ['mail', 'given_up', expect.stringMatching(/takes no message of .* EMESSAGE 552; it is not/)],
+      [
+        'office',
+        'given_up',
+        expect.stringMatching(/takes no message of .* answered 413; it is not/),
+      ],
+    ]);
+    const incidents = await told.store.db
+      .selectFrom('incident')
+      .select(['key', 'detail'])
+      .execute();
+    expect(incidents.map(({ key }) => key).sort()).toEqual(['mail', 'office']);
+    expect(incidents[0]?.detail).toContain('it is not tried again');
+    await told.later(HOUR);
+    expect(hook.calls).toHaveLength(1);
+  });
+
+  it('has its message where it said so, though its answer never ends', async () => {
+    const hook = await startHookListener(SECRET);
+    hook.neverEnd();
+    const told = await startTelling([webhookTo(hook.url)]);
+    await holdDeliveries(told);
+    await told.later(16 * MINUTE);
+    const rows = await told.store.db.selectFrom('notification').selectAll().execute();
+    expect(rows.map(({ state, last_error: error }) => [state, error])).toEqual([
+      ['delivered', null],
+    ]);
+  });
+
   it('is tried again ever later, is an incident, and gets the same message at last', async () => {
     const hook = await startHookListener(SECRET);
     const told = await startTelling([webhookTo(hook.url)]);

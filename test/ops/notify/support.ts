@@ -51,11 +51,17 @@ export async function startTelling(
   const scrubber: Scrubber = createScrubber();
   scrubber.register(SECRET, 'notify');
   const log: string[] = [];
-  const agent = new Agent({ keepAliveTimeout: 1 });
+  const agents = new Map<string | undefined, Agent>();
+  const agentOf = (ca?: string): Agent => {
+    const connect = ca === undefined ? {} : { ca };
+    const agent = agents.get(ca) ?? new Agent({ keepAliveTimeout: 1, connect });
+    agents.set(ca, agent);
+    return agent;
+  };
   const deps: NotifierDeps = {
     ...{ store, clock, instance: 'main', timeZone: () => 'Europe/Copenhagen' },
     scrub: scrubber.scrub,
-    dispatcher: () => agent,
+    dispatcher: (_, caText) => agentOf(caText),
     log: createLogger({
       level: 'trace',
       format: 'json',
