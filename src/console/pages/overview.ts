@@ -203,10 +203,10 @@ function tilesOf(view: OverviewView): Tile[] {
     },
     {
       name: 'Rules',
-      value: rules.hash?.slice(0, 8) ?? 'none',
-      detail: idle ?? pause ?? `live, ${plural(rules.titles.size, 'rule')} in force`,
+      value: rules.titles.size === 0 ? 'none' : whole(rules.titles.size),
+      detail: idle ?? pause ?? 'in force, and decide',
       of: 'rules',
-      href: '#rules',
+      href: '/rules',
     },
     systemTile(view),
   ];
@@ -289,15 +289,6 @@ ${failingWorkers.map(
 )}`;
 }
 
-function rulesPart({ rules }: OverviewView): Html {
-  if (rules.titles.size === 0) return html`<p class="empty">No rule is in force.</p>`;
-  return html`<ul>${[...rules.titles].map(
-    ([id, title]) =>
-      html`<li><a href="/review?${String(new URLSearchParams({ rule: id }))}">${title}</a>
-<code>${id}</code></li>`,
-  )}</ul>`;
-}
-
 export function overviewPage(view: OverviewView): Html {
   const tile = (of: Tile): Html =>
     html`<a class="tile t-${colourOf(of, view.data)}" href="${of.href}"><span>${of.name}</span>
@@ -308,6 +299,5 @@ export function overviewPage(view: OverviewView): Html {
 <h2>The last hours</h2>${chartsPart(view.charts, view.timeZone)}
 <h2 id="streams">Streams</h2>${streamsPart(view)}
 <h2 id="events">Events</h2>${eventsPart(view)}
-<h2 id="incidents">Incidents</h2>${incidentsPart(view)}
-<h2 id="rules">Rules</h2>${rulesPart(view)}`;
+<h2 id="incidents">Incidents</h2>${incidentsPart(view)}`;
 }

@@ -76,8 +76,13 @@ function headOf(of: ListHead, column: Shown, given: Given): HtmlValue {
   const isDown = given.descending === '1';
   const order = { sort, descending: isSorted && !isDown ? '1' : '' };
   const href = addressWith(listPath(of, given), withoutPlace(of, given), order);
-  const arrow = falls(column, given) ? '▼' : '▲';
-  return html`<a href="${href}">${title}${isSorted && ` ${arrow}`}</a>`;
+  const arrow = falls(column, given) ? 'M0 2h10L5 9z' : 'M0 8h10L5 1z';
+  // Drawn, because the font may have no arrows.
+  return html`<a href="${href}">${title}${
+    isSorted &&
+    html` <svg class="drawn" viewBox="0 0 10 10" aria-hidden="true"><path d="${arrow}"
+ fill="currentColor"/></svg>`
+  }</a>`;
 }
 
 interface TableForm {

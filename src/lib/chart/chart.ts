@@ -160,7 +160,8 @@ export function chartFigure(given: ChartData, { table }: { readonly table: boole
   )}"><svg class="chart" viewBox="0 0 ${layout.width} ${layout.height}" role="img"
 aria-label="${chartSummary(given)}">${drawing(data, layout)}</svg></div>
 <figcaption>${data.series.map(
-    (one, index) => html`<span class="key"><i class="${toneOf(one, index)}" aria-hidden="true">■</i>
+    (one, index) => html`<span class="key"><svg class="drawn ${toneOf(one, index)}"
+ viewBox="0 0 10 10" aria-hidden="true"><rect width="10" height="10" fill="currentColor"/></svg>
 ${visible(counted ? sumOf(one, data.format) : one.name)}</span> `,
   )}</figcaption>${table && chartTable(given)}</figure>`;
 }
