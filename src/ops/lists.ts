@@ -49,7 +49,7 @@ export const audit = list({
     since: since.optional(),
   },
   row: {
-    id: whole('Row'),
+    id: whole('Row', {}, 1),
     at: time('Time'),
     actor,
     action,

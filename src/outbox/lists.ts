@@ -33,7 +33,7 @@ const filter = {
 };
 
 const row = {
-  outboxId: whole('Push', { link: 'push', csv: 'push' }),
+  outboxId: whole('Push', { link: 'push', csv: 'push' }, 1),
   kind: text('Kind'),
   reference,
   state,
@@ -44,14 +44,14 @@ const row = {
     about: 'Why it needs a person',
   }).nullable(),
   lastError: as(z.string(), 'Error', 'text', { csv: 'error' }).nullable(),
-  orderId: whole('Order').nullable(),
+  orderId: whole('Order', {}, 1).nullable(),
   orderNo: text('Order number').nullable(),
-  pendingRefundId: whole('Pending refund').nullable(),
+  pendingRefundId: whole('Pending refund', {}, 1).nullable(),
   dueAt: time('Due'),
   endedAt: time('Ended').nullable(),
   lost: z
     .strictObject({
-      orderId: z.int(),
+      orderId: z.int().min(1),
       since: time('Since'),
       instead: z
         .strictObject({ reference: z.string().nullable(), orderNo: z.string().nullable() })

@@ -24,7 +24,7 @@ const moved = z
     rows: z.int(),
     left: z.array(
       z.strictObject({
-        outboxId: z.int().min(1),
+        outboxId: z.int().min(1).min(1),
         reference: z.string(),
         state: z.enum(OUTBOX_STATES),
       }),
@@ -33,7 +33,7 @@ const moved = z
   .meta({ id: 'Moved', description: '`left`: somebody moved it meanwhile.' });
 
 const resolved = z
-  .strictObject({ outboxId: z.int().min(1), state: z.enum(OUTBOX_STATES) })
+  .strictObject({ outboxId: z.int().min(1).min(1), state: z.enum(OUTBOX_STATES) })
   .meta({ id: 'Resolved' });
 
 /** Number of rows that were acted on, and each that has changed in the meantime. */
@@ -260,7 +260,7 @@ export const outboxActs = [retryPush, cancelPush, resolveAbsent, resolveNoted, r
 
 const forgotten = z.strictObject({
   reference: z.string().nullable(),
-  orderId: z.int().nullable().meta({ description: 'Null: the service never had it' }),
+  orderId: z.int().min(1).nullable().meta({ description: 'Null: the service never had it' }),
   decisions: z.int(),
   events: z.int(),
   documents: z.int().meta({ description: 'Rows of exchange.db' }),

@@ -22,7 +22,7 @@ const stream = text('Stream', { link: 'stream', about: 'Name of the stream' }, 1
 const outcome = oneOf('Outcome', RUN_OUTCOMES, { class: stateClass });
 
 const runRow = {
-  runId: whole('Run', { link: 'run', csv: 'run' }),
+  runId: whole('Run', { link: 'run', csv: 'run' }, 1),
   stream,
   cause: text('Because of'),
   startedAt: time('Began'),
@@ -58,7 +58,7 @@ const pullRow = {
   completeAt: time('Complete', { isAge: true }).nullable(),
   completeRows: whole('Rows', { csv: 'rows' }).nullable(),
   stale: flag('Stale'),
-  lastRunId: whole('Last run', { link: 'run', csv: 'last_run' }).nullable(),
+  lastRunId: whole('Last run', { link: 'run', csv: 'last_run' }, 1).nullable(),
   lastOutcome: as(z.enum(RUN_OUTCOMES), 'Last outcome', 'text', { class: stateClass }).nullable(),
   lastError: text('Last error').nullable(),
   notAtLevel: text('Not at level').nullable(),

@@ -87,7 +87,7 @@ export const releaseRun = act({
   seen: { deletes: whole('Rows to delete', { about: 'As the preview told it' }) },
   output: z.strictObject({
     stream: z.string(),
-    runId: z.int(),
+    runId: z.int().min(1),
     rowsDeleted: z.int(),
     released: z.boolean().meta({ description: 'False: the next run of the stream is due' }),
     acceptedCount: z.string().nullable(),

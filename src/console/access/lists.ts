@@ -40,7 +40,7 @@ export const sessions = list({
   examples: [['console sessions --way token', 'tokens of programs']],
   query: { way: way.optional() },
   row: {
-    sessionId: whole('Session', { csv: 'session' }),
+    sessionId: whole('Session', { csv: 'session' }, 1),
     name: text('Name'),
     role: oneOf('Role', ROLES),
     way,

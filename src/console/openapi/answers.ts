@@ -12,8 +12,8 @@ import { wireSchema } from '../../surface/forms.ts';
 
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
 export const textOrNull = z.string().nullable();
-const id = z.int();
-export const idOrNull = z.int().nullable();
+const id = z.int().min(1);
+export const idOrNull = id.nullable();
 export const numberOrNull = z.number().nullable();
 export const anyObject = z.record(z.string(), z.unknown());
 export const counts = z.record(z.string(), z.int());
@@ -33,13 +33,13 @@ export const liveSchema = z
         incidents: z.int(),
       })
       .meta({ description: 'What waits for a person, by kind' }),
-    decisionId: z.int().meta({ description: 'The latest one: lists changed when it did' }),
-    runId: z.int().meta({ description: 'The latest pull that has ended' }),
+    decisionId: z.int().min(0).meta({ description: 'The latest one: lists changed when it did' }),
+    runId: z.int().min(0).meta({ description: 'The latest pull that has ended' }),
     eventAt: time.nullable().meta({ description: 'When the latest event arrived' }),
     silent: z.boolean().meta({ description: 'Whether the daemon does not answer' }),
     runs: z.array(
       z.strictObject({
-        runId: z.int(),
+        runId: z.int().min(1),
         stream: z.string(),
         rows: z.int(),
         of: idOrNull.meta({ description: 'Rows of the last complete run, as an estimate' }),

@@ -75,6 +75,7 @@ function signingOut(operationId: string, summary: string) {
     post: {
       operationId,
       summary,
+      description: 'Ends at once; what was sent before is done.',
       tags: ['session'],
       security: SECURED,
       responses: {
@@ -126,6 +127,7 @@ export function consoleDocument() {
       title: 'Selvedge, console',
       version: '0.1.0',
       license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'Selvedge' },
       description: DESCRIPTION,
     },
     servers: [{ url: 'http://127.0.0.1:8793', description: 'setting `console`, as shipped' }],

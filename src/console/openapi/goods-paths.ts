@@ -43,7 +43,7 @@ const nowSchema = z
     counterfactuals: counterfactualsSchema,
     replay: z
       .strictObject({
-        decisionId: z.int(),
+        decisionId: z.int().min(1),
         at: time,
         outcome: z.string(),
         differences: z.array(z.string()),

@@ -64,9 +64,9 @@ export const eventSchema = wireSchema(
       orderSince: z.array(changeSchema),
       decisions: z.array(
         z.strictObject({
-          decisionId: z.int(),
+          decisionId: z.int().min(1),
           at: time,
-          orderDeliveryId: z.int(),
+          orderDeliveryId: z.int().min(1),
           outcome: z.string(),
           mode: z.string(),
         }),

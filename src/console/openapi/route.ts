@@ -19,7 +19,10 @@ export const READ_PROBLEMS = {
   400: problem('The request cannot be read; the message names the member'),
   401: problem('The token or the session is missing, over or revoked'),
   403: problem('The proxy named a person who may not come in'),
-  421: { description: 'The host name does not lead here; a line of text' },
+  421: {
+    description: 'The host name does not lead here; a line of text',
+    content: { 'text/plain': { schema: z.string() } },
+  },
 };
 
 export const NO_SUCH = { 404: problem('There is no such thing') };
@@ -56,6 +59,7 @@ export function reading(of: Reading, done: object) {
     get: {
       operationId: of.id,
       summary: of.summary,
+      description: 'Changes nothing; any role reads it.',
       tags: [of.tag],
       security: SECURED,
       requestParams: { ...(of.path && { path: of.path }), ...(of.query && { query: of.query }) },

@@ -40,7 +40,7 @@ const change = z.strictObject({
 });
 
 const prospect = z.strictObject({
-  orderDeliveryId: z.int(),
+  orderDeliveryId: z.int().min(1),
   deliveryNo: z.string(),
   before: outcome.nullable(),
   after: outcome.nullable(),
@@ -73,9 +73,9 @@ const backtestSchema = z
     changed: z
       .array(
         z.strictObject({
-          orderDeliveryId: z.int(),
+          orderDeliveryId: z.int().min(1),
           deliveryNo: z.string(),
-          decisionId: z.int(),
+          decisionId: z.int().min(1),
           from: outcome,
           to: outcome,
           amount: numberOrNull,

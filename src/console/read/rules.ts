@@ -29,8 +29,8 @@ const lines = z.array(z.string()).readonly();
 
 /** Decision that a rule took part in, with its delivery. */
 const decided = z.strictObject({
-  decisionId: z.int(),
-  orderDeliveryId: z.int(),
+  decisionId: z.int().min(1),
+  orderDeliveryId: z.int().min(1),
   deliveryNo: textOrNull,
   at: time('Decided'),
   outcome: z.enum(OUTCOMES),

@@ -39,7 +39,7 @@ function actPathOf(of: ActHead, tag: string) {
       tag,
       summary: sentence(of.about),
       role: of.role === 'approver' ? 'approver' : 'operator',
-      ...(id && { path: z.object({ id }) }),
+      ...(id && { path: z.object({ id: z.nonoptional(id) }) }),
       body,
       done: wireSchema(of.output),
     }),
@@ -127,7 +127,7 @@ function listPathsOf(of: ListHead) {
     summary: sentence(about),
     query: parametersOf(of),
     problems: id ? { ...NO_SUCH, ...PLACE } : PLACE,
-    ...(id && { path: z.object({ id }) }),
+    ...(id && { path: z.object({ id: z.nonoptional(id) }) }),
   };
   const members = { [of.rowsAs]: z.array(wireSchema(of.row)), next: place, back: place };
   const beside = Object.entries(of.beside.shape).map(([name, one]) => [name, wireSchema(one)]);

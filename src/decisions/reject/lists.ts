@@ -184,7 +184,7 @@ export const rules = list({
 });
 
 const waiting = {
-  orderDeliveryId: whole('Delivery', { link: 'delivery' }),
+  orderDeliveryId: whole('Delivery', { link: 'delivery' }, 1),
   deliveryNo: words('Number').nullable(),
   ruleId: text('Rule', { link: 'rule' }),
   queuedAt: time('Queued'),
@@ -310,8 +310,8 @@ export const queue = list({
 });
 
 const match = {
-  decisionId: whole('Decision'),
-  orderDeliveryId: whole('Delivery', { link: 'delivery' }),
+  decisionId: whole('Decision', {}, 1),
+  orderDeliveryId: whole('Delivery', { link: 'delivery' }, 1),
   at: time('Decided'),
   explained: words('What it saw'),
   evaluation: z.custom<Evaluation>().meta({ override: { type: 'object' } }),

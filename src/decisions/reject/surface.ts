@@ -201,7 +201,7 @@ export const armRule = act({
     .strictObject({
       ruleId: z.string(),
       ruleHash: z.string(),
-      reportId: z.int(),
+      reportId: z.int().min(1),
       expiresAt: time('Armed until'),
       warnings: names,
     })
@@ -341,7 +341,7 @@ export const keepReport = act({
       report: z.unknown(),
     }),
   },
-  output: z.strictObject({ reportId: z.int() }),
+  output: z.strictObject({ reportId: z.int().min(1) }),
   examples: [],
   preview: async (_rules: RuleOperations, { report }) => ({
     lines: [`a backtest of ${plural(report.deliveries, 'delivery', 'deliveries')} would be kept`],

@@ -32,7 +32,7 @@ const optional = (title: string, more = {}) => text(title, more).nullable();
 
 /** Members of a delivery in the list, in the order of the columns of CSV. */
 export const reviewRow = {
-  orderDeliveryId: whole('ID', { csv: 'delivery_id' }),
+  orderDeliveryId: whole('ID', { csv: 'delivery_id' }, 1),
   deliveryNo: optional('Delivery'),
   orderNo: optional('Order'),
   reference: optional('Reference'),
@@ -51,13 +51,13 @@ export const reviewRow = {
   deadline: time('Until', { about: 'When its hold ends by itself' }).nullable(),
   overdue: flag('Overdue'),
   note: optional('Note'),
-  orderId: whole('Order id'),
+  orderId: whole('Order id', {}, 1),
   decidedBy: optional('Decided by', { about: '`daemon`, `external` or `person:<name>`' }),
   decidedAt: time('Decided').nullable(),
   push: oneOf('Push', OUTBOX_STATES, { about: 'State of its push' }).nullable(),
   refusal: optional('Refusal', { about: 'Why the service did not take the push' }),
   // With the contents' hash, the version that a person saw in the list and acts on.
-  decisionId: whole('Decision').nullable(),
+  decisionId: whole('Decision', {}, 1).nullable(),
   contentHash: text('Version'),
   state: text('State', { about: 'In words; "being sent" until the service has confirmed it' }),
 };

@@ -36,11 +36,12 @@ const seen = {
 
 const decided = z
   .strictObject({
-    orderDeliveryId: z.int(),
+    orderDeliveryId: z.int().min(1),
     deliveryNo: z.string(),
-    decisionId: z.int(),
+    decisionId: z.int().min(1),
     outboxId: z
       .int()
+      .min(1)
       .meta({ description: 'The push; null where the service need not hear of it' })
       .nullable(),
     state: z
@@ -255,7 +256,7 @@ export const noteDelivery = act({
       about: 'The note; an empty one takes it away',
     }),
   },
-  output: z.strictObject({ orderDeliveryId: z.int() }),
+  output: z.strictObject({ orderDeliveryId: z.int().min(1) }),
   examples: [['deliveries note DN-500012 "Jutta calls them"', 'for all']],
   preview: (review: ReviewOperations, { delivery: named }) => review.previewNote(named),
   run: (review, { delivery: named, text: note }, actor) => review.note(named, note, actor),

@@ -30,7 +30,10 @@ const SUBMIT_ANSWERS = {
   202: answer('Taken', receiptSchema),
   400: answer('No JSON, a member that is there twice, or a wrong header', errorSchema),
   401: answer('No token of `intake.clients`', errorSchema),
-  408: { description: 'The request was too slow and took nothing; no body' },
+  408: {
+    description: 'The request was too slow and took nothing; the body is empty',
+    content: { 'text/plain': { schema: z.string() } },
+  },
   409: answer('The reference, or the Idempotency-Key, is of another document', refusalSchema),
   413: answer('Larger than 1 MiB', errorSchema),
   415: answer('Not `application/json`', errorSchema),
@@ -49,6 +52,7 @@ function submit(operationId: string, summary: string, schema: z.ZodType) {
   return {
     operationId,
     summary,
+    description: 'A document is taken once, however often it is sent; `reference` tells it.',
     ...SECURED,
     requestParams: { header: z.object({ 'Idempotency-Key': keyHeader }) },
     requestBody: { required: true, content: { [JSON_TYPE]: { schema } } },
@@ -60,6 +64,7 @@ function health(operationId: string, summary: string, name: string) {
   return {
     operationId,
     summary,
+    description: 'Needs no token, and says nothing of the business.',
     security: [],
     tags: ['health'],
     responses: {
@@ -85,6 +90,7 @@ const ERP_PATHS = {
     get: {
       operationId: 'findDocument',
       summary: 'The receipt by kind and reference',
+      description: 'For a program that lost the answer to its request.',
       ...SECURED,
       requestParams: { query: findQuery },
       responses: {
@@ -98,6 +104,7 @@ const ERP_PATHS = {
     get: {
       operationId: 'getDocument',
       summary: 'The receipt of a document',
+      description: 'Ask until `final` is true.',
       ...SECURED,
       requestParams: { path: idParams },
       responses: {
@@ -111,6 +118,7 @@ const ERP_PATHS = {
     get: {
       operationId: 'listOutcomes',
       summary: 'What became of deliveries: up to 500, the oldest first, numbered above `after`',
+      description: 'Keep the highest `outcomeId`, and ask with it next time.',
       ...SECURED,
       requestParams: { query: outcomesQuery },
       responses: { 200: answer('None: there is nothing new', outcomesSchema), ...READ_ERRORS },
@@ -125,6 +133,7 @@ export function localApiDocument() {
       title: 'Selvedge, local API',
       version: '0.1.0',
       license: { name: 'MIT', identifier: 'MIT' },
+      contact: { name: 'Selvedge' },
       description: 'For programs on the same machine: the HTTP channel of the ERP, and health.',
     },
     servers: [{ url: 'http://127.0.0.1:8791', description: 'setting `local`, as shipped' }],

@@ -12,6 +12,7 @@ export const keyHeader = z
   .optional();
 
 const number = z.string().regex(/^\d{1,15}$/);
+const id = z.int().min(1);
 
 export const idParams = z.object({ id: number });
 export const findQuery = z.strictObject({ kind: z.enum(DOCUMENT_KINDS), reference: z.string() });
@@ -31,29 +32,29 @@ const anyObject = z.record(z.string(), z.unknown());
 
 const conflictSchema = z
   .strictObject({
-    existing: z.strictObject({ documentId: z.int(), state: z.string(), document: anyObject }),
+    existing: z.strictObject({ documentId: id, state: z.string(), document: anyObject }),
     given: z.strictObject({ document: anyObject }),
     differences: z.array(z.string()),
   })
   .meta({ id: 'Conflict', description: 'Both documents that want one reference.' });
 
 const receiptMembers = {
-  documentId: z.int().nullable(),
+  documentId: id.nullable(),
   kind: z.string().nullable(),
   reference: z.string().nullable(),
   state: z.enum(OUTBOX_STATES),
   final: z.boolean(),
-  orderId: z.int().nullable(),
+  orderId: id.nullable(),
   orderNo: z.string().nullable(),
   deliveries: z.array(
     z.strictObject({
-      orderDeliveryId: z.int(),
+      orderDeliveryId: id,
       deliveryNo: z.string().nullable(),
       status: z.string().nullable(),
     }),
   ),
-  pendingRefundId: z.int().nullable(),
-  refundId: z.int().nullable(),
+  pendingRefundId: id.nullable(),
+  refundId: id.nullable(),
   styleId: z.string().nullable(),
   problems: z.array(problemSchema),
   conflict: conflictSchema.optional(),
@@ -79,12 +80,12 @@ export const errorSchema = z
 
 const outcomeSchema = z
   .strictObject({
-    outcomeId: z.int(),
+    outcomeId: id,
     kind: z.literal('decision'),
-    decisionId: z.int(),
-    orderDeliveryId: z.int(),
+    decisionId: id,
+    orderDeliveryId: id,
     deliveryNo: z.string().nullable(),
-    orderId: z.int(),
+    orderId: id,
     orderNo: z.string().nullable(),
     reference: z.string().nullable(),
     outcome: z.enum(['accept', 'hold', 'reject', 'release']),

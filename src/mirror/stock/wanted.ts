@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import type { Db } from '../../store/store.ts';
 import { list, pageOfAll, ROWS_MAX } from '../../surface/lists.ts';
-import { time } from '../../surface/members.ts';
+import { time, whole } from '../../surface/members.ts';
 import { mirrored, named, pieces } from './members.ts';
 import { requireStyle } from './styles.ts';
 
 const orderRow = {
-  orderId: pieces('Order id'),
+  orderId: whole('Order id', {}, 1),
   orderNo: mirrored('Order').nullable(),
   reference: mirrored('Reference').nullable(),
   accountNo: mirrored('Account').nullable(),

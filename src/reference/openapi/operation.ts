@@ -34,4 +34,5 @@ export function tokenSecurity({ tokenHeader, bearer }: TokenWay) {
   return { type: 'apiKey', in: 'header', name, description } as const;
 }
 
+export const CONTACT = { name: 'The reference service' } as const;
 export const LICENSE = { name: 'MIT', identifier: 'MIT' } as const;

@@ -4,8 +4,13 @@
  */
 import { z } from 'zod';
 
-const whole = z.int();
+const id = z.int().min(1);
 const units = z.int().min(0);
+/** Rows of a list; programs that make answers up have one. */
+const count = z
+  .int()
+  .min(0)
+  .meta({ examples: [1] });
 const money = z.number();
 
 const variantDetails = z
@@ -31,7 +36,7 @@ const variantDetails = z
     tags: z.array(z.string()),
     customsTariffNumber: z.string(),
     countryOfOrigin: z.string(),
-    weight: whole.meta({ description: 'Grams' }),
+    weight: units.meta({ description: 'Grams' }),
     images: z.array(z.string()),
   })
   .meta({ id: 'VariantDetails' });
@@ -73,7 +78,7 @@ const lineOrigin = { season: z.string().optional(), delivery: z.string().optiona
 
 const salesOrder = z
   .strictObject({
-    orderId: whole,
+    orderId: id,
     reference: z.string(),
     orderNo: z.string(),
     status: z.enum(['pending', 'fulfilled', 'partially_fulfilled', 'canceled']),
@@ -116,11 +121,11 @@ const salesOrder = z
   .meta({ id: 'SalesOrder' });
 
 const decision = z.enum(['pending', 'accepted', 'rejected', 'canceled']);
-const ofOrder = { orderId: whole, reference: z.string(), orderNo: z.string() };
+const ofOrder = { orderId: id, reference: z.string(), orderNo: z.string() };
 
 const salesOrderDelivery = z
   .strictObject({
-    orderDeliveryId: whole,
+    orderDeliveryId: id,
     deliveryNo: z.string(),
     ...ofOrder,
     status: decision,
@@ -151,7 +156,7 @@ const refundType = z.enum([
 
 const salesOrderRefund = z
   .strictObject({
-    orderRefundId: whole,
+    orderRefundId: id,
     refundNo: z.string(),
     ...ofOrder,
     status: decision,
@@ -165,14 +170,14 @@ const salesOrderRefund = z
         refundType: refundType.optional(),
       }),
     ),
-    pendingRefundId: whole.optional(),
+    pendingRefundId: id.optional(),
   })
   .meta({ id: 'SalesOrderRefund' });
 
 const pendingRefund = z
   .strictObject({
-    pendingRefundId: whole,
-    orderId: whole,
+    pendingRefundId: id,
+    orderId: id,
     reference: z.string(),
     status: z.enum(['pending', 'confirmed', 'canceled']),
     comment: z.string().optional(),
@@ -190,20 +195,20 @@ const pendingRefund = z
   .meta({ id: 'PendingRefund' });
 
 const createdOrder = z.strictObject({
-  orderId: whole,
+  orderId: id,
   orderStatus: z.string(),
   salesOrder,
   deliveries: z.array(
-    z.strictObject({ orderDeliveryId: whole, deliveryNo: z.string(), status: decision }),
+    z.strictObject({ orderDeliveryId: id, deliveryNo: z.string(), status: decision }),
   ),
 });
 
-const variantList = z.strictObject({ count: units, variants: z.array(variant) });
+const variantList = z.strictObject({ count, variants: z.array(variant) });
 const oneVariant = z.strictObject({ variant });
 const listOf = <N extends string, T extends z.ZodType>(name: N, row: T) =>
   z.strictObject({ [name]: z.array(row) });
 const countedListOf = <N extends string, T extends z.ZodType>(name: N, row: T) =>
-  z.strictObject({ count: units, [name]: z.array(row) });
+  z.strictObject({ count, [name]: z.array(row) });
 const season = z.strictObject({ seasonName: z.string(), deliveryNames: z.array(z.string()) });
 
 /** Schemas of the answers' `data`, by method and path. */
@@ -244,7 +249,7 @@ const EVENT_DATA: Readonly<Record<string, z.ZodType>> = {
 const eventReferences = z
   .looseObject({
     systemKey: z.string().optional(),
-    apiKeyId: whole.optional(),
+    apiKeyId: id.optional(),
     jobId: z.string().optional(),
     idempotencyKey: z.string().optional(),
     reference: z.string().optional(),
@@ -260,11 +265,15 @@ export function v1Event(type: string): z.ZodType {
 
 /** Schema of the envelope around every answer. */
 export function v1Envelope<T extends z.ZodType>(data: T) {
-  return z.strictObject({ status: whole, message: z.string(), data });
+  return z.strictObject({ status: z.int().min(200).max(299), message: z.string(), data });
 }
 
 export const v1Error = z
-  .strictObject({ status: whole, message: z.string(), data: z.strictObject({}) })
+  .strictObject({
+    status: z.int().min(400).max(599),
+    message: z.string(),
+    data: z.strictObject({}),
+  })
   .meta({ id: 'Error' });
 
 export const v1Invalid = z

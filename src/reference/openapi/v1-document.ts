@@ -7,7 +7,14 @@ import type { Account } from '../dialect/variants.ts';
 import { EVENT_TYPES } from '../relay/event-types.ts';
 import type { Access, Route } from '../v1/route.ts';
 import { cutToAccount } from './levelled.ts';
-import { LICENSE, operationId, type TokenWay, templatedPath, tokenSecurity } from './operation.ts';
+import {
+  CONTACT,
+  LICENSE,
+  operationId,
+  type TokenWay,
+  templatedPath,
+  tokenSecurity,
+} from './operation.ts';
 import { V1_ANSWERS, v1Envelope, v1Error, v1Event, v1Invalid } from './v1-answers.ts';
 
 const JSON_TYPE = 'application/json';
@@ -53,6 +60,7 @@ function operation(route: Route, account: Account) {
   return {
     operationId: operationId(route.method, route.path),
     summary: route.summary,
+    description: `${route.method} ${route.path}, as in the wire contract.`,
     tags: [route.path.split('/')[1] ?? 'other'],
     ...(route.successor && hasDetails(account.level) ? { deprecated: true } : {}),
     security: [...SECURITY[route.access]],
@@ -78,6 +86,7 @@ function webhooks(): ZodOpenApiPathsObject {
       post: {
         operationId: operationId('on', name.replaceAll(/[._]/g, '/')),
         summary: description,
+        description: `The event ${name}.`,
         tags: ['events'],
         security: [],
         requestBody: { required: true, content: { [JSON_TYPE]: { schema: v1Event(name) } } },
@@ -114,6 +123,7 @@ export function v1Document(
       title: 'Sales and Purchase Data Service, V1',
       version: account.level,
       license: LICENSE,
+      contact: CONTACT,
       description: 'As the reference service serves it.',
     },
     servers: [{ url: server }],

@@ -5,7 +5,14 @@ import { filtersOf, kindOf, type ResourceType, resourceTypes } from '../v2/pdm/r
 import { V2_MEDIA_TYPE } from '../v2/problem.ts';
 import type { V2Route } from '../v2/route.ts';
 import { errorsSchema } from '../v2/schemas.ts';
-import { LICENSE, operationId, type TokenWay, templatedPath, tokenSecurity } from './operation.ts';
+import {
+  CONTACT,
+  LICENSE,
+  operationId,
+  type TokenWay,
+  templatedPath,
+  tokenSecurity,
+} from './operation.ts';
 
 const ERRORS = {
   400: 'A parameter is unknown or wrong, or changed while paging',
@@ -60,6 +67,7 @@ function operation(route: V2Route) {
   return {
     operationId: operationId(route.method, route.path),
     summary: route.summary,
+    description: `${route.method} ${route.path}, as in the wire contract.`,
     tags: [route.tag],
     security: route.access === 'open' ? [] : [{ token: [] }],
     requestParams: { ...id, ...(query ? { query } : {}) },
@@ -89,6 +97,7 @@ export function v2Document(routes: readonly V2Route[], server: string, way: Toke
       title: 'Style and Product Data Service, V2',
       version: '2.1.3',
       license: LICENSE,
+      contact: CONTACT,
       description: 'JSON:API, with `included` as an object keyed by type and then by id.',
     },
     servers: [{ url: server }],

@@ -28,12 +28,14 @@ const addressSchema = z.object({
   accountNo: text.optional(),
 });
 
-const freightSchema = z.object({
-  freightAmount: z.number().min(0),
-  freightType: text.optional(),
-  parcelShopId: text.optional(),
-  warehouseCode: text.optional(),
-});
+const freightSchema = z
+  .object({
+    freightAmount: z.number().min(0),
+    freightType: text.optional(),
+    parcelShopId: text.optional(),
+    warehouseCode: text.optional(),
+  })
+  .meta({ id: 'FreightOfOrder' });
 
 const lineSchema = z.object({
   barcode: needed,

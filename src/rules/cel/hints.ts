@@ -20,7 +20,7 @@ const CURRENCY = '[A-Z]{3}|kr|[€$£]';
 
 /** Common mistakes, each searched for in the text around the place where the parser stopped. */
 const HABITS: readonly Habit[] = [
-  { pattern: /[“”„‘’]/, hint: () => 'use plain quotes: "DK"' },
+  { pattern: /[“”„]|(?<!\d)[‘’]|[‘’](?!\d)/, hint: () => 'use plain quotes: "DK"' },
   {
     pattern: /\b(\d{1,2})\.(\d{1,2})\.(\d{4})\b/,
     hint: ([, day = '', month = '', year = '']) => timestampHint(year, month, day),
@@ -46,6 +46,13 @@ const HABITS: readonly Habit[] = [
     hint: ([, number = '', unit = '']) => age(number, unit),
   },
   { pattern: new RegExp(NUMBER), hint: ([text]) => divided(text) },
+  {
+    pattern: /(?<![\w.])\d+(?:[_'’]+\d+)+(?:\.\d+)?/,
+    hint: ([text]) => `write ${text.replaceAll(/[_'’]/g, '')} without a thousands separator`,
+  },
+  { pattern: /(?<![\w.,)\]"])[.,](\d+)/, hint: ([, digits]) => `write 0.${digits}` },
+  { pattern: /(?<![\w.])(\d+)\.(?![\w.])/, hint: ([, digits]) => `write ${digits}` },
+  { pattern: /\+ ?(\d+(?:\.\d+)?)/, hint: ([, digits]) => `write ${digits} without +` },
   { pattern: /\b(days|hours|minutes) +(\d+)/, hint: (match) => `write ${match[1]}(${match[2]})` },
   { pattern: /≥|≤/, hint: ([sign]) => `write ${sign === '≥' ? '>=' : '<='}` },
   { pattern: /\bin ?\(/, hint: () => 'write in ["DK", "SE"]' },

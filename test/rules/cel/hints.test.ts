@@ -14,6 +14,16 @@ describe('a hint', () => {
     expect(hint('delivery.amount > "500 DKK"')).toContain('write the amount as a number');
     expect(hint('delivery.amount > 5.000,00')).toContain('write 5000.00?');
     expect(hint('delivery.amount > 5 000')).toContain('write 5000 without');
+    expect(hint('delivery.amount > .5')).toContain('write 0.5?');
+    expect(hint('.25 < delivery.amount')).toContain('write 0.25?');
+    expect(hint('delivery.amount > -.5')).toContain('write 0.5?');
+    expect(hint('delivery.amount > ,5')).toContain('write 0.5?');
+    expect(hint('delivery.amount > 5.')).toContain('write 5?');
+    expect(hint('delivery.amount > 1_000')).toContain('write 1000 without');
+    expect(hint('delivery.amount > 1_000_000.50')).toContain('write 1000000.50 without');
+    expect(hint("delivery.amount > 1'000")).toContain('write 1000 without');
+    expect(hint('delivery.amount > 1’000’000')).toContain('write 1000000 without');
+    expect(hint('order.quantity > +5')).toContain('write 5 without +');
     expect(hint('order.age > 30 days')).toContain('write days(30), or 30 where');
     expect(hint('order.age > 2 weeks')).toContain('write days(14)');
     expect(hint('order.age > 36h')).toContain('write hours(36)');
