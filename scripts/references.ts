@@ -1,16 +1,19 @@
 /**
- * Writes the reference pages of docs/ and the JSON Schema of rules from the code: `npm run
- * references`. The pages are facts, views, commands, settings, metrics and the descriptions of
+ * Writes the reference pages of docs/, the JSON Schema of rules and the types of the tables from the
+ * code: `npm run references`. The pages are facts, views, commands, settings, metrics and the descriptions of
  * the local API and the console;
  * test/documents/references.test.ts holds that they are current.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { CliContext } from '../src/cli/command.ts';
 import { commandsFor } from '../src/cli/commands.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { runCli } from '../src/cli/program.ts';
 import { consoleDocument } from '../src/console/openapi/document.ts';
+import { systemClock } from '../src/lib/clock.ts';
 import { createScrubber } from '../src/lib/secret.ts';
 import { localApiDocument } from '../src/local-api/openapi/document.ts';
 import { INCIDENTS } from '../src/ops/incident-kinds.ts';
@@ -18,6 +21,8 @@ import { DATABASE_MEASURES, LIVE_MEASURES } from '../src/ops/metrics/table.ts';
 import { viewsMarkdown } from '../src/report/views.ts';
 import { factsMarkdown } from '../src/rules/facts/docs.ts';
 import { rulesJsonSchema } from '../src/rules/text/schema.ts';
+import { openStore } from '../src/store/store.ts';
+import { tableTypes } from './table-types.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -183,7 +188,19 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
+/** Types of the tables, by a database that is migrated for it. */
+async function typesOfTables(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'selvedge-types-'));
+  const path = join(folder, 'mirror.db');
+  const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
+  await store.close();
+  const text = tableTypes(path);
+  rmSync(folder, { recursive: true });
+  return text;
+}
+
 if (import.meta.main) {
+  writeFileSync(`${root}src/store/tables/generated.ts`, await typesOfTables());
   for (const [name, text] of await referencePages()) writeFileSync(`${root}docs/${name}`, text);
   writeFileSync(`${root}docs/openapi.json`, JSON.stringify(localApiDocument()));
   writeFileSync(`${root}docs/openapi-console.json`, JSON.stringify(consoleDocument()));

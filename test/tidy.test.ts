@@ -82,7 +82,12 @@ const RETIRED = new RegExp(
   'i',
 );
 
+/** Written by `npm run references`; test/documents/references.test.ts holds that it is current. */
+const GENERATED = 'src/store/tables/generated.ts';
+
 const sources = filesBelow('src', ['.ts']);
+/** Files that somebody writes and reads: lines are counted of these alone. */
+const written = sources.filter(({ path }) => path !== GENERATED);
 const everything = [
   ...sources,
   ...filesBelow('test', ['.ts', '.mjs']),
@@ -133,7 +138,7 @@ describe('tidy', () => {
   });
 
   it('keeps every file within its lines', () => {
-    const tooLong = sources.filter((file) => file.lines.length > FILE_LINES_MAX + 1);
+    const tooLong = written.filter((file) => file.lines.length > FILE_LINES_MAX + 1);
     expect(tooLong.map((file) => `${file.path}: ${file.lines.length} lines`)).toEqual([]);
   });
 
@@ -148,7 +153,7 @@ describe('tidy', () => {
 
   it('keeps every room within its lines', () => {
     const counts = new Map<string, number>();
-    for (const { path, lines } of sources) {
+    for (const { path, lines } of written) {
       const [, room = ''] = path.split('/');
       counts.set(room, (counts.get(room) ?? 0) + lines.length - 1);
     }

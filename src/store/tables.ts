@@ -1,12 +1,31 @@
-/** Kysely's view of the schema. `test/store/schema.test.ts` compares it with a real database. */
-import type { IntakeTables } from './tables/intake.ts';
-import type { MirrorTables } from './tables/mirror.ts';
-import type { OutboxTables } from './tables/outbox.ts';
-import type { RecordTables } from './tables/records.ts';
+/** The schema for Kysely (`tables/generated.ts`), and the values that others name. */
+import type { Tables } from './tables/generated.ts';
 
-export interface Tables extends MirrorTables, RecordTables, OutboxTables, IntakeTables {}
+export type { Tables } from './tables/generated.ts';
 
-export type { MirroredColumns } from './tables/mirror.ts';
-export { OUTBOX_STATES, type OutboxState } from './tables/outbox.ts';
-export type { ChangeGuard, DecisionOutcome, PauseTarget } from './tables/records.ts';
-export { RUN_OUTCOMES, type RunOutcome } from './tables/records.ts';
+/** Columns that every mirrored row has besides its own. */
+export type MirroredColumns = Pick<
+  Tables['brand'],
+  'extra' | 'content_hash' | 'first_seen_at' | 'changed_at' | 'deleted_at' | 'read_seq' | 'source'
+>;
+
+export const OUTBOX_STATES = [
+  'queued',
+  'sending',
+  'sent',
+  'confirmed',
+  'refused',
+  'in_doubt',
+  'dead',
+  'canceled',
+] as const;
+
+export type OutboxState = (typeof OUTBOX_STATES)[number];
+
+export const RUN_OUTCOMES = ['running', 'complete', 'partial', 'suspicious', 'failed'] as const;
+export type RunOutcome = (typeof RUN_OUTCOMES)[number];
+
+export type ChangeGuard = NonNullable<Tables['sync_run']['change_guard']>;
+export type DecisionOutcome = Tables['decision']['outcome'];
+export type PauseTarget = Tables['pause']['target'];
+export type ConsoleRole = Tables['console_session']['role'];

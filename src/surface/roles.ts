@@ -1,6 +1,6 @@
 /** Roles of people and programs; every role may do what those before it may. */
 import { RefusedError } from '../lib/errors.ts';
-import type { ConsoleRole } from '../store/tables/records.ts';
+import type { ConsoleRole } from '../store/tables.ts';
 
 export const ROLES = ['viewer', 'operator', 'approver'] as const satisfies readonly ConsoleRole[];
 export type Role = (typeof ROLES)[number];

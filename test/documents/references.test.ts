@@ -1,8 +1,9 @@
 /** The generated pages of docs/ are what the code says now. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { referencePages } from '../../scripts/references.ts';
+import { tableTypes } from '../../scripts/table-types.ts';
 import { consoleDocument } from '../../src/console/openapi/document.ts';
 import { localApiDocument } from '../../src/local-api/openapi/document.ts';
 import { repositoryRoot } from '../support/source.ts';
@@ -20,6 +21,11 @@ it('the reference pages are current (refresh them with: npm run references)', as
   for (const [name, text] of pages) {
     expect(readFileSync(join(repositoryRoot, 'docs', name), 'utf8'), name).toBe(text);
   }
+});
+
+it('the types of the tables are those of the schema (refresh them with: npm run references)', () => {
+  const path = join(repositoryRoot, 'src/store/tables/generated.ts');
+  expect(readFileSync(path, 'utf8')).toBe(tableTypes(inject('migratedDatabase')));
 });
 
 it.each([
