@@ -41,7 +41,7 @@ const KNOWN = new Set<string>();
 
 const HELPERS = [
   'insertRows|insertKeys|deleteByKeys|raiseReadSeq|setContentHashes',
-  'movePastTimes|moveDueTimes',
+  'movePastTimes|moveDueTimes|forgetPeople',
 ].join('|');
 
 /** Ways to write a table; the group is its name. */

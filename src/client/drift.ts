@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { STATUSES } from '../config/statuses.ts';
 import { isJsonObject } from '../lib/json.ts';
+import { quoted, quotedUnlessPlain } from '../lib/quoted.ts';
 import { acceptorOf } from './accept.ts';
 import {
   brandSchema,
@@ -25,7 +26,7 @@ import { type ResourceType, resourceSchemas } from './v2/resources.ts';
 /** Rows in which one member could not be read, with an example. */
 export interface Unreadable {
   readonly rows: number;
-  /** First unreadable value of the member, as shortened JSON. */
+  /** First unreadable value of the member, as shortened JSON in quotation marks. */
   readonly example: string;
 }
 
@@ -108,7 +109,7 @@ function count(counts: Map<string, number>, key: string, times: number): void {
 }
 
 function shortJson(value: unknown): string {
-  return (JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX);
+  return quoted((JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX));
 }
 
 function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
@@ -126,7 +127,7 @@ function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMet
     for (const name of Object.keys(value)) {
       const member = value[name];
       const at = (): string => (shape.path === '' ? name : `${shape.path}.${name}`);
-      if (!shape.children.has(name)) count(unknownMembers, at(), times);
+      if (!shape.children.has(name)) count(unknownMembers, quotedUnlessPlain(at()), times);
       if (shape.accepts.get(name)?.(member) === false) {
         count(unreadable, at(), times);
         if (!examples.has(at())) examples.set(at(), shortJson(member));
@@ -136,7 +137,8 @@ function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMet
       if (below) compare(member, below, times);
       const listed = shape.known.get(name);
       if (listed && typeof member === 'string' && !listed.has(member)) {
-        count(newValues, `${at()}=${member.slice(0, VALUE_CHARS_MAX)}`, times);
+        const value = quotedUnlessPlain(member.slice(0, VALUE_CHARS_MAX));
+        count(newValues, `${at()}=${value}`, times);
       }
     }
   };
@@ -192,6 +194,8 @@ export function v2DriftMeter(type: ResourceType): DriftMeter {
 
 /** Drift in the `included` part of a V2 page: its name → number of occurrences. */
 export function driftOfIncluded({ wasArray, unknownTypes }: Included): ReadonlyMap<string, number> {
-  const types = [...unknownTypes].map(([type, count]) => [`included.${type}`, count] as const);
+  const types = [...unknownTypes].map(
+    ([type, count]) => [`included.${quotedUnlessPlain(type)}`, count] as const,
+  );
   return new Map([...(wasArray ? [['included=array', 1] as const] : []), ...types]);
 }

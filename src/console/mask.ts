@@ -5,15 +5,21 @@
  * they occur.
  */
 import { isJsonObject } from '../lib/json.ts';
+import { MASK, withoutQuotes } from '../lib/quoted.ts';
+import { peopleIn } from '../store/people.ts';
 
-export const MASK = '•••';
+/** Members of addresses and documents that have no column of their own. */
+const ADDRESS = ['billingAddress', 'firstName', 'lastName', 'email', 'phone', 'mobile', 'address']
+  .concat(['address2', 'zip', 'city', 'provinceCode'])
+  .map((name) => name.toLowerCase());
 
 /** Names of private members, masked with all that is below them; without case and underscores. */
-const PRIVATE = new Set(
-  ['shippingAddress', 'billingAddress', 'company', 'comment', 'firstName', 'lastName']
-    .concat(['email', 'phone', 'mobile', 'address', 'address2', 'zip', 'city', 'provinceCode'])
-    .map((name) => name.toLowerCase()),
-);
+const PRIVATE = new Set([
+  ...['sales_order', 'delivery', 'pending_refund']
+    .flatMap((table) => Object.keys(peopleIn(table)))
+    .map((name) => name.replaceAll('_', '')),
+  ...ADDRESS,
+]);
 
 /** Members of an address that everybody may see, because rules and reports go by them. */
 const OPEN = new Set(['countrycode', 'accountno', 'country']);
@@ -83,7 +89,8 @@ function finderOf(texts: ReadonlySet<string>): RegExp | undefined {
 }
 
 function maskedText(text: string, finder: RegExp | undefined): string {
-  const known = finder ? text.replaceAll(finder, MASK) : text;
+  const own = withoutQuotes(text);
+  const known = finder ? own.replaceAll(finder, MASK) : own;
   return known.replaceAll(E_MAIL, MASK).replaceAll(TELEPHONE, MASK);
 }
 

@@ -4,6 +4,8 @@
  * message's text.
  */
 
+import { quoted } from './quoted.ts';
+
 export interface ErrorDetail {
   readonly hint?: string | undefined;
   readonly cause?: unknown;
@@ -68,7 +70,7 @@ export class RefusedError extends SelvedgeError {
     if (this.lines.length === 0) return this.message;
     const shown = this.lines.slice(0, LINES_SHOWN).map((line) => line.slice(0, LINE_CHARS_SHOWN));
     const more = this.lines.length - shown.length;
-    return [...shown, ...(more > 0 ? [`and ${more} more`] : [])].join('; ');
+    return quoted(shown.join('; ')) + (more > 0 ? `; and ${more} more` : '');
   }
 }
 

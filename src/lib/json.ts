@@ -179,3 +179,18 @@ export function cutDeep(value: unknown, depth = 1): unknown {
   const members = Object.entries(value);
   return Object.fromEntries(members.map(([name, one]) => [name, cutDeep(one, depth + 1)]));
 }
+
+/** Escaped characters of two halves, or a half alone; in JSON within JSON with more backslashes. */
+const HALVES = /(\\+ud[89ab][\da-f]{2}\\+ud[c-f][\da-f]{2})|(\\+)ud[89a-f][\da-f]{2}/gi;
+
+/**
+ * The text with U+FFFD in the place of each half of a character, also of one that JSON escapes: no
+ * SQL client can read it otherwise.
+ */
+export function readable(text: string): string {
+  const whole = text.isWellFormed() ? text : text.toWellFormed();
+  if (!/^[[{]/.test(whole) || !/\\ud/i.test(whole)) return whole;
+  return whole.replaceAll(HALVES, (_all, both?: string, slashes?: string) =>
+    both === undefined ? `${slashes}ufffd` : both,
+  );
+}

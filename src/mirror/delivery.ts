@@ -67,9 +67,6 @@ export const DELIVERY: EntityDefinition = {
     ],
   },
   isOfOrder: true,
-  // Tracking links are personal data, because a link may hold the post code; a parcel's number is
-  // not.
-  personal: { tracking_links: '[]' },
   contradiction: (before, after) => contradicts('delivery', before, after),
 };
 

@@ -5,7 +5,8 @@
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
-import { inKeys, type SqlRow } from '../store/bulk.ts';
+import { inKeys } from '../store/bulk.ts';
+import { forgetPeople, peopleIn } from '../store/people.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { appendChanges } from './change-feed.ts';
 import { DELIVERY } from './delivery.ts';
@@ -94,11 +95,11 @@ export async function unfinishedParts(db: Db | Tx, orderId: number): Promise<str
  * Removes personal data from the diff of a feed entry: whole columns, and the unmodelled members of
  * lines.
  */
-function blankedDiff({ personal = {} }: EntityDefinition, text: string): string {
+function blankedDiff({ table }: EntityDefinition, text: string): string {
   const diff = tryParseJson(text);
   if (!isJsonObject(diff)) return '{}';
-  const { lines, extra, ...rest } = diff;
-  const kept = Object.entries(rest).filter(([member]) => !Object.hasOwn(personal, member));
+  const { lines, ...rest } = diff;
+  const kept = Object.entries(rest).filter(([member]) => !Object.hasOwn(peopleIn(table), member));
   const bare = (list: unknown): unknown =>
     Array.isArray(list)
       ? list.map((line) =>
@@ -129,16 +130,35 @@ async function forgetChanges(
 
 async function forgetRows(
   tx: Tx,
-  { table, key, lines, personal = {} }: EntityDefinition,
+  { table, key, lines }: EntityDefinition,
   keys: readonly number[],
 ): Promise<void> {
-  const blank: SqlRow = { ...personal, extra: '{}' };
-  const set = Object.entries(blank).map(([column, value]) => sql`${sql.ref(column)} = ${value}`);
-  await sql`update ${sql.table(table)} set ${sql.join(set)} where ${inKeys(key, keys)}`.execute(tx);
-  if (!lines) return;
-  await sql`update ${sql.table(lines.table)} set extra = '{}' where ${inKeys(key, keys)}`.execute(
-    tx,
-  );
+  await forgetPeople(tx, table, inKeys(key, keys));
+  if (lines) await forgetPeople(tx, lines.table, inKeys(key, keys));
+}
+
+/** Words of an address that name its people; shorter ones are in too many others. */
+const WORD_CHARS_MIN = 4;
+const NAMING = ['lastName', 'company', 'email', 'phone', 'mobile', 'address'];
+
+/** Blanks quarantined rows that name people of the order, though its number cannot be read there. */
+async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
+  const order = await tx
+    .selectFrom('sales_order')
+    .select(['company', 'shipping_address as address'])
+    .where('order_id', '=', orderId)
+    .executeTakeFirst();
+  const address = tryParseJson(order?.address ?? '');
+  const own = isJsonObject(address) ? NAMING.map((name) => address[name]) : [];
+  const words = [order?.company, ...own]
+    .filter((word) => typeof word === 'string' && word.trim().length >= WORD_CHARS_MIN)
+    .map((word) => String(word).trim().toLowerCase());
+  if (words.length === 0) return;
+  const theirs = sql<boolean>`exists (select 1 from json_each(${JSON.stringify(words)}) w
+    where instr(lower(raw), w.value) > 0)`;
+  const entities = ENTITIES.map(({ entity }) => sql.lit(entity));
+  const all = sql<boolean>`entity in (${sql.join(entities)}) and ${theirs}`;
+  await forgetPeople(tx, 'quarantine', all);
 }
 
 /** Blanks the personal data that the mirror has of an order and of all that belongs to it. */
@@ -148,6 +168,7 @@ export async function forgetMirrored(
   keys: OrderKeys,
   at: number,
 ): Promise<void> {
+  await forgetUnread(tx, orderId);
   for (const definition of ENTITIES) {
     const own = keys.get(definition.entity) ?? [];
     await forgetRows(tx, definition, own);

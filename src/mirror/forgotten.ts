@@ -3,6 +3,7 @@
  * and left out of whatever is read of them later. Numbers, states, lines and amounts stay.
  */
 import { inKeys, type SqlRow, type SqlValue } from '../store/bulk.ts';
+import { peopleIn } from '../store/people.ts';
 import type { Tx } from '../store/store.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
@@ -23,9 +24,10 @@ export async function forgottenAmong(
   return new Set(rows.map(({ order_id }) => order_id));
 }
 
-function blanked({ personal }: EntityDefinition, { values, lines }: MirrorRow): MirrorRow {
-  const bare = lines?.map((line): SqlRow => ({ ...line, extra: '{}' }));
-  return { values: { ...values, ...personal }, extra: {}, ...(bare && { lines: bare }) };
+function blanked(definition: EntityDefinition, { values, lines }: MirrorRow): MirrorRow {
+  const { table, lines: of } = definition;
+  const bare = lines?.map((line): SqlRow => ({ ...line, ...(of && peopleIn(of.table)) }));
+  return { values: { ...values, ...peopleIn(table) }, extra: {}, ...(bare && { lines: bare }) };
 }
 
 /** Blanks the personal data in rows of forgotten orders, before they are written. */
@@ -34,7 +36,7 @@ export async function withoutForgotten(
   definition: EntityDefinition,
   rows: readonly MirrorRow[],
 ): Promise<readonly MirrorRow[]> {
-  if (!definition.personal) return rows;
+  if (!definition.columns.includes('order_id')) return rows;
   const orderOf = ({ values }: MirrorRow): SqlValue => values.order_id ?? null;
   const forgotten = await forgottenAmong(tx, rows.map(orderOf));
   if (forgotten.size === 0) return rows;

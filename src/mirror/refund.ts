@@ -53,7 +53,6 @@ export const REFUND: EntityDefinition = {
     ],
   },
   isOfOrder: true,
-  personal: {},
   contradiction: (before, after) => contradicts('refund', before, after),
 };
 
@@ -62,7 +61,6 @@ export const PENDING_REFUND: EntityDefinition = {
   table: 'pending_refund',
   key: 'pending_refund_id',
   isOfOrder: true,
-  personal: { comment: null },
   columns: [
     'pending_refund_id',
     'order_id',

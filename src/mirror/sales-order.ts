@@ -31,7 +31,6 @@ export const SALES_ORDER: EntityDefinition = {
   entity: 'sales_order',
   table: 'sales_order',
   key: 'order_id',
-  personal: { comment: null, company: null, shipping_address: '{}' },
   columns: [
     'order_id',
     'reference',

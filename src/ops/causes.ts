@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { STATUSES, type StatusOf } from '../config/statuses.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { quoted } from '../lib/quoted.ts';
 import { formatDuration } from '../lib/units.ts';
 import { absent, apiOfStream, type ServiceAnswer } from '../store/answering.ts';
 import type { Incident } from '../store/incidents.ts';
@@ -292,8 +293,9 @@ async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
     const found = [...(await foundIn(db, thing))].sort(([, a], [, b]) => b.rows - a.rows);
     for (const [member, one] of found.slice(0, MEMBERS_MAX)) {
       const raw = await keptOf(db, thing, one);
-      const came = raw === undefined ? 'is missing' : `came as ${JSON.stringify(raw)}`;
-      const example = `${came.slice(0, EXAMPLE_CHARS_MAX)}, for example in ${one.example}`;
+      const shown = quoted((JSON.stringify(raw) ?? '').slice(0, EXAMPLE_CHARS_MAX));
+      const came = raw === undefined ? 'is missing' : `came as ${shown}`;
+      const example = `${came}, for example in ${one.example}`;
       const says = `${member} of ${one.rows} ${plural} cannot be read (${example}): it is unknown`;
       const advice = await adviceFor(db, thing, one);
       const detail = { says, advice, rows: one.rows };

@@ -4,8 +4,8 @@
  * nothing is sent twice and the same document is recognised when it comes again.
  */
 import { sql } from 'kysely';
-import { canonicalJson, isJsonObject, tryParseJson } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
+import { forgetPeople } from '../store/people.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { referenceKey } from './documents.ts';
 
@@ -50,58 +50,32 @@ export async function pushesOf(db: Db | Tx, { orderId, reference }: OrderName): 
   }));
 }
 
-/** Text of a document without personal data. */
-function blankedBody(text: string): string {
-  const body = tryParseJson(text);
-  if (!isJsonObject(body)) return '{}';
-  const { comment, shippingAddress, freight, ...rest } = body;
-  if (!isJsonObject(freight)) return canonicalJson(rest);
-  const { parcelShopId, ...bare } = freight;
-  return canonicalJson({ ...rest, freight: bare });
-}
-
-async function forgetBodies(tx: Tx, outboxIds: readonly number[]): Promise<void> {
-  const rows = await tx
-    .selectFrom('outbox')
-    .select(['outbox_id', 'body', 'last_error'])
-    .where(inKeys('outbox_id', outboxIds))
-    .execute();
-  for (const { outbox_id, body } of rows) {
-    await tx
-      .updateTable('outbox')
-      .set({ body: blankedBody(body), problems: '[]', last_error: null })
-      .where('outbox_id', '=', outbox_id)
-      .execute();
-  }
-  const revisions = await tx
-    .selectFrom('outbox_revision')
-    .select(['outbox_id', 'revision', 'body'])
-    .where(inKeys('outbox_id', outboxIds))
-    .execute();
-  for (const { outbox_id, revision, body } of revisions) {
-    await tx
-      .updateTable('outbox_revision')
-      .set({ body: blankedBody(body), problems: '[]', last_error: null })
-      .where('outbox_id', '=', outbox_id)
-      .where('revision', '=', revision)
-      .execute();
-  }
-}
+/** SQL: a document without personal data. */
+const BARE_BODY = sql`iif(json_valid(body),
+  json_remove(body, '$.comment', '$.shippingAddress', '$.freight.parcelShopId'), '{}')`;
 
 /**
- * Blanks the texts of these pushes, and of submissions under their references that were refused
- * before they became pushes.
+ * Blanks the texts of these pushes, of submissions under their references that were refused before
+ * they became pushes, and of what the service answered about deliveries of the order.
  */
 export async function forgetPushes(
   tx: Tx,
   outboxIds: readonly number[],
   references: readonly string[],
+  orderId: number | null,
 ): Promise<void> {
-  await forgetBodies(tx, outboxIds);
   const own = inKeys('outbox_id', outboxIds);
-  await tx.updateTable('outbox_attempt').set({ answer: null }).where(own).execute();
-  await tx.updateTable('outbox_evidence').set({ detail: '{}' }).where(own).execute();
-  await tx.updateTable('intake').set({ callback_error: null }).where(own).execute();
+  // A result has nothing but numbers and names of things.
+  await forgetPeople(tx, 'outbox', own, { body: BARE_BODY, result: sql.ref('result') });
+  await forgetPeople(tx, 'outbox_revision', own, { body: BARE_BODY });
+  await forgetPeople(tx, 'outbox_attempt', own);
+  await forgetPeople(tx, 'outbox_evidence', own);
+  await forgetPeople(tx, 'intake', own);
+  await forgetPeople(
+    tx,
+    'outcome',
+    sql`decision_id in (select decision_id from decision where order_id = ${orderId})`,
+  );
   await sql`update intake_file_document
     set refusal = json_remove(json_set(refusal, '$.problems', json('[]')), '$.conflict')
     where refusal is not null and json_valid(refusal)

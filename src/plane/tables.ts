@@ -8,6 +8,7 @@ import type Database from 'better-sqlite3';
 import type { Config } from '../config/schema.ts';
 import { sha256 } from '../lib/json.ts';
 import { LEDGER_TABLES } from '../store/ledger-feed.ts';
+import { peopleIn, quotesIn } from '../store/people.ts';
 
 /** Parts that a plane may hold; the last two are columns of the others. */
 export type PlaneContent = Config['plane']['content'][number];
@@ -58,12 +59,11 @@ const VARIANT = {
 };
 
 const NUMBERED = { values: { row_no: 'row.rowid' } };
-const NO_EXTRA = { extra: "'{}'" };
-const PRIVATE_MEMBERS = ['shipping_address', 'company', 'comment', 'tracking_links', 'extra'];
-const WITH_PEOPLE = "('sales_order', 'delivery', 'refund', 'pending_refund', 'erp_customer')";
+const WITH_PEOPLE = ['sales_order', 'delivery', 'refund', 'pending_refund', 'erp_customer'];
+const PRIVATE_MEMBERS = new Set(WITH_PEOPLE.flatMap((name) => Object.keys(peopleIn(name))));
 
 /** Changed members, without those that tell of people, and the lines, whose rest may. */
-const OPEN_DIFF = `case when row.entity in ${WITH_PEOPLE} then json_remove(row.diff, ${[
+const OPEN_DIFF = `case when row.entity in (${WITH_PEOPLE.map((name) => `'${name}'`)}) then json_remove(row.diff, ${[
   ...PRIVATE_MEMBERS,
   'lines',
 ]
@@ -82,25 +82,14 @@ const MIRRORED: readonly PlaneTable[] = [
   linesOf('season', 'season_delivery', 'season_name'),
   mirrored('stock_variant_row', 'barcode', { entity: 'stock_variant', ...VARIANT }),
   mirrored('season_variant_row', 'season_barcode', { entity: 'season_variant', ...VARIANT }),
-  mirrored('sales_order', 'order_id', {
-    omitted: ['details_read_at', 'whole_read_at'],
-    hidden: {
-      addresses: { ...NO_EXTRA, comment: 'null', company: 'null', shipping_address: "'{}'" },
-    },
-  }),
-  linesOf('sales_order', 'sales_order_line', 'order_id', { hidden: { addresses: NO_EXTRA } }),
-  mirrored('delivery', 'order_delivery_id', {
-    hidden: { addresses: { ...NO_EXTRA, tracking_links: "'[]'" } },
-  }),
-  linesOf('delivery', 'delivery_line', 'order_delivery_id', { hidden: { addresses: NO_EXTRA } }),
-  mirrored('refund', 'order_refund_id', { hidden: { addresses: NO_EXTRA } }),
-  linesOf('refund', 'refund_line', 'order_refund_id', { hidden: { addresses: NO_EXTRA } }),
-  mirrored('pending_refund', 'pending_refund_id', {
-    hidden: { addresses: { ...NO_EXTRA, comment: 'null' } },
-  }),
-  linesOf('pending_refund', 'pending_refund_line', 'pending_refund_id', {
-    hidden: { addresses: NO_EXTRA },
-  }),
+  mirrored('sales_order', 'order_id', { omitted: ['details_read_at', 'whole_read_at'] }),
+  linesOf('sales_order', 'sales_order_line', 'order_id'),
+  mirrored('delivery', 'order_delivery_id'),
+  linesOf('delivery', 'delivery_line', 'order_delivery_id'),
+  mirrored('refund', 'order_refund_id'),
+  linesOf('refund', 'refund_line', 'order_refund_id'),
+  mirrored('pending_refund', 'pending_refund_id'),
+  linesOf('pending_refund', 'pending_refund_line', 'pending_refund_id'),
   mirrored('style', 'style_id', NUMBERED),
   mirrored('style_color', 'style_color_id', NUMBERED),
   mirrored('color', 'color_id'),
@@ -108,7 +97,7 @@ const MIRRORED: readonly PlaneTable[] = [
   mirrored('style_type', 'type_id'),
   mirrored('gender', 'gender_id'),
   mirrored('country', 'country_id'),
-  mirrored('erp_customer', 'account_no', { hidden: { addresses: NO_EXTRA } }),
+  mirrored('erp_customer', 'account_no'),
 ];
 
 /** Tables of the ledger feed that belong to the mirror or to its history. */
@@ -125,49 +114,35 @@ const GROUPS: Readonly<Record<string, Group>> = {
   change_hour: 'changes',
 };
 
-/** Docs/personal-data.md lists what may tell of people; without `addresses` none of it is here. */
-const LEDGER_COLUMNS: Readonly<Record<string, Partial<PlaneTable>>> = {
-  quarantine: { hidden: { addresses: { raw: "''" } } },
-  webhook_event: { omitted: ['secret_name'], hidden: { bodies: { body: 'null' } } },
-  decision: {
-    hidden: { addresses: { reason: "''", shadow: "'[]'", evaluation: 'null' } },
-  },
-  outbox: {
-    hidden: {
-      addresses: {
-        body: OPEN_BODY,
-        result: OPEN_RESULT,
-        problems: "'[]'",
-        last_error: 'null',
-        blocked_reason: 'null',
-      },
-    },
-  },
-  reject_entry: { hidden: { addresses: { detail: 'null' } } },
-  outbox_attempt: { hidden: { addresses: { answer: 'null' } } },
-  outbox_evidence: { hidden: { addresses: { detail: "''" } } },
-  intake: { hidden: { addresses: { callback_error: 'null' } } },
-  outcome: { hidden: { addresses: { problem: 'null', callback_error: 'null' } } },
-  incident: { hidden: { addresses: { detail: "'{}'" } } },
-  audit: { hidden: { addresses: { detail: "'{}'", session: 'null', address: 'null' } } },
+/** Values of columns that tell of people which keep a part (store/people.ts has the others). */
+const OPEN_PARTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  outbox: { body: OPEN_BODY, result: OPEN_RESULT },
+  change: { diff: OPEN_DIFF },
 };
+
+function sqlText(value: string | null): string {
+  return value === null ? 'null' : `'${value}'`;
+}
+
+/** Columns that tell of people, by the word of the content that shows them, and their values. */
+function hiddenIn(table: string): Required<PlaneTable>['hidden'] {
+  const people = Object.entries(peopleIn(table)).map(([name, value]) => [name, sqlText(value)]);
+  const quotes = quotesIn(table).map((name) => [name, `without_quotes(row."${name}")`]);
+  const columns = { ...Object.fromEntries([...quotes, ...people]), ...OPEN_PARTS[table] };
+  return { [table === 'webhook_event' ? 'bodies' : 'addresses']: columns };
+}
 
 export const PLANE_TABLES: readonly PlaneTable[] = [
   ...MIRRORED,
-  {
-    name: 'change',
-    keys: ['seq'],
-    group: 'changes',
-    hidden: { addresses: { diff: OPEN_DIFF } },
-  },
+  { name: 'change', keys: ['seq'], group: 'changes' as const },
   ...LEDGER_TABLES.map(({ table, keys, where }) => ({
     name: table,
     keys,
     group: GROUPS[table] ?? ('ledgers' as const),
     ...(where !== undefined && { where }),
-    ...LEDGER_COLUMNS[table],
+    ...(table === 'webhook_event' && { omitted: ['secret_name'] }),
   })),
-];
+].map((table) => ({ ...table, hidden: hiddenIn(table.name) }));
 
 interface PlaneColumn {
   readonly name: string;

@@ -4,6 +4,7 @@
  * the insert itself, and a wide VALUES list costs more than both.
  */
 import { CompiledQuery, type RawBuilder, sql } from 'kysely';
+import { readable } from '../lib/json.ts';
 import type { Db, Tx } from './store.ts';
 import type { MirroredColumns, Tables } from './tables.ts';
 
@@ -70,6 +71,13 @@ function unpackedRows({ columns, jsonColumns = [], sharedColumns = 0, rows }: Bu
   };
 }
 
+/** Rows as bytes with whole characters only; few pages have half of one. */
+function readableBytes(rows: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength);
+  const isWhole = !bytes.includes('\\ud') && !bytes.includes('\\uD');
+  return isWhole ? rows : Buffer.from(readable(bytes.toString()));
+}
+
 /**
  * Statement `insert into t (a, b) select value->>'$[0]', ? from jsonb_each(?)` with its parameters.
  */
@@ -84,7 +92,7 @@ function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
   const all = [...values, ...further.map((one) => one.sql)].join(', ');
   return CompiledQuery.raw(
     `insert into ${quoted(table)} (${names}) select ${all} from ${from} where true ${onConflict}`,
-    [...further.map(({ value }) => value), rows],
+    [...further.map(({ value }) => value), typeof rows === 'string' ? rows : readableBytes(rows)],
   );
 }
 

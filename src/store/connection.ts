@@ -6,6 +6,7 @@
 import { chmodSync, closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
+import { withoutQuotes } from '../lib/quoted.ts';
 
 /**
  * Application id `SLVG` in our database files, so that nobody migrates a foreign database by
@@ -138,7 +139,10 @@ function checkApplication(database: Database.Database): void {
 function openFile(path: string, options: Database.Options): Database.Database {
   try {
     if (options.readonly !== true) keepPrivate(path, options.fileMustExist === true);
-    return new Database(path, options);
+    const database = new Database(path, options);
+    // SQL of the plane and of forgetting an order (people.ts).
+    database.function('without_quotes', { deterministic: true }, withoutQuotes);
+    return database;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StoreError('store.cannot_open', `cannot open ${path}: ${reason}`, {

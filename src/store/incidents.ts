@@ -4,6 +4,7 @@
  */
 import { sql } from 'kysely';
 import { inKeys } from './bulk.ts';
+import { forgetPeople } from './people.ts';
 import type { Db, Tx } from './store.ts';
 import { SLICE_ROWS } from './upkeep.ts';
 
@@ -163,13 +164,9 @@ export async function openAbout(db: Db | Tx, things: Things): Promise<string[]> 
 /** Blanks the details of ended incidents about these things, which may contain personal data. */
 export async function forgetIncidents(tx: Tx, things: Things): Promise<void> {
   for (const [entity, keys] of things) {
-    await tx
-      .updateTable('incident')
-      .set({ detail: '{}' })
-      .where('entity', '=', entity)
-      .where(inKeys('key', keys.map(String)))
-      .where('resolved_at', 'is not', null)
-      .execute();
+    const theirs = inKeys('key', keys.map(String));
+    const ended = sql<boolean>`entity = ${entity} and ${theirs} and resolved_at is not null`;
+    await forgetPeople(tx, 'incident', ended);
   }
 }
 

@@ -54,7 +54,7 @@ function ofText(text: string, kind: Member['kind'], now: number): unknown {
     case 'hours':
       return hoursOf(trimmed) ?? text;
     default:
-      return text;
+      return text.toWellFormed();
   }
 }
 

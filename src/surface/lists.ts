@@ -3,6 +3,7 @@
  * CSV, OpenAPI schema and command follow from it.
  */
 import { z } from 'zod';
+import { MASK, withoutQuotes } from '../lib/quoted.ts';
 import { type Given, invalid, readGiven } from './given.ts';
 import { choicesOf, type Member, memberOf, type Thing } from './members.ts';
 import type { Reading } from './reading.ts';
@@ -154,7 +155,6 @@ export type ListSpec<Q extends Shape, R extends Shape, B extends Shape> = Spec<Q
 /** Most rows of an answer of the console, whose thread has other readers. */
 export const ROWS_MAX = 10_000;
 const LIMIT = 100;
-const HIDDEN = '•••';
 
 const placed = z.strictObject({
   after: z.string().max(2_000).optional(),
@@ -210,8 +210,8 @@ function pageOf(of: ListHead, given: Given, rowsMax: number): Page {
 function masked(row: z.ZodObject, rows: readonly Given[]): Given[] {
   const hidden = Object.entries(row.shape).filter(([, one]) => memberOf(one)?.personal);
   return rows.map((of) => {
-    const dots = hidden.map(([name]) => [name, of[name] === null ? null : HIDDEN] as const);
-    return { ...of, ...Object.fromEntries(dots) };
+    const dots = hidden.map(([name]) => [name, of[name] === null ? null : MASK] as const);
+    return { ...withoutQuotes(of), ...Object.fromEntries(dots) };
   });
 }
 
@@ -296,10 +296,11 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     async readBeside(from, given, rows) {
       const [asked] = split(given);
       const notes = await spec.notes?.(from);
-      return {
+      const beside = {
         ...(await spec.readBeside?.(from, readGiven(query, asked, from.now), rows)),
         ...(notes && { notes }),
       };
+      return from.seesAddresses ? beside : withoutQuotes(beside);
     },
     async choices(from) {
       const known = Object.entries(query.shape).map(async ([name, schema]) => {
@@ -308,7 +309,10 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
       });
       return Object.fromEntries((await Promise.all(known)).flat());
     },
-    notes: async (from) => (await spec.notes?.(from)) ?? [],
+    async notes(from) {
+      const notes = (await spec.notes?.(from)) ?? [];
+      return from.seesAddresses ? notes : withoutQuotes(notes);
+    },
     below: spec.below ?? [],
   };
 }

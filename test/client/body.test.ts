@@ -101,7 +101,7 @@ describe('charset', () => {
   });
 
   it.each<[string, Buffer, string, RegExp]>([
-    ['UTF-8', WINDOWS, 'a/b; charset=utf-8', /it says utf-8, and is no UTF-8 behind ".*brand":"/],
+    ['UTF-8', WINDOWS, 'a/b; charset=utf-8', /it says utf-8, and is no UTF-8 behind ‹.*brand":"›/],
     [
       'UTF-16',
       Buffer.from([0x22, 0x00, 0x00, 0xd8, 0x22, 0x00]),

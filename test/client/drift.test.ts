@@ -23,8 +23,8 @@ describe('drift', () => {
     meter.note([{ orderLineItems: [line, { ...line, price: 4.4449 }] }]);
     meter.note([{ freight: { freightAmount: 0.00001 } }, { freight: { freightAmount: 12.345 } }]);
     expect(meter.report().unreadable).toEqual({
-      'orderLineItems.price': { rows: 1, example: '4.44449' },
-      'freight.freightAmount': { rows: 1, example: '0.00001' },
+      'orderLineItems.price': { rows: 1, example: '‹4.44449›' },
+      'freight.freightAmount': { rows: 1, example: '‹0.00001›' },
     });
   });
 

@@ -3,7 +3,7 @@
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../src/console/access/password.ts';
-import { MASK } from '../../src/console/mask.ts';
+import { MASK } from '../../src/lib/quoted.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import {
   auditOf,

@@ -112,16 +112,16 @@ describe('what is not understood', () => {
     const says = (await told()).map((one) => one.says);
     expect(says).toEqual([
       'fulfilledLineItems.fulfilledQuantity of 2 deliveries cannot be read ' +
-        '(came as "2,5", for example in 11): it is unknown',
+        '(came as ‹"2,5"›, for example in 11): it is unknown',
       'fulfilledLineItems of 1 deliveries cannot be read ' +
-        '(came as "none", for example in 13): it is unknown',
+        '(came as ‹"none"›, for example in 13): it is unknown',
       'shippingAddress.countryCode of 1 orders cannot be read ' +
-        '(came as {"of":"DK"}, for example in 1): it is unknown',
-      'SeasonName of 1 orders cannot be read (came as [7], for example in 1): it is unknown',
+        '(came as ‹{"of":"DK"}›, for example in 1): it is unknown',
+      'SeasonName of 1 orders cannot be read (came as ‹[7]›, for example in 1): it is unknown',
       'quantity of 1 variants in stock cannot be read ' +
         '(is missing, for example in B): it is unknown',
       'details.wspPrice of 1 variants in stock cannot be read ' +
-        '(came as "9,9", for example in B): it is unknown',
+        '(came as ‹"9,9"›, for example in B): it is unknown',
     ]);
     expect((await told())[0]?.advice).toContain('selvedge api GET /orders/1/deliveries');
     expect(await incidents()).toHaveLength(6);

@@ -68,7 +68,7 @@ describe('a run over answers of another form', () => {
       'invalid_data',
       422,
       { status: 422, message: 'no', invalid_data: { brandName: ['missing'] } },
-      /HTTP 422: no: brandName: missing/,
+      /HTTP 422: ‹no: brandName: missing›/,
     ],
     [
       'errors',
@@ -76,8 +76,8 @@ describe('a run over answers of another form', () => {
       { message: 'bad', errors: [{ detail: 'unknown level' }] },
       /bad: unknown level/,
     ],
-    ['a page', 404, '<h1>Not here</h1>', /HTTP 404: <h1>Not here<\/h1>/],
-    ['words', 400, 'brand is missing', /HTTP 400: brand is missing/],
+    ['a page', 404, '<h1>Not here</h1>', /HTTP 404: ‹<h1>Not here<\/h1>/],
+    ['words', 400, 'brand is missing', /HTTP 400: ‹brand is missing›/],
   ])('fails with the words that it was refused with: %s', async (_name, status, body, words) => {
     const { run, brands, lastRun, state } = await start((_path, response) => {
       if (typeof body === 'string') response.writeHead(status).end(body);

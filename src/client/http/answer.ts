@@ -13,6 +13,7 @@ import {
   SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
+import { quoted } from '../../lib/quoted.ts';
 import type { Heard } from '../answering.ts';
 import { type AnswerHeaders, ExchangeFailure, headerText } from './exchange.ts';
 import { isPage, plainText, type Said, saidIn } from './said.ts';
@@ -149,7 +150,9 @@ function excerptOf({ scrub }: Asked, words: string, charsMax: number): string {
 
 /** Error for a 2xx answer that cannot be parsed. */
 export function errorOfBrokenAnswer(asked: Asked, cause: unknown): SelvedgeError {
-  const why = excerptOf(asked, toError(cause).message, MESSAGE_CHARS_MAX);
+  const words = excerptOf(asked, toError(cause).message, MESSAGE_CHARS_MAX);
+  // The parser's complaint repeats a part of the answer.
+  const why = cause instanceof SyntaxError ? quoted(words) : words;
   const text = `${nameOf(asked)}: the answer cannot be understood: ${why}`;
   if (!asked.safe) return new InDoubtError('transport.in_doubt', text, { cause });
   return new RetryLaterError('transport.broken_answer', text, { cause });
@@ -163,7 +166,7 @@ const PAGE_HINT =
 export function errorOfPage(asked: Asked, text: string): SelvedgeError {
   const excerpt = excerptOf(asked, text.trim(), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
   const came = excerpt === '' ? 'nothing came in place of the answer' : undefined;
-  const what = came ?? `a page came, not the answer of the service: ${excerpt}`;
+  const what = came ?? `a page came, not the answer of the service: ${quoted(excerpt)}`;
   const message = `${nameOf(asked)}: ${what}`;
   if (asked.safe) return new RetryLaterError('transport.page', message, { hint: PAGE_HINT });
   const unknown = `${message}; it does not say whether the write had an effect`;
@@ -297,16 +300,16 @@ export function heardInBody(body: string | undefined, error: unknown): Heard | u
 /** Maximum of the service's lines quoted in an error message; the error object has all. */
 const LINES_TOLD = 5;
 
-/** Text of an error answer, for the message of an error. */
+/** Text of an error answer in quotation marks, for the message of an error. */
 function messageOf(asked: Asked, said: Said | undefined, text: string): string {
   if (!said || said.kind === 'text') {
     const excerpt = excerptOf(asked, plainText(text), EXCERPT_CHARS_MAX).replaceAll(/\s+/g, ' ');
-    return excerpt.trim() === '' ? 'without a word' : excerpt;
+    return excerpt.trim() === '' ? 'without a word' : quoted(excerpt);
   }
   const lines = said.lines.filter((line) => line !== said.message).slice(0, LINES_TOLD);
   const more = said.lines.length - lines.length > 1 ? ' …' : '';
   const all = lines.length === 0 ? said.message : `${said.message}: ${lines.join('; ')}${more}`;
-  return excerptOf(asked, all, MESSAGE_CHARS_MAX);
+  return quoted(excerptOf(asked, all, MESSAGE_CHARS_MAX));
 }
 
 function refusalOf(

@@ -6,6 +6,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
+import { quoted } from '../../lib/quoted.ts';
 
 /** Error for bytes that are invalid in the charset of their body. */
 class CharsetError extends Error {
@@ -57,7 +58,7 @@ function behind(bytes: Buffer): string {
   const text = bytes.toString();
   const at = text.indexOf('\ufffd');
   const near = text.slice(Math.max(0, at - NEAR_CHARS_MAX), at).replaceAll(/\s+/g, ' ');
-  return near === '' ? 'at its beginning' : `behind "${near}"`;
+  return near === '' ? 'at its beginning' : `behind ${quoted(near)}`;
 }
 
 function notUtf8(bytes: Buffer, { label }: Declared): CharsetError {

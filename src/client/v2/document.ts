@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
+import { quoted } from '../../lib/quoted.ts';
 import type { Read } from '../calls.ts';
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
@@ -87,7 +88,8 @@ export async function askDocument<T>(
   const { value, status, startedAt } = await sender.send(request, decoderOf(sender, request));
   if (value === undefined && status !== NO_CONTENT) throw errorOfPage(asked, '');
   const failure = failureIn(value);
-  if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
+  if (failure !== undefined)
+    throw errorOfBrokenAnswer(asked, new Error(`it says ${quoted(failure)}`));
   // A 204 in answer to a collection means that it is empty.
   const json = value === undefined && isCollection ? { data: null } : value;
   const parsed = schema.safeParse(documentOf(sender, request, json, isCollection));

@@ -1,10 +1,11 @@
 /** Masks the rows of a report for a session that may not see who a customer is. */
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import { MASK } from '../../lib/quoted.ts';
 import type { Cell } from '../../report/query.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Rows } from '../../report/table.ts';
-import { MASK, maskPrivate } from '../mask.ts';
+import { maskPrivate } from '../mask.ts';
 
 /** Columns of the mirror that hold nothing but private texts. */
 const PRIVATE_WORDS = ['company', 'comment', 'shipping_address', 'address', 'email', 'phone'];

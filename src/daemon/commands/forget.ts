@@ -30,6 +30,7 @@ import {
   openExchange,
 } from '../../store/exchange/exchange.ts';
 import { forgetIncidents, openAbout } from '../../store/incidents.ts';
+import { forgetQuotes } from '../../store/people.ts';
 import type { Db, SqliteStore, Tx } from '../../store/store.ts';
 
 export interface ForgetDeps {
@@ -147,7 +148,8 @@ async function forgetInMirror(
       decisions = await forgetDecisions(tx, orderId, keys.get('delivery') ?? []);
       events = await forgetEvents(tx, orderId);
     }
-    await forgetPushes(tx, outboxIds, references);
+    await forgetPushes(tx, outboxIds, references, orderId);
+    await forgetQuotes(tx);
     await forgetIncidents(tx, thingsOf(subject));
     const named = orderId === null ? `reference:${reference}` : `order:${orderId}`;
     const detail = { reference, decisions, events, pushes: outboxIds.length };

@@ -2,64 +2,59 @@
  * Makes the support bundle: everything that a report of a fault needs and nothing that a stranger
  * should have. It has versions, the masked configuration, the state of every part, and recent
  * faults; no orders, customers, prices or addresses, no bodies of documents and events, nothing
- * that people wrote, no secrets.
+ * that people wrote and no words of the service, no secrets.
  */
+import { sql } from 'kysely';
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { toError } from '../../lib/errors.ts';
+import { withoutQuotes } from '../../lib/quoted.ts';
 import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { version } from '../../ops/version.ts';
+import { shareable } from '../../store/people.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
+import type { Tables } from '../../store/tables.ts';
 import { examine } from './doctor.ts';
 import type { Finding } from './finding.ts';
 import { sqliteVersion } from './machine.ts';
 
 const ROWS_MAX = 200;
 
+/** Rows without the columns of text that strangers may not see (store/people.ts). */
+function shared(table: string, rows: readonly object[]): readonly object[] {
+  const known = new Set(shareable(table));
+  const mayGo = ([name, value]: [string, unknown]) =>
+    value === null || typeof value === 'number' || known.has(name);
+  return rows.map((row) => Object.fromEntries(Object.entries(row).filter(mayGo)));
+}
+
+/** Columns that a report of a fault needs, of the newest rows; what names orders stays out. */
 async function troubles({ db }: SqliteStore) {
+  const newest = async (table: keyof Tables, columns: string, order: string, where = 'true') => {
+    const { rows } = await sql<object>`select ${sql.raw(columns)} from ${sql.table(table)}
+      where ${sql.raw(where)} order by ${sql.raw(order)} limit ${ROWS_MAX}`.execute(db);
+    return shared(table, rows);
+  };
+  const times = 'started_at, ended_at';
   return {
-    runs: await db
-      .selectFrom('sync_run')
-      .selectAll()
-      .where('outcome', '!=', 'complete')
-      .orderBy('run_id', 'desc')
-      .limit(ROWS_MAX)
-      .execute(),
-    streams: await db.selectFrom('stream_state').selectAll().execute(),
-    incidents: await db
-      .selectFrom('incident')
-      .select(['id', 'at', 'kind', 'entity', 'resolved_at'])
-      .orderBy('id', 'desc')
-      .limit(ROWS_MAX)
-      .execute(),
-    pushes: await db
-      .selectFrom('outbox')
-      // Leaves out error texts, which may repeat the order; the attempts have the codes of errors.
-      .select(['outbox_id', 'kind', 'state', 'attempts', 'created_at', 'ended_at'])
-      .where('state', 'not in', ['confirmed', 'canceled'])
-      .orderBy('outbox_id', 'desc')
-      .limit(ROWS_MAX)
-      .execute(),
-    attempts: await db
-      .selectFrom('outbox_attempt')
-      .select(['outbox_id', 'attempt', 'started_at', 'ended_at'])
-      .select(['class', 'http_status', 'error_code'])
-      .orderBy('started_at', 'desc')
-      .limit(ROWS_MAX)
-      .execute(),
-    quarantine: await db
-      .selectFrom('quarantine')
-      .select(['entity', 'path', 'reason', 'times', 'last_seen_at'])
-      .limit(ROWS_MAX)
-      .execute(),
-    audit: await db
-      .selectFrom('audit')
-      .select(['at', 'action', 'subject'])
-      .orderBy('id', 'desc')
-      .limit(ROWS_MAX)
-      .execute(),
-    migrations: await db.selectFrom('schema_migration').selectAll().execute(),
+    runs: await newest('sync_run', '*', 'run_id desc', "outcome <> 'complete'"),
+    streams: await newest('stream_state', '*', 'stream'),
+    incidents: await newest('incident', 'id, at, kind, entity, resolved_at', 'id desc'),
+    pushes: await newest(
+      'outbox',
+      'outbox_id, kind, state, attempts, created_at, ended_at',
+      'outbox_id desc',
+      "state not in ('confirmed', 'canceled')",
+    ),
+    attempts: await newest(
+      'outbox_attempt',
+      `outbox_id, attempt, ${times}, class, http_status, error_code`,
+      'started_at desc',
+    ),
+    quarantine: await newest('quarantine', 'entity, path, reason, times, last_seen_at', 'id'),
+    audit: await newest('audit', 'at, action, subject', 'id desc'),
+    migrations: await newest('schema_migration', '*', 'version'),
   };
 }
 
@@ -101,11 +96,11 @@ export async function makeBundle(
   now: number,
 ): Promise<object> {
   const { arch, platform, versions } = process;
-  return {
+  return withoutQuotes({
     madeAt: new Date(now).toISOString(),
     program: { version: version(), node: versions.node, sqlite: sqliteVersion(), arch, platform },
     config: settings,
     doctor: await findingsOf(loaded, now),
     ...(await statesOf(loaded, now)),
-  };
+  });
 }

@@ -6,6 +6,7 @@
 import { sql } from 'kysely';
 import { tryParseJson } from '../../lib/json.ts';
 import { deleteByKeys, inKeys } from '../../store/bulk.ts';
+import { forgetPeople } from '../../store/people.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { digestsOf } from '../journal.ts';
 import {
@@ -70,11 +71,7 @@ export async function forgetDecisions(
     'digest',
     rows.map((row) => row.facts_digest),
   );
-  await tx
-    .updateTable('reject_entry')
-    .set({ detail: null })
-    .where('order_id', '=', orderId)
-    .execute();
+  await forgetPeople(tx, 'reject_entry', sql`order_id = ${orderId}`);
   await forgetReports(tx, deliveryIds);
   await deleteByKeys(tx, 'delivery_note', 'order_delivery_id', deliveryIds);
   return rows.length;

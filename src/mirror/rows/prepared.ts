@@ -45,11 +45,6 @@ export interface EntityDefinition {
    */
   readonly isSummed?: boolean;
   /**
-   * Columns with personal data, and the value that they get when an order is forgotten
-   * (forgotten.ts).
-   */
-  readonly personal?: SqlRow;
-  /**
    * Columns of which nobody asks what they were. Rows that changed in these alone share one entry
    * of the change feed for a write: nearly all rows do so every night.
    */

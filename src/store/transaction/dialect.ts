@@ -15,6 +15,7 @@ import {
   type TransactionSettings,
 } from 'kysely';
 import { StoreError } from '../../lib/errors.ts';
+import { readable } from '../../lib/json.ts';
 import { isDamage } from '../connection.ts';
 
 /**
@@ -53,6 +54,14 @@ export function asCorruptionError(thrown: unknown, path: string): unknown {
 /** Translates an error of the database before it is thrown. */
 type TranslateError = (thrown: unknown) => unknown;
 
+/** The query with texts that are Unicode, whatever the service or a person sent. */
+function withReadable<Query extends CompiledQuery>(query: Query): Query {
+  const parameters = query.parameters.map((value) =>
+    typeof value === 'string' ? readable(value) : value,
+  );
+  return { ...query, parameters };
+}
+
 class ImmediateDriver extends SqliteDriver {
   readonly #database: CachedDatabase;
   readonly #withWriteLock: WithWriteLock;
@@ -72,7 +81,7 @@ class ImmediateDriver extends SqliteDriver {
       executeQuery: <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
         const execute = async (): Promise<QueryResult<R>> => {
           try {
-            return await connection.executeQuery<R>(query);
+            return await connection.executeQuery<R>(withReadable(query));
           } catch (thrown) {
             throw this.#translate(thrown);
           }
