@@ -1,8 +1,8 @@
 /**
- * Writes the reference pages of docs/, the JSON Schema of rules and the types of the tables from the
- * code: `npm run references`. The pages are facts, views, commands, settings, metrics and the descriptions of
- * the local API and the console;
- * test/documents/references.test.ts holds that they are current.
+ * Writes the reference pages of docs/, the JSON Schema of rules and the types of the tables from
+ * the code: `npm run references`. The pages are facts, views, commands, settings, metrics and the
+ * descriptions of the local API and the console; test/documents/references.test.ts holds that they
+ * are current.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -9,7 +9,6 @@ const HEAD = `/**
  * Amounts and percentages are integers of ten-thousandths (lib/money.ts).
  */
 import type { Generated } from 'kysely';
-import type { OutboxState, RunOutcome } from '../tables.ts';
 `;
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -21,8 +20,8 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** Types that no CHECK tells, or that other parts of the program name. */
 const OWN: Readonly<Record<string, string>> = {
-  'outbox.state': 'OutboxState',
-  'sync_run.outcome': 'RunOutcome',
+  // A run is never skipped any more.
+  'sync_run.outcome': "'running' | 'complete' | 'partial' | 'suspicious' | 'failed'",
   'decision.said': "'accept' | 'hold' | 'reject' | 'release' | 'no_rule'",
   'evaluation.due_why': "'manual'",
   'stream_state.requested': "'run' | 'full'",
@@ -53,6 +52,8 @@ const VIEWS: Readonly<Record<string, string>> = {
   season_variant: "extends Omit<SeasonVariantRowTable, 'extra_id' | 'unread'> {}",
   stock_variant: "extends Omit<StockVariantRowTable, 'extra_id' | 'unread'> {}",
 };
+
+const LINE_CHARS = 100;
 
 interface Column {
   readonly name: string;
@@ -85,7 +86,10 @@ function memberOf(table: string, statement: string, column: Column): string {
   const isNull = notnull === 0 && pk === 0 ? ' | null' : '';
   const value = `${own ?? TYPES[type] ?? 'unknown'}${isNull}`;
   const isNumbered = pk > 0 && (name === 'id' || isAutoincrement(statement, name));
-  return `  ${name}: ${dflt_value !== null || isNumbered ? `Generated<${value}>` : value};`;
+  if (dflt_value === null && !isNumbered) return `  ${name}: ${value};`;
+  const line = `  ${name}: Generated<${value}>;`;
+  // Longer lines are broken as the formatter does.
+  return line.length <= LINE_CHARS ? line : `  ${name}: Generated<\n    ${value}\n  >;`;
 }
 
 /** The text of the file, of a migrated database. */

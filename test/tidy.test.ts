@@ -35,8 +35,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   inbox: 2_730,
-  // With nearest paths, and names by meaning; host names of proxies, each refused one logged once.
-  lib: 4_170,
+  // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
+  // words of others between marks, and whole characters.
+  lib: 4_235,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,

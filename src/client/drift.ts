@@ -5,23 +5,10 @@
  */
 
 import { z } from 'zod';
-import { STATUSES } from '../config/statuses.ts';
 import { isJsonObject } from '../lib/json.ts';
-import { quoted, quotedUnlessPlain } from '../lib/quoted.ts';
+import { quoted, quotedUnlessPlain } from '../lib/reading/quoted.ts';
 import { acceptorOf } from './accept.ts';
-import {
-  brandSchema,
-  deliverySchema,
-  freightOptionSchema,
-  pendingRefundSchema,
-  REFUND_TYPES,
-  refundSchema,
-  salesOrderSchema,
-  seasonSchema,
-  variantSchema,
-} from './v1/schemas.ts';
 import type { Included } from './v2/document.ts';
-import { type ResourceType, resourceSchemas } from './v2/resources.ts';
 
 /** Rows in which one member could not be read, with an example. */
 export interface Unreadable {
@@ -112,7 +99,8 @@ function shortJson(value: unknown): string {
   return quoted((JSON.stringify(value) ?? '').slice(0, VALUE_CHARS_MAX));
 }
 
-function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
+/** Counts the drift of rows from a schema, with the values that the contract lists. */
+export function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMeter {
   const root = shapeOf(membersOf(schema) ?? new Map(), '', values);
   const unknownMembers = new Map<string, number>();
   const newValues = new Map<string, number>();
@@ -152,44 +140,6 @@ function createDriftMeter(schema: z.ZodType, values: KnownValues = {}): DriftMet
       ),
     }),
   };
-}
-
-// The drift meters for V1, one per shape, with the values that the contract lists.
-
-const SCHEMAS = {
-  brand: brandSchema,
-  freightOption: freightOptionSchema,
-  season: seasonSchema,
-  variant: variantSchema,
-  salesOrder: salesOrderSchema,
-  delivery: deliverySchema,
-  refund: refundSchema,
-  pendingRefund: pendingRefundSchema,
-} as const;
-
-const VALUES: Readonly<Partial<Record<keyof typeof SCHEMAS, KnownValues>>> = {
-  variant: { variantType: ['size', 'assortment'] },
-  salesOrder: { status: STATUSES.order },
-  delivery: { status: STATUSES.delivery },
-  refund: {
-    status: STATUSES.refund,
-    'refundedLineItems.refundType': REFUND_TYPES,
-  },
-  pendingRefund: {
-    status: STATUSES.pendingRefund,
-    'refundLineItems.refundType': REFUND_TYPES,
-  },
-};
-
-export function v1DriftMeter(kind: keyof typeof SCHEMAS): DriftMeter {
-  return createDriftMeter(SCHEMAS[kind], VALUES[kind]);
-}
-
-// The drift meters for V2, one per resource type, with the values that the contract lists.
-
-export function v2DriftMeter(type: ResourceType): DriftMeter {
-  const values = type === 'styleColor' ? { 'attributes.noosType': ['none', 'noos'] } : {};
-  return createDriftMeter(resourceSchemas[type], values);
 }
 
 /** Drift in the `included` part of a V2 page: its name → number of occurrences. */

@@ -5,8 +5,8 @@
  * they occur.
  */
 import { isJsonObject } from '../lib/json.ts';
-import { MASK, withoutQuotes } from '../lib/quoted.ts';
-import { peopleIn } from '../store/people.ts';
+import { MASK, withoutQuotes } from '../lib/reading/quoted.ts';
+import { peopleIn } from '../store/tables/people.ts';
 
 /** Members of addresses and documents that have no column of their own. */
 const ADDRESS = ['billingAddress', 'firstName', 'lastName', 'email', 'phone', 'mobile', 'address']

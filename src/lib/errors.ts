@@ -4,7 +4,7 @@
  * message's text.
  */
 
-import { quoted } from './quoted.ts';
+import { quoted } from './reading/quoted.ts';
 
 export interface ErrorDetail {
   readonly hint?: string | undefined;

@@ -7,13 +7,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
-import { membersOf, type OpenRecord } from './members.ts';
-import {
-  type EntityDefinition,
-  type MirrorRow,
-  type Provenance,
-  prepareRow,
-} from './rows/prepared.ts';
+import type { OpenRecord } from './members.ts';
+import { declared, integer, json, money, name, orElse, text, time } from './rows/declared.ts';
+import { type Provenance, prepareRow } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 interface DeliveryLineRecord extends OpenRecord {
@@ -37,77 +33,45 @@ export function contradicts(what: string, before: SqlRow, after: SqlRow): string
   return `the ${what} was ${before.status}, which is final; the service now says ${after.status}`;
 }
 
-export const DELIVERY: EntityDefinition = {
+export const DELIVERY = declared({
   entity: 'delivery',
   table: 'delivery',
   key: 'order_delivery_id',
-  columns: [
-    'order_delivery_id',
-    'delivery_no',
-    'order_id',
-    'reference',
-    'order_no',
-    'status',
-    'created_at',
-    'tracking_numbers',
-    'tracking_links',
-    'unread',
-  ],
+  columns: {
+    order_delivery_id: integer('orderDeliveryId'),
+    delivery_no: text('deliveryNo'),
+    order_id: integer('orderId'),
+    reference: text('reference'),
+    order_no: text('orderNo'),
+    status: orElse(text('status'), NOT_READ),
+    created_at: time('createdAt'),
+    tracking_numbers: json('trackAndTrace.trackingNumbers', '[]'),
+    tracking_links: json('trackAndTrace.trackingLinks', '[]'),
+    unread: (_left, record) => unreadOf(record),
+  },
   lines: {
     table: 'delivery_line',
-    columns: [
-      'line_no',
-      'barcode',
-      'fulfilled_quantity',
-      'fulfilled_size_quantity',
-      'price',
-      'season_name',
-      'delivery_name',
-      'extra',
-    ],
+    member: 'fulfilledLineItems',
+    columns: {
+      barcode: text('barcode'),
+      fulfilled_quantity: integer('fulfilledQuantity'),
+      fulfilled_size_quantity: integer('fulfilledSizeQuantity'),
+      price: money('price'),
+      season_name: name('season'),
+      delivery_name: name('delivery'),
+    },
   },
   isOfOrder: true,
-  contradiction: (before, after) => contradicts('delivery', before, after),
-};
-
-function toRow(record: DeliveryRecord): MirrorRow {
-  const { fulfilledLineItems, ...head } = record;
-  const lines = (fulfilledLineItems ?? []).map((item, index) => {
-    const line = membersOf(item);
-    const columns = {
-      line_no: index + 1,
-      barcode: line.text('barcode'),
-      fulfilled_quantity: line.integer('fulfilledQuantity'),
-      fulfilled_size_quantity: line.integer('fulfilledSizeQuantity'),
-      price: line.money('price'),
-      season_name: line.name('season'),
-      delivery_name: line.name('delivery'),
-    };
-    return { ...columns, extra: JSON.stringify(line.rest()) };
-  });
-  const delivery = membersOf(head);
-  const tracking = delivery.object('trackAndTrace');
-  const values = {
-    order_delivery_id: delivery.integer('orderDeliveryId'),
-    delivery_no: delivery.text('deliveryNo'),
-    order_id: delivery.integer('orderId'),
-    reference: delivery.text('reference'),
-    order_no: delivery.text('orderNo'),
-    status: delivery.text('status') ?? NOT_READ,
-    created_at: delivery.time('createdAt'),
-    tracking_numbers: tracking.json('trackingNumbers', '[]'),
-    tracking_links: tracking.json('trackingLinks', '[]'),
-    unread: unreadOf(record),
-  };
-  return { values, extra: delivery.rest(), lines };
-}
+  shown: { plural: 'deliveries', path: '/orders/{order}/deliveries', of: 'delivery' },
+  contradiction: (before: SqlRow, after: SqlRow) => contradicts('delivery', before, after),
+});
 
 export function writeDeliveries(
   tx: Tx,
   records: readonly DeliveryRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return upsertRows(tx, DELIVERY, records.map(toRow), provenance);
+  return upsertRows(tx, DELIVERY, records.map(DELIVERY.toRow), provenance);
 }
 
 /**
@@ -141,7 +105,7 @@ export async function areMirrored(
   if (rows.length !== records.length) return false;
   const hashes = new Map(rows.map((row) => [row.order_delivery_id, row.content_hash]));
   return records.every((record) => {
-    const { hash } = prepareRow(DELIVERY, toRow(record));
+    const { hash } = prepareRow(DELIVERY, DELIVERY.toRow(record));
     return hashes.get(record.orderDeliveryId) === hash;
   });
 }
@@ -151,7 +115,7 @@ export async function areMirrored(
  * parcels. Only the status is then written, because nothing else changed.
  */
 export async function isMirroredContent(db: Db, record: DeliveryRecord): Promise<boolean> {
-  const { values, lines = [] } = toRow(record);
+  const { values, lines = [] } = DELIVERY.toRow(record);
   const row = await db
     .selectFrom('delivery')
     .select('tracking_numbers')

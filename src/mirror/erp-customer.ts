@@ -30,7 +30,7 @@ export interface ErpCustomerRow {
   readonly extra: JsonObject;
 }
 
-const ERP_CUSTOMER: EntityDefinition = {
+export const ERP_CUSTOMER: EntityDefinition = {
   entity: 'erp_customer',
   table: 'erp_customer',
   key: 'account_no',

@@ -6,15 +6,12 @@
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
-import { forgetPeople, peopleIn } from '../store/people.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { forgetPeople, peopleIn } from '../store/tables/people.ts';
+import { OF_ORDERS } from './catalog/entities.ts';
 import { appendChanges } from './change-feed.ts';
-import { DELIVERY } from './delivery.ts';
-import { PENDING_REFUND, REFUND } from './refund.ts';
 import type { EntityDefinition } from './rows/prepared.ts';
 import { SALES_ORDER } from './sales-order.ts';
-
-const ENTITIES: readonly EntityDefinition[] = [SALES_ORDER, DELIVERY, REFUND, PENDING_REFUND];
 
 export interface MirroredOrder {
   readonly orderId: number;
@@ -51,7 +48,7 @@ export type OrderKeys = ReadonlyMap<string, readonly number[]>;
 /** Keys of the order and of its deliveries, refunds and pending refunds. */
 export async function keysOfOrder(db: Db | Tx, orderId: number): Promise<OrderKeys> {
   const keys = new Map<string, readonly number[]>();
-  for (const { entity, table, key } of ENTITIES) {
+  for (const { entity, table, key } of OF_ORDERS) {
     const { rows } = await sql<{ readonly key: number }>`
       select ${sql.ref(key)} as key from ${sql.table(table)} where order_id = ${orderId}`.execute(
       db,
@@ -141,7 +138,7 @@ async function forgetRows(
 const WORD_CHARS_MIN = 4;
 const NAMING = ['lastName', 'company', 'email', 'phone', 'mobile', 'address'];
 
-/** Blanks quarantined rows that name people of the order, though its number cannot be read there. */
+/** Blanks quarantined rows that name people of the order, whose number cannot be read there. */
 async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
   const order = await tx
     .selectFrom('sales_order')
@@ -156,7 +153,7 @@ async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
   if (words.length === 0) return;
   const theirs = sql<boolean>`exists (select 1 from json_each(${JSON.stringify(words)}) w
     where instr(lower(raw), w.value) > 0)`;
-  const entities = ENTITIES.map(({ entity }) => sql.lit(entity));
+  const entities = OF_ORDERS.map(({ entity }) => sql.lit(entity));
   const all = sql<boolean>`entity in (${sql.join(entities)}) and ${theirs}`;
   await forgetPeople(tx, 'quarantine', all);
 }
@@ -169,7 +166,7 @@ export async function forgetMirrored(
   at: number,
 ): Promise<void> {
   await forgetUnread(tx, orderId);
-  for (const definition of ENTITIES) {
+  for (const definition of OF_ORDERS) {
     const own = keys.get(definition.entity) ?? [];
     await forgetRows(tx, definition, own);
     await forgetChanges(tx, definition, own);

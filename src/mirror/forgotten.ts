@@ -3,8 +3,8 @@
  * and left out of whatever is read of them later. Numbers, states, lines and amounts stay.
  */
 import { inKeys, type SqlRow, type SqlValue } from '../store/bulk.ts';
-import { peopleIn } from '../store/people.ts';
 import type { Tx } from '../store/store.ts';
+import { peopleIn } from '../store/tables/people.ts';
 import type { EntityDefinition, MirrorRow } from './rows/prepared.ts';
 
 const NONE: ReadonlySet<SqlValue> = new Set();

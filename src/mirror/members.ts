@@ -105,6 +105,8 @@ class OpenMembers implements Members {
   }
 
   object(name: string): Members {
+    const open = this.#nested?.get(name);
+    if (open) return open;
     const value = this.#left[name];
     if (isJsonObject(value)) this.#left[name] = undefined;
     else this.#absent(name);

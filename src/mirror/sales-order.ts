@@ -1,18 +1,29 @@
 /**
  * Entities `sales_order` and `sales_order_line`. A member gets a column by the schema in
- * `client/v1/schemas.ts`, `columns` and `toRow` here, `store/tables/mirror.ts`, and
- * a migration; a column of a list (`catalog/`) also by a higher `READING_VERSION` in
- * `sync/upgrade.ts`, since unchanged chunks are not parsed again. A personal one is in `personal`
- * of its entity, in `console/read/private.ts`, and in `plane/tables.ts` hidden and among
- * `PRIVATE_MEMBERS`.
+ * `client/v1/schemas.ts`, a line here, a migration and a word in `store/tables/people.ts`; a column
+ * of a list (`catalog/`) also by a higher `READING_VERSION` in `sync/upgrade.ts`, since unchanged
+ * chunks are not parsed again.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Db, Tx } from '../store/store.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
-import { membersOf, type OpenRecord } from './members.ts';
+import type { OpenRecord } from './members.ts';
+import {
+  copyOf,
+  declared,
+  flag,
+  integer,
+  json,
+  money,
+  name,
+  orElse,
+  text,
+  time,
+  trimmed,
+} from './rows/declared.ts';
 import type { ListDiff } from './rows/full-diff.ts';
-import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
+import type { Provenance } from './rows/prepared.ts';
 import { NOT_READ, unreadOf } from './rows/unread.ts';
 
 interface OrderLineRecord extends OpenRecord {
@@ -27,94 +38,53 @@ interface OrderRecord extends OpenRecord {
   readonly orderLineItems: readonly OrderLineRecord[] | null;
 }
 
-export const SALES_ORDER: EntityDefinition = {
+export const SALES_ORDER = declared({
   entity: 'sales_order',
   table: 'sales_order',
   key: 'order_id',
-  columns: [
-    'order_id',
-    'reference',
-    'order_no',
-    'status',
-    'completed',
-    'comment',
-    'created_at',
-    'currency',
-    'season_name',
-    'country_code',
-    'company',
-    'account_no',
-    'shipping_address',
-    'freight_type',
-    'freight_amount',
-    'unread',
-  ],
-  lines: {
-    table: 'sales_order_line',
-    columns: [
-      'line_no',
-      'barcode',
-      'quantity',
-      'fulfilled_quantity',
-      'size_quantity',
-      'fulfilled_size_quantity',
-      'price',
-      'season_name',
-      'delivery_name',
-      'extra',
-    ],
-  },
-};
-
-function toRow(record: OrderRecord): MirrorRow {
-  const { orderLineItems, ...head } = record;
-  const lines = (orderLineItems ?? []).map((item, index) => {
-    const line = membersOf(item);
-    const columns = {
-      line_no: index + 1,
-      barcode: line.text('barcode'),
-      quantity: line.integer('quantity'),
-      fulfilled_quantity: line.integer('fulfilledQuantity'),
-      size_quantity: line.integer('sizeQuantity'),
-      fulfilled_size_quantity: line.integer('fulfilledSizeQuantity'),
-      price: line.money('price'),
-      season_name: line.name('season'),
-      delivery_name: line.name('delivery'),
-    };
-    return { ...columns, extra: JSON.stringify(line.rest()) };
-  });
-  const order = membersOf(head);
-  const address = membersOf(record.shippingAddress);
-  const freight = order.object('freight');
-  const values = {
-    order_id: order.integer('orderId'),
-    reference: order.text('reference'),
-    order_no: order.text('orderNo'),
-    status: order.text('status') ?? NOT_READ,
-    completed: order.flag('completed') ?? 0,
-    comment: order.text('comment'),
-    created_at: order.time('createdAt'),
-    currency: order.text('currency'),
-    season_name: order.name('SeasonName'),
-    country_code: address.text('countryCode'),
-    company: address.text('company'),
+  shown: { plural: 'orders', path: '/orders/{order}', of: 'order' },
+  columns: {
+    order_id: integer('orderId'),
+    reference: text('reference'),
+    order_no: text('orderNo'),
+    status: orElse(text('status'), NOT_READ),
+    completed: orElse(flag('completed'), 0),
+    comment: text('comment'),
+    created_at: time('createdAt'),
+    currency: text('currency'),
+    season_name: name('SeasonName'),
+    country_code: copyOf('shippingAddress', 'countryCode'),
+    company: copyOf('shippingAddress', 'company'),
     // Account numbers are trimmed, here and in the ERP's customers, because spaces make no other
     // account.
-    account_no: address.text('accountNo')?.trim() ?? null,
-    shipping_address: order.json('shippingAddress', '{}'),
-    freight_type: freight.text('freightType'),
-    freight_amount: freight.money('freightAmount'),
-    unread: unreadOf(record),
-  };
-  return { values, extra: order.rest(), lines };
-}
+    account_no: trimmed(copyOf('shippingAddress', 'accountNo')),
+    shipping_address: json('shippingAddress', '{}'),
+    freight_type: text('freight.freightType'),
+    freight_amount: money('freight.freightAmount'),
+    unread: (_left, record) => unreadOf(record),
+  },
+  lines: {
+    table: 'sales_order_line',
+    member: 'orderLineItems',
+    columns: {
+      barcode: text('barcode'),
+      quantity: integer('quantity'),
+      fulfilled_quantity: integer('fulfilledQuantity'),
+      size_quantity: integer('sizeQuantity'),
+      fulfilled_size_quantity: integer('fulfilledSizeQuantity'),
+      price: money('price'),
+      season_name: name('season'),
+      delivery_name: name('delivery'),
+    },
+  },
+});
 
 export function writeOrders(
   tx: Tx,
   records: readonly OrderRecord[],
   provenance: Provenance,
 ): Promise<WriteCounts> {
-  return upsertRows(tx, SALES_ORDER, records.map(toRow), provenance);
+  return upsertRows(tx, SALES_ORDER, records.map(SALES_ORDER.toRow), provenance);
 }
 
 /**

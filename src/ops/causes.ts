@@ -5,10 +5,11 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { STATUSES, type StatusOf } from '../config/statuses.ts';
+import { STATUSES } from '../config/statuses.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
-import { quoted } from '../lib/quoted.ts';
+import { quoted } from '../lib/reading/quoted.ts';
 import { formatDuration } from '../lib/units.ts';
+import { ENTITIES } from '../mirror/catalog/entities.ts';
 import { absent, apiOfStream, type ServiceAnswer } from '../store/answering.ts';
 import type { Incident } from '../store/incidents.ts';
 import type { Db } from '../store/store.ts';
@@ -101,71 +102,9 @@ export async function openCauses(
   });
 }
 
-interface Thing {
-  readonly entity: string;
-  readonly table: string;
-  readonly key: string;
-  readonly plural: string;
-  /** Name of the entity in `service.dialect.v1.statuses`; left out: it has no status. */
-  readonly of?: StatusOf;
-  /** Table of the entity's lines, by the member of the service's answer that holds them. */
-  readonly lines?: Readonly<Record<string, string>>;
-  /** Path at the service that shows one row. */
-  readonly path: string;
-}
-
-const THINGS: readonly Thing[] = [
-  {
-    entity: 'delivery',
-    table: 'delivery',
-    key: 'order_delivery_id',
-    plural: 'deliveries',
-    of: 'delivery',
-    path: '/orders/{order}/deliveries',
-    lines: { fulfilledLineItems: 'delivery_line' },
-  },
-  {
-    entity: 'sales_order',
-    table: 'sales_order',
-    key: 'order_id',
-    plural: 'orders',
-    of: 'order',
-    path: '/orders/{order}',
-    lines: { orderLineItems: 'sales_order_line' },
-  },
-  {
-    entity: 'refund',
-    table: 'refund',
-    key: 'order_refund_id',
-    plural: 'refunds',
-    of: 'refund',
-    path: '/orders/{order}/refunds',
-    lines: { refundedLineItems: 'refund_line' },
-  },
-  {
-    entity: 'pending_refund',
-    table: 'pending_refund',
-    key: 'pending_refund_id',
-    plural: 'pending refunds',
-    of: 'pendingRefund',
-    path: '/orders/{order}/pending-refunds',
-    lines: { refundLineItems: 'pending_refund_line' },
-  },
-  {
-    entity: 'stock_variant',
-    table: 'stock_variant_row',
-    key: 'barcode',
-    plural: 'variants in stock',
-    path: '/variants/stock/{key}',
-  },
-  {
-    entity: 'season_variant',
-    table: 'season_variant_row',
-    key: 'season_barcode',
-    plural: 'variants of seasons',
-    path: '/variants/season/{key}',
-  },
-];
+/** Entities whose rows people find by words and a path. */
+const THINGS = ENTITIES.flatMap(({ shown, ...rest }) => (shown ? [{ ...rest, ...shown }] : []));
+type Thing = (typeof THINGS)[number];
 
 /** Most unknown statuses of one entity that are reported. */
 const STATUSES_MAX = 20;
@@ -259,7 +198,7 @@ function at(value: unknown, path: readonly string[]): unknown {
 
 async function keptOf(db: Db, thing: Thing, { path, example }: Found): Promise<unknown> {
   const [head = '', index, ...below] = path.split('.');
-  const lines = thing.lines?.[head];
+  const lines = head === thing.lines?.member ? thing.lines.table : undefined;
   const isLine = lines !== undefined && index !== undefined;
   const table = isLine ? lines : thing.entity;
   const line = isLine ? sql`and line_no = ${Number(index) + 1}` : sql``;

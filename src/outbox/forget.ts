@@ -5,8 +5,8 @@
  */
 import { sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
-import { forgetPeople } from '../store/people.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { forgetPeople } from '../store/tables/people.ts';
 import { referenceKey } from './documents.ts';
 
 export interface OwnPush {

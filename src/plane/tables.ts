@@ -8,7 +8,7 @@ import type Database from 'better-sqlite3';
 import type { Config } from '../config/schema.ts';
 import { sha256 } from '../lib/json.ts';
 import { LEDGER_TABLES } from '../store/ledger-feed.ts';
-import { peopleIn, quotesIn } from '../store/people.ts';
+import { peopleIn, quotesIn } from '../store/tables/people.ts';
 
 /** Parts that a plane may hold; the last two are columns of the others. */
 export type PlaneContent = Config['plane']['content'][number];
@@ -60,10 +60,11 @@ const VARIANT = {
 
 const NUMBERED = { values: { row_no: 'row.rowid' } };
 const WITH_PEOPLE = ['sales_order', 'delivery', 'refund', 'pending_refund', 'erp_customer'];
+const QUOTED_NAMES = WITH_PEOPLE.map((name) => `'${name}'`).join(', ');
 const PRIVATE_MEMBERS = new Set(WITH_PEOPLE.flatMap((name) => Object.keys(peopleIn(name))));
 
 /** Changed members, without those that tell of people, and the lines, whose rest may. */
-const OPEN_DIFF = `case when row.entity in (${WITH_PEOPLE.map((name) => `'${name}'`)}) then json_remove(row.diff, ${[
+const OPEN_DIFF = `case when row.entity in (${QUOTED_NAMES}) then json_remove(row.diff, ${[
   ...PRIVATE_MEMBERS,
   'lines',
 ]
@@ -114,7 +115,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   change_hour: 'changes',
 };
 
-/** Values of columns that tell of people which keep a part (store/people.ts has the others). */
+/** Columns that tell of people and keep a part; store/tables/people.ts has the others. */
 const OPEN_PARTS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   outbox: { body: OPEN_BODY, result: OPEN_RESULT },
   change: { diff: OPEN_DIFF },

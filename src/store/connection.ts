@@ -6,7 +6,7 @@
 import { chmodSync, closeSync, openSync, readSync, statSync, writeFileSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
-import { withoutQuotes } from '../lib/quoted.ts';
+import { withoutQuotes } from '../lib/reading/quoted.ts';
 
 /**
  * Application id `SLVG` in our database files, so that nobody migrates a foreign database by

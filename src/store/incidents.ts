@@ -4,8 +4,8 @@
  */
 import { sql } from 'kysely';
 import { inKeys } from './bulk.ts';
-import { forgetPeople } from './people.ts';
 import type { Db, Tx } from './store.ts';
+import { forgetPeople } from './tables/people.ts';
 import { SLICE_ROWS } from './upkeep.ts';
 
 export interface Incident {

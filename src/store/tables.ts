@@ -1,4 +1,5 @@
 /** The schema for Kysely (`tables/generated.ts`), and the values that others name. */
+import type { Selectable } from 'kysely';
 import type { Tables } from './tables/generated.ts';
 
 export type { Tables } from './tables/generated.ts';
@@ -18,11 +19,17 @@ export const OUTBOX_STATES = [
   'in_doubt',
   'dead',
   'canceled',
-] as const;
+] as const satisfies readonly Selectable<Tables['outbox']>['state'][];
 
 export type OutboxState = (typeof OUTBOX_STATES)[number];
 
-export const RUN_OUTCOMES = ['running', 'complete', 'partial', 'suspicious', 'failed'] as const;
+export const RUN_OUTCOMES = [
+  'running',
+  'complete',
+  'partial',
+  'suspicious',
+  'failed',
+] as const satisfies readonly Selectable<Tables['sync_run']>['outcome'][];
 export type RunOutcome = (typeof RUN_OUTCOMES)[number];
 
 export type ChangeGuard = NonNullable<Tables['sync_run']['change_guard']>;

@@ -3,7 +3,7 @@
  * CSV, OpenAPI schema and command follow from it.
  */
 import { z } from 'zod';
-import { MASK, withoutQuotes } from '../lib/quoted.ts';
+import { MASK, withoutQuotes } from '../lib/reading/quoted.ts';
 import { type Given, invalid, readGiven } from './given.ts';
 import { choicesOf, type Member, memberOf, type Thing } from './members.ts';
 import type { Reading } from './reading.ts';

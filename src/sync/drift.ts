@@ -4,11 +4,12 @@
  * loses nothing.
  */
 import { sql } from 'kysely';
-import { type DriftMeter, type Unreadable, v1DriftMeter, v2DriftMeter } from '../client/drift.ts';
+import { createDriftMeter, type Unreadable } from '../client/drift.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import type { EntityDefinition } from '../mirror/rows/prepared.ts';
 import type { Db } from '../store/store.ts';
+import { type Source, sourcesOfStream } from './entities.ts';
 import { describeOtherName, type OtherName, otherNames } from './other-names.ts';
-import { entitiesOfStream } from './quarantine.ts';
 import { countsIn } from './stream.ts';
 
 export interface EntityDrift {
@@ -29,29 +30,11 @@ export interface EntityDrift {
   readonly otherNames?: readonly OtherName[];
 }
 
-/** A column whose values the contract lists, with the shape of the record that it came in. */
-interface Listed {
-  readonly table: string;
-  readonly column: string;
-  readonly record: (value: string) => object;
-}
-
 /** A JSON column with members of a record, with the shape of the record that it came in. */
 interface Kept {
   readonly table: string;
   readonly column: string;
-  /** Column that orders the rows by age; a larger value is later. */
-  readonly order: string;
   readonly record: (json: unknown) => unknown;
-}
-
-interface Watched {
-  readonly meter: () => DriftMeter;
-  readonly listed?: readonly Listed[];
-  /** JSON columns of the entity besides `extra` of its own rows. */
-  readonly kept?: readonly Kept[];
-  /** Whether the account may use its own member names (service.dialect.v1.members). */
-  readonly hasNames?: boolean;
 }
 
 /**
@@ -59,91 +42,37 @@ interface Watched {
  */
 const SAMPLE = 20_000;
 
-function listed(table: string, column: string, record: Listed['record']): Listed {
-  return { table, column, record };
-}
-
-function withStatus(table: string): Listed {
-  return listed(table, 'status', (status) => ({ status }));
-}
-
-/** The unmodelled members of the lines of an order, delivery or refund. */
-function linesIn(table: string, order: string, member: string): Kept {
-  return { table, column: 'extra', order, record: (line) => ({ [member]: [line] }) };
-}
-
 const ADDRESS: Kept = {
   table: 'sales_order',
   column: 'shipping_address',
-  order: 'order_id',
   record: (shippingAddress) => ({ shippingAddress }),
 };
 
-function variants(table: string): Watched {
-  const types = listed(table, 'variant_type', (variantType) => ({ variantType }));
-  return { meter: () => v1DriftMeter('variant'), listed: [types], hasNames: true };
+/** Columns that keep what has no column of its own: in rows, in their lines, in addresses. */
+function keptOf({ entity, lines }: EntityDefinition): readonly Kept[] {
+  const member = lines?.member;
+  return [
+    { table: entity, column: 'extra', record: (extra) => extra },
+    ...(lines && member !== undefined
+      ? [{ table: lines.table, column: 'extra', record: (line: unknown) => ({ [member]: [line] }) }]
+      : []),
+    ...(entity === ADDRESS.table ? [ADDRESS] : []),
+  ];
 }
 
-const WATCHED: Readonly<Record<string, Watched>> = {
-  brand: { meter: () => v1DriftMeter('brand') },
-  freight_option: { meter: () => v1DriftMeter('freightOption') },
-  season: { meter: () => v1DriftMeter('season') },
-  stock_variant: variants('stock_variant'),
-  season_variant: variants('season_variant'),
-  sales_order: {
-    meter: () => v1DriftMeter('salesOrder'),
-    listed: [withStatus('sales_order')],
-    kept: [linesIn('sales_order_line', 'order_id', 'orderLineItems'), ADDRESS],
-  },
-  delivery: {
-    meter: () => v1DriftMeter('delivery'),
-    listed: [withStatus('delivery')],
-    kept: [linesIn('delivery_line', 'order_delivery_id', 'fulfilledLineItems')],
-  },
-  refund: {
-    meter: () => v1DriftMeter('refund'),
-    listed: [
-      withStatus('refund'),
-      listed('refund_line', 'refund_type', (refundType) => ({
-        refundedLineItems: [{ refundType }],
-      })),
-    ],
-    kept: [linesIn('refund_line', 'order_refund_id', 'refundedLineItems')],
-  },
-  pending_refund: {
-    meter: () => v1DriftMeter('pendingRefund'),
-    listed: [
-      withStatus('pending_refund'),
-      listed('pending_refund_line', 'refund_type', (refundType) => ({
-        refundLineItems: [{ refundType }],
-      })),
-    ],
-    kept: [linesIn('pending_refund_line', 'pending_refund_id', 'refundLineItems')],
-  },
-  style: { meter: () => v2DriftMeter('style') },
-  style_color: {
-    meter: () => v2DriftMeter('styleColor'),
-    listed: [listed('style_color', 'noos_type', (noosType) => ({ attributes: { noosType } }))],
-  },
-  color: { meter: () => v2DriftMeter('color') },
-  pdm_brand: { meter: () => v2DriftMeter('brand') },
-  style_type: { meter: () => v2DriftMeter('type') },
-  gender: { meter: () => v2DriftMeter('gender') },
-  country: { meter: () => v2DriftMeter('country') },
-};
+/** The column of a member, and the record around one of its values. */
+function listedIn({ entity, lines }: EntityDefinition, path: string) {
+  const [name = '', ...above] = path.split('.').reverse();
+  const isLine = above.at(-1) === lines?.member && lines !== undefined;
+  const wrapped = (value: string) =>
+    above.reduce<unknown>((of, one) => ({ [one]: isLine ? [of] : of }), { [name]: value });
+  const column = name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return { table: isLine ? lines.table : entity, column, wrapped };
+}
 
-/** Numbers by which rows of what grows with the past are found, the newest first. */
-const KEYS: Readonly<Record<string, string>> = {
-  sales_order: 'order_id',
-  delivery: 'order_delivery_id',
-  refund: 'order_refund_id',
-  refund_line: 'order_refund_id',
-  pending_refund: 'pending_refund_id',
-  pending_refund_line: 'pending_refund_id',
-};
-
-function keyOf(table: string): string {
-  return KEYS[table] ?? 'changed_at';
+/** Column that orders the rows by age: what grows with the past is found by its number. */
+function orderOf({ columns, key }: EntityDefinition): string {
+  return columns.includes('order_id') ? key : 'changed_at';
 }
 
 /** SQL: the newest rows of a table, which show how it is now. */
@@ -151,28 +80,26 @@ function newest(table: string, order: string) {
   return sql`(select * from ${sql.table(table)} order by ${sql.ref(order)} desc limit ${SAMPLE})`;
 }
 
-async function driftOf(db: Db, entity: string, watched: Watched): Promise<EntityDrift> {
-  const meter = watched.meter();
-  const own: Kept = {
-    table: entity,
-    column: 'extra',
-    order: keyOf(entity),
-    record: (extra) => extra,
-  };
-  for (const { table, column, order, record } of [own, ...(watched.kept ?? [])]) {
+async function driftOf(db: Db, { definition, schema, values = {} }: Source): Promise<EntityDrift> {
+  const { entity, ownColumns } = definition;
+  const meter = createDriftMeter(schema, values);
+  const order = orderOf(definition);
+  for (const { table, column, record } of keptOf(definition)) {
     const kept = await sql<{ readonly json: string }>`
       select ${sql.ref(column)} json from ${newest(table, order)}
       where ${sql.ref(column)} <> '{}'`.execute(db);
     meter.note(kept.rows.map(({ json }) => record(tryParseJson(json))));
   }
-  for (const { table, column, record } of watched.listed ?? []) {
-    const values = await sql<{ readonly value: string; readonly rows: number }>`
-      select ${sql.ref(column)} value, count(*) rows from ${newest(table, keyOf(table))}
+  for (const path of Object.keys(values)) {
+    const { table, column, wrapped } = listedIn(definition, path);
+    const found = await sql<{ readonly value: string; readonly rows: number }>`
+      select ${sql.ref(column)} value, count(*) rows from ${newest(table, order)}
       where ${sql.ref(column)} is not null group by 1`.execute(db);
-    for (const { value, rows } of values.rows) meter.note([record(value)], rows);
+    for (const { value, rows } of found.rows) meter.note([wrapped(value)], rows);
   }
   const report = meter.report();
-  const names = watched.hasNames ? await otherNames(db, entity, report.unknownMembers, SAMPLE) : [];
+  // Accounts may have names of their own for the members of variants.
+  const names = ownColumns ? await otherNames(db, entity, report.unknownMembers, SAMPLE) : [];
   return { entity, ...report, ...(names.length > 0 ? { otherNames: names } : {}) };
 }
 
@@ -200,10 +127,7 @@ async function driftOfDocuments(db: Db, stream: string): Promise<EntityDrift | u
 export async function driftOfStream(db: Db, stream: string): Promise<EntityDrift[]> {
   const documents = await driftOfDocuments(db, stream);
   const found: EntityDrift[] = documents ? [documents] : [];
-  for (const entity of entitiesOfStream(stream)) {
-    const watched = WATCHED[entity];
-    if (watched) found.push(await driftOf(db, entity, watched));
-  }
+  for (const source of sourcesOfStream(stream)) found.push(await driftOf(db, source));
   return found;
 }
 

@@ -7,57 +7,15 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
 import { type ReadRow, rowReader } from '../client/rows.ts';
 import type { MemberName } from '../client/v1/dialect.ts';
-import {
-  brandSchema,
-  deliverySchema,
-  freightOptionSchema,
-  pendingRefundSchema,
-  refundSchema,
-  salesOrderSchema,
-  seasonSchema,
-  variantSchema,
-} from '../client/v1/schemas.ts';
+import { variantSchema } from '../client/v1/schemas.ts';
 import { variantReader } from '../client/v1/variant-form.ts';
-import { resourceSchemas } from '../client/v2/resources.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';
 import { invalidateDigests } from '../mirror/list.ts';
 import { dropQuarantined } from '../mirror/quarantine.ts';
 import { requestRefetches } from '../mirror/refetch-queue.ts';
 import type { Store, Tx } from '../store/store.ts';
-
-interface Source {
-  readonly schema: z.ZodType;
-  /** Stream that delivers the rows; undefined: they belong to an order, which is read again. */
-  readonly stream: string | undefined;
-}
-
-const SOURCES: Readonly<Record<string, Source>> = {
-  brand: { schema: brandSchema, stream: 'brands' },
-  freight_option: { schema: freightOptionSchema, stream: 'freight' },
-  season: { schema: seasonSchema, stream: 'seasons' },
-  stock_variant: { schema: variantSchema, stream: 'stock' },
-  season_variant: { schema: variantSchema, stream: 'season' },
-  sales_order: { schema: salesOrderSchema, stream: undefined },
-  delivery: { schema: deliverySchema, stream: undefined },
-  refund: { schema: refundSchema, stream: undefined },
-  pending_refund: { schema: pendingRefundSchema, stream: undefined },
-  style: { schema: resourceSchemas.style, stream: 'styles' },
-  style_color: { schema: resourceSchemas.styleColor, stream: 'styleColors' },
-  color: { schema: resourceSchemas.color, stream: 'colors' },
-  pdm_brand: { schema: resourceSchemas.brand, stream: 'pdmBrands' },
-  style_type: { schema: resourceSchemas.type, stream: 'types' },
-  gender: { schema: resourceSchemas.gender, stream: 'genders' },
-  country: { schema: resourceSchemas.country, stream: 'countries' },
-};
-
-/** Entities whose rows a stream delivers; both order streams deliver those of orders. */
-export function entitiesOfStream(stream: string): readonly string[] {
-  const own = stream === 'orders' || stream === 'ordersFull' ? undefined : stream;
-  return Object.entries(SOURCES)
-    .filter(([, source]) => source.stream === own)
-    .map(([entity]) => entity);
-}
+import { type Source, sourceOf } from './entities.ts';
 
 /** Caches the compiled readers of the sources, because compiling is slow. */
 function createReaders(names: readonly MemberName[]): (source: Source) => ReadRow<unknown> {
@@ -127,7 +85,7 @@ export async function retryQuarantine(
       .limit(SLICE)
       .execute();
     const good = rows.flatMap(({ id, entity, raw: text }): Understood[] => {
-      const source = SOURCES[entity];
+      const source = sourceOf(entity);
       const raw = tryParseJson(text);
       if (isTooDeep(raw) || !source || 'problem' in readerOf(source)(raw)) return [];
       return [{ id, raw, source }];

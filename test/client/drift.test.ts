@@ -1,12 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { v1DriftMeter, v2DriftMeter } from '../../src/client/drift.ts';
 import { startRig } from '../reference/support.ts';
-import { impatient } from './support.ts';
+import { driftMeterOf, impatient } from './support.ts';
 import { readAll, v1Client } from './v1-support.ts';
 
 describe('drift', () => {
   it('counts unknown members at any depth and values that the contract does not list', () => {
-    const meter = v1DriftMeter('salesOrder');
+    const meter = driftMeterOf('sales_order');
     const line = { barcode: 'B', quantity: 1, gift: true };
     const order = { orderId: 1, status: 'pending', orderLineItems: [line, line] };
     meter.note([order, { ...order, status: 'on_hold', shippingAddress: { planet: 'Mars' } }, 7]);
@@ -18,7 +17,7 @@ describe('drift', () => {
   });
 
   it('counts amounts of more decimals than are exact, which cannot be read', () => {
-    const meter = v1DriftMeter('salesOrder');
+    const meter = driftMeterOf('sales_order');
     const line = { barcode: 'B', quantity: 1, price: 4.44449 };
     meter.note([{ orderLineItems: [line, { ...line, price: 4.4449 }] }]);
     meter.note([{ freight: { freightAmount: 0.00001 } }, { freight: { freightAmount: 12.345 } }]);
@@ -29,7 +28,7 @@ describe('drift', () => {
   });
 
   it('looks into resources of V2, and leaves unknown relationships apart', () => {
-    const meter = v2DriftMeter('styleColor');
+    const meter = driftMeterOf('style_color');
     const color = { data: { type: 'color', id: '1' } };
     const attributes = { active: true, noosType: 'sometimes', shine: 3 };
     meter.note([
@@ -43,7 +42,7 @@ describe('drift', () => {
   });
 
   it('stays bounded whatever the service invents', () => {
-    const meter = v1DriftMeter('brand');
+    const meter = driftMeterOf('brand');
     for (let index = 0; index < 1_000; index += 1) meter.note([{ [`new${index}`]: 1 }]);
     expect(Object.keys(meter.report().unknownMembers)).toHaveLength(200);
   });
@@ -54,11 +53,11 @@ describe('drift', () => {
     try {
       const client = v1Client(rig, transport, { mode: 'stream' });
       const query = { detailed: true, detailedPricing: true };
-      const calm = v1DriftMeter('variant');
+      const calm = driftMeterOf('stock_variant');
       calm.note((await readAll(client.stock(query))).variants);
       expect(calm.report()).toEqual({ unknownMembers: {}, newValues: {}, unreadable: {} });
       rig.reference.knobs.patch({ faults: [{ kind: 'unknownMember' }] });
-      const changed = v1DriftMeter('variant');
+      const changed = driftMeterOf('stock_variant');
       changed.note((await readAll(client.stock(query))).variants);
       expect(Object.keys(changed.report().unknownMembers).length).toBeGreaterThan(0);
     } finally {

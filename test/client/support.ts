@@ -1,6 +1,8 @@
 /** A bare HTTP server that misbehaves on demand, and a transport that hardly waits to retry. */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { createDriftMeter, type DriftMeter } from '../../src/client/drift.ts';
 import {
   createTransport,
   TRANSPORT_DEFAULTS,
@@ -10,6 +12,7 @@ import {
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber, type Scrubber } from '../../src/lib/secret.ts';
+import { sourceOf } from '../../src/sync/entities.ts';
 
 export interface Faulty extends AsyncDisposable {
   readonly url: string;
@@ -76,4 +79,11 @@ export async function rejection(promise: Promise<unknown>): Promise<unknown> {
     return error;
   }
   throw new Error('it did not fail');
+}
+
+/** Counts the drift of rows of an entity, as its stream does. */
+export function driftMeterOf(entity: string): DriftMeter {
+  const source = sourceOf(entity);
+  if (!source) throw new Error(`no stream reads ${entity}`);
+  return createDriftMeter(source.schema, source.values);
 }

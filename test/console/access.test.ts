@@ -3,8 +3,8 @@
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { hashPassword } from '../../src/console/access/password.ts';
-import { MASK } from '../../src/lib/quoted.ts';
 import { seededRandom } from '../../src/lib/random.ts';
+import { MASK } from '../../src/lib/reading/quoted.ts';
 import {
   auditOf,
   type ConsoleHouse,

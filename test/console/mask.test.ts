@@ -1,7 +1,7 @@
 /** Private texts are found wherever they stand, in whatever letters. */
 import { expect, it } from 'vitest';
 import { maskPrivate } from '../../src/console/mask.ts';
-import { MASK } from '../../src/lib/quoted.ts';
+import { MASK } from '../../src/lib/reading/quoted.ts';
 
 it('masks a private text in other letters, and opens the same members in any', () => {
   const order = { Company: 'Madsen ApS', shippingAddress: { City: 'Odense', AccountNo: 'C-1234' } };

@@ -1,7 +1,7 @@
 /** Strings of the service and of people: masked for some, and markup or a formula for nobody. */
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { MASK } from '../../src/lib/quoted.ts';
+import { MASK } from '../../src/lib/reading/quoted.ts';
 import { MARK, type PlantedHouse, PRIVATE, PRIVATE_WORDS, startPlanted } from './planted.ts';
 import { consoleRoutes, readAddresses } from './routes.ts';
 import { trialOf } from './rules-house.ts';

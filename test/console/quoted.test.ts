@@ -1,4 +1,4 @@
-/** Words of the service in errors, which may name a customer: who sees them, and who forgets them. */
+/** Words of the service in errors, which may name a customer: who sees and who forgets them. */
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../../src/client/http/answer.ts';

@@ -23,7 +23,7 @@ it('the reference pages are current (refresh them with: npm run references)', as
   }
 });
 
-it('the types of the tables are those of the schema (refresh them with: npm run references)', () => {
+it('the types of the tables are current (refresh them with: npm run references)', () => {
   const path = join(repositoryRoot, 'src/store/tables/generated.ts');
   expect(readFileSync(path, 'utf8')).toBe(tableTypes(inject('migratedDatabase')));
 });

@@ -33,7 +33,7 @@ listener: { secrets: [{ secret: { file: hook } }] }
 
 it('tells of a wrong secret, not of the names that the service does not know', async () => {
   const { code, stderr } = await probeRefused(401, 422);
-  expect(stderr).toContain('HTTP 401: ‹no such client');
+  expect(stderr).toContain('HTTP 401: no such client');
   expect(stderr).toContain('check the client id and the client secret');
   expect(code).toBe(1);
 });

@@ -73,7 +73,7 @@ describe('one push', () => {
     };
     bench.start();
     await bench.clock.advance(HOUR);
-    expect(await bench.row(id)).toMatchObject({ state: 'refused', last_error: 'a: b' });
+    expect(await bench.row(id)).toMatchObject({ state: 'refused', last_error: '‹a: b›' });
     expect(bench.moves).toEqual([`${id} refused`]);
     const attempts = await bench.store.db.selectFrom('outbox_attempt').selectAll().execute();
     expect(attempts).toMatchObject([{ class: 'refused', http_status: 422 }]);
@@ -104,7 +104,7 @@ describe('one push', () => {
     bench.start();
     await bench.clock.advance(10);
     const row = await bench.row(id);
-    expect(row.last_error).toMatch(/^orderLineItems.0.barcode: unknown; .*; and 4980 more$/);
+    expect(row.last_error).toMatch(/^‹orderLineItems.0.barcode: unknown; .*›; and 4980 more$/);
     expect(row.last_error?.length).toBeLessThan(1_000);
     expect(JSON.parse(row.problems ?? '')).toHaveLength(5_000);
   });

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { writeAudit } from '../../src/store/audit.ts';
 import { insertBulk } from '../../src/store/bulk.ts';
-import { TOLD } from '../../src/store/people.ts';
+import { TOLD } from '../../src/store/tables/people.ts';
 import { temporaryStore } from '../support/store.ts';
 
 it('says of every column of text or bytes once whether it tells of people', async () => {

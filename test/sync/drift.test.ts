@@ -57,8 +57,8 @@ it('members that cannot be read are told with what came', async () => {
   expect(orders).toMatchObject({
     unknownMembers: { 'orderLineItems.comment': 2 },
     unreadable: {
-      comment: { rows: 1, example: '"a␀b"' },
-      'orderLineItems.price': { rows: 2, example: '"7,5"' },
+      comment: { rows: 1, example: '‹"a␀b"›' },
+      'orderLineItems.price': { rows: 2, example: '‹"7,5"›' },
     },
   });
   const [row] = await store.db.selectFrom('sales_order').selectAll().execute();

@@ -251,7 +251,7 @@ it('a season that is listed and cannot be found keeps no other one back', async 
   expect(await runOf(season)).toMatchObject({ outcome: 'complete' });
   list.seasons = { first: ROWS, second: ROWS.with(7, { barcode: 'b0007', quantity: 9 }) };
   list.lostSeasons = ['first'];
-  const said = 'GET /variants/season: HTTP 404: no such season';
+  const said = 'GET /variants/season: HTTP 404: ‹no such season›';
   const reason = `first is listed, and cannot be found: ${said}`;
   expect(await runOf(season)).toMatchObject({ outcome: 'partial', rows: 64, changed: 1, reason });
   list.lostSeasons = [];

@@ -197,7 +197,7 @@ describe('the stock stream', () => {
     const [drift] = await driftOfStream(store.db, 'stock');
     const [[path, told] = []] = Object.entries(drift?.unreadable ?? {});
     expect(path).not.toBe('');
-    expect(told).toEqual({ rows: 1, example: '{"wrong":"type"}' });
+    expect(told).toEqual({ rows: 1, example: '‹{"wrong":"type"}›' });
     reference.knobs.patch({ faults: [] });
     expect(await run(stock)).toMatchObject({ outcome: 'complete' });
     expect(sorted(await mirrored(store))).toEqual(sorted(stockAt(reference)));

@@ -13,7 +13,7 @@ import {
   SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { quoted } from '../../lib/reading/quoted.ts';
 import type { Heard } from '../answering.ts';
 import { type AnswerHeaders, ExchangeFailure, headerText } from './exchange.ts';
 import { isPage, plainText, type Said, saidIn } from './said.ts';

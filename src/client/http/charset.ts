@@ -6,7 +6,7 @@
  */
 import { isAscii, isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
-import { quoted } from '../../lib/quoted.ts';
+import { quoted } from '../../lib/reading/quoted.ts';
 
 /** Error for bytes that are invalid in the charset of their body. */
 class CharsetError extends Error {

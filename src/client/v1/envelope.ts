@@ -6,8 +6,8 @@
 import { z } from 'zod';
 import { cutDeep, isJsonObject } from '../../lib/json.ts';
 import { isRowNumber } from '../../lib/json-rows/keyed.ts';
-import { quoted } from '../../lib/quoted.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
+import { quoted } from '../../lib/reading/quoted.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';

@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { isJsonObject } from '../../lib/json.ts';
-import { quoted } from '../../lib/quoted.ts';
+import { quoted } from '../../lib/reading/quoted.ts';
 import type { Read } from '../calls.ts';
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';

@@ -1,7 +1,7 @@
 /** Masks the rows of a report for a session that may not see who a customer is. */
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { MASK } from '../../lib/quoted.ts';
+import { MASK } from '../../lib/reading/quoted.ts';
 import type { Cell } from '../../report/query.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Rows } from '../../report/table.ts';

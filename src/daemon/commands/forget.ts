@@ -30,8 +30,8 @@ import {
   openExchange,
 } from '../../store/exchange/exchange.ts';
 import { forgetIncidents, openAbout } from '../../store/incidents.ts';
-import { forgetQuotes } from '../../store/people.ts';
 import type { Db, SqliteStore, Tx } from '../../store/store.ts';
+import { forgetQuotes } from '../../store/tables/people.ts';
 
 export interface ForgetDeps {
   readonly config: Config;

@@ -8,12 +8,12 @@ import { sql } from 'kysely';
 import type { SettingRow } from '../../config/describe.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { toError } from '../../lib/errors.ts';
-import { withoutQuotes } from '../../lib/quoted.ts';
+import { withoutQuotes } from '../../lib/reading/quoted.ts';
 import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { version } from '../../ops/version.ts';
-import { shareable } from '../../store/people.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
+import { shareable } from '../../store/tables/people.ts';
 import type { Tables } from '../../store/tables.ts';
 import { examine } from './doctor.ts';
 import type { Finding } from './finding.ts';
@@ -21,7 +21,7 @@ import { sqliteVersion } from './machine.ts';
 
 const ROWS_MAX = 200;
 
-/** Rows without the columns of text that strangers may not see (store/people.ts). */
+/** Rows without the columns of text that strangers may not see (store/tables/people.ts). */
 function shared(table: string, rows: readonly object[]): readonly object[] {
   const known = new Set(shareable(table));
   const mayGo = ([name, value]: [string, unknown]) =>

@@ -6,8 +6,8 @@
 import { sql } from 'kysely';
 import { tryParseJson } from '../../lib/json.ts';
 import { deleteByKeys, inKeys } from '../../store/bulk.ts';
-import { forgetPeople } from '../../store/people.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { forgetPeople } from '../../store/tables/people.ts';
 import { digestsOf } from '../journal.ts';
 import {
   blankedOutcome,

@@ -5,31 +5,24 @@
 import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
 import { membersOf } from '../members.ts';
+import { declared, text } from '../rows/declared.ts';
 import { unreadOf } from '../rows/unread.ts';
 
-export const BRAND: ListEntity = {
+export const BRAND = declared({
   entity: 'brand',
   table: 'brand',
   key: 'brand_name',
   wireKey: 'brandName',
-  columns: ['brand_name'],
-  toRow(record) {
-    const members = membersOf(record);
-    return { values: { brand_name: members.text('brandName') }, extra: members.rest() };
-  },
-};
+  columns: { brand_name: text('brandName') },
+});
 
-export const FREIGHT_OPTION: ListEntity = {
+export const FREIGHT_OPTION = declared({
   entity: 'freight_option',
   table: 'freight_option',
   key: 'freight_type',
   wireKey: 'freightType',
-  columns: ['freight_type'],
-  toRow(record) {
-    const members = membersOf(record);
-    return { values: { freight_type: members.text('freightType') }, extra: members.rest() };
-  },
-};
+  columns: { freight_type: text('freightType') },
+});
 
 /**
  * Merges the entries of one season: the service may list it once per brand, each time with that

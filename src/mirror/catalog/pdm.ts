@@ -1,121 +1,95 @@
 /** Entities of V2's resources: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
-import { type MirroredTable, raiseReadSeq, type SqlRow } from '../../store/bulk.ts';
+import { type MirroredTable, raiseReadSeq } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { upsertRows, type WriteCounts } from '../entity.ts';
 import { invalidateList, type ListEntity } from '../list.ts';
-import { type Members, membersOf } from '../members.ts';
+import { membersOf } from '../members.ts';
+import { declared, flag, type Read, text, time } from '../rows/declared.ts';
 import type { Provenance } from '../rows/prepared.ts';
 
-type Columns = (attributes: Members, relationships: Members) => SqlRow;
-
 /** Id of the resource that a to-one relationship points to; null: none. */
-function toOne(relationships: Members, name: string): string | null {
-  const data = relationships.object(name).object('data');
-  data.text('type');
-  return data.text('id');
+function toOne(relationship: string): Read {
+  return (left) => {
+    const data = left.object('relationships').object(relationship).object('data');
+    data.text('type');
+    return data.text('id');
+  };
 }
 
 /** Ids that a to-many relationship points to, as JSON; `null`: it came as links only. */
-function toMany(relationships: Members, name: string): string {
-  const relationship = relationships.object(name);
-  if (!relationship.has('data')) return 'null';
-  const ids = relationship.list('data').map((one) => membersOf(one).text('id'));
-  return JSON.stringify(ids.filter((id) => id !== null));
+function toMany(relationship: string): Read {
+  return (left) => {
+    const many = left.object('relationships').object(relationship);
+    if (!many.has('data')) return 'null';
+    const ids = many.list('data').map((one) => membersOf(one).text('id'));
+    return JSON.stringify(ids.filter((id) => id !== null));
+  };
 }
+
+/** A resource's own id; beside it, its type and objects without members say nothing. */
+const id: Read = (left) => {
+  left.object('attributes');
+  left.object('relationships');
+  left.text('type');
+  return left.text('id');
+};
 
 /** Defines the entity of one resource; `needed` and `lists` name the members that rules use. */
 function resource(
   table: MirroredTable,
   key: string,
-  columns: readonly string[],
-  read: Columns,
+  columns: Readonly<Record<string, Read>>,
   needed: readonly string[] = [],
   lists: readonly string[] = [],
 ): ListEntity {
-  return {
-    guarded: { groups: [], prices: [], needed, lists, details: [] },
-    entity: table,
-    table,
-    key,
-    wireKey: 'id',
-    columns: [key, ...columns],
-    toRow(record) {
-      const members = membersOf(record);
-      members.text('type');
-      const values = {
-        [key]: members.text('id'),
-        ...read(members.object('attributes'), members.object('relationships')),
-      };
-      return { values, extra: members.rest() };
-    },
-  };
+  const guarded = { groups: [], prices: [], needed, lists, details: [] };
+  const all = { [key]: id, ...columns };
+  return declared({ guarded, entity: table, table, key, wireKey: 'id', columns: all });
 }
 
-const named: Columns = (attributes) => ({ name: attributes.text('name') });
+const named = { name: text('attributes.name') };
 
 /** Entities of V2's resources by the name of their stream. */
 export const PDM = {
   styles: resource(
     'style',
     'style_id',
-    [
-      'style_no',
-      'style_name',
-      'description',
-      'designer',
-      'active',
-      'updated_at',
-      'brand_id',
-      'type_id',
-      'gender_id',
-      'country_id',
-      'style_color_ids',
-    ],
-    (attributes, relationships) => ({
-      style_no: attributes.text('styleNo'),
-      style_name: attributes.text('styleName'),
-      description: attributes.text('description'),
-      designer: attributes.text('designer'),
-      active: attributes.flag('active'),
-      updated_at: attributes.time('updatedAt'),
-      brand_id: toOne(relationships, 'brand'),
-      type_id: toOne(relationships, 'type'),
-      gender_id: toOne(relationships, 'gender'),
-      country_id: toOne(relationships, 'countryOfOrigin'),
-      style_color_ids: toMany(relationships, 'styleColors'),
-    }),
+    {
+      style_no: text('attributes.styleNo'),
+      style_name: text('attributes.styleName'),
+      description: text('attributes.description'),
+      designer: text('attributes.designer'),
+      active: flag('attributes.active'),
+      updated_at: time('attributes.updatedAt'),
+      brand_id: toOne('brand'),
+      type_id: toOne('type'),
+      gender_id: toOne('gender'),
+      country_id: toOne('countryOfOrigin'),
+      style_color_ids: toMany('styleColors'),
+    },
     ['style_no', 'active', 'brand_id'],
     ['style_color_ids'],
   ),
   styleColors: resource(
     'style_color',
     'style_color_id',
-    ['active', 'noos_type', 'color_id'],
-    (attributes, relationships) => ({
-      active: attributes.flag('active'),
-      noos_type: attributes.text('noosType'),
-      color_id: toOne(relationships, 'color'),
-    }),
+    {
+      active: flag('attributes.active'),
+      noos_type: text('attributes.noosType'),
+      color_id: toOne('color'),
+    },
     ['active', 'noos_type', 'color_id'],
   ),
   colors: resource(
     'color',
     'color_id',
-    ['name', 'code', 'active'],
-    (attributes) => ({
-      name: attributes.text('name'),
-      code: attributes.text('code'),
-      active: attributes.flag('active'),
-    }),
+    { ...named, code: text('attributes.code'), active: flag('attributes.active') },
     ['code', 'active'],
   ),
-  pdmBrands: resource('pdm_brand', 'brand_id', ['name'], named, ['name']),
-  types: resource('style_type', 'type_id', ['name'], named),
-  genders: resource('gender', 'gender_id', ['name'], named),
-  countries: resource('country', 'country_id', ['name', 'code'], (attributes) => ({
-    name: attributes.text('name'),
-    code: attributes.text('code'),
-  })),
+  pdmBrands: resource('pdm_brand', 'brand_id', named, ['name']),
+  types: resource('style_type', 'type_id', named),
+  genders: resource('gender', 'gender_id', named),
+  countries: resource('country', 'country_id', { ...named, code: text('attributes.code') }),
 } as const;
 
 /** Writes one style outside of a run of the list of styles. */

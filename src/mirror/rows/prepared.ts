@@ -2,6 +2,7 @@
  * Prepared rows of the mirror: encoded before they are written, outside of any transaction, in any
  * thread, without the database.
  */
+import type { StatusOf } from '../../config/statuses.ts';
 import { invariant } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import type { MirroredTable, SqlRow, SqlValue } from '../../store/bulk.ts';
@@ -38,7 +39,12 @@ export interface EntityDefinition {
    * (`variant_extra`).
    */
   readonly ownColumns?: readonly string[];
-  readonly lines?: { readonly table: keyof Tables; readonly columns: readonly string[] };
+  readonly lines?: {
+    readonly table: keyof Tables;
+    readonly columns: readonly string[];
+    /** Member of the record that has them as objects. */
+    readonly member?: string;
+  };
   /**
    * Whether a key may occur in several places of the list, whose rows are summed
    * (catalog/duplicates.ts).
@@ -51,6 +57,14 @@ export interface EntityDefinition {
   readonly figures?: readonly string[];
   /** Columns that are watched for drastic changes. */
   readonly guarded?: GuardedColumns;
+  /** Words and path by which people find rows that the program cannot use. */
+  readonly shown?: {
+    readonly plural: string;
+    /** Path at the service that shows one row. */
+    readonly path: string;
+    /** Name of the entity in `service.dialect.v1.statuses`; left out: it has no status. */
+    readonly of?: StatusOf;
+  };
   /** Whether rows belong to an order (`order_id`) though their number alone is their key. */
   readonly isOfOrder?: true;
   /**

@@ -1,4 +1,6 @@
 /** Label values of metrics that are known before they occur: each is shown as 0 until it does. */
+import { ENTITIES } from '../../mirror/catalog/entities.ts';
+
 export const OUTCOMES = ['accept', 'hold', 'reject', 'release', 'no_rule'] as const;
 export const OPEN_STATES = ['queued', 'sending', 'sent', 'in_doubt'] as const;
 export const END_STATES = ['confirmed', 'refused', 'dead', 'canceled'] as const;
@@ -14,25 +16,7 @@ export const HOLD_CODES = [
 ] as const;
 
 /** Entities that have rows in quarantine when they cannot be read. */
-export const MIRRORED: readonly string[] = [
-  'brand',
-  'color',
-  'country',
-  'delivery',
-  'erp_customer',
-  'freight_option',
-  'gender',
-  'pdm_brand',
-  'pending_refund',
-  'refund',
-  'sales_order',
-  'season',
-  'season_variant',
-  'stock_variant',
-  'style',
-  'style_color',
-  'style_type',
-];
+export const MIRRORED: readonly string[] = ENTITIES.map(({ entity }) => entity).sort();
 
 export const EVENT_STATES = ['healthy', 'degraded', 'silent'] as const;
 /** Priorities of requests to the service, the most urgent first. */

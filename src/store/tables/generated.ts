@@ -3,7 +3,6 @@
  * Amounts and percentages are integers of ten-thousandths (lib/money.ts).
  */
 import type { Generated } from 'kysely';
-import type { OutboxState, RunOutcome } from '../tables.ts';
 
 interface AbsenceTable {
   stream: string;
@@ -341,6 +340,7 @@ interface IntakeFileTable {
   folder: 'done' | 'refused';
   stored_as: string;
   receipt_due: Generated<number>;
+  mark: string | null;
 }
 
 interface IntakeFileDocumentTable {
@@ -416,7 +416,9 @@ interface OutboxTable {
   reference: string;
   body: string;
   body_hash: string;
-  state: Generated<OutboxState>;
+  state: Generated<
+    'queued' | 'sending' | 'sent' | 'confirmed' | 'refused' | 'in_doubt' | 'dead' | 'canceled'
+  >;
   expected_from: string | null;
   due_at: number;
   attempts: Generated<number>;
@@ -945,7 +947,7 @@ interface SyncRunTable {
   rows_quarantined: Generated<number>;
   bytes: Generated<number>;
   resumes: Generated<number>;
-  outcome: Generated<RunOutcome>;
+  outcome: Generated<'running' | 'complete' | 'partial' | 'suspicious' | 'failed'>;
   reason: string | null;
   rows_held: Generated<number>;
   released_at: number | null;

@@ -8,10 +8,11 @@
 import { driftOfIncluded } from '../../client/drift.ts';
 import type { V2Client } from '../../client/v2/client.ts';
 import type { V2Page } from '../../client/v2/pages.ts';
-import { modelledFields, type ResourceType } from '../../client/v2/resources.ts';
+import { modelledFields } from '../../client/v2/resources.ts';
 import { canonicalJson } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
+import { type PdmStream, TYPES } from '../entities.ts';
 import { countsIn, type DeletionGuard, doubtsIn, type Stream } from '../stream.ts';
 
 /** Findings of a pull, which its checkpoint keeps and a resumed attempt extends. */
@@ -32,18 +33,6 @@ function noteFindings(
     drift[what] = (drift[what] ?? 0) + times;
   }
 }
-
-export type PdmStream = keyof typeof PDM;
-
-const TYPES: Readonly<Record<PdmStream, ResourceType>> = {
-  styles: 'style',
-  styleColors: 'styleColor',
-  colors: 'color',
-  pdmBrands: 'brand',
-  types: 'type',
-  genders: 'gender',
-  countries: 'country',
-};
 
 export function createPdmStream(
   v2: Pick<V2Client, 'collection'>,

@@ -1,9 +1,9 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it } from 'vitest';
-import { v1DriftMeter } from '../../../src/client/drift.ts';
 import { KNOWN_TYPES } from '../../../src/inbox/event.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
+import { driftMeterOf } from '../../client/support.ts';
 import { answering, type Received } from './receiver.ts';
 import { DELIVERY, pass, startBench } from './support.ts';
 
@@ -149,9 +149,9 @@ describe('an example', () => {
     for (const type of KNOWN_TYPES) relay.sendExample(endpoint.id, type);
     await relay.idle();
     const meters = {
-      salesOrder: v1DriftMeter('salesOrder'),
-      salesOrderDelivery: v1DriftMeter('delivery'),
-      salesOrderRefund: v1DriftMeter('refund'),
+      salesOrder: driftMeterOf('sales_order'),
+      salesOrderDelivery: driftMeterOf('delivery'),
+      salesOrderRefund: driftMeterOf('refund'),
     };
     const statuses = receiver.requests.map(({ body }) => {
       const { type, data } = JSON.parse(String(body));

@@ -2,7 +2,7 @@
  * Words of others inside our own sentences, such as the service's in an error: they may name a
  * customer, so they stand between marks, and readers who may not see names get a mask instead.
  */
-import { isJsonObject, tryParseJson } from './json.ts';
+import { isJsonObject, tryParseJson } from '../json.ts';
 
 /** Replaces everything that a reader may not see. */
 export const MASK = '•••';

@@ -4,8 +4,8 @@
  * forgetting an order read it.
  */
 import { type RawBuilder, sql } from 'kysely';
-import type { Tx } from './store.ts';
-import type { Tables } from './tables.ts';
+import type { Tx } from '../store.ts';
+import type { Tables } from '../tables.ts';
 
 /** Columns of a table, each list as names separated by spaces. */
 interface Told {
@@ -13,7 +13,7 @@ interface Told {
   readonly open?: string;
   /** Columns that operators wrote, or that name them. */
   readonly staff?: string;
-  /** Columns whose sentences quote others, who may name a customer (lib/quoted.ts). */
+  /** Columns whose sentences quote others, who may name a customer (lib/reading/quoted.ts). */
   readonly quotes?: string;
   /** Columns that tell of customers, with the value that is in their place for who may not know. */
   readonly people?: Readonly<Record<string, string | null>>;
@@ -50,7 +50,9 @@ export const TOLD: Readonly<Record<string, Told>> = {
   country: { open: `country_id code ${NAMED}` },
   daemon_state: { open: 'key', quotes: 'value' },
   decision: {
-    open: 'trigger rule_set_hash facts_digest mode outcome rules said matched lapsed previous_hash hash',
+    open:
+      'trigger rule_set_hash facts_digest mode outcome rules said matched lapsed previous_hash ' +
+      'hash',
     staff: 'actor',
     people: { reason: '', shadow: '[]', evaluation: null },
   },
@@ -70,7 +72,7 @@ export const TOLD: Readonly<Record<string, Told>> = {
   hold: { open: 'rule_id rule_hash afterwards' },
   incident: { open: 'kind entity key', quotes: 'detail', people: { detail: '{}' } },
   intake: { open: 'channel source', people: { callback_error: null } },
-  intake_file: { open: 'name sha256 folder stored_as' },
+  intake_file: { open: 'name sha256 folder stored_as mark' },
   intake_file_document: { people: { refusal: null } },
   intake_key: { open: 'client key' },
   key_place: { open: 'stream part key season_name brand_name prepared' },

@@ -1,0 +1,89 @@
+/** How the rows of each entity come from the service: by which schema, and by which stream. */
+import type { z } from 'zod';
+import {
+  brandSchema,
+  deliverySchema,
+  freightOptionSchema,
+  pendingRefundSchema,
+  REFUND_TYPES,
+  refundSchema,
+  salesOrderSchema,
+  seasonSchema,
+  variantSchema,
+} from '../client/v1/schemas.ts';
+import { type ResourceType, resourceSchemas } from '../client/v2/resources.ts';
+import { STATUSES } from '../config/statuses.ts';
+import { SEASON_VARIANT } from '../mirror/catalog/entities.ts';
+import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
+import { PDM } from '../mirror/catalog/pdm.ts';
+import { STOCK_VARIANT } from '../mirror/catalog/variant.ts';
+import { DELIVERY } from '../mirror/delivery.ts';
+import { PENDING_REFUND, REFUND } from '../mirror/refund.ts';
+import type { EntityDefinition } from '../mirror/rows/prepared.ts';
+import { SALES_ORDER } from '../mirror/sales-order.ts';
+
+export interface Source {
+  readonly definition: EntityDefinition;
+  readonly schema: z.ZodType;
+  /** Stream that delivers the rows; undefined: they belong to an order, which is read again. */
+  readonly stream?: string;
+  /** Values that the contract lists, by the path of their member. */
+  readonly values?: Readonly<Record<string, readonly string[]>>;
+}
+
+export type PdmStream = keyof typeof PDM;
+
+/** Types of V2's resources, by the name of their stream. */
+export const TYPES: Readonly<Record<PdmStream, ResourceType>> = {
+  styles: 'style',
+  styleColors: 'styleColor',
+  colors: 'color',
+  pdmBrands: 'brand',
+  types: 'type',
+  genders: 'gender',
+  countries: 'country',
+};
+
+function resource(stream: PdmStream): Source {
+  const values = stream === 'styleColors' ? { 'attributes.noosType': ['none', 'noos'] } : {};
+  return { definition: PDM[stream], schema: resourceSchemas[TYPES[stream]], stream, values };
+}
+
+const variants = { schema: variantSchema, values: { variantType: ['size', 'assortment'] } };
+
+const SOURCES: readonly Source[] = [
+  { definition: BRAND, schema: brandSchema, stream: 'brands' },
+  { definition: FREIGHT_OPTION, schema: freightOptionSchema, stream: 'freight' },
+  { definition: SEASON, schema: seasonSchema, stream: 'seasons' },
+  { definition: STOCK_VARIANT, stream: 'stock', ...variants },
+  { definition: SEASON_VARIANT, stream: 'season', ...variants },
+  { definition: SALES_ORDER, schema: salesOrderSchema, values: { status: STATUSES.order } },
+  { definition: DELIVERY, schema: deliverySchema, values: { status: STATUSES.delivery } },
+  {
+    definition: REFUND,
+    schema: refundSchema,
+    values: { status: STATUSES.refund, 'refundedLineItems.refundType': REFUND_TYPES },
+  },
+  {
+    definition: PENDING_REFUND,
+    schema: pendingRefundSchema,
+    values: { status: STATUSES.pendingRefund, 'refundLineItems.refundType': REFUND_TYPES },
+  },
+  resource('styles'),
+  resource('styleColors'),
+  resource('colors'),
+  resource('pdmBrands'),
+  resource('types'),
+  resource('genders'),
+  resource('countries'),
+];
+
+export function sourceOf(entity: string): Source | undefined {
+  return SOURCES.find(({ definition }) => definition.entity === entity);
+}
+
+/** Entities whose rows a stream delivers; both order streams deliver those of orders. */
+export function sourcesOfStream(stream: string): readonly Source[] {
+  const own = stream === 'orders' || stream === 'ordersFull' ? undefined : stream;
+  return SOURCES.filter((source) => source.stream === own);
+}
