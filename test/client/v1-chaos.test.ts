@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Transport } from '../../src/client/transport.ts';
 import type { Variant } from '../../src/client/v1/schemas.ts';
 import { variantsOf } from '../../src/client/v1/variant-rows.ts';
+import type { PullPlace } from '../../src/client/v1/variants.ts';
 import { RetryLaterError } from '../../src/lib/errors.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { impatient } from './support.ts';
@@ -53,7 +54,7 @@ describe('V1 variant lists under faults', () => {
         }));
         rig.reference.knobs.patch({ faults });
         const rows: Variant[] = [];
-        let from: number | undefined;
+        let from: PullPlace | undefined;
         let runs = 0;
         for (let done = false; !done && runs < RUNS_MAX; runs += 1) {
           const pull = client.stock({ detailed: true }, { from });

@@ -175,7 +175,7 @@ describe('a list of variants', () => {
     await expect.poll(() => server.seen.length).toBe(2 + VARIANT_LIST_DEFAULTS.pagesAheadMax);
     outer.abort(new Error('stopped'));
     expect(await calledOff).toMatchObject({ message: 'stopped' });
-    for await (const { next } of client.stock({}).batches) if (next > 2) break;
+    for await (const { firstRow } of client.stock({}).batches) if (firstRow > 0) break;
     await expect.poll(() => transport.limiter.active()).toBe(0);
   });
 });

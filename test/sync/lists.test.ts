@@ -157,7 +157,7 @@ describe('the stock stream', () => {
   });
 
   it('lets only runs in a row agree that a row is gone', async () => {
-    const { reference, store, run, ...clients } = await pull({}, { mode: 'pages' });
+    const { reference, store, run, ...clients } = await pull({}, { mode: 'pages', pageRows: 10 });
     const stock = stockOf(clients, 'pages');
     await run(stock);
     const { stock: own, catalog } = reference.world;

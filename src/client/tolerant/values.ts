@@ -34,8 +34,8 @@ export function readAmount(value: unknown): number | undefined {
 const FLAGS: ReadonlyMap<unknown, boolean> = new Map<unknown, boolean>([
   [0, false],
   [1, true],
-  ...['0', 'false', 'no'].map((word) => [word, false] as const),
-  ...['1', 'true', 'yes'].map((word) => [word, true] as const),
+  ...['0', 'false', 'no', 'n'].map((word) => [word, false] as const),
+  ...['1', 'true', 'yes', 'y'].map((word) => [word, true] as const),
 ]);
 
 export function readFlag(value: unknown): boolean | undefined {

@@ -6,6 +6,7 @@ import type { KnownChunks } from '../../lib/json-rows/known.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
+import { createPagingMemory, type PagingMemory } from '../paging.ts';
 import { readText } from '../tolerant/values.ts';
 import { oneByBrand } from './brands.ts';
 import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
@@ -20,7 +21,8 @@ import {
   type Variant,
 } from './schemas.ts';
 import { variantReader } from './variant-form.ts';
-import { pullVariants, type VariantPull } from './variants.ts';
+import { pullVariants } from './variant-pages.ts';
+import type { PullPlace, VariantPull } from './variants.ts';
 
 /** Details that a request for variants asks for. */
 export interface VariantLevel {
@@ -42,7 +44,7 @@ interface BrandedCall extends CallOptions {
 
 interface PullOptions extends BrandedCall {
   /** Position to resume from: `next` of the last batch that was kept. */
-  readonly from?: number | undefined;
+  readonly from?: PullPlace | undefined;
   /** Stored digests of the list, which show unchanged chunks. */
   readonly known?: KnownChunks | undefined;
   /** Called for each received page, which may still wait for an earlier one. */
@@ -101,6 +103,12 @@ function asked({ level }: Pick<V1Options, 'level'>, wanted: StockLevel) {
 export function catalogMethods(wire: V1Wire): CatalogMethods {
   const { catalog, options } = wire;
   const isOldLevel = options.level !== undefined && !hasAtLevel(options.level, 'stockList');
+  const memories = new Map<string, PagingMemory>();
+  const memoryOf = (path: string): PagingMemory => {
+    const memory = memories.get(path) ?? createPagingMemory();
+    memories.set(path, memory);
+    return memory;
+  };
   const many = (
     path: string,
     query: Readonly<Record<string, string | boolean | undefined>>,
@@ -113,6 +121,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       from: call?.from,
       known: call?.known,
       onPage: call?.onPage,
+      memory: memoryOf(path),
     });
   const readVariant = variantReader(options.dialect?.members ?? []);
   const askVariant = async (request: HttpRequest): Promise<Read<Variant>> => {

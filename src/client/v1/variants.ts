@@ -1,5 +1,5 @@
 /**
- * Reads variant lists of any length, as one stream or page by page, behind one interface. Yields
+ * Reads variant lists of any length as one stream; variant-pages.ts reads them page by page. Yields
  * batches of raw rows in their own buffers, split into small chunks, which the consumer may digest,
  * parse, or move to a worker without a copy. Chunks that equal the stored digests are not scanned,
  * and the batch marks them. A batch is a checkpoint: pass its `next` as `from` to resume after it.
@@ -7,11 +7,10 @@
  * RetryLaterError when a transfer breaks off.
  */
 
-import { hash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { invariant, LoginAgainError } from '../../lib/errors.ts';
+import { LoginAgainError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
-import { createKnownAhead, type KnownAhead, type KnownChunks } from '../../lib/json-rows/known.ts';
+import { createKnownAhead, type KnownChunks } from '../../lib/json-rows/known.ts';
 import { JsonRowsError } from '../../lib/json-rows/structure.ts';
 import {
   createRowScanner,
@@ -22,8 +21,9 @@ import {
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { statusIn } from '../http/said.ts';
+import { type PagingMemory, type Signs, signsIn } from '../paging.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
-import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn, throwIfUnauthorized } from './envelope.ts';
+import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn } from './envelope.ts';
 
 // Chunks of raw rows, also of several pages, are joined into batches. Later stages have a fixed
 // cost per batch (messages, statements, promises), so joining makes small pages as cheap as large
@@ -38,6 +38,16 @@ interface ChunkSpan {
   readonly end: number;
   /** Whether the chunk is unchanged since the last run; its bytes may then be missing. */
   readonly isKnown: boolean;
+}
+
+/**
+ * Position to resume from behind a batch: a number of rows to skip, the number of a page, or a text
+ * for an account that pages otherwise (variant-pages.ts).
+ */
+export type PullPlace = number | string;
+
+export function pullPlaceIn(value: unknown): PullPlace | undefined {
+  return typeof value === 'number' || typeof value === 'string' ? value : undefined;
 }
 
 export interface RowBatch {
@@ -56,8 +66,7 @@ export interface RowBatch {
   readonly size: number;
   /** Epoch ms of the first request that brought rows of the batch. */
   readonly startedAt: number;
-  /** Position to resume from after this batch (a page number or a number of rows to skip). */
-  readonly next: number;
+  readonly next: PullPlace;
 }
 
 /** A scanned chunk, new or of an earlier batch. */
@@ -77,7 +86,7 @@ const NO_BYTES = Buffer.alloc(0);
  * Makes a batch of chunks. `whole` are bytes that already contain them; without it, they are copied
  * together.
  */
-function assembleBatch(
+export function assembleBatch(
   chunks: readonly LooseChunk[],
   { offset, startedAt }: BatchPlace,
   whole?: Uint8Array<ArrayBuffer>,
@@ -142,7 +151,7 @@ interface JoinLimits {
 }
 
 /** Joins neighbouring pages up to the size of a batch. Pages before a failure are still yielded. */
-async function* joinedPages(
+export async function* joinedPages(
   pages: AsyncIterable<RowBatch>,
   { pageRows, batchRows, pagesAheadMax }: JoinLimits,
 ): AsyncGenerator<RowBatch, void, undefined> {
@@ -184,6 +193,8 @@ export interface PullEnd {
   readonly rows: number;
   /** Number of pages before the last that have fewer rows than they should. */
   readonly shortPages: number;
+  /** Reasons to doubt that the list was whole, as messages. */
+  readonly doubts: readonly string[];
 }
 
 export interface VariantPull {
@@ -226,18 +237,20 @@ export interface PullRequest {
   readonly request: HttpRequest;
   readonly options: VariantListOptions;
   /** Position to resume from: `next` of an earlier run's last batch. */
-  readonly from?: number | undefined;
+  readonly from?: PullPlace | undefined;
   /** Stored digests of the list; chunks that equal them are not scanned. */
   readonly known?: KnownChunks | undefined;
   /** Called for each received page in mode `pages`. */
   readonly onPage?: (() => void) | undefined;
+  /** What earlier pulls of the list have shown. */
+  readonly memory?: PagingMemory | undefined;
 }
 
 /** JSON path of the list, and its paths at accounts that leave out `data` or `variants`. */
 const PATH = ['data', 'variants'];
 const OTHERS = [['variants'], ['data'], []];
 
-function scanOptions(
+export function scanOptions(
   options: VariantListOptions,
   more: Pick<RowScanOptions, 'skipRows' | 'known'>,
 ): RowScanOptions {
@@ -248,12 +261,12 @@ function scanOptions(
 /**
  * Memory of a body that nothing else uses, so that it can be given away; undefined: it is shared.
  */
-function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefined {
+export function ownBytes({ buffer, length }: Buffer): Uint8Array<ArrayBuffer> | undefined {
   const isOwn = buffer instanceof ArrayBuffer && buffer.byteLength === length;
   return isOwn ? new Uint8Array(buffer) : undefined;
 }
 
-interface Envelope {
+export interface Envelope {
   readonly status: number;
   readonly count: number | undefined;
 }
@@ -269,7 +282,7 @@ function dialectOf(request: HttpRequest, { found, at, isKeyed }: RowScanEnd, dat
 }
 
 /** Reads the envelope around the rows. Throws unless it is a success with a list. */
-function envelopeOf(
+export function envelopeOf(
   sender: Sender,
   request: HttpRequest,
   { status, headers }: Pick<StreamAnswer, 'status' | 'headers'>,
@@ -285,7 +298,11 @@ function envelopeOf(
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
 
 /** Rows in place of an empty body: only 204 means that there are none. */
-function nothing(sender: Sender, request: HttpRequest, { status }: { status: number }): Buffer {
+export function nothing(
+  sender: Sender,
+  request: HttpRequest,
+  { status }: { status: number },
+): Buffer {
   if (status !== NO_CONTENT) throw errorOfPage({ ...askedOf(request), scrub: sender.scrub }, '');
   sender.note(request, 'variants=204');
   return NO_ROWS;
@@ -312,17 +329,17 @@ export function understood<T>(request: HttpRequest, scan: () => T): T {
   }
 }
 
-async function* streamed(
+export async function* streamed(
   pull: PullRequest,
   finish: (end: PullEnd) => void,
-): AsyncGenerator<RowBatch, void, undefined> {
+): AsyncGenerator<RowBatch, Signs, undefined> {
   const { options, request } = pull;
   const answer = await pull.sender.stream({
     ...request,
     deadlines: { totalMs: options.streamMsMax },
   });
   const known = createKnownAhead(pull.known);
-  const more = { skipRows: pull.from ?? 0, known: known.at };
+  const more = { skipRows: typeof pull.from === 'number' ? pull.from : 0, known: known.at };
   const scanner = createRowScanner(scanOptions(options, more));
   let pending: RowChunk[] = [];
   let size = 0;
@@ -353,145 +370,6 @@ async function* streamed(
   const { status, count } = envelopeOfStream(pull, answer, end);
   yield* batchesOf(end.chunks);
   if (pending.length > 0) yield batch();
-  finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0 });
-}
-
-interface Page extends Envelope {
-  /** Number of the page, from 1. */
-  readonly pageNumber: number;
-  readonly batch: RowBatch;
-}
-
-async function fetchPage(
-  pull: PullRequest,
-  page: number,
-  known: KnownAhead,
-  signal: AbortSignal,
-): Promise<Page> {
-  const { options, sender } = pull;
-  const limit = options.pageRows;
-  const request = { ...pull.request, query: { ...pull.request.query, page, limit }, signal };
-  const offset = (page - 1) * limit;
-  const at = (row: number) => known.at(offset + row);
-  // Digests that are not loaded in time are simply not used.
-  const knowing = known.reach(offset);
-  const scan = (body: Buffer) => {
-    const scanner = createRowScanner(scanOptions(options, { known: at }));
-    const chunks = scanner.push(body);
-    const end = scanner.end();
-    throwIfUnauthorized(sender, request, end.rest);
-    const all = [...chunks, ...end.chunks];
-    // A chunk with a shortened row has bytes of its own, outside of the body.
-    const isInBody = all.every(({ bytes }) => bytes.buffer === body.buffer);
-    return { chunks: all, end, whole: isInBody ? ownBytes(body) : undefined };
-  };
-  const sending = sender.send(request, (body) => (body.length === 0 ? undefined : scan(body)));
-  const [answer] = await Promise.all([sending, knowing]);
-  const { startedAt, value = scan(nothing(sender, request, answer)) } = answer;
-  const { status, count } = envelopeOf(sender, request, answer, value.end);
-  const batch = assembleBatch(value.chunks, { offset, startedAt }, value.whole);
-  const own = { pages: 1, size: batch.bytes.length, next: page + 1 };
-  return { pageNumber: page, status, count, batch: { ...batch, ...own } };
-}
-
-/**
- * Whether a full page leaves open that others follow, because its count may be that of the page.
- */
-function isUnsure({ count, batch: { rowCount } }: Page, pageRows: number): boolean {
-  return rowCount === pageRows && (count === undefined || count === rowCount);
-}
-
-function digestOfRows({ bytes, chunks }: RowBatch): string {
-  return hash('sha1', bytes.subarray(chunks[0]?.start, chunks.at(-1)?.end));
-}
-
-/** Number of the last page that is worth requesting, as far as this page tells. */
-function lastPageAfter(page: Page, pageRows: number): number {
-  const { pageNumber, batch } = page;
-  const { rowCount } = batch;
-  // A page with more rows than requested means that the service ignores `limit` and sent
-  // everything.
-  if (rowCount === 0 || rowCount > pageRows) return pageNumber;
-  const isFull = isUnsure(page, pageRows);
-  if (page.count === undefined) return isFull ? Number.POSITIVE_INFINITY : pageNumber;
-  return isFull ? pageNumber + 1 : Math.ceil(page.count / pageRows);
-}
-
-/**
- * Number of rows of the list up to the end of its last page. A pull that was resumed after the last
- * page gets an empty one and does not know how full the previous was, so the count decides, if it
- * ends within that page.
- */
-function rowsUpTo({ count = 0, batch }: Page, pageRows: number, isFirstAsked: boolean): number {
-  const { firstRow, rowCount } = batch;
-  const mayEndBefore = isFirstAsked && rowCount === 0;
-  const endsBefore = mayEndBefore && count <= firstRow && count > firstRow - pageRows;
-  return endsBefore ? count : firstRow + rowCount;
-}
-
-async function* paged(
-  pull: PullRequest,
-  finish: (end: PullEnd) => void,
-): AsyncGenerator<RowBatch, void, undefined> {
-  const { pageRows, pagesAheadMax } = pull.options;
-  const stop = new AbortController();
-  const outer = pull.request.signal;
-  const signal = outer ? AbortSignal.any([outer, stop.signal]) : stop.signal;
-  const ahead: Promise<Page>[] = [];
-  const known = createKnownAhead(pull.known);
-  let nextPage = pull.from ?? 1;
-  let lastPage = nextPage;
-  let first: Page | undefined;
-  let shortPages = 0;
-  let before: string | undefined;
-  try {
-    for (;;) {
-      while (ahead.length < pagesAheadMax && nextPage <= lastPage) {
-        const coming = fetchPage(pull, nextPage, known, signal);
-        // The promise is awaited in its turn; until then its rejection counts as handled.
-        coming.catch(() => undefined);
-        ahead.push(coming);
-        nextPage += 1;
-      }
-      const page = await ahead.shift();
-      if (!page) return;
-      pull.onPage?.();
-      first ??= page;
-      const { batch, status, count } = page;
-      // A page equal to the one before means that the service ignores `page`.
-      const digest = isUnsure(page, pageRows) ? digestOfRows(batch) : undefined;
-      if (digest !== undefined && digest === before) {
-        finish({ status, countFirst: first.count, count, rows: batch.firstRow, shortPages });
-        return;
-      }
-      before = digest;
-      lastPage = lastPageAfter(page, pageRows);
-      const isLast = page.pageNumber >= lastPage;
-      if (!isLast && batch.rowCount < pageRows) shortPages += 1;
-      if (batch.rowCount > 0) yield batch;
-      if (!isLast) continue;
-      const rows = rowsUpTo(page, pageRows, page === first);
-      finish({ status, countFirst: first.count, count, rows, shortPages });
-      return;
-    }
-  } finally {
-    stop.abort(new Error('the pull has ended'));
-  }
-}
-
-export function pullVariants(pull: PullRequest): VariantPull {
-  let end: PullEnd | undefined;
-  const finish = (reached: PullEnd): void => {
-    end = reached;
-  };
-  const { options } = pull;
-  const batches =
-    options.mode === 'stream' ? streamed(pull, finish) : joinedPages(paged(pull, finish), options);
-  return {
-    batches,
-    end() {
-      invariant(end !== undefined, 'the end of a pull was asked for before it was reached');
-      return end;
-    },
-  };
+  finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0, doubts: [] });
+  return signsIn(end.rest, answer.headers, request.url);
 }

@@ -5,7 +5,12 @@
  */
 import { isNotFound } from '../../client/http/answer.ts';
 import { isInvalid } from '../../client/v1/brands.ts';
-import type { PullEnd, VariantPull } from '../../client/v1/variants.ts';
+import {
+  type PullEnd,
+  type PullPlace,
+  pullPlaceIn,
+  type VariantPull,
+} from '../../client/v1/variants.ts';
 import type { RefusedError } from '../../lib/errors.ts';
 import { isJsonObject, type JsonObject } from '../../lib/json.ts';
 import type { KnownChunks } from '../../lib/json-rows/known.ts';
@@ -22,7 +27,7 @@ export interface ListPart {
 
 type PullCall = StreamRun['call'] & {
   readonly brandName: string | undefined;
-  readonly from: number | undefined;
+  readonly from: PullPlace | undefined;
   readonly known: KnownChunks;
   readonly onPage: () => void;
 };
@@ -36,7 +41,11 @@ export async function firstRows({ batches }: VariantPull): Promise<number> {
 }
 
 /** The service's count of a list, or of a part of a list, with the rows that came. */
-export function countOfPull(end: Omit<PullEnd, 'status'>, part: string, what: string): PartCount {
+export function countOfPull(
+  end: Omit<PullEnd, 'status' | 'doubts'>,
+  part: string,
+  what: string,
+): PartCount {
   const { countFirst: first, count: last, rows: came, shortPages } = end;
   return { part, what, unit: `rows of ${what}`, first, last, came, shortPages };
 }
@@ -63,7 +72,7 @@ async function pullPart(
   const { list } = part;
   const name = partOfList(list);
   const { at, next } = run.checkpoint;
-  const from = at === name && typeof next === 'number' ? next : undefined;
+  const from = at === name ? pullPlaceIn(next) : undefined;
   const { brandName } = list;
   const about = { brandName, from, known: known(list), onPage: progress };
   const pull = open(part, { ...call, ...about });
@@ -142,6 +151,7 @@ export async function pullParts(
       const end = await pullPart(context, open, part, soFar);
       done.set(name, end.rows);
       counted.set(name, [end.countFirst ?? null, end.count ?? null, end.shortPages]);
+      for (const doubt of end.doubts) doubts.add(`${part.what}: ${doubt}`);
     } catch (error) {
       const isOfBrand = part.list.brandName !== undefined;
       if (isOfBrand && isInvalid(error)) {

@@ -7,6 +7,7 @@
 import { sql } from 'kysely';
 import type { StockLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
+import { pullPlaceIn } from '../../client/v1/variants.ts';
 import { writeStockVariants } from '../../mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT } from '../../mirror/catalog/variant.ts';
 import type { SqlValue } from '../../store/bulk.ts';
@@ -67,7 +68,7 @@ async function pullWhole({ v1, level, context, isOld }: StockPull): Promise<Stre
   const { run, known, variantPage, call, progress } = context;
   const { at, next } = run.checkpoint;
   // A checkpoint with a part belongs to a run that read by brand.
-  const from = at === undefined && typeof next === 'number' ? next : undefined;
+  const from = at === undefined ? pullPlaceIn(next) : undefined;
   const about = { from, known: known({ kind: 'stock' }), onPage: progress, isOld };
   const list = v1.stock(level, { ...call, ...about });
   for await (const batch of list.batches) {
@@ -75,7 +76,7 @@ async function pullWhole({ v1, level, context, isOld }: StockPull): Promise<Stre
   }
   const end = list.end();
   const counts = [countOfPull(end, '', GROUP)];
-  return { expectedRows: end.rows, counts, doubts: [], parts: new Map([['', end.rows]]) };
+  return { expectedRows: end.rows, counts, doubts: end.doubts, parts: new Map([['', end.rows]]) };
 }
 
 async function pullByBrand({ v1, level, context, isOld }: StockPull): Promise<StreamEnd> {
