@@ -43,6 +43,7 @@ function unended(life: Life, delivery: Delivery, parts: Parts): string | undefin
   // People keep a delivery that a safeguard or a person has stopped, whatever the rules say later.
   if (truth.touched(id)) return undefined;
   if (last.outcome === 'hold' && ['held', 'failed', 'stopped'].includes(state)) return undefined;
+  if (last.outcome === 'hold' && truth.packedAgainAfter(delivery)) return undefined;
   const rule = meaningOf(truth.text.now, truth.caseOf(delivery));
   const told = `${last.actor} ${last.outcome} (${last.trigger}): ${last.reason}; reject ${state}`;
   if (rule === undefined) return last.outcome === 'hold' ? undefined : `not held; ${told}`;

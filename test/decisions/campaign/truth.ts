@@ -141,6 +141,25 @@ export class Truth {
     return last?.action === 'release' ? undefined : last;
   }
 
+  /**
+   * The reject by a rule after which the service packed this delivery again; undefined: there is
+   * none, or a person has decided about it. Only people decide about it until then.
+   */
+  packedAgainAfter({ orderDeliveryId: id, orderId, createdAt, lines }: Delivery): Move | undefined {
+    if (this.acts(id).some(({ by }) => by === 'person' || by === 'asked')) return undefined;
+    const ofOrder = this.#world.book.deliveries.all.filter(
+      (other) =>
+        other.orderId === orderId &&
+        other.status === 'rejected' &&
+        other.lines.some(({ line }) => lines.some((own) => own.line === line)),
+    );
+    const ids = new Set(ofOrder.map((other) => other.orderDeliveryId));
+    return this.moves.find(
+      (move) =>
+        ids.has(move.id) && move.to === 'rejected' && move.by === 'rules' && move.at <= createdAt,
+    );
+  }
+
   /** Somebody does it at the service. */
   outside(act: () => void): void {
     this.#isOutside = true;
@@ -197,6 +216,10 @@ export class Truth {
   }
 
   #wrongByRules(delivery: Delivery, at: number): string | undefined {
+    const before = this.packedAgainAfter(delivery);
+    if (before && this.ahead.within(before.at, at).length === 1) {
+      return `packed again after the rules had ${before.id} rejected`;
+    }
     const isAccept = delivery.status === 'accepted';
     return isAccept ? this.#wrongAccept(delivery, at) : this.#wrongReject(delivery, at);
   }
