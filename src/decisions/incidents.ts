@@ -4,13 +4,7 @@
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
-import {
-  endIncidentRows,
-  endIncidents,
-  openDetail,
-  openIncident,
-  updateIncident,
-} from '../store/incidents.ts';
+import { endIncidentRows, endIncidents, openIncident, updateIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Subject } from './facts.ts';
 
@@ -24,13 +18,22 @@ const INVALID_DATA = { kind: 'invalid_customer_data', entity: 'customer_field' }
  */
 const LISTED_MAX = 200;
 
+/** A write that belongs to a decision; others make it on its own. */
+type Effect = (db: Db | Tx) => Promise<unknown>;
+
 type Kind = typeof EVALUATION_ERROR | typeof INVALID_DATA;
 
 interface Cause {
   readonly id: number;
   readonly key: string;
-  readonly detail: object;
+  readonly detail: Readonly<Record<string, unknown>>;
   readonly concerns: readonly string[];
+}
+
+interface IncidentRow {
+  readonly id: number;
+  readonly key: string;
+  readonly detail: string;
 }
 
 async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly Cause[]> {
@@ -41,11 +44,13 @@ async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly
     .where('entity', '=', entity)
     .where('resolved_at', 'is', null)
     .execute();
-  return rows.map(({ id, key, detail: text }) => {
-    const detail = tryParseJson(text);
-    const listed = isJsonObject(detail) && Array.isArray(detail.concerns) ? detail.concerns : [];
-    return { id, key, detail: isJsonObject(detail) ? detail : {}, concerns: listed.map(String) };
-  });
+  return rows.map(causeIn);
+}
+
+function causeIn({ id, key, detail: text }: IncidentRow): Cause {
+  const detail = tryParseJson(text);
+  const listed = isJsonObject(detail) && Array.isArray(detail.concerns) ? detail.concerns : [];
+  return { id, key, detail: isJsonObject(detail) ? detail : {}, concerns: listed.map(String) };
 }
 
 function detailOf(detail: object, concerns: readonly string[]) {
@@ -53,10 +58,33 @@ function detailOf(detail: object, concerns: readonly string[]) {
   return { ...detail, count: concerns.length, example, concerns };
 }
 
-/**
- * Makes `causes` the only causes of this delivery or customer; opens and ends incidents
- * accordingly.
- */
+/** Writes that make `causes` the only ones of this delivery or customer; none: they are. */
+function causesEffects(
+  open: readonly Cause[],
+  kind: Kind,
+  thing: string,
+  causes: ReadonlyMap<string, object>,
+  at: number,
+): readonly Effect[] {
+  const over = open.filter(({ key, concerns }) => !causes.has(key) && concerns.includes(thing));
+  const ended = over.map(({ id, key, detail, concerns }): Effect => {
+    const rest = concerns.filter((one) => one !== thing);
+    if (rest.length === 0) return (db) => endIncidentRows(db, [{ id }], at);
+    return (db) => updateIncident(db, { ...kind, key, detail: detailOf(detail, rest) }, at);
+  });
+  const begun = [...causes].flatMap(([key, detail]): readonly Effect[] => {
+    const known = open.find((one) => one.key === key);
+    const concerns = known?.concerns ?? [];
+    const isFull = concerns.length >= LISTED_MAX;
+    if (concerns.includes(thing) || (isFull && known?.detail.more === true)) return [];
+    const next = isFull
+      ? { ...known?.detail, more: true }
+      : detailOf({ ...known?.detail, ...detail }, [...concerns, thing]);
+    return [(db) => updateIncident(db, { ...kind, key, detail: next }, at)];
+  });
+  return [...ended, ...begun];
+}
+
 async function setCauses(
   db: Db | Tx,
   kind: Kind,
@@ -64,23 +92,8 @@ async function setCauses(
   causes: ReadonlyMap<string, object>,
   at: number,
 ): Promise<void> {
-  const open = await openCauses(db, kind);
-  for (const { id, key, detail, concerns } of open) {
-    if (causes.has(key) || !concerns.includes(thing)) continue;
-    const rest = concerns.filter((one) => one !== thing);
-    if (rest.length === 0) await endIncidentRows(db, [{ id }], at);
-    else await updateIncident(db, { ...kind, key, detail: detailOf(detail, rest) }, at);
-  }
-  for (const [key, detail] of causes) {
-    const known = open.find((one) => one.key === key);
-    const concerns = known?.concerns ?? [];
-    if (concerns.includes(thing)) continue;
-    const isFull = concerns.length >= LISTED_MAX;
-    const next = isFull
-      ? { ...known?.detail, more: true }
-      : detailOf({ ...known?.detail, ...detail }, [...concerns, thing]);
-    await updateIncident(db, { ...kind, key, detail: next }, at);
-  }
+  const effects = causesEffects(await openCauses(db, kind), kind, thing, causes, at);
+  for (const effect of effects) await effect(db);
 }
 
 /** Groups errors by their message without its numbers, so that one cause makes one incident. */
@@ -116,11 +129,6 @@ export function resolveRevokedTooOften(
   at: number,
 ): Promise<number> {
   return endIncidents(tx, REVOKED_TOO_OFTEN, ids.map(String), at);
-}
-
-export async function isRevokedTooOften(tx: Tx, orderDeliveryId: number): Promise<boolean> {
-  const open = await openDetail(tx, { ...REVOKED_TOO_OFTEN, key: String(orderDeliveryId) });
-  return open !== undefined;
 }
 
 /**
@@ -161,34 +169,39 @@ export async function dropDecidedCustomers(db: Db, at: number): Promise<void> {
   }
 }
 
-/** Whether {@link reportInvalidFields} would change anything. */
-export async function invalidFieldsChange(
-  tx: Tx,
-  { facts, invalidFields }: Subject,
-): Promise<boolean> {
-  const account = facts.customer?.account_no;
-  if (typeof account !== 'string') return false;
-  const open = await openCauses(tx, INVALID_DATA);
-  const told = new Set(
-    open.flatMap(({ key, concerns }) => (concerns.includes(account) ? [key] : [])),
-  );
-  const full = open.flatMap(({ key, concerns }) => (concerns.length < LISTED_MAX ? [] : [key]));
-  const wanted = new Set(invalidFields.map(fieldCause));
-  const isNew = wanted.difference(told).difference(new Set(full)).size > 0;
-  return isNew || told.difference(wanted).size > 0;
+/** Writes about what open incidents say of a delivery and its customer, by one query. */
+export interface ToldOf {
+  /** Ends that an earlier evaluation failed; none: it did not. */
+  readonly endFailed: readonly Effect[];
+  /** Ends that its accept was revoked too often; none: it was not. */
+  readonly endRevoked: readonly Effect[];
+  /**
+   * Tells which of the ERP's fields of the customer are not of their declared kind, which rules
+   * treat as unknown; none: that is told.
+   */
+  readonly tellFields: (subject: Subject) => readonly Effect[];
 }
 
-/**
- * Opens and ends the incidents about the ERP's fields of this customer that are not of their
- * declared kind; rules treat such fields as unknown.
- */
-export async function reportInvalidFields(
-  tx: Tx,
-  { facts, invalidFields }: Subject,
-  at: number,
-): Promise<void> {
-  const account = facts.customer?.account_no;
-  if (typeof account !== 'string') return;
-  const causes = new Map(invalidFields.map((message) => [fieldCause(message), { message }]));
-  await setCauses(tx, INVALID_DATA, account, causes, at);
+export async function toldOf(tx: Tx, orderDeliveryId: number, at: number): Promise<ToldOf> {
+  const id = String(orderDeliveryId);
+  const kinds = [EVALUATION_ERROR, INVALID_DATA, REVOKED_TOO_OFTEN].map(({ kind }) => kind);
+  const rows = await tx
+    .selectFrom('incident')
+    .select(['id', 'kind', 'key', 'detail'])
+    .where('kind', 'in', kinds)
+    .where('resolved_at', 'is', null)
+    .execute();
+  const causes = ({ kind: of }: Kind) =>
+    rows.flatMap(({ kind, ...row }) => (kind === of ? [causeIn(row)] : []));
+  const revoked = rows.filter(({ kind, key }) => kind === REVOKED_TOO_OFTEN.kind && key === id);
+  return {
+    endFailed: causesEffects(causes(EVALUATION_ERROR), EVALUATION_ERROR, id, new Map(), at),
+    endRevoked: revoked.length > 0 ? [(own) => endIncidentRows(own, revoked, at)] : [],
+    tellFields({ facts, invalidFields }) {
+      const account = facts.customer?.account_no;
+      if (typeof account !== 'string') return [];
+      const wanted = new Map(invalidFields.map((message) => [fieldCause(message), { message }]));
+      return causesEffects(causes(INVALID_DATA), INVALID_DATA, account, wanted, at);
+    },
+  };
 }

@@ -9,6 +9,7 @@ import { decidingValues, type Evaluation, evaluate, factsInContext } from '../ru
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
+import type { AcceptedBefore } from './accept/accepted.ts';
 import type { Subject } from './facts.ts';
 import { type HoldRow, lapsedRules, readHolds } from './holds/holds.ts';
 import { armedRuleIds } from './reject/arming.ts';
@@ -94,13 +95,39 @@ export interface Candidate {
   readonly freshness: FreshnessMs;
   /** Time of the decision, in epoch milliseconds. */
   readonly now: number;
+  /** Accepts that a trial supposes, which limits count beside those in the database. */
+  readonly supposed?: readonly AcceptedBefore[];
 }
+
+/** A write that a plan consists of. */
+export type Effect = (tx: Tx) => Promise<unknown>;
 
 /** A hold that a check puts in the place of an accept or a reject. */
 export interface Precaution {
   readonly outcome: Outcome;
   /** Time of the next check, in epoch milliseconds; undefined: once something changes. */
   readonly lookAt?: number;
+  /** Write that belongs to the answer, whether it holds or not. */
+  readonly effect?: Effect;
+}
+
+/** The decision of a plan. */
+export interface Verdict {
+  readonly judgement: Judgement & { readonly outcome: Outcome };
+  readonly trigger: Trigger;
+  /** Earlier decision that stands, or counts again; undefined: a new one is journaled. */
+  readonly standing?: number | undefined;
+  /** Status that a new decision sets at the service. */
+  readonly push?: 'accepted' | 'pending' | undefined;
+}
+
+/** Writes that a delivery's state and its rules ask for. */
+export interface Planned {
+  /** Whether they change more than when the delivery was evaluated. */
+  readonly isChange: boolean;
+  /** In this order, before the verdict. */
+  readonly effects: readonly Effect[];
+  readonly verdict?: Verdict | undefined;
 }
 
 /** Key of the mode and the rule set by which a delivery was evaluated. */

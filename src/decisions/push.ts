@@ -97,35 +97,28 @@ export async function settledAccept(tx: Tx, orderDeliveryId: number, grounds: st
     : undefined;
 }
 
-/** Whether the latest decision of the delivery is an accept whose push waited too long. */
-export async function waitedTooLong(tx: Tx, orderDeliveryId: number): Promise<boolean> {
-  const last = await tx
-    .selectFrom('evaluation as e')
-    .innerJoin('decision as d', 'd.decision_id', 'e.decision_id')
-    .select('d.decision_id')
-    .where('e.order_delivery_id', '=', orderDeliveryId)
-    .where('d.outcome', '=', 'accept')
-    .executeTakeFirst();
-  if (!last) return false;
-  return (await overtakenBy(tx, last.decision_id)) === 'time';
-}
-
-/** Whether the last accept by the rules since `since` was canceled before it was sent. */
-export async function acceptCanceledSince(
-  tx: Tx,
-  orderDeliveryId: number,
-  since: number,
-): Promise<boolean> {
-  const last = await tx
+/**
+ * Whether an earlier accept of the delivery was counted but never sent: the latest decision is one
+ * that waited too long, or the last by the rules since `since` was canceled.
+ */
+export async function wasCounted(tx: Tx, orderDeliveryId: number, since: number): Promise<boolean> {
+  const accepts = await tx
     .selectFrom('decision as n')
-    .innerJoin('outbox', 'outbox.decision_id', 'n.decision_id')
-    .select('outbox.state')
+    .leftJoin('outbox', 'outbox.decision_id', 'n.decision_id')
+    .select(['n.decision_id', 'n.at', 'n.actor', 'outbox.state'])
+    .select(
+      sql<number>`n.decision_id = (select e.decision_id from evaluation e
+      where e.order_delivery_id = ${orderDeliveryId})`.as('is_latest'),
+    )
     .where('n.order_delivery_id', '=', orderDeliveryId)
-    .where('n.actor', '=', 'daemon')
     .where('n.outcome', '=', 'accept')
-    .where('n.at', '>=', since)
     .orderBy('n.decision_id', 'desc')
-    .executeTakeFirst();
+    .execute();
+  const latest = accepts.find(({ is_latest }) => is_latest === 1);
+  if (latest && (await overtakenBy(tx, latest.decision_id)) === 'time') return true;
+  const last = accepts.find(({ actor, at, state }) => {
+    return actor === 'daemon' && at >= since && state !== null;
+  });
   return last?.state === 'canceled';
 }
 

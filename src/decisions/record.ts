@@ -21,7 +21,9 @@ export async function unchangedDecision(tx: Tx, judgement: Judgement): Promise<n
   return last.decision_id;
 }
 
-function evaluated({ subject, mode, rules, at, dueAt }: Judgement) {
+type Evaluated = Pick<Judgement, 'subject' | 'mode' | 'rules' | 'at' | 'dueAt'>;
+
+function evaluated({ subject, mode, rules, at, dueAt }: Evaluated) {
   return {
     delivery_hash: subject.delivery.content_hash,
     order_hash: subject.orderHash,
@@ -35,7 +37,7 @@ function evaluated({ subject, mode, rules, at, dueAt }: Judgement) {
 /** Updates the evaluation of a delivery about which nothing new is decided. */
 export async function rememberEvaluation(
   tx: Tx,
-  judgement: Judgement,
+  judgement: Evaluated,
   other: { readonly basis?: string; readonly decision_id?: number } = {},
 ): Promise<void> {
   await tx

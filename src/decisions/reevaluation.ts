@@ -22,10 +22,10 @@ import type { Clock } from '../lib/clock.ts';
 import type { Db, Store } from '../store/store.ts';
 import { asksAboutAccepted, REVOKED_WITHIN_MS } from './accept/revocation.ts';
 import { nextCalendarChange } from './calendar.ts';
-import { wouldDecide } from './decide.ts';
 import type { DueDelivery } from './due.ts';
 import { changedRuns } from './holds/changes.ts';
 import { type PendingContext, type RulesContext, rulesKey, type Trigger } from './judgement.ts';
+import { planDecision } from './plan/plan.ts';
 import { armedRuleIds } from './reject/arming.ts';
 
 const PAUSE = 3;
@@ -216,10 +216,11 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     },
     async evaluate(id) {
       if (!pass) return undefined;
-      const isDue = await store.snapshot((tx) => wouldDecide(tx, contextNow(), id));
+      const asked = { ...contextNow(), trigger: 'facts' } as const;
+      const { isChange } = await store.snapshot((tx) => planDecision(tx, asked, id, 'look'));
       const tookMs = clock.monotonic() - pass.begun;
       pausedUntil = clock.monotonic() + Math.max(PAUSE_MS_MIN, PAUSE * tookMs);
-      return isDue ? { orderDeliveryId: id, trigger: pass.trigger } : undefined;
+      return isChange ? { orderDeliveryId: id, trigger: pass.trigger } : undefined;
     },
   };
 }

@@ -8,8 +8,9 @@ import { AMOUNT_DECIMALS, sumOfUnits } from '../../lib/money.ts';
 import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import type { Subject } from '../facts.ts';
+import type { Candidate, Precaution } from '../judgement.ts';
 import { countedOf, decidedToday } from '../reject/caps.ts';
+import { safeguardHold } from '../reject/outcome.ts';
 import { type AcceptedBefore, acceptedSince, DAY_MS } from './accepted.ts';
 
 /**
@@ -34,21 +35,20 @@ function amountOver(
   return isWithin ? undefined : `${max} ${currency} a day`;
 }
 
-/** Names the limit that the accept of this delivery would exceed; undefined: it exceeds none. */
-export async function acceptCapExceeded(
+/** Holds an accept that would exceed a limit. */
+export async function holdForCap(
   tx: Tx,
-  { facts, delivery }: Subject,
-  { safeguards }: RuleSet['settings'],
-  now: number,
-): Promise<{ readonly limit: string; readonly lookAt: number } | undefined> {
-  const { accept } = safeguards;
+  { subject: { facts, delivery }, ruleSet, outcome, now, supposed = [] }: Candidate,
+): Promise<Precaution | undefined> {
+  const { accept } = ruleSet.settings.safeguards;
   const hasLimit =
     accept.max_per_day !== undefined ||
     accept.max_per_customer_per_day !== undefined ||
     accept.max_amount_per_day !== undefined ||
     accept.max_share_of_day !== undefined;
   if (!hasLimit) return undefined;
-  const today = await acceptedSince(tx, delivery.order_delivery_id, now - DAY_MS);
+  const before = await acceptedSince(tx, delivery.order_delivery_id, now - DAY_MS);
+  const today = [...before, ...supposed];
   const { accountNo, amount, currency } = countedOf(facts);
   const own = today.filter((one) => one.accountNo === accountNo);
   const limit =
@@ -56,7 +56,10 @@ export async function acceptCapExceeded(
     over('a day for one customer', own.length + 1, accept.max_per_customer_per_day) ??
     (accept.max_amount_per_day && amountOver(today, amount, currency, accept.max_amount_per_day)) ??
     (await shareOver(tx, today.length + 1, accept, now));
-  return limit === undefined ? undefined : { limit, lookAt: now + LOOK_MS };
+  if (limit === undefined) return undefined;
+  const detail = `accepts would exceed ${limit}`;
+  const held = safeguardHold(undefined, { safeguard: 'cap', detail });
+  return { outcome: { ...held, missing: outcome.missing }, lookAt: now + LOOK_MS };
 }
 
 function over(what: string, count: number, max: number | undefined): string | undefined {

@@ -180,8 +180,15 @@ export async function tooOldFor(tx: Tx, aged: Aged, rule: Rule): Promise<string 
   return wait && detailOf(wait);
 }
 
-function creditLimitMs({ settings }: Pick<RuleSet, 'settings'>): number {
-  return parseDuration(settings.safeguards.accept.freshness.credit) ?? 0;
+/** Time at which the ERP wrote the buyer's row; null: the ERP has no such row, or no time. */
+export async function customerAt(tx: Tx, { facts }: Candidate['subject']): Promise<number | null> {
+  const row = await tx
+    .selectFrom('erp_customer')
+    .select('as_of')
+    .where('account_no', '=', facts.order.account_no ?? '')
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row?.as_of ?? null;
 }
 
 /**
@@ -190,13 +197,8 @@ function creditLimitMs({ settings }: Pick<RuleSet, 'settings'>): number {
 async function isCreditOld(tx: Tx, candidate: Candidate, rules: readonly Rule[]): Promise<boolean> {
   if (!readsOf(rules).some((path) => CREDIT.test(path))) return false;
   const { subject, ruleSet, now } = candidate;
-  const row = await tx
-    .selectFrom('erp_customer')
-    .select('as_of')
-    .where('account_no', '=', subject.facts.order.account_no ?? '')
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  return isOld(row?.as_of ?? null, creditLimitMs(ruleSet), now);
+  const limitMs = parseDuration(ruleSet.settings.safeguards.accept.freshness.credit) ?? 0;
+  return isOld(await customerAt(tx, subject), limitMs, now);
 }
 
 /**

@@ -9,12 +9,12 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
-import type { Outcome } from '../../rules/combine.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { endIncidents, openDetail, openIncident } from '../../store/incidents.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { REFUSED_BY_SERVICE } from '../push.ts';
+import type { Candidate, Precaution } from '../judgement.ts';
+import { REFUSED_BY_SERVICE, wasCounted } from '../push.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -35,7 +35,7 @@ const PACE = z.object({
 type Pace = z.output<typeof PACE>;
 
 /** Beginning of the clock hour in which accepts are counted at `now`, in epoch milliseconds. */
-export function hourBegan(now: number): number {
+function hourBegan(now: number): number {
   return Math.floor(now / HOUR_MS) * HOUR_MS;
 }
 
@@ -106,23 +106,6 @@ async function reasonToPause(
   return `the service did not take the last ${refused} pushes`;
 }
 
-export interface Paused {
-  readonly outcome: Outcome;
-  /** Time at which the held delivery is evaluated again, in epoch milliseconds. */
-  readonly until: number;
-}
-
-/** Gives the hold that replaces an accept while accepting pauses; undefined: it does not pause. */
-export async function pausedAccept(
-  tx: Tx,
-  accept: Outcome,
-  settings: Settings,
-  now: number,
-): Promise<Paused | undefined> {
-  const { why, pausedUntil } = await readPace(tx, settings, now);
-  return pausedUntil > now ? pausedBy(accept, why, pausedUntil) : undefined;
-}
-
 /** Ends the incident of a pause that is over, whether anything is accepted again or not. */
 export async function endPauseOver(db: Db, settings: Settings, now: number): Promise<void> {
   if ((await openDetail(db, INCIDENT)) === undefined) return;
@@ -130,32 +113,33 @@ export async function endPauseOver(db: Db, settings: Settings, now: number): Pro
   if (pausedUntil <= now) await endIncidents(db, INCIDENT, [INCIDENT.key], now);
 }
 
-function pausedBy(accept: Outcome, why: string, until: number): Paused {
-  const reason = `safeguard accepts: ${why}; accepting pauses`;
-  return { until, outcome: { ...accept, kind: 'hold', code: 'safeguard', reason } };
-}
-
 /**
- * Counts an accept that is about to be enqueued, or gives the hold that replaces it while accepting
- * pauses. Call it in the transaction that enqueues the push. `isCounted`: an earlier accept of this
- * delivery was counted but never sent, so this one is not counted again.
+ * Holds an accept while accepting pauses, and begins a pause; else counts the accept. An earlier
+ * accept of the delivery that was counted but never sent is not counted again.
  */
-export async function paceAccept(
+export async function holdForPace(
   tx: Tx,
-  { accept, isCounted }: { readonly accept: Outcome; readonly isCounted: boolean },
-  settings: Settings,
-  now: number,
-): Promise<Paused | undefined> {
-  const pauseMs = pauseMsOf(settings);
+  { subject, ruleSet: { settings }, outcome, now }: Candidate,
+): Promise<Partial<Precaution>> {
   const pace = await readPace(tx, settings, now);
-  if (pace.pausedUntil > now) return pausedBy(accept, pace.why, pace.pausedUntil);
+  const heldUntil = (lookAt: number, why: string) => {
+    const reason = `safeguard accepts: ${why}; accepting pauses`;
+    return { lookAt, outcome: { ...outcome, kind: 'hold', code: 'safeguard', reason } } as const;
+  };
+  if (pace.pausedUntil > now) return heldUntil(pace.pausedUntil, pace.why);
+  const { order_delivery_id: id } = subject.delivery;
+  const isCounted = await wasCounted(tx, id, hourBegan(now));
   const why = await reasonToPause(tx, settings, pace, isCounted);
   if (why === undefined) {
-    await writePace(tx, { ...pace, count: pace.count + Number(!isCounted) }, now);
-    return undefined;
+    const counted = { ...pace, count: pace.count + Number(!isCounted) };
+    return { effect: (own) => writePace(own, counted, now) };
   }
-  const pausedUntil = now + pauseMs;
-  await writePace(tx, { ...pace, pausedUntil, why }, now);
-  await openIncident(tx, { ...INCIDENT, detail: { why } }, now);
-  return pausedBy(accept, why, pausedUntil);
+  const pausedUntil = now + pauseMsOf(settings);
+  return {
+    ...heldUntil(pausedUntil, why),
+    async effect(own) {
+      await writePace(own, { ...pace, pausedUntil, why }, now);
+      await openIncident(own, { ...INCIDENT, detail: { why } }, now);
+    },
+  };
 }

@@ -8,31 +8,32 @@
 import { sql } from 'kysely';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
-import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import { decidingValues, type Evaluation, evaluate, factsInContext } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import { readSubject, type Subject } from '../facts.ts';
+import type { Subject } from '../facts.ts';
 import { waitsForChanges } from '../holds/changes.ts';
-import { isRevokedTooOften, reportRevokedTooOften, resolveRevokedTooOften } from '../incidents.ts';
+import { reportRevokedTooOften, type ToldOf } from '../incidents.ts';
 import { type StoredEvaluation, storedEvaluation } from '../journal/evaluations.ts';
 import {
   basisOf,
   type Candidate,
-  type Decided,
   type DecisionContext,
+  type Effect,
   type Judgement,
+  type Planned,
   type Precaution,
   type RulesContext,
 } from '../judgement.ts';
-import { recordDecision, rememberEvaluation } from '../record.ts';
+import { rememberEvaluation } from '../record.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
 
 const DAY_MS = 86_400_000;
 /** Milliseconds after which an accepted delivery without a tracking number counts as shipped. */
 export const REVOKED_WITHIN_MS = 14 * DAY_MS;
 const COOLDOWN_MS_DEFAULT = 3_600_000;
+const HELD = 'hold_rule';
 
 interface Revocations {
   readonly count: number;
@@ -65,8 +66,7 @@ async function revocationsWithin(
 }
 
 /** Plans no further evaluation of a delivery that the rules did not accept, or that has shipped. */
-async function forgetAccepted(tx: Tx, orderDeliveryId: number, now: number): Promise<void> {
-  await resolveRevokedTooOften(tx, [orderDeliveryId], now);
+async function forgetAccepted(tx: Tx, orderDeliveryId: number): Promise<void> {
   await tx
     .updateTable('evaluation')
     .set({ due_at: null, due_why: null })
@@ -169,65 +169,48 @@ async function changeOf(tx: Tx, judged: Judged): Promise<'rules' | 'result' | 'n
   return basis === acceptedBasis(judged) ? 'none' : 'result';
 }
 
-/** Whether {@link reconsiderAccepted} would change anything. Writes nothing. */
-export async function wouldReconsider(
-  tx: Tx,
-  context: RulesContext,
-  orderDeliveryId: number,
-): Promise<boolean> {
-  const { rules, now } = context;
-  const { settings, rules: read } = rules.ruleSet;
-  const accept = await ourAccept(tx, orderDeliveryId, now);
-  if (accept === undefined) return true;
-  if (!asksAboutAccepted(rules.ruleSet)) return false;
-  const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
-  if (!subject) return false;
-  const judged = judgeAccepted(context, subject, storedEvaluation(accept));
-  const change = await changeOf(tx, judged);
-  if (change === 'none') return isRevokedTooOften(tx, orderDeliveryId);
-  // A revocation that may not be sent now is not stored as the result, so the next look finds it
-  // again.
-  return context.mode === 'live' || judged.outcome.code !== 'hold_rule';
-}
-
-/** Revokes the accept of a delivery if a hold rule that applies to accepted deliveries matches. */
-export async function reconsiderAccepted(
+/**
+ * Plans whether the accept of a delivery is revoked: if a hold rule that applies to accepted
+ * deliveries matches.
+ */
+export async function planAccepted(
   tx: Tx,
   context: DecisionContext,
   subject: Subject,
-  onPush: () => void,
-): Promise<Decided | undefined> {
+  { endRevoked }: Pick<ToldOf, 'endRevoked'>,
+): Promise<Planned> {
   const { rules, mode, now, trigger } = context;
   const { ruleSet } = rules;
-  const { order_delivery_id: orderDeliveryId, order_id: orderId } = subject.delivery;
-  const accept = await ourAccept(tx, orderDeliveryId, now);
+  const { order_delivery_id: id } = subject.delivery;
+  const accept = await ourAccept(tx, id, now);
   if (accept === undefined) {
-    await forgetAccepted(tx, orderDeliveryId, now);
-    return undefined;
+    return { isChange: true, effects: [...endRevoked, (own) => forgetAccepted(own, id)] };
   }
-  const judged = judgeAccepted(context, subject, storedEvaluation(accept));
-  const { outcome } = judged;
-  const change = await changeOf(tx, judged);
-  const isHeld = outcome.code === 'hold_rule' && !(await hasManualDecision(tx, subject));
-  if (!isHeld) await resolveRevokedTooOften(tx, [orderDeliveryId], now);
+  const judgement = judgeAccepted(context, subject, storedEvaluation(accept));
+  const { outcome } = judgement;
+  const change = await changeOf(tx, judgement);
+  const isAsked = asksAboutAccepted(ruleSet);
+  // A revocation that may not be sent now is not stored as the result, so the next look finds it
+  // again.
+  const isNews =
+    change === 'none' ? endRevoked.length > 0 : mode === 'live' || outcome.code !== HELD;
+  const isChange = isAsked && isNews;
+  const isHeld = outcome.code === HELD && !(await hasManualDecision(tx, subject));
+  const effects = isHeld ? [] : endRevoked;
   if (!isHeld || change === 'rules') {
-    await rememberEvaluation(tx, judged, { basis: acceptedBasis(judged) });
-    return undefined;
+    const keep: Effect = (own) =>
+      rememberEvaluation(own, judgement, { basis: acceptedBasis(judgement) });
+    return { isChange, effects: [...effects, keep] };
   }
-  if (change === 'none' || mode !== 'live') return undefined;
-  if (await waitsForChanges(tx, ruleSet, subject)) return undefined;
-  const { count } = await revocationsWithin(tx, orderDeliveryId, DAY_MS, now);
+  const waits = change === 'none' || mode !== 'live';
+  if (waits || (await waitsForChanges(tx, ruleSet, subject))) return { isChange, effects };
+  const { count } = await revocationsWithin(tx, id, DAY_MS, now);
   const { max_per_day: max } = ruleSet.settings.safeguards.revocation;
   if (count >= max) {
-    await reportRevokedTooOften(tx, orderDeliveryId, { times: count, reason: outcome.reason }, now);
-    return undefined;
+    const detail = { times: count, reason: outcome.reason };
+    return { isChange, effects: [(own) => reportRevokedTooOften(own, id, detail, now)] };
   }
-  await resolveRevokedTooOften(tx, [orderDeliveryId], now);
-  const decisionId = await recordDecision(tx, judged, { actor: 'daemon', trigger });
-  const push = { orderId, orderDeliveryId, from: 'accepted', to: 'pending' } as const;
-  await enqueueDeliveryStatus(tx, { ...push, decisionId }, now);
-  onPush();
-  return { decisionId, orderDeliveryId, outcome };
+  return { isChange, effects: endRevoked, verdict: { judgement, trigger, push: 'pending' } };
 }
 
 /** Holds a delivery that the rules would accept until the cooldown after its revocation is over. */

@@ -97,7 +97,6 @@ export async function holdForChanges(
   tx: Tx,
   { ruleSet, subject, outcome, now }: Candidate,
 ): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return undefined;
   const wait = await waitOf(tx, ruleSet, subject);
   if (!wait) return undefined;
   const reason = `safeguard changes: ${wait.why}`;

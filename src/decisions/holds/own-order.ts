@@ -119,9 +119,8 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
 /** Holds an accept while it is open whether the service has the order as it was sent. */
 export async function holdForOwnOrder(
   tx: Tx,
-  { subject: { delivery, facts }, outcome, now }: Candidate,
+  { subject: { delivery, facts }, now }: Candidate,
 ): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept') return undefined;
   const { order_id: orderId } = delivery;
   const open =
     (await openDifference(tx, orderId)) ??

@@ -55,9 +55,8 @@ const DID: Readonly<Record<string, string>> = {
 /** Holds a delivery that a person stopped after the backup, until a person decides. */
 export async function holdForRestored(
   tx: Tx,
-  { subject: { delivery }, outcome }: Candidate,
+  { subject: { delivery } }: Candidate,
 ): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return undefined;
   const stop = await tx
     .selectFrom('restored_stop')
     .select(['actor', 'action'])

@@ -2,31 +2,22 @@
 import { formatDuration, parseDuration } from '../../lib/units.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
-import { tooOldFor } from '../accept/freshness.ts';
+import { completeAt, customerAt, tooOldFor } from '../accept/freshness.ts';
 import type { Subject } from '../facts.ts';
 import type { FreshnessMs } from '../judgement.ts';
 
 type Settings = RuleSet['settings'];
 
-async function completeAt(tx: Tx, stream: string): Promise<number | undefined> {
-  const row = await tx
-    .selectFrom('stream_state')
-    .select('complete_at')
-    .where('stream', '=', stream)
-    .executeTakeFirst();
-  return row?.complete_at ?? undefined;
-}
-
 /** Time at which we last heard of orders: by a complete sweep of open orders, or by an event. */
-async function heardAt(tx: Tx, now: number): Promise<number | undefined> {
+async function heardAt(tx: Tx, now: number): Promise<number | null> {
   const event = await tx
     .selectFrom('webhook_event')
     .select((eb) => eb.fn.max('received_at').as('at'))
     .where('received_at', '<=', now)
     .executeTakeFirst();
-  const times = [await completeAt(tx, 'orders'), event?.at ?? undefined];
-  const known = times.flatMap((at) => (at === undefined || at > now ? [] : [at]));
-  return known.length > 0 ? Math.max(...known) : undefined;
+  const times = [await completeAt(tx, 'orders'), event?.at ?? null];
+  const known = times.flatMap((at) => (at === null || at > now ? [] : [at]));
+  return known.length > 0 ? Math.max(...known) : null;
 }
 
 /** Time since which the oldest order waits that is to be read again; undefined: none waits. */
@@ -38,29 +29,13 @@ async function behindSince(tx: Tx): Promise<number | undefined> {
   return row?.at ?? undefined;
 }
 
-function tooOld(
-  what: string,
-  at: number | undefined,
-  limit: string,
-  now: number,
-): string | undefined {
+function tooOld(what: string, at: number | null, limit: string, now: number): string | undefined {
   // A timestamp in the future was written before the clock was set back, so the true age is
   // unknown.
-  if (at === undefined || at > now) return `${what}: its age is not known`;
+  if (at === null || at > now) return `${what}: its age is not known`;
   const age = now - at;
   if (age <= (parseDuration(limit) ?? 0)) return undefined;
   return `${what} is ${formatDuration(age)} old, allowed are ${limit}`;
-}
-
-/** Time at which the ERP wrote the buyer's row; undefined if the ERP has no such row or no time. */
-async function customerAt(tx: Tx, { facts }: Subject): Promise<number | undefined> {
-  const row = await tx
-    .selectFrom('erp_customer')
-    .select('as_of')
-    .where('account_no', '=', facts.order.account_no ?? '')
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  return row?.as_of ?? undefined;
 }
 
 /**

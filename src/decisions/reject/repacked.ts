@@ -36,9 +36,8 @@ type Packed = Candidate['subject']['delivery'];
 /** Holds a delivery that was packed again after an automatic reject, until a person has decided. */
 export async function holdForRepacked(
   tx: Tx,
-  { subject: { delivery }, outcome }: Candidate,
+  { subject: { delivery } }: Candidate,
 ): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept' && outcome.kind !== 'reject') return undefined;
   const before = await rejectBefore(tx, delivery);
   if (!before) return undefined;
   const detail = `packed again after ${before.ruleId} had ${before.number} rejected`;

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { paceAccept } from '../../../src/decisions/accept/pace.ts';
 import { cancelUnsent } from '../../../src/decisions/unsent.ts';
 import { notePlans } from '../../support/plans.ts';
 import {
@@ -166,18 +165,10 @@ describe('accepting pauses', () => {
 });
 
 it('counts the last pushes without going through all that were ever sent', async () => {
-  const { store, clock } = await createDeciderFixture();
-  const planned = notePlans(store);
-  const { ruleSet } = loadedRules(ACCEPT_SMALL);
-  const accept = {
-    kind: 'accept',
-    code: 'accept_rule',
-    reason: '',
-    rules: [],
-    missing: [],
-  } as const;
-  const meant = { accept, isCounted: false };
-  await planned.store.transaction((tx) => paceAccept(tx, meant, ruleSet.settings, clock.now()));
+  const fixture = await createDeciderFixture();
+  const planned = notePlans(fixture.store);
+  await fixture.delivery({ id: 1 });
+  expect(await fixture.decide({ store: planned.store })).toEqual(['1 accept']);
   const steps = await planned.steps(/"ended_at" is not null/);
   expect(steps).toContain('SEARCH outbox USING INTEGER PRIMARY KEY (rowid>?)');
   expect(steps.filter((step) => step.includes('(kind=?'))).toEqual([]);

@@ -1,0 +1,172 @@
+/**
+ * Plans the decision about one delivery: reads its state and its facts, asks the rules and the
+ * precautions, and says what is to be written; writes nothing. A pass plans in a snapshot, to see
+ * whether anything would change; a decision is planned and applied (apply.ts) in one transaction.
+ */
+import type { Outcome } from '../../rules/combine.ts';
+import type { Tx } from '../../store/store.ts';
+import { planAccepted } from '../accept/revocation.ts';
+import { readSubject, type Subject } from '../facts.ts';
+import {
+  endHolds,
+  type HoldPlan,
+  holdsChange,
+  holdsEndAt,
+  planHolds,
+  storeHolds,
+} from '../holds/holds.ts';
+import { type ToldOf, toldOf } from '../incidents.ts';
+import {
+  askRules,
+  type DecisionContext,
+  type Effect,
+  groundsOf,
+  type Judgement,
+  type Planned,
+} from '../judgement.ts';
+import { openPush, overtakenBy, settledAccept } from '../push.ts';
+import { rememberEvaluation, unchangedDecision } from '../record.ts';
+import { endEntry } from '../reject/queue.ts';
+import { hasManualDecision } from '../review/manual-decision.ts';
+import { isJudged, isOfNew, withPrecautions } from './precautions.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A plan holds only in the transaction that made it. */
+export interface Plan extends Planned {
+  readonly tx: Tx;
+  readonly orderDeliveryId: number;
+}
+
+/** Depth of a plan: `look` leaves out the values that only the journal needs. */
+export type Depth = 'look' | 'act';
+
+type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
+
+const NOTHING: Planned = { isChange: false, effects: [] };
+
+/**
+ * Finds the latest decision about the delivery, if it is still valid, or the earlier accept that is
+ * valid again. An accept that was never sent is made again: at once if it waited too long, and if
+ * the lines had changed, only when they have changed back.
+ */
+async function currentDecision(
+  tx: Tx,
+  judged: Judged,
+  trigger: string,
+): Promise<{ readonly decisionId: number; readonly isLatest: boolean } | undefined> {
+  const last = await unchangedDecision(tx, judged);
+  const { outcome, mode, subject } = judged;
+  if (last === undefined) {
+    if (outcome.kind !== 'accept' || mode !== 'live') return undefined;
+    return settledAccept(tx, subject.delivery.order_delivery_id, groundsOf(judged));
+  }
+  const by = outcome.kind === 'accept' ? await overtakenBy(tx, last) : undefined;
+  if (by === 'time' || (by === 'change' && trigger === 'changed')) return undefined;
+  return { decisionId: last, isLatest: true };
+}
+
+function candidateOf(judged: Judged, { freshness, now }: DecisionContext) {
+  const { subject, rules, evaluation, outcome } = judged;
+  return { subject, ruleSet: rules.ruleSet, evaluation, outcome, freshness, now };
+}
+
+/** Evaluates a pending delivery, with the precautions that are asked each time. */
+async function judge(
+  tx: Tx,
+  context: DecisionContext,
+  subject: Subject,
+  depth: Depth,
+): Promise<Judged> {
+  const { rules, mode, now } = context;
+  const asked = await askRules(tx, context, subject, depth === 'act');
+  const plan = planHolds(rules.ruleSet, asked.holds, asked.evaluation, now);
+  const base = { rules, mode, subject, ...asked, plan, at: now, dueAt: null };
+  const first = { ...base, outcome: asked.evaluation.live };
+  const found = await withPrecautions(tx, candidateOf(first, context), isJudged);
+  const lookAt = found.lookAt ?? holdsEndAt(plan) ?? Infinity;
+  // A delivery is due after a day at most, so that no fault of the re-evaluation leaves it
+  // forgotten.
+  return { ...first, outcome: found.outcome, dueAt: Math.min(lookAt, now + DAY_MS) };
+}
+
+/** Plans the end of what the rules planned: a person has decided about the delivery. */
+function leftToPerson({ rules, mode, now }: DecisionContext, subject: Subject): readonly Effect[] {
+  const { order_delivery_id: id } = subject.delivery;
+  const end = { by: 'person', detail: 'a person has decided', state: 'stopped', at: now } as const;
+  const left = { rules, mode, subject, at: now, dueAt: null };
+  return [
+    (tx) => endHolds(tx, [id], now),
+    (tx) => endEntry(tx, id, end),
+    (tx) => rememberEvaluation(tx, left),
+  ];
+}
+
+async function planPending(
+  tx: Tx,
+  context: DecisionContext,
+  subject: Subject,
+  told: ToldOf,
+  depth: Depth,
+): Promise<Planned> {
+  const { now, trigger } = context;
+  const fields = told.tellFields(subject);
+  const before = [...told.endRevoked, ...fields];
+  if (await hasManualDecision(tx, subject)) {
+    return { isChange: false, effects: [...before, ...leftToPerson(context, subject)] };
+  }
+  const judged = await judge(tx, context, subject, depth);
+  const isLive = judged.mode === 'live';
+  let last = await currentDecision(tx, judged, trigger);
+  let judgement = judged;
+  let pace: Effect | undefined;
+  if (last === undefined && judged.outcome.kind === 'accept' && isLive) {
+    const found = await withPrecautions(tx, candidateOf(judged, context), isOfNew);
+    pace = found.effect;
+    if (found.outcome !== judged.outcome) {
+      judgement = { ...judged, outcome: found.outcome, dueAt: found.lookAt ?? judged.dueAt };
+      last = await currentDecision(tx, judgement, trigger);
+    }
+  }
+  const { kind } = judgement.outcome;
+  const holds: Effect = (own) =>
+    storeHolds(own, subject.delivery.order_delivery_id, judged.plan, now);
+  return {
+    isChange:
+      // A reject in its grace period is checked each time; there are few.
+      (judged.outcome.kind === 'reject' && isLive) ||
+      holdsChange(judged.plan) ||
+      fields.length > 0 ||
+      pace !== undefined ||
+      last?.isLatest !== true,
+    effects: [...before, holds, ...(pace ? [pace] : [])],
+    verdict: {
+      judgement,
+      trigger,
+      standing: last?.decisionId,
+      push: kind === 'accept' && isLive ? 'accepted' : undefined,
+    },
+  };
+}
+
+/** Plans the decision about the delivery; writes nothing. */
+export async function planDecision(
+  tx: Tx,
+  context: DecisionContext,
+  orderDeliveryId: number,
+  depth: Depth = 'act',
+): Promise<Plan> {
+  const plan = { tx, orderDeliveryId };
+  // A person or the end of a grace period may have enqueued a push meanwhile.
+  if (await openPush(tx, orderDeliveryId)) return { ...plan, ...NOTHING };
+  const told = await toldOf(tx, orderDeliveryId, context.now);
+  const { settings, rules: read } = context.rules.ruleSet;
+  const asked = { now: context.now, settings, rules: read };
+  const subject = await readSubject(tx, orderDeliveryId, asked);
+  let planned = NOTHING;
+  const { status } = subject?.delivery ?? {};
+  if (subject && status === 'accepted') planned = await planAccepted(tx, context, subject, told);
+  if (subject && status === 'pending')
+    planned = await planPending(tx, context, subject, told, depth);
+  return { ...plan, ...planned, effects: [...told.endFailed, ...planned.effects] };
+}
