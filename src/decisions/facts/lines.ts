@@ -18,7 +18,7 @@ import type { StylesRead } from '../fact-streams.ts';
 import type { Delivered } from './delivered.ts';
 import type { IsRead } from './history.ts';
 import { reservedPieces } from './reserved.ts';
-import { stylesOf } from './styles.ts';
+import { flagOf, stylesOf } from './styles.ts';
 import { windowFacts } from './windows.ts';
 
 /** Reads the lines of an order; empty names become null. */
@@ -76,10 +76,6 @@ export async function readStock(tx: Tx): Promise<StockRead> {
     .executeTakeFirst();
   const at = row?.complete_at ?? 0;
   return { at, unlisted: at > 0 && row?.unlisted === 'zero' ? 0 : null };
-}
-
-function flagOf(value: number | null | undefined): boolean | null {
-  return value === null || value === undefined ? null : value === 1;
 }
 
 const LISTED = [

@@ -129,7 +129,7 @@ function stylesOfBrand(
   return exact.length > 0 ? exact : styles.filter(({ brand }) => brand === undefined);
 }
 
-function flagOf(value: number | null | undefined): boolean | null {
+export function flagOf(value: number | null | undefined): boolean | null {
   return value === null || value === undefined ? null : value === 1;
 }
 

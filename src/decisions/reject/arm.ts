@@ -15,7 +15,7 @@ import { runRuleTests } from '../../rules/testing.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { expiredArmings, openArmings } from './arming.ts';
+import { openArmings } from './arming.ts';
 import { type Breaker, resetBreaker, trippedBreaker } from './breaker.ts';
 import { cancelDisallowedRejects } from './finish-reject.ts';
 import { lackOfCustomers } from './freshness.ts';
@@ -317,9 +317,11 @@ export async function disarmExpired(
 ): Promise<readonly string[]> {
   const until = await trustedNow({ store, clock });
   // Usually no arming has expired, and a transaction would make other writers wait.
-  if ((await expiredArmings(store.db, until)).length === 0) return [];
+  const expired = async (db: Db | Tx) =>
+    (await openArmings(db, ruleSet)).flatMap((one) => (one.expiresAt <= until ? [one.ruleId] : []));
+  if ((await expired(store.db)).length === 0) return [];
   return store.transaction(async (tx) => {
-    const runOut = await expiredArmings(tx, until);
+    const runOut = await expired(tx);
     const because = { reason: 'the time it was armed for is over', at: clock.now() };
     await disarmAutomatically(tx, ruleSet, runOut, because);
     return runOut;

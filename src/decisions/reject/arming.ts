@@ -27,17 +27,6 @@ export async function openArmings(tx: Db | Tx, { rules }: RuleSet): Promise<read
   });
 }
 
-/** Ids of rules whose arming has expired but was not ended yet. */
-export async function expiredArmings(db: Db | Tx, until: number): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('arming')
-    .select('rule_id')
-    .where('ended_at', 'is', null)
-    .where('expires_at', '<=', until)
-    .execute();
-  return rows.map(({ rule_id: ruleId }) => ruleId);
-}
-
 const DAY_MS = 86_400_000;
 /** Longest time before the end of an arming in which people are warned; at most half of it. */
 const WARN_MS_MAX = 7 * DAY_MS;

@@ -4,7 +4,6 @@
  * what follows: wait and check again, decide again, leave the delivery to a person, or trip the
  * breaker.
  */
-import type { Outcome } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
@@ -45,108 +44,86 @@ export interface Objection {
   readonly until?: number | undefined;
 }
 
-type Safeguard = (
-  tx: Tx,
-  inspection: Inspection,
-) => Promise<Objection | undefined> | Objection | undefined;
+/** What a safeguard finds: the detail of its objection, with what differs from its row. */
+type Found = string | (Pick<Objection, 'detail'> & Partial<Objection>) | undefined;
 
-function modeSafeguard(_tx: Tx, { mode }: Inspection): Objection | undefined {
-  if (mode === 'live') return undefined;
-  return { safeguard: 'mode', detail: `the daemon only watches (mode ${mode})`, next: 'wait' };
+interface Safeguard {
+  readonly name: string;
+  readonly next: Objection['next'];
+  readonly check: (tx: Tx, inspection: Inspection) => Promise<Found> | Found;
 }
 
-async function personSafeguard(tx: Tx, { subject }: Inspection): Promise<Objection | undefined> {
-  if (!(await hasManualDecision(tx, subject))) return undefined;
-  return { safeguard: 'person', detail: 'a person has decided about it', next: 'person' };
-}
-
-async function breakerSafeguard(tx: Tx): Promise<Objection | undefined> {
-  const breaker = await readBreaker(tx);
-  if (!breaker) return undefined;
-  const detail = `it tripped: ${breaker.safeguard}, ${breaker.detail}`;
-  return { safeguard: 'breaker', detail, next: 'person' };
-}
-
-async function armingSafeguard(tx: Tx, inspection: Inspection): Promise<Objection | undefined> {
-  const { entry, rule, ruleSet, now } = inspection;
+async function findArming(tx: Tx, { entry, rule, ruleSet, now }: Inspection): Promise<Found> {
   const changed = rule?.hash !== entry.ruleHash;
   if (!changed && (await armedRuleIds(tx, ruleSet, now)).has(entry.ruleId)) return undefined;
-  const what = changed ? 'has changed' : 'is not armed any more';
-  return { safeguard: 'arming', detail: `rule ${entry.ruleId} ${what}`, next: 'decide-again' };
+  return `rule ${entry.ruleId} ${changed ? 'has changed' : 'is not armed any more'}`;
 }
 
-function rereadSafeguard(_tx: Tx, { entry, subject }: Inspection): Objection | undefined {
-  const { status, content_hash: contentHash } = subject.delivery;
-  const [safeguard, next] = ['re-read', 'decide-again'] as const;
-  if (status !== 'pending') return { safeguard, detail: `it is ${status} by now`, next };
-  if (contentHash === entry.deliveryHash) return undefined;
-  return { safeguard, detail: 'the delivery has changed while it waited', next };
+function findReread(_tx: Tx, { entry, subject: { delivery } }: Inspection): Found {
+  if (delivery.status !== 'pending') return `it is ${delivery.status} by now`;
+  const isSame = delivery.content_hash === entry.deliveryHash;
+  return isSame ? undefined : 'the delivery has changed while it waited';
 }
 
-function describe({ kind, rules, reason }: Outcome): string {
-  return `${kind} by ${rules.join(', ') || 'no rule'}: ${reason}`;
-}
-
-async function changesSafeguard(
-  tx: Tx,
-  { ruleSet, subject }: Inspection,
-): Promise<Objection | undefined> {
-  const detail = await waitsForChanges(tx, ruleSet, subject);
-  return detail === undefined ? undefined : { safeguard: 'changes', detail, next: 'wait' };
-}
-
-function rulesSafeguard(_tx: Tx, { entry, evaluation }: Inspection): Objection | undefined {
-  const { live } = evaluation;
+function findRules(_tx: Tx, { entry, evaluation: { live } }: Inspection): Found {
   if (live.kind === 'reject' && live.rules.includes(entry.ruleId)) return undefined;
-  return {
-    safeguard: 're-evaluation',
-    detail: `the rules now say ${describe(live)}`,
-    next: 'decide-again',
-  };
+  return `the rules now say ${live.kind} by ${live.rules.join(', ') || 'no rule'}: ${live.reason}`;
 }
 
-async function freshnessSafeguard(tx: Tx, inspection: Inspection): Promise<Objection | undefined> {
-  const { rule } = inspection;
-  const detail = rule && (await notFresh(tx, rule, inspection));
-  return detail === undefined ? undefined : { safeguard: 'freshness', detail, next: 'wait' };
-}
-
-function hoursSafeguard(_tx: Tx, { ruleSet, subject, now }: Inspection): Objection | undefined {
-  const { business_hours_only: only } = ruleSet.settings.safeguards.reject;
+function findHours(_tx: Tx, { ruleSet: { settings }, subject, now }: Inspection): Found {
+  const { business_hours_only: only } = settings.safeguards.reject;
   if (!only || subject.facts.clock.business_hours) return undefined;
   const detail = 'nobody is at work; it goes on when somebody is';
-  return { safeguard: 'hours', detail, next: 'wait', until: nextOpening(now, ruleSet.settings) };
-}
-
-async function failuresSafeguard(
-  tx: Tx,
-  { ruleSet, now }: Inspection,
-): Promise<Objection | undefined> {
-  const since = await breakerResetAt(tx);
-  const detail = await failuresExceeded(tx, ruleSet.settings, now, since);
-  return detail === undefined ? undefined : { safeguard: 'failures', detail, next: 'trip' };
-}
-
-async function capSafeguard(tx: Tx, inspection: Inspection): Promise<Objection | undefined> {
-  const { rule, ruleSet, subject, now } = inspection;
-  if (!rule) return undefined;
-  const counted = countedOf(subject.facts);
-  const found = await capExceeded(tx, rule, counted, ruleSet.settings, now);
-  return found && { ...found, next: 'trip' };
+  return { detail, until: nextOpening(now, settings) };
 }
 
 const SAFEGUARDS: readonly Safeguard[] = [
-  modeSafeguard,
-  rereadSafeguard,
-  personSafeguard,
-  breakerSafeguard,
-  armingSafeguard,
-  changesSafeguard,
-  rulesSafeguard,
-  freshnessSafeguard,
-  hoursSafeguard,
-  failuresSafeguard,
-  capSafeguard,
+  {
+    name: 'mode',
+    next: 'wait',
+    check: (_tx, { mode }) =>
+      mode === 'live' ? undefined : `the daemon only watches (mode ${mode})`,
+  },
+  { name: 're-read', next: 'decide-again', check: findReread },
+  {
+    name: 'person',
+    next: 'person',
+    check: async (tx, { subject }) =>
+      (await hasManualDecision(tx, subject)) ? 'a person has decided about it' : undefined,
+  },
+  {
+    name: 'breaker',
+    next: 'person',
+    async check(tx) {
+      const breaker = await readBreaker(tx);
+      return breaker && `it tripped: ${breaker.safeguard}, ${breaker.detail}`;
+    },
+  },
+  { name: 'arming', next: 'decide-again', check: findArming },
+  {
+    name: 'changes',
+    next: 'wait',
+    check: (tx, { ruleSet, subject }) => waitsForChanges(tx, ruleSet, subject),
+  },
+  { name: 're-evaluation', next: 'decide-again', check: findRules },
+  {
+    name: 'freshness',
+    next: 'wait',
+    check: (tx, inspection) => inspection.rule && notFresh(tx, inspection.rule, inspection),
+  },
+  { name: 'hours', next: 'wait', check: findHours },
+  {
+    name: 'failures',
+    next: 'trip',
+    check: async (tx, { ruleSet, now }) =>
+      failuresExceeded(tx, ruleSet.settings, now, await breakerResetAt(tx)),
+  },
+  {
+    name: 'cap',
+    next: 'trip',
+    check: (tx, { rule, ruleSet, subject, now }) =>
+      rule && capExceeded(tx, rule, countedOf(subject.facts), ruleSet.settings, now),
+  },
 ];
 
 /** The first objection of a safeguard to the reject; undefined: it may be sent. */
@@ -154,9 +131,10 @@ export async function firstObjection(
   tx: Tx,
   inspection: Inspection,
 ): Promise<Objection | undefined> {
-  for (const safeguard of SAFEGUARDS) {
-    const objection = await safeguard(tx, inspection);
-    if (objection) return objection;
+  for (const { name: safeguard, next, check } of SAFEGUARDS) {
+    const found = await check(tx, inspection);
+    const more = typeof found === 'string' ? { detail: found } : found;
+    if (more !== undefined) return { safeguard, next, ...more };
   }
   return undefined;
 }
