@@ -11,9 +11,8 @@ import {
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError, SelvedgeError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { StoreOptions } from '../store/store.ts';
 
-type TrialWish = Omit<TrialRequest, 'store' | 'now'>;
+type TrialWish = Omit<TrialRequest, 'store' | 'freshness' | 'now'>;
 
 export interface TrialRun {
   readonly id: string;
@@ -56,7 +55,11 @@ function problemOf(error: unknown, log: Logger): string {
   return 'see the log of the daemon';
 }
 
-export function createTrials(store: StoreOptions, clock: Clock, log: Logger): Trials {
+export function createTrials(
+  from: Pick<TrialRequest, 'store' | 'freshness'>,
+  clock: Clock,
+  log: Logger,
+): Trials {
   const entries = new Map<string, Entry>();
   let lastId = 0;
   const begin = (sessionId: number, wish: TrialWish): Entry => {
@@ -83,7 +86,7 @@ export function createTrials(store: StoreOptions, clock: Clock, log: Logger): Tr
       entry.run = { ...entry.run, ...more };
     };
     const onProgress = (progress: TrialProgress): void => put({ progress });
-    runTrial({ store, ...wish, now: startedAt }, clock, { signal: stop.signal, onProgress })
+    runTrial({ ...from, ...wish, now: startedAt }, clock, { signal: stop.signal, onProgress })
       .then(
         (end) => put({ state: 'done', end }),
         (error) => put({ state: 'failed', problem: problemOf(error, log) }),

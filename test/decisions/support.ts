@@ -100,7 +100,7 @@ export interface DeciderFixture {
   /** Runs a decider until nothing is due; gives what it decided, `7 accept`. */
   decide(parts?: DecideParts): Promise<string[]>;
   /** Tells what would become of pending deliveries, the oldest first. */
-  tried(options: QueueOptions): Promise<readonly Prospect[]>;
+  tried(options: Tried): Promise<readonly Prospect[]>;
   decisions(): Promise<
     { readonly id: number; readonly outcome: string; readonly trigger: string }[]
   >;
@@ -108,6 +108,11 @@ export interface DeciderFixture {
   /** The outbox has ended what is in it. */
   endPush(state: 'confirmed' | 'refused', how: { readonly answered: boolean }): Promise<void>;
 }
+
+/** Milliseconds that the streams may be old, unless a test tells otherwise. */
+export const FRESHNESS = { stock: YEAR_MS, season: YEAR_MS, styles: YEAR_MS, seasons: YEAR_MS };
+
+type Tried = Omit<QueueOptions, 'freshness'> & Partial<Pick<QueueOptions, 'freshness'>>;
 
 function orderRecord(orderId: number, more: Readonly<Record<string, unknown>> = {}) {
   return {
@@ -152,10 +157,9 @@ export async function createDeciderFixture(
   const decider: DeciderFixture['decider'] = (parts) => {
     const rules = loadedRules(ACCEPT_SMALL);
     const nothing = () => undefined;
-    const [stock, season, styles, seasons] = [YEAR_MS, YEAR_MS, YEAR_MS, YEAR_MS];
     return createDecider({
       ...{ store, clock, log: silentLogger(), settleMs: 0, reconsiderMs: 900_000 },
-      freshness: { stock, season, styles, seasons },
+      freshness: FRESHNESS,
       ...{ rules: () => rules, mode: () => 'live' },
       ...{ onDecided: nothing, onPush: nothing, ...parts },
     });
@@ -217,7 +221,7 @@ export async function createDeciderFixture(
       return decided;
     },
     async tried(options) {
-      return (await tryQueue(store, clock.now(), options)).prospects;
+      return (await tryQueue(store, clock.now(), { freshness: FRESHNESS, ...options })).prospects;
     },
     async decisions() {
       const rows = await store.db

@@ -14,6 +14,7 @@ import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
+import { freshnessOf } from '../../ops/status.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import { explain, explainFolded } from '../../rules/explain.ts';
@@ -89,12 +90,13 @@ async function showNow(
   options: Options,
   command: Command,
 ): Promise<void> {
-  const { directory, mode } = configOf(command, context).config.rules;
+  const { config } = configOf(command, context);
+  const { directory, mode } = config.rules;
   const now = systemClock().now();
   const most = mode === 'shadow' ? 'shadow' : 'live';
   const found = await withMirror(command, context, async (db, store) => {
     const ruleSet = await namedRuleSet(db, options.rules ?? directory);
-    return explainNow(store, named, { ruleSet, most }, now);
+    return explainNow(store, named, { ruleSet, most, freshness: freshnessOf(config) }, now);
   });
   const { evaluation, delivery, by, inWay, counterfactuals } = found;
   const { output } = context;
@@ -157,7 +159,7 @@ export function deliveriesExplain(context: CliContext): Command {
         'what matched or missed by one condition, and the rest with --all. Earlier decisions\n' +
         'with --history. --now or --rules asks the rules about the present facts: that\n' +
         'decides nothing and writes nothing, and tells what keeps the rules from the delivery:\n' +
-        'it is not pending any more, people have decided, or accepting pauses. Where one\n' +
+        'it is not pending any more, people have decided, or a safeguard holds it. Where one\n' +
         'condition alone stands in the way, it names the limit that would let it pass.',
     )
     .argument('<delivery>', 'id or number (selvedge deliveries list)')

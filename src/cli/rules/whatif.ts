@@ -2,7 +2,9 @@
 import { Command } from 'commander';
 import { type Prospect, tryQueue } from '../../decisions/simulation/queue.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { freshnessOf } from '../../ops/status.ts';
 import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
 import { rulesDirectory } from './directory.ts';
@@ -51,8 +53,9 @@ export function rulesWhatif(context: CliContext): Command {
       const tried = rulesDirectory(command, context, options.rules);
       const now = systemClock().now();
       const { shadowAsLive } = options;
+      const freshness = freshnessOf(configOf(command, context).config);
       const { prospects, remarks } = await withMirror(command, context, async (db, store) =>
-        tryQueue(store, now, { rules: await namedRuleSet(db, tried), shadowAsLive }),
+        tryQueue(store, now, { rules: await namedRuleSet(db, tried), freshness, shadowAsLive }),
       );
       if (options.json === true) context.output.json(prospects);
       else print(context.output, prospects, options.all === true);

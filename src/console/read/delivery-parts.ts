@@ -88,13 +88,14 @@ async function replayOf(db: Db, [latest]: readonly DecisionRecord[]): Promise<No
 }
 
 export async function readNow(
-  deps: Pick<ConsoleDeps, 'db' | 'snapshot' | 'rulesMode'>,
+  deps: Pick<ConsoleDeps, 'db' | 'snapshot' | 'rulesMode' | 'settings'>,
   named: string,
   { hash, now }: { readonly hash: string | undefined; readonly now: number },
 ): Promise<NowView> {
   const ruleSet = await rulesInForce(deps.db, hash);
   const most = deps.rulesMode() === 'shadow' ? 'shadow' : 'live';
-  const found = await explainNow(deps, named, { ruleSet, most }, now);
+  const asked = { ruleSet, most, freshness: deps.settings.freshnessMs } as const;
+  const found = await explainNow(deps, named, asked, now);
   const { facts: _facts, delivery, ...rest } = found;
   const replay = await replayOf(deps.db, await decisionsOf(deps.db, delivery.id));
   return { ...rest, status: delivery.status ?? null, replay };

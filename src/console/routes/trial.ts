@@ -300,7 +300,8 @@ function installKeep(app: FastifyInstance, context: PageContext, trials: Trials)
 
 export function installTrial(app: FastifyInstance, context: PageContext): void {
   const { settings, clock, log } = context.deps;
-  const trials = createTrials(storeOptions(settings.machine), clock, log);
+  const { machine, freshnessMs: freshness } = settings;
+  const trials = createTrials({ store: storeOptions(machine), freshness }, clock, log);
   app.addHook('onClose', async () => trials.close());
   app.get('/rules/trial', async (request, reply) => {
     requireTrying(request);

@@ -11,8 +11,9 @@ import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store } from '../../store/store.ts';
-import { pauseOfAccepts } from '../accept/pace.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
+import type { FreshnessMs } from '../judgement.ts';
+import { withPrecautions } from '../plan/precautions.ts';
 import { armedRuleIds } from '../reject/arming.ts';
 import { type DecisionRecord, decisionsOf } from '../review/deliveries.ts';
 import { currentSubject, whyLeftToPeople } from './current.ts';
@@ -57,6 +58,13 @@ export interface ExplainedNow {
   readonly counterfactuals: readonly Counterfactual[];
 }
 
+interface ExplainWith {
+  readonly ruleSet: RuleSet;
+  readonly most: 'shadow' | 'live';
+  /** Milliseconds that the data of each pulled stream may be old. */
+  readonly freshness: FreshnessMs;
+}
+
 /**
  * Asks the rules about a delivery as it is now; decides and writes nothing. `most` is the most that
  * a rule may do.
@@ -64,24 +72,28 @@ export interface ExplainedNow {
 export async function explainNow(
   store: Pick<Store, 'db' | 'snapshot'>,
   named: string,
-  { ruleSet, most }: { readonly ruleSet: RuleSet; readonly most: 'shadow' | 'live' },
+  { ruleSet, most, freshness }: ExplainWith,
   now: number,
 ): Promise<ExplainedNow> {
   const subject = await currentSubject(store, named, ruleSet, now);
   const { facts } = subject;
   const { delivery } = facts;
-  const { armed, lapsed, left, pause } = await store.snapshot(async (tx) => ({
-    armed: await armedRuleIds(tx, ruleSet, now),
-    lapsed: lapsedRules(await readHolds(tx, delivery.id), now),
-    left: await whyLeftToPeople(tx, subject),
-    pause: await pauseOfAccepts(tx, ruleSet.settings, now),
-  }));
-  const options = { mode: most, armed, lapsed } as const;
-  const evaluation = evaluate(ruleSet, facts, options);
+  const { options, evaluation, left, held } = await store.snapshot(async (tx) => {
+    const armed = await armedRuleIds(tx, ruleSet, now);
+    const lapsed = lapsedRules(await readHolds(tx, delivery.id), now);
+    const own = { mode: most, armed, lapsed } as const;
+    const said = evaluate(ruleSet, facts, own);
+    const candidate = { subject, ruleSet, evaluation: said, outcome: said.live, freshness, now };
+    const precautions = await withPrecautions(tx, candidate);
+    const people = await whyLeftToPeople(tx, subject);
+    return { options: own, evaluation: said, left: people, held: precautions };
+  });
   const isPending = delivery.status === 'pending';
   const judged: Judged = { ruleSet, facts, options, which: most };
   const by = endedBy(delivery, await decisionsOf(store.db, delivery.id));
-  const inWay = left ?? (evaluation.live.kind === 'accept' ? pause : undefined);
+  const until = held.lookAt === undefined ? '' : ` until ${new Date(held.lookAt).toISOString()}`;
+  const reason = held.outcome === evaluation.live ? undefined : `${held.outcome.reason}${until}`;
+  const inWay = left ?? reason;
   return {
     evaluation,
     facts,

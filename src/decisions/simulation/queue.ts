@@ -13,16 +13,17 @@ import type { Store, Tx } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
 import type { AcceptedBefore } from '../accept/accepted.ts';
 import { pauseOfAccepts } from '../accept/pace.ts';
-import { holdForCooldown } from '../accept/revocation.ts';
 import { sumsOf } from '../facts/history.ts';
 import { readSubject } from '../facts.ts';
 import { changedRuns } from '../holds/changes.ts';
 import { lapsedRules, readHolds } from '../holds/holds.ts';
-import { holdOfSafeguard } from '../reject/outcome.ts';
+import type { FreshnessMs } from '../judgement.ts';
+import { isOfOne, withPrecautions } from '../plan/precautions.ts';
 import { whyLeftToPeople } from './current.ts';
 
 export interface QueueOptions {
   readonly rules: RuleSet;
+  readonly freshness: FreshnessMs;
   /** Shadow rules count as if they were live. */
   readonly shadowAsLive?: boolean | undefined;
   /** Maximum of deliveries to look at. */
@@ -134,7 +135,7 @@ async function answerFor(
   options: QueueOptions,
   taken: Taken,
 ): Promise<Answer> {
-  const { rules: ruleSet, shadowAsLive = false } = options;
+  const { rules: ruleSet, freshness, shadowAsLive = false } = options;
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
   const { settings, rules: read } = ruleSet;
   const subject = await readSubject(tx, orderDeliveryId, { now, settings, rules: read });
@@ -150,10 +151,10 @@ async function answerFor(
   const facts = afterAccepts(subject.facts, taken, ruleSet);
   const lapsed = lapsedRules(await readHolds(tx, orderDeliveryId), now);
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
-  const wanted = shadowAsLive ? evaluation.shadow : evaluation.live;
-  const prospect = { subject, ruleSet, evaluation, outcome: wanted, freshness: {}, now };
-  const held = (await holdOfSafeguard(tx, prospect)) ?? (await holdForCooldown(tx, prospect));
-  const { kind, rules, reason } = held?.outcome ?? wanted;
+  const outcome = shadowAsLive ? evaluation.shadow : evaluation.live;
+  const asked = { subject: { ...subject, facts }, ruleSet, evaluation, outcome, freshness, now };
+  const held = await withPrecautions(tx, { ...asked, supposed: taken }, isOfOne);
+  const { kind, rules, reason } = held.outcome;
   if (kind === 'accept') take(facts, taken, now);
   return { after: kind, rules, reason, ...value };
 }

@@ -60,13 +60,13 @@ function testsOf(ruleSet: RuleSet): Trial['tests'] {
 }
 
 async function tryRules(store: Store, request: TrialRequest): Promise<TrialLine> {
-  const { since, until, shadowAsLive, now } = request;
+  const { since, until, freshness, shadowAsLive, now } = request;
   const of = await decidedDeliveries(store.db, { since, until });
   await tell({ progress: { deliveries: 0, of } });
   const loaded = await rulesOnTrial(store, request);
   if (!('tried' in loaded)) return loaded;
   const { inForce, tried: rules } = loaded;
-  const queue = await tryQueue(store, now, { rules, shadowAsLive });
+  const queue = await tryQueue(store, now, { rules, freshness, shadowAsLive });
   const report = await backtest(
     store.db,
     { since, until },

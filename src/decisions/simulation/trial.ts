@@ -11,6 +11,7 @@ import { formatDuration, formatSize } from '../../lib/units.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { StoreOptions } from '../../store/store.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
+import type { FreshnessMs } from '../judgement.ts';
 import type { Backtest } from './backtest.ts';
 import type { RuleSetDiff } from './diff.ts';
 import type { Period } from './history.ts';
@@ -23,6 +24,7 @@ export interface TrialRequest extends Period {
   readonly files: TrialFiles | null;
   /** Shadow rules count as if they were live. */
   readonly shadowAsLive: boolean;
+  readonly freshness: FreshnessMs;
   readonly now: number;
 }
 

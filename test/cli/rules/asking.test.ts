@@ -273,7 +273,7 @@ describe('beside a mirror that was changed', () => {
         .prepare(`insert or replace into daemon_state values ('accept_pace', ?, 0)`)
         .run(JSON.stringify(pause));
       const paused = await asked();
-      const pauses = /^accepting pauses until \S+ \(too many\): what the rules accept is held/;
+      const pauses = /^safeguard accepts: too many; accepting pauses until \S+Z$/;
       expect(paused.inWay).toMatch(pauses);
       expect(paused.text).toContain(`${delivery.deliveryNo} is pending: ${paused.inWay}\n`);
       expect(paused.text).toContain(`\n${delivery.deliveryNo} => ACCEPT`);

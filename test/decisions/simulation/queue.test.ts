@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { explainNow } from '../../../src/decisions/simulation/explain-now.ts';
 import { type QueueOptions, tryQueue } from '../../../src/decisions/simulation/queue.ts';
 import { rulesOf } from '../../rules/support.ts';
-import { ACCEPT_COVERED, ACCEPT_SMALL, createDeciderFixture, loadedRules } from '../support.ts';
+import {
+  ACCEPT_COVERED,
+  ACCEPT_SMALL,
+  createDeciderFixture,
+  FRESHNESS,
+  loadedRules,
+} from '../support.ts';
 
 describe('the queue under other rules', () => {
   it('compares with the latest decision; the older delivery has the last piece', async () => {
@@ -44,13 +51,59 @@ describe('the queue under other rules', () => {
   });
 });
 
+it('the queue says of each delivery what the daemon then decides, also where no rule holds it', async () => {
+  const fixture = await createDeciderFixture();
+  const text = `
+rules:
+  - { id: few, title: Few, action: accept, mode: live, when: [delivery.quantity < 5] }
+  - id: free
+    title: Free
+    action: accept
+    mode: live
+    when: ['delivery.quantity >= 5', 'delivery.lines.all(line, line.stock_free >= line.quantity)']
+`;
+  const settings = 'version: 1\nsafeguards: { accept: { max_per_day: 2 } }';
+  const rules = loadedRules(text, settings);
+  const freshness = { ...FRESHNESS, stock: 3_600_000 };
+  await fixture.stock({ a: 100 });
+  await fixture.clock.advance(7_200_000);
+  for (const id of [1, 2, 3, 4]) await fixture.delivery({ id });
+  await fixture.delivery({ id: 5, lines: [['a', 6]] });
+  const stop = { order_delivery_id: 2, at: 0, actor: 'ada', action: 'delivery.hold' };
+  await fixture.store.db.insertInto('restored_stop').values(stop).execute();
+  const tried = await fixture.tried({ rules: rules.ruleSet, freshness });
+  const told: string[] = [];
+  await fixture.decide({
+    rules: () => rules,
+    freshness,
+    onDecided: ({ orderDeliveryId, outcome: { kind, reason } }) =>
+      told.push(`${orderDeliveryId} ${kind}: ${reason}`),
+  });
+  expect(told.toSorted()).toEqual([
+    '1 accept: Few',
+    '2 hold: safeguard restored: ada held it after the backup that was restored',
+    '3 accept: Few',
+    '4 hold: safeguard cap: accepts would exceed 2 a day',
+    '5 hold: safeguard freshness: waits for fresh stock; see: selvedge sync show stock',
+  ]);
+  const said = tried.map((one) => `${one.orderDeliveryId} ${one.after}: ${one.reason}`);
+  expect(said).toEqual(told.toSorted());
+  const asked = { ruleSet: rules.ruleSet, most: 'live', freshness } as const;
+  const now = fixture.clock.now();
+  for (const held of [told[1], told[4]].map(String)) {
+    const explained = await explainNow(fixture.store, `id:${held[0]}`, asked, now);
+    expect(`${held[0]} hold: ${explained.inWay}`).toBe(held);
+  }
+});
+
 describe('what the queue does not tell', () => {
   it('is how many more are pending, and that accepting pauses', async () => {
     const fixture = await createDeciderFixture();
     const settings = 'version: 1\nsafeguards: { accept: { max_per_hour: 1, pause: 90m } }';
     const rules = loadedRules(ACCEPT_SMALL, settings);
+    const set = { rules: rules.ruleSet, freshness: {} };
     const remarks = async (most: number) =>
-      (await tryQueue(fixture.store, fixture.clock.now(), { rules: rules.ruleSet, most })).remarks;
+      (await tryQueue(fixture.store, fixture.clock.now(), { ...set, most })).remarks;
     for (const id of [1, 2, 3]) await fixture.delivery({ id });
     expect(await remarks(3)).toEqual([]);
     expect(await remarks(2)).toEqual(['only the 2 oldest of 3 pending were looked at']);

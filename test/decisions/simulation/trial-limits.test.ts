@@ -6,7 +6,7 @@ import { manualClock, systemClock } from '../../../src/lib/clock.ts';
 /** Its process is ended before it has read anything. */
 const REQUEST = {
   store: { path: '/nowhere/mirror.db', busyTimeoutMs: 1_000 },
-  ...{ files: null, shadowAsLive: false, since: 0, until: 1, now: 1 },
+  ...{ files: null, freshness: {}, shadowAsLive: false, since: 0, until: 1, now: 1 },
 };
 
 const signal = new AbortController().signal;
