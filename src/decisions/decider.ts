@@ -32,7 +32,13 @@ import {
   reportEvaluationError,
   resolveEvaluationErrors,
 } from './incidents.ts';
-import type { Decided, DecisionMode, FreshnessMs, PendingContext } from './judgement.ts';
+import {
+  type Decided,
+  type DecisionMode,
+  type FreshnessMs,
+  type PendingContext,
+  rulesKey,
+} from './judgement.ts';
 import { decide } from './plan/apply.ts';
 import { createReevaluation, type Reevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
@@ -174,6 +180,30 @@ function createSweep({ store, clock, log }: DeciderDeps): () => Promise<void> {
   };
 }
 
+/**
+ * Makes a function that says once for each rule set, after all open deliveries were evaluated, what
+ * reject rules hold that may not reject: at the first start with this version nobody expects it.
+ */
+function createUnarmedNote({ store, log }: DeciderDeps) {
+  let toldFor: string | undefined;
+  return async ({ rules, mode }: PendingContext): Promise<void> => {
+    const key = rulesKey(mode, rules);
+    if (key === toldFor || mode !== 'live') return;
+    toldFor = key;
+    const rejects = rules.ruleSet.rules.filter(({ action }) => action === 'reject');
+    const ids = rejects.map(({ id }) => id);
+    if (ids.length === 0) return;
+    const held = await store.db
+      .selectFrom('hold')
+      .select(({ fn }) => ['rule_id as rule', fn.countAll<number>().as('deliveries')])
+      .where('rule_id', 'in', ids)
+      .groupBy('rule_id')
+      .execute();
+    const text = 'reject rules that may not reject hold deliveries; see: selvedge rules queue';
+    if (held.length > 0) log.warn({ held }, text);
+  };
+}
+
 /** Milliseconds between two looks at incidents that time alone begins or ends. */
 const CHORES_MS = 60_000;
 
@@ -290,6 +320,7 @@ function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Pr
   const contextNow = () => contextOf(deps);
   const recall = createRecall(deps, contextNow);
   const attempts = createAttempts(deps);
+  const noteUnarmed = createUnarmedNote(deps);
   const sweep = createSweep(deps);
   const pass = createReevaluation({ store, clock, contextNow, reconsiderMs });
   let choresAt = Number.NEGATIVE_INFINITY;
@@ -303,6 +334,7 @@ function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Pr
   /** Begins a pass if it is time for one. */
   const prepare = async (context: PendingContext): Promise<void> => {
     const waitMs = await pass.prepare({ ...context, now: clock.now() });
+    if (waitMs > 0) await noteUnarmed(context);
     searchAt = clock.monotonic() + Math.min(SLEEP_MS_MAX, waitMs > 0 ? waitMs : SLEEP_MS_MAX);
   };
 

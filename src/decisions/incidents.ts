@@ -30,12 +30,6 @@ interface Cause {
   readonly concerns: readonly string[];
 }
 
-interface IncidentRow {
-  readonly id: number;
-  readonly key: string;
-  readonly detail: string;
-}
-
 async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly Cause[]> {
   const rows = await db
     .selectFrom('incident')
@@ -47,7 +41,11 @@ async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly
   return rows.map(causeIn);
 }
 
-function causeIn({ id, key, detail: text }: IncidentRow): Cause {
+function causeIn({
+  id,
+  key,
+  detail: text,
+}: Pick<Cause, 'id' | 'key'> & { readonly detail: string }): Cause {
   const detail = tryParseJson(text);
   const listed = isJsonObject(detail) && Array.isArray(detail.concerns) ? detail.concerns : [];
   return { id, key, detail: isJsonObject(detail) ? detail : {}, concerns: listed.map(String) };

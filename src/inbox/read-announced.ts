@@ -3,16 +3,18 @@
  * shows what was announced, whether the order is ours, and whose a system key is.
  */
 import { isNotFound } from '../client/http/answer.ts';
+import { rowReader } from '../client/rows.ts';
+import { deliverySchema } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
+import { isMirroredContent } from '../mirror/delivery.ts';
 import { ORDER_UNREADABLE } from '../mirror/refetch-queue.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
-import type { Store } from '../store/store.ts';
+import type { Db, Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import type { ParsedEvent } from './event.ts';
-import { acceptedDelivery } from './known-delivery.ts';
 import type { OrderRefetcherDeps, ReadRequest } from './order-refetcher.ts';
 import {
   askingEvent,
@@ -22,6 +24,24 @@ import {
 } from './unknown-orders.ts';
 
 type OrderRead = { readonly order: { readonly reference?: string | null | undefined } } | undefined;
+
+const readRow = rowReader(deliverySchema);
+
+/**
+ * Id of the delivery to read after an event that only reports an accepted one, mostly our own push:
+ * one request reads it. Undefined: the order must be read in full, as when
+ * the lines differ from the mirror's: it was repacked, and another parcel lost them.
+ */
+async function acceptedDelivery(
+  db: Db,
+  { type, orderId, announces, delivery }: ParsedEvent,
+): Promise<number | undefined> {
+  if (type !== 'sales_order.delivery_updated' || announces?.status !== 'accepted') return undefined;
+  const read = readRow(delivery);
+  if (!('value' in read) || orderId === null) return undefined;
+  const isKnown = await isMirroredContent(db, { ...read.value, orderId });
+  return isKnown ? read.value.orderDeliveryId : undefined;
+}
 
 export interface AnnouncedReaderDeps {
   readonly store: Store;

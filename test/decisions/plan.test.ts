@@ -47,6 +47,15 @@ it('writes nothing, also where much is to be written', async () => {
   }
 });
 
+it('looks at nothing in a status that nobody knows, which only a decision tells', async () => {
+  const fixture = await createDeciderFixture();
+  await fixture.delivery({ id: 1, status: 'odd' });
+  const looked = await fixture.store.snapshot((tx) => planIn(tx, fixture, 1, 'look'));
+  expect(looked).toMatchObject({ isChange: false, effects: [] });
+  const decided = fixture.store.snapshot((tx) => planIn(tx, fixture, 1));
+  await expect(decided).rejects.toThrow('unknown status "odd"');
+});
+
 it('of a decision that stands changes nothing, and with a push on its way plans nothing', async () => {
   const fixture = await createDeciderFixture();
   const { store } = fixture;

@@ -12,12 +12,6 @@ import { areCustomersRead, READ_FROM, streamsOf } from '../fact-streams.ts';
 import type { Subject } from '../facts.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 
-/** Names the streams that the live rules read. */
-function streamsRead({ rules }: RuleSet): readonly string[] {
-  const paths = rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : []));
-  return streamsOf(READ_FROM, paths);
-}
-
 interface ChangedRun {
   readonly run_id: number;
   readonly stream: string;
@@ -45,12 +39,13 @@ export async function changedRuns(db: Db | Tx): Promise<readonly ChangedRun[]> {
 
 async function runToWaitFor(
   tx: Tx,
-  ruleSet: RuleSet,
+  { rules }: RuleSet,
   { facts }: Pick<Subject, 'facts'>,
 ): Promise<ChangedRun | undefined> {
   const runs = await changedRuns(tx);
   if (runs.length === 0) return undefined;
-  const streams = streamsRead(ruleSet);
+  const paths = rules.flatMap(({ mode, reads }) => (mode === 'live' ? reads : []));
+  const streams = streamsOf(READ_FROM, paths);
   // Only pre-orders use the stream `season`.
   const isRead = (stream: string): boolean =>
     streams.includes(stream) && (stream !== 'season' || facts.order.season !== null);

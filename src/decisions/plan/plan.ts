@@ -24,7 +24,7 @@ import {
   type Judgement,
   type Planned,
 } from '../judgement.ts';
-import { openPush, overtakenBy, settledAccept } from '../push.ts';
+import { hasOpenPush, overtakenBy, settledAccept } from '../push.ts';
 import { rememberEvaluation, unchangedDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
@@ -38,8 +38,8 @@ export interface Plan extends Planned {
   readonly orderDeliveryId: number;
 }
 
-/** Depth of a plan: `look` leaves out the values that only the journal needs. */
-export type Depth = 'look' | 'act';
+/** `look` leaves out the values that only the journal needs. */
+type Depth = 'look' | 'act';
 
 type Judged = Judgement & { readonly outcome: Outcome; readonly plan: HoldPlan };
 
@@ -128,9 +128,8 @@ async function planPending(
       last = await currentDecision(tx, judgement, trigger);
     }
   }
-  const { kind } = judgement.outcome;
-  const holds: Effect = (own) =>
-    storeHolds(own, subject.delivery.order_delivery_id, judged.plan, now);
+  const { order_delivery_id: id } = subject.delivery;
+  const holds: Effect = (own) => storeHolds(own, id, judged.plan, now);
   return {
     isChange:
       // A reject in its grace period is checked each time; there are few.
@@ -144,7 +143,7 @@ async function planPending(
       judgement,
       trigger,
       standing: last?.decisionId,
-      push: kind === 'accept' && isLive ? 'accepted' : undefined,
+      push: isLive && judgement.outcome.kind === 'accept' ? 'accepted' : undefined,
     },
   };
 }
@@ -156,9 +155,16 @@ export async function planDecision(
   orderDeliveryId: number,
   depth: Depth = 'act',
 ): Promise<Plan> {
-  const plan = { tx, orderDeliveryId };
-  // A person or the end of a grace period may have enqueued a push meanwhile.
-  if (await openPush(tx, orderDeliveryId)) return { ...plan, ...NOTHING };
+  const plan = { tx, orderDeliveryId, ...NOTHING };
+  const row = await tx
+    .selectFrom('delivery as d')
+    .select('d.status')
+    .where('d.order_delivery_id', '=', orderDeliveryId)
+    // A person or the end of a grace period may have enqueued a push meanwhile.
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
+    .executeTakeFirst();
+  // In a status that nobody knows it cannot be read, which a decision tells, and no pass.
+  if (!row || (depth === 'look' && !/^(?:pending|accepted)$/.test(row.status))) return plan;
   const told = await toldOf(tx, orderDeliveryId, context.now);
   const { settings, rules: read } = context.rules.ruleSet;
   const asked = { now: context.now, settings, rules: read };

@@ -5,16 +5,14 @@
  */
 import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
-import { holdForCap } from '../accept/caps.ts';
 import { holdForStaleData } from '../accept/freshness.ts';
-import { holdForPace } from '../accept/pace.ts';
+import { holdForCap, holdForPace } from '../accept/pace.ts';
 import { holdForCooldown } from '../accept/revocation.ts';
 import { holdForChanges } from '../holds/changes.ts';
 import { holdForOwnOrder } from '../holds/own-order.ts';
 import { holdForRestored } from '../holds/restored.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
-import { holdOfSafeguard } from '../reject/outcome.ts';
-import { holdForRepacked } from '../reject/repacked.ts';
+import { holdForRepacked, holdOfSafeguard } from '../reject/outcome.ts';
 
 interface PrecautionRow {
   readonly name: string;

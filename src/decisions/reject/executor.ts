@@ -72,7 +72,7 @@ const SLEEP_MS_MAX = 30_000;
 const LOOK_AGAIN_MS = 300_000;
 
 /** Result at the end of a grace period: the push, or the safeguard that objects to it. */
-type Step = { readonly pushed: true } | { readonly pushed: false; readonly stop: Objection };
+type Step = 'pushed' | Objection;
 
 type Judged = Omit<Judgement, 'outcome' | 'dueAt'>;
 
@@ -105,7 +105,7 @@ async function stopAt(tx: Tx, entry: RejectEntry, judged: Judged, stop: Objectio
     await recordDecision(tx, { ...judged, outcome, dueAt }, by);
   }
   await applyObjection(tx, entry, stop, judged);
-  return { pushed: false, stop };
+  return stop;
 }
 
 async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
@@ -119,21 +119,13 @@ async function push(tx: Tx, entry: RejectEntry, judged: Judged): Promise<Step> {
   const until = sendBefore(rules.ruleSet.settings, at);
   await enqueueDeliveryStatus(tx, { ...change, contentHash, sendBefore: until }, at);
   const { accountNo, amount, currency } = countedOf(subject.facts);
+  const intent = { intent_at: at, intent_decision_id: decisionId, account_no: accountNo };
   await tx
     .updateTable('reject_entry')
-    .set({
-      state: 'pushing',
-      safeguard: null,
-      detail: null,
-      intent_at: at,
-      intent_decision_id: decisionId,
-      account_no: accountNo,
-      amount,
-      currency,
-    })
+    .set({ state: 'pushing', safeguard: null, detail: null, ...intent, amount, currency })
     .where('entry_id', '=', entry.entryId)
     .execute();
-  return { pushed: true };
+  return 'pushed';
 }
 
 /** Decides about a reject at the end of its grace; undefined when it has ended in the meantime. */
@@ -173,18 +165,15 @@ async function lookUp(
   { orderId, orderDeliveryId }: RejectEntry,
   signal: AbortSignal,
 ): Promise<Objection | undefined> {
+  const safeguard = 're-read';
   try {
     const found = await deps.readDelivery(orderId, orderDeliveryId, signal);
-    if (found !== undefined) return undefined;
-    return {
-      safeguard: 're-read',
-      detail: 'the service does not know it any more',
-      next: 'decide-again',
-    };
+    const detail = 'the service does not know it any more';
+    return found === undefined ? { safeguard, detail, next: 'decide-again' } : undefined;
   } catch (thrown) {
     if (isStoreUnusable(thrown) || signal.aborted) throw thrown;
     const detail = `the service cannot be asked: ${toError(thrown).message}`;
-    return { safeguard: 're-read', detail, next: 'wait' };
+    return { safeguard, detail, next: 'wait' };
   }
 }
 
@@ -193,12 +182,12 @@ async function carryOut(deps: RejectDeps, entry: RejectEntry, signal: AbortSigna
   const step = await deps.store.transaction((tx) => decide(deps, tx, entry, unreadable));
   if (!step) return;
   const { orderDeliveryId: delivery, ruleId: rule } = entry;
-  if (step.pushed) {
+  if (step === 'pushed') {
     deps.log.warn({ delivery, rule }, `delivery ${delivery}: its grace is over, it is rejected`);
     deps.onPush();
     return;
   }
-  const { safeguard, detail, next } = step.stop;
+  const { safeguard, detail, next } = step;
   const text = `delivery ${delivery}: not rejected, safeguard ${safeguard}`;
   if (next === 'trip') deps.log.error({ delivery, rule, detail }, `${text}; the breaker tripped`);
   else if (entry.safeguard !== safeguard) deps.log.warn({ delivery, rule, detail }, text);

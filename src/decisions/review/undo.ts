@@ -25,6 +25,11 @@ function latestDecision(db: Db, delivery: number) {
     .executeTakeFirst();
 }
 
+function refuse(why: string): never {
+  const hint = `look at the delivery: ${why}`;
+  throw new RefusedError('console.undo', 'there is nothing to undo any more', { hint });
+}
+
 /** Steps that undoing the decision takes. */
 export interface Undoing {
   readonly decisionId: number;
@@ -41,10 +46,8 @@ export interface Undoing {
  */
 export async function undoingOf(db: Db, delivery: number, { actor }: Actor): Promise<Undoing> {
   const latest = await latestDecision(db, delivery);
-  if (latest?.actor !== `person:${actor}`) {
-    const hint = 'look at the delivery: it was decided again, or by somebody else';
-    throw new RefusedError('console.undo', 'there is nothing to undo any more', { hint });
-  }
+  if (latest?.actor !== `person:${actor}`)
+    return refuse('it was decided again, or by somebody else');
   const { decision_id: decisionId, outcome, outbox_id: outboxId, state } = latest;
   if (outcome === 'reject') {
     const hint = 'a new delivery comes when the order is packed again';
@@ -71,10 +74,7 @@ export async function undoLatest(
   decisionId: number,
 ): Promise<Reviewed> {
   const undoing = await undoingOf(db, delivery, actor);
-  if (undoing.decisionId !== decisionId) {
-    const hint = 'look at the delivery: it was decided again';
-    throw new RefusedError('console.undo', 'there is nothing to undo any more', { hint });
-  }
+  if (undoing.decisionId !== decisionId) refuse('it was decided again');
   const { outboxId, action } = undoing;
   if (outboxId !== undefined) await cancelPush(outboxId, actor);
   // Somebody else may have decided since the look above: the act itself looks once more.

@@ -6,6 +6,7 @@ import type { Store, Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
 import { armedRuleIds } from '../reject/arming.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
+import { isPending } from './queue.ts';
 
 export interface HeldUnarmed {
   /** Live reject rules that hold what they match, because they may not reject now. */
@@ -30,13 +31,10 @@ async function onlyUnarmed(tx: Tx, ruleSet: RuleSet, now: number): Promise<RuleS
 
 /** Ids of the next pending deliveries; an accept of the rules that waits is taken back. */
 async function pendingAfter(tx: Tx, after: number): Promise<readonly number[]> {
-  const rows = await tx
-    .selectFrom('delivery')
-    .select('order_delivery_id as id')
-    .where('status', '=', 'pending')
-    .where('deleted_at', 'is', null)
-    .where('order_delivery_id', '>', after)
-    .orderBy('order_delivery_id')
+  const rows = await isPending(tx)
+    .select('d.order_delivery_id as id')
+    .where('d.order_delivery_id', '>', after)
+    .orderBy('d.order_delivery_id')
     .limit(SLICE)
     .execute();
   return rows.map(({ id }) => id);

@@ -58,7 +58,7 @@ interface Pending {
   readonly outcome: DecisionOutcome | null;
 }
 
-function isPending(tx: Tx) {
+export function isPending(tx: Tx) {
   return tx
     .selectFrom('delivery as d')
     .where('d.status', '=', 'pending')
