@@ -31,11 +31,6 @@ interface StatusChange {
 
 /** Finds the latest change of a delivery's status whose author is not known yet. */
 async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange | undefined> {
-  const known = await tx
-    .selectFrom('evaluation')
-    .select('feed_seq')
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirst();
   return tx
     .selectFrom('change')
     .select([
@@ -47,7 +42,8 @@ async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange 
     .where('entity', '=', 'delivery')
     .where('key', '=', String(orderDeliveryId))
     .where('op', '=', 'update')
-    .where('seq', '>', known?.feed_seq ?? 0)
+    .where(sql<boolean>`seq > coalesce((select e.feed_seq from evaluation e
+      where e.order_delivery_id = ${orderDeliveryId}), 0)`)
     .where(sql<string>`diff->>'$.status[1]'`, 'is not', null)
     .orderBy('seq', 'desc')
     .limit(1)

@@ -116,12 +116,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   /** Sleeps until a row is due (if a slot is free), a step ends, or a wake-up comes. */
   const sleep = async (busy: Busy, seen: PauseLook, signal: AbortSignal): Promise<void> => {
-    let due = Number.POSITIVE_INFINITY;
-    for (const work of WORKS) {
-      if (wake.signal.aborted) return;
-      if (freeSlots(limits, busy, work) <= 0) continue;
-      due = Math.min(due, (await nextDueAt(store.db, work, excluded(deps, seen, busy))) ?? due);
-    }
+    if (wake.signal.aborted) return;
+    const free = WORKS.filter((one) => freeSlots(limits, busy, one) > 0);
+    const [first] = free;
+    const work = free.length === WORKS.length ? 'any' : first;
+    const next = work && (await nextDueAt(store.db, work, excluded(deps, seen, busy)));
+    const due = next ?? Number.POSITIVE_INFINITY;
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
   };

@@ -50,14 +50,16 @@ export type Work = 'lookup' | 'send';
  * SQL query of rows that a slot may take: the first open row of each ordering key, unless a person
  * has to decide about it.
  */
-function workable(db: Db, work: Work, { busy, paused }: Excluded) {
+function workable(db: Db, work: Work | 'any', { busy, paused }: Excluded) {
   return (
     db
       .selectFrom('outbox as o')
       .where('o.ended_at', 'is', null)
       .where('o.blocked_reason', 'is', null)
       .where('o.state', '!=', 'sending')
-      .where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt')
+      .$if(work !== 'any', (rows) =>
+        rows.where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt'),
+      )
       // This condition has the same text for any number of keys, so that SQLite prepares it once.
       .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
       .where((eb) => {
@@ -110,9 +112,10 @@ export async function dueItems(
   return rows.map(itemOf);
 }
 
+/** When the next row is due for this work, in epoch milliseconds; undefined: none waits. */
 export async function nextDueAt(
   db: Db,
-  work: Work,
+  work: Work | 'any',
   excluded: Excluded,
 ): Promise<number | undefined> {
   const row = await workable(db, work, excluded)

@@ -102,6 +102,7 @@ export async function endIncidents(
   keys: readonly string[],
   now: number,
 ): Promise<number> {
+  if (keys.length === 0) return 0;
   const open = await db
     .selectFrom('incident')
     .select('id')
