@@ -143,6 +143,11 @@ function withFirst(pass: Pass, ids: readonly number[], looked: number, now: numb
   return { ...pass, begun: own.begun, trigger: own.trigger, deliveries: [...ids, ...others] };
 }
 
+function look({ store, contextNow }: ReevaluationDeps, id: number) {
+  const context = { ...contextNow(), trigger: 'facts' } as const;
+  return store.snapshot((tx) => planDecision(tx, context, id, 'look'));
+}
+
 export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   const { store, clock, contextNow, reconsiderMs } = deps;
   let pass: Pass | undefined;
@@ -216,8 +221,7 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     },
     async evaluate(id) {
       if (!pass) return undefined;
-      const asked = { ...contextNow(), trigger: 'facts' } as const;
-      const { isChange } = await store.snapshot((tx) => planDecision(tx, asked, id, 'look'));
+      const { isChange } = await look(deps, id);
       const tookMs = clock.monotonic() - pass.begun;
       pausedUntil = clock.monotonic() + Math.max(PAUSE_MS_MIN, PAUSE * tookMs);
       return isChange ? { orderDeliveryId: id, trigger: pass.trigger } : undefined;

@@ -56,7 +56,7 @@ it('looks at nothing in a status that nobody knows, which only a decision tells'
   await expect(decided).rejects.toThrow('unknown status "odd"');
 });
 
-it('of a decision that stands changes nothing, and with a push on its way plans nothing', async () => {
+it('changes nothing where a decision stands, or a push is on its way', async () => {
   const fixture = await createDeciderFixture();
   const { store } = fixture;
   await fixture.delivery({ id: 1 });

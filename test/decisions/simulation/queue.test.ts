@@ -51,7 +51,7 @@ describe('the queue under other rules', () => {
   });
 });
 
-it('the queue says of each delivery what the daemon then decides, also where no rule holds it', async () => {
+it('the queue says of each delivery what the daemon then decides', async () => {
   const fixture = await createDeciderFixture();
   const text = `
 rules:
