@@ -31,7 +31,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup.
-  decisions: 15_040,
+  decisions: 15_055,
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   inbox: 2_730,
