@@ -47,6 +47,12 @@ export function momentOf(cell: Cell): { readonly at: number; readonly isDay: boo
   return Number.isNaN(at) ? undefined : { at, isDay };
 }
 
+/** The hundredth of a number as its decimals say: a division by 100 makes others of them. */
+export function hundredth(value: number): number {
+  const [digits, exponent = '0'] = String(value).split('e');
+  return Number(`${digits}e${Number(exponent) - 2}`);
+}
+
 export type CellFormat = (kind: ColumnKind, cell: Cell) => string;
 
 /** Creates the function that formats cells for people; a null cell becomes the text `nothing`. */
@@ -66,12 +72,15 @@ export function createCellFormat({ locale, timeZone }: Manner, nothing = ''): Ce
       return found ? (found.isDay ? day : moment).format(found.at) : String(cell);
     }
     if (typeof cell !== 'number' || kind === 'text' || kind === 'date') return String(cell);
-    return numberFormat(kind).format(kind === 'percent' ? cell / 100 : cell);
+    return numberFormat(kind).format(kind === 'percent' ? hundredth(cell) : cell);
   };
 }
 
+/** As on the page: half away from zero, from the decimals as they are written. */
+const AMOUNT = new Intl.NumberFormat('en', { ...TWO, useGrouping: false });
+
 /** Formats a number for CSV: no groups, the locale's decimal sign, amounts with two decimals. */
 export function csvNumber(kind: ColumnKind | undefined, value: number, comma: boolean): string {
-  const text = kind === 'amount' ? value.toFixed(2) : String(value);
+  const text = kind === 'amount' ? AMOUNT.format(value) : String(value);
   return comma ? text.replace('.', ',') : text;
 }

@@ -4,7 +4,7 @@
  */
 import type { CellObject } from 'write-excel-file/node';
 import { localClockOf } from '../lib/local-time.ts';
-import { momentOf } from './cells.ts';
+import { hundredth, momentOf } from './cells.ts';
 import { describeRun, type ReportDocument } from './document.ts';
 import { createHeat, type Heat } from './heat.ts';
 import type { Cell } from './query.ts';
@@ -49,23 +49,45 @@ function groundOf(level: number): { readonly backgroundColor?: string } {
   return backgroundColor === undefined ? {} : { backgroundColor };
 }
 
+/** Line breaks of all kinds, and control characters, which XML cannot hold: words stay apart. */
+const BREAK = /\r\n?|[\v\f\u0085\u2028\u2029]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that must not stay.
+const CONTROL = /[\u0000-\u0008\u000e-\u001f]/g;
+/** Spreadsheets read `_x0041_` as the letter A unless its first sign is written so itself. */
+const ESCAPE = /_(?=x[0-9A-Fa-f]{4}_)/g;
+
+/** Lines of a cell that a row is made high enough for. */
+const LINES_MAX = 10;
+const LINE_HEIGHT = 15;
+
 function textOf(value: string): CellObject {
   const fits = value.length <= CELL_CHARS_MAX;
   const shown = fits ? value : `${value.slice(0, CELL_CHARS_MAX - 1)}…`;
-  return { value: shown, type: String, format: '@' };
+  const text = shown.replace(BREAK, '\n').replace(CONTROL, ' ');
+  const lines = Math.min(LINES_MAX, text.split('\n').length);
+  return {
+    value: text.replace(ESCAPE, '_x005F_'),
+    type: String,
+    format: '@',
+    // Without it a line break is shown as nothing at all.
+    ...(lines > 1 && { wrap: true, height: lines * LINE_HEIGHT }),
+  };
 }
 
 function numberOf(kind: ColumnKind, value: number): CellObject {
-  if (kind === 'percent') return { value: value / 100, type: Number, format: '0.0%' };
+  if (kind === 'percent') return { value: hundredth(value), type: Number, format: '0.0%' };
   const whole = Number.isInteger(value) ? { format: '0' } : {};
   const format = NUMBER_FORMATS[kind];
   return { value, type: Number, ...(format === undefined ? whole : { format }) };
 }
 
+/** Spreadsheets number days from 1900 on, and take that year for a leap year. */
+const FIRST_DAY = Date.UTC(1900, 2, 1);
+
 /** Date cell in local time, because a cell has no time zone. */
 function dateOf(cell: Cell, timeZone: string): CellObject | undefined {
   const moment = momentOf(cell);
-  if (!moment) return undefined;
+  if (!moment || moment.at < FIRST_DAY) return undefined;
   if (moment.isDay) return { value: new Date(moment.at), type: Date, format: 'yyyy-mm-dd' };
   const { date, time } = localClockOf(timeZone)(moment.at);
   const seconds = new Date(moment.at).toISOString().slice(17, 19);
@@ -143,7 +165,7 @@ function printSettings(sheet: string, isWide: boolean) {
         },
         'xl/workbook.xml': {
           transform: (xml: string) =>
-            xml.replace('</sheets>', `</sheets><definedNames>${titles}</definedNames>`),
+            xml.replace('<definedNames/>', `<definedNames>${titles}</definedNames>`),
         },
       },
     },

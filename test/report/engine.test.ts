@@ -241,6 +241,27 @@ describe('a workbook', () => {
     expect(total?.slice(0, 3)).toEqual(['total', null, 1234.5]);
   });
 
+  it('keeps words apart and signs as they are, and names its printed titles once', async () => {
+    house.write(
+      'signs',
+      'title: Signs\nformats: { share: percent, amount: amount }',
+      `SELECT '_x0041_' AS code,
+         'navy' || char(11) || 'blue' || char(1) || char(13, 10) || 'dark' AS soft,
+         '1899-12-31' AS day, 0.35 AS share, 1.005 AS amount`,
+    );
+    const path = file('signs.xlsx');
+    expect((await run('signs', '--format', 'xlsx', '--output', path)).stderr).toBe('');
+    const [sheet] = await readWorkbook(path);
+    expect(sheet?.data[3]).toEqual([
+      ...['_x0041_', 'navy\nblue \ndark', '1899-12-31', 0.0035, 1.005],
+    ]);
+    expect(partOf(path, 'xl/workbook.xml').match(/<definedNames/g)).toHaveLength(1);
+    const page = file('signs.html');
+    await run('signs', '--format', 'html', '--output', page);
+    expect(readFileSync(page, 'utf8')).toMatch(/0\.4%[\s\S]*1\.01/);
+    expect((await run('signs', '--format', 'csv')).stdout).toMatch(/,0\.35,1\.01$/m);
+  });
+
   it('keeps title and header in view, and shows amounts with two decimals', async () => {
     const path = file('sales.xlsx');
     await run('sales', '--format', 'xlsx', '--output', path);

@@ -10,6 +10,7 @@ const PROGRAMS = new Map([
   ['isql', 'unixodbc libsqliteodbc odbcinst'],
   ['jq', 'jq'],
   ['openssl', 'openssl'],
+  ['/usr/bin/python3', 'python3-openpyxl'],
   ['perl', 'perl-base'],
   ['pgbouncer', 'pgbouncer'],
   ['rsync', 'rsync'],
