@@ -70,6 +70,8 @@ function privateIn(value: unknown, into: Set<string>): void {
   } else if (isJsonObject(value)) {
     for (const [name, member] of Object.entries(value)) {
       const isOperand = name === 'value' && isPrivateFact(value);
+      // Members without a column are masked as a whole; their words may be those of anything.
+      if (name === 'extra') continue;
       if (isPrivate(name, member) || isOperand) leavesOf(member, into);
       else privateIn(member, into);
     }

@@ -7,17 +7,16 @@
  * rule silently never match may pass: names, enum values, types and literals are all checked here,
  * because at the first delivery it is too late.
  */
-
 import type { Node } from 'yaml';
 import { z } from 'zod';
 import { hashWithTexts, isJsonObject } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { analysisProblems } from './analysis/problems.ts';
+import { type Finding, findingsOf } from './analysis/findings.ts';
 import { createEnvironment, type SetTypes } from './cel/environment.ts';
 import { type CompiledRule, compileRule, type RuleSource } from './compile.ts';
 import { RECORDS } from './facts/table.ts';
 import { neverGiven } from './never-given.ts';
-import type { Rule, RuleSet } from './rule.ts';
+import type { Clause, Rule, RuleSet } from './rule.ts';
 import {
   emptySettings,
   type ListsRead,
@@ -33,7 +32,48 @@ import { checkShape } from './text/check.ts';
 import { type Problem, sortProblems } from './text/problem.ts';
 import { type RawScenario, RULE_FILE, SALVAGED_RULE, SCENARIO_FILE } from './text/schema.ts';
 import type { Settings } from './text/settings-schema.ts';
-import { type RuleFile, readYaml, type YamlSource } from './text/yaml.ts';
+import { offsetInFile, type RuleFile, readYaml, type YamlSource } from './text/yaml.ts';
+
+// Turns findings about rules into problems at their places in the rule files.
+
+/** Path of a condition in its rule: `when` or `unless`, and its index there. */
+function clausePath(rule: Rule, clause: Clause): readonly (string | number)[] {
+  const alike = rule.clauses.filter(({ negated }) => negated === clause.negated);
+  return [clause.negated ? 'unless' : 'when', alike.indexOf(clause)];
+}
+
+function problemOf(finding: Finding, { source, path }: RuleSource): Problem {
+  const { rule, clause, start, end, message, hint, isNote: note = false } = finding;
+  const inRule = clause ? clausePath(rule, clause) : ['id'];
+  const node = source.nodeAt([...path, ...inRule]);
+  const [from = 0, to = 0] = node?.range ?? [];
+  const range =
+    node && start !== undefined && end !== undefined
+      ? [start, end].map((offset) => offsetInFile(node, source.file.text, offset))
+      : [from, to];
+  const detail = { message, hint, ruleId: rule.id, warning: !note, note };
+  return source.problem(range[0] ?? from, range[1] ?? to, detail);
+}
+
+/**
+ * Findings about a rule set as warnings and notes, never as errors: a set with a rule that does
+ * nothing can still be used.
+ */
+function analysisProblems(
+  rules: readonly { readonly from: RuleSource; readonly rule: Rule }[],
+  { settings, types }: LoadedSettings,
+): readonly Problem[] {
+  const sources = new Map(rules.map(({ from, rule }) => [rule, from] as const));
+  const written = Object.entries(settings.lists).filter(
+    ([name]) => !Object.hasOwn(settings.list_sources, name),
+  );
+  const context = { types, lists: new Map(written) };
+  const findings = findingsOf([...sources.keys()], context);
+  return findings.flatMap((finding) => {
+    const from = sources.get(finding.rule);
+    return from ? [problemOf(finding, from)] : [];
+  });
+}
 
 interface Cell {
   readonly value: unknown;

@@ -1,5 +1,6 @@
 /** `selvedge outbox show <id>`: shows one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
+import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDecimal } from '../../lib/money.ts';
 import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/review/listing.ts';
@@ -8,8 +9,32 @@ import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
+import type { RemoteConsole } from '../remote/console.ts';
 import { remoteConsoleOf } from '../remote/console.ts';
-import { showRemoteOutbox } from '../remote/outbox.ts';
+import { shaped } from '../remote/shapes.ts';
+
+// Reads a push over a URL.
+
+const card = shaped<OutboxCard>(
+  z.looseObject({
+    outboxId: z.int(),
+    kind: z.string(),
+    reference: z.string(),
+    state: z.string(),
+    createdAt: z.number(),
+    document: z.looseObject({}),
+    deliveries: z.array(z.looseObject({})),
+    problems: z.array(z.looseObject({})),
+    attemptLog: z.array(z.looseObject({ startedAt: z.number() })),
+    evidence: z.array(z.looseObject({ at: z.number() })),
+    candidates: z.array(z.looseObject({ lines: z.array(z.looseObject({})) })),
+    revisions: z.array(z.looseObject({})),
+  }),
+);
+
+function showRemoteOutbox(remote: RemoteConsole, outboxId: number): Promise<OutboxCard> {
+  return remote.get(`/outbox/${outboxId}.json`, card);
+}
 
 function timeText(at: number): string {
   return new Date(at).toISOString();

@@ -4,6 +4,8 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { planeAccount, planeAddress } from '../../ops/plane-copy.ts';
+import { openPlaneSession } from '../../plane/reader.ts';
 import { requireLocale } from '../../report/cells.ts';
 import type { ReportDocument } from '../../report/document.ts';
 import {
@@ -14,18 +16,48 @@ import {
   objectsOf,
   textTable,
 } from '../../report/formats.ts';
+import type { RunRows } from '../../report/make.ts';
 import { documentOf, makeFile, type Order, rowsOfMirror } from '../../report/make.ts';
 import { requireOutput, writeOutput } from '../../report/output-file.ts';
 import { bindParameters } from '../../report/parameters.ts';
-import { findReport } from '../../report/report-file.ts';
+import { reportOfAll, runOnPlane } from '../../report/plane.ts';
+import { findReport, planeSqlOf } from '../../report/report-file.ts';
 import { requireColumns } from '../../report/table.ts';
 import { requireReadable, storeOptions } from '../../store/store.ts';
 import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
-import { type Job, jobOnPlane } from './on-plane.ts';
 import { timeZoneOf } from './zone.ts';
+
+// Reads a report's rows from the plane: of this account, of another one, or of all.
+
+/** A report as it is run, and the function that reads its rows. */
+interface Job extends Pick<Order, 'report' | 'values' | 'manner' | 'rowsMax'> {
+  readonly rows: RunRows;
+}
+
+const ALL = 'all';
+
+function jobOnPlane(config: Config, order: Order, named?: string): Job {
+  const { report, values, rowsMax, timeMaxMs } = order;
+  const { schema } = config.plane;
+  const query = { params: report.params, sql: planeSqlOf(report), values, rowsMax };
+  const url = planeAddress(config);
+  const account = named === ALL ? null : (named ?? planeAccount(config));
+  return {
+    ...order,
+    report: account === null ? reportOfAll(report) : report,
+    async rows(sink) {
+      const session = await openPlaneSession({ url, schema, timeMaxMs });
+      try {
+        return await runOnPlane(session, { ...query, account }, sink);
+      } finally {
+        await session.end();
+      }
+    },
+  };
+}
 
 interface Options {
   readonly param: Readonly<Record<string, string>>;

@@ -5,10 +5,13 @@ import { MASK } from '../../lib/reading/quoted.ts';
 import type { Cell } from '../../report/query.ts';
 import type { Report } from '../../report/report-file.ts';
 import type { Rows } from '../../report/table.ts';
+import { peopleIn } from '../../store/tables/people.ts';
 import { maskPrivate } from '../mask.ts';
 
 /** Columns of the mirror that hold nothing but private texts. */
-const PRIVATE_WORDS = ['company', 'comment', 'shipping_address', 'address', 'email', 'phone'];
+const PRIVATE_WORDS = Object.keys(peopleIn('sales_order'))
+  .filter((name) => name !== 'extra')
+  .concat(['address', 'email', 'phone']);
 
 /** Columns with free text, which may quote private texts and is therefore blanked. */
 const FREE = new Set([

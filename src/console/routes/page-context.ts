@@ -2,7 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
+import { tryParseJson } from '../../lib/json.ts';
 import { absenceNotes, readAnswers } from '../../store/answering.ts';
+import { inKeys } from '../../store/bulk.ts';
 import { pauseNote, readPauses } from '../../store/pauses.ts';
 import { type Db, storeOptions } from '../../store/store.ts';
 import { isoTime } from '../../surface/forms.ts';
@@ -13,10 +15,46 @@ import type { CardContext } from '../pages/card.ts';
 import { framed, type Tab } from '../pages/frame.ts';
 import type { PauseReader, Reader } from '../pages/parts.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
-import { privateOfOrders } from '../read/private.ts';
-import { lastReasons } from '../read/reasons.ts';
 import type { ReadRules } from '../rules.ts';
 import { localeOf, sendPage } from '../show.ts';
+
+// Reads customers' private texts, so that they can be masked where other texts quote them.
+
+/** Customers' names, comments and addresses of orders, by order id. */
+async function privateOfOrders(
+  db: Db,
+  orderIds: readonly number[],
+): Promise<ReadonlyMap<number, object>> {
+  const rows = await db
+    .selectFrom('sales_order')
+    .select(['order_id', 'company', 'comment', 'shipping_address'])
+    .where(inKeys('order_id', [...new Set(orderIds)]))
+    .execute();
+  return new Map(
+    rows.map(({ order_id: orderId, company, comment, shipping_address: address }) => [
+      orderId,
+      { company, comment, shippingAddress: tryParseJson(address) },
+    ]),
+  );
+}
+
+// Reads the reasons that a person gave last for decisions, to choose from.
+
+const REASONS = 5;
+const LOOKED_AT = 50;
+
+async function lastReasons(db: Db, actor: string): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('audit')
+    .select('reason')
+    .where('actor', '=', actor)
+    .where('action', 'in', ['delivery.accept', 'delivery.hold', 'delivery.release'])
+    .where('reason', '!=', '')
+    .orderBy('id', 'desc')
+    .limit(LOOKED_AT)
+    .execute();
+  return [...new Set(rows.map(({ reason }) => reason))].slice(0, REASONS);
+}
 
 /** Time without an answer of the daemon's loop, which is asked every five seconds. */
 const SILENT_MS = 11_000;

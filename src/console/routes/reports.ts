@@ -1,16 +1,17 @@
 /** Routes for reports, which are made in processes of their own, with their files. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { SelvedgeError } from '../../lib/errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { SelvedgeError, UsageError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { shellWord } from '../../lib/strings.ts';
 import { schedules } from '../../report/lists.ts';
-import type { Report } from '../../report/report-file.ts';
+import { bindParameters, type ParameterValues } from '../../report/parameters.ts';
+import { findReport, type Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
 import type { Refusal } from '../../surface/problem.ts';
-import { RefusedHere, signedIn } from '../context.ts';
+import { RefusedHere, type ReportSettings, signedIn } from '../context.ts';
 import { type MadeReport, PARAMETER, reportPage } from '../pages/reports.ts';
-import { missingOf, namedReport, valuesOf } from '../read/reports.ts';
 import {
   type ConsoleFormat,
   createReportRuns,
@@ -20,6 +21,42 @@ import {
 import { csvQuery } from '../show.ts';
 import { readingFor } from '../surface/lists.ts';
 import { type PageContext, parametersOf } from './page-context.ts';
+
+// Reads a report for its page, and the values of its parameters.
+
+/** Finds a report; its `file` has no folder, so that messages hide the host's paths. */
+function namedReport({ directory }: ReportSettings, name: string): Report {
+  return { ...findReport(directory, name), file: `${name}.sql` };
+}
+
+/**
+ * Values of the report's parameters; empty ones count as not given. @throws RefusedHere with status
+ * 400, which names what is missing or wrong
+ */
+function valuesOf(
+  report: Report,
+  given: Readonly<Record<string, string>>,
+  clock: Clock,
+): ParameterValues {
+  const filled = Object.entries(given).filter(([, text]) => text.trim() !== '');
+  try {
+    return bindParameters(report, Object.fromEntries(filled), clock);
+  } catch (thrown) {
+    if (!(thrown instanceof UsageError)) throw thrown;
+    const { code, message } = thrown;
+    const [missing] = missingOf(report, given);
+    const hint =
+      missing === undefined ? thrown.hint : `${missing}: ${report.params[missing]?.about ?? ''}`;
+    throw new RefusedHere({ status: 400, code, message, hint });
+  }
+}
+
+/** Names of the parameters that still need a value. */
+function missingOf({ params }: Report, given: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(params).flatMap(([name, { default: preset }]) =>
+    preset === undefined && (given[name] ?? '').trim() === '' ? [name] : [],
+  );
+}
 
 /** Most rows of a report on a page; FILE_ROWS: in a file. */
 const PAGE_ROWS = 1_000;

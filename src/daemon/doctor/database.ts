@@ -8,17 +8,50 @@ import { formatDuration } from '../../lib/units.ts';
 import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Check, checksOf, describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
+import { describeCopy, planeSettingsOf, readPlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import type { RuleFile } from '../../rules/text/yaml.ts';
 import { describeService } from '../../store/answering.ts';
+import { ledgerFeedState } from '../../store/ledger-feed.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { TRIGGER_ADVICE } from '../../store/migrate.ts';
+import type { Db } from '../../store/store.ts';
 import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, guarded, odd, skipped } from './finding.ts';
 import { checkOpenOrders } from './open-orders.ts';
-import { checkPlane } from './plane.ts';
+
+// Checks the copy in PostgreSQL from the daemon's machine: its feed in the database, and the state
+// that its process reports.
+
+const BY_ITSELF = 'nothing else waits for it';
+
+/** Findings about the copy in PostgreSQL; none where neither a copy nor a feed for one exists. */
+async function checkPlane(db: Db, config: Config, now: number): Promise<Finding[]> {
+  const feed = await ledgerFeedState(db);
+  const copy = readPlaneCopy(planeSettingsOf(config), now);
+  if (!copy) {
+    if (feed === 'absent') return [];
+    const text = 'the database keeps a feed for a copy, and plane.url is not set';
+    return [odd('plane', text, 'selvedge plane remove; or set plane.url again')];
+  }
+  if (feed === 'absent') {
+    return [odd('plane', 'configured, and not initialized', 'selvedge plane init')];
+  }
+  if (feed === 'broken') {
+    const text = 'the feed for the copy lacks a part, or is of another release';
+    return [bad('plane', text, 'selvedge plane init')];
+  }
+  const text = `${describeCopy(copy)} (account ${copy.account})`;
+  if (copy.error !== null) return [bad('plane', `${text}; ${BY_ITSELF}`, stepOfCopy(copy))];
+  if (copy.state === 'absent' || copy.state === 'silent') {
+    return [odd('plane', text, stepOfCopy(copy))];
+  }
+  if (!copy.isLate) return [fine('plane', text)];
+  const limit = `more than plane.lagWarning (${formatDuration(config.plane.lagWarning)})`;
+  return [odd('plane', `${text}, ${limit}`, stepOfCopy(copy))];
+}
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
   if (found.silentMs !== null) {
