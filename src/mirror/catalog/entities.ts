@@ -5,7 +5,7 @@ import { ERP_CUSTOMER } from '../erp-customer.ts';
 import { PENDING_REFUND, REFUND } from '../refund.ts';
 import type { EntityDefinition } from '../rows/prepared.ts';
 import { SALES_ORDER } from '../sales-order.ts';
-import { BRAND, FREIGHT_OPTION, SEASON } from './names.ts';
+import { SHORT_LISTS } from './names.ts';
 import { PDM } from './pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from './variant.ts';
 
@@ -24,9 +24,7 @@ export const ENTITIES: readonly EntityDefinition[] = [
   ...OF_ORDERS,
   STOCK_VARIANT,
   SEASON_VARIANT,
-  BRAND,
-  FREIGHT_OPTION,
-  SEASON,
+  ...SHORT_LISTS,
   ...Object.values(PDM),
   ERP_CUSTOMER,
 ];

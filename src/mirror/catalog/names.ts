@@ -58,3 +58,6 @@ export const SEASON: ListEntity = {
     return { values, extra: members.rest(), lines };
   },
 };
+
+/** All short lists of V1. */
+export const SHORT_LISTS = [BRAND, FREIGHT_OPTION, SEASON] as const;
