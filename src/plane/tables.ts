@@ -8,7 +8,7 @@ import type Database from 'better-sqlite3';
 import type { Config } from '../config/schema.ts';
 import { sha256 } from '../lib/json.ts';
 import { LEDGER_TABLES } from '../store/ledger-feed.ts';
-import { peopleIn, quotesIn } from '../store/tables/people.ts';
+import { MIRRORED_TABLES, peopleIn, quotesIn } from '../store/tables/people.ts';
 
 /** Parts that a plane may hold; the last two are columns of the others. */
 export type PlaneContent = Config['plane']['content'][number];
@@ -17,7 +17,7 @@ type Private = Exclude<PlaneContent, Group>;
 
 export interface PlaneTable {
   readonly name: string;
-  /** Behind `account`, the primary key. */
+  /** Behind `account`, the primary key; empty: that of the mirror's own table. */
   readonly keys: readonly string[];
   readonly group: Group;
   /** In the change feed; left out: its changes stand in `ledger_change`. */
@@ -36,9 +36,9 @@ export interface PlaneTable {
 
 const MARKS = ['read_seq', 'content_hash'];
 
-function mirrored(name: string, key: string, more: Partial<PlaneTable> = {}): PlaneTable {
+function mirrored(name: string, more: Partial<PlaneTable> = {}): PlaneTable {
   const omitted = [...MARKS, ...(more.omitted ?? [])];
-  return { name, keys: [key], group: 'mirror', entity: name, ...more, omitted };
+  return { name, keys: [], group: 'mirror', entity: name, ...more, omitted };
 }
 
 function linesOf(parent: string, name: string, key: string, more: Partial<PlaneTable> = {}) {
@@ -76,29 +76,18 @@ const OPEN_BODY = `case when row.order_delivery_id is not null
 const OPEN_RESULT = `case when json_valid(row.result) then json_object(
   'orderId', row.result ->> '$.orderId', 'orderNo', row.result ->> '$.orderNo') || '' end`;
 
+/** Mirrored tables with something of their own, and tables of lines. */
 const MIRRORED: readonly PlaneTable[] = [
-  mirrored('brand', 'brand_name'),
-  mirrored('freight_option', 'freight_type'),
-  mirrored('season', 'season_name'),
   linesOf('season', 'season_delivery', 'season_name'),
-  mirrored('stock_variant_row', 'barcode', { entity: 'stock_variant', ...VARIANT }),
-  mirrored('season_variant_row', 'season_barcode', { entity: 'season_variant', ...VARIANT }),
-  mirrored('sales_order', 'order_id', { omitted: ['details_read_at', 'whole_read_at'] }),
+  mirrored('stock_variant_row', { entity: 'stock_variant', ...VARIANT }),
+  mirrored('season_variant_row', { entity: 'season_variant', ...VARIANT }),
+  mirrored('sales_order', { omitted: ['details_read_at', 'whole_read_at'] }),
   linesOf('sales_order', 'sales_order_line', 'order_id'),
-  mirrored('delivery', 'order_delivery_id'),
   linesOf('delivery', 'delivery_line', 'order_delivery_id'),
-  mirrored('refund', 'order_refund_id'),
   linesOf('refund', 'refund_line', 'order_refund_id'),
-  mirrored('pending_refund', 'pending_refund_id'),
   linesOf('pending_refund', 'pending_refund_line', 'pending_refund_id'),
-  mirrored('style', 'style_id', NUMBERED),
-  mirrored('style_color', 'style_color_id', NUMBERED),
-  mirrored('color', 'color_id'),
-  mirrored('pdm_brand', 'brand_id'),
-  mirrored('style_type', 'type_id'),
-  mirrored('gender', 'gender_id'),
-  mirrored('country', 'country_id'),
-  mirrored('erp_customer', 'account_no'),
+  mirrored('style', NUMBERED),
+  mirrored('style_color', NUMBERED),
 ];
 
 /** Tables of the ledger feed that belong to the mirror or to its history. */
@@ -135,6 +124,9 @@ function hiddenIn(table: string): Required<PlaneTable>['hidden'] {
 
 export const PLANE_TABLES: readonly PlaneTable[] = [
   ...MIRRORED,
+  ...MIRRORED_TABLES.filter((name) => MIRRORED.every((one) => one.name !== name)).map((name) =>
+    mirrored(name),
+  ),
   { name: 'change', keys: ['seq'], group: 'changes' as const },
   ...LEDGER_TABLES.map(({ table, keys, where }) => ({
     name: table,
@@ -201,6 +193,13 @@ function columnsOf(
   });
 }
 
+function keysOf(database: Database.Database, { name }: PlaneTable): readonly string[] {
+  const keys = database
+    .prepare<[string], string>('select name from pragma_table_info(?) where pk > 0 order by pk')
+    .pluck();
+  return keys.all(name);
+}
+
 /** The tables with their columns, as this database has them and this content shows them. */
 export function copiedTables(
   database: Database.Database,
@@ -208,6 +207,7 @@ export function copiedTables(
 ): readonly CopiedTable[] {
   return PLANE_TABLES.map((table) => ({
     ...table,
+    keys: table.keys.length > 0 ? table.keys : keysOf(database, table),
     columns: columnsOf(database, table, content),
     isCopied: content.includes(table.group),
   }));

@@ -162,6 +162,11 @@ export const TOLD: Readonly<Record<string, Told>> = {
 
 const names = (list = ''): readonly string[] => (list === '' ? [] : list.split(' '));
 
+/** Tables whose rows are those of an entity of the mirror. */
+export const MIRRORED_TABLES: readonly string[] = Object.keys(TOLD).filter((table) =>
+  TOLD[table]?.open?.endsWith(MARKS),
+);
+
 /** Columns of a table that tell of customers, with the value in their place. */
 export function peopleIn(table: string): Readonly<Record<string, string | null>> {
   return TOLD[table]?.people ?? {};
