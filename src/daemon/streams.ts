@@ -2,13 +2,12 @@
  * Streams that the configuration asks for, with their schedules.
  *
  * A new stream is an entry here, its settings in `config/schema/streams.ts` and
- * `config/selvedge.yaml`, its call in `client/`, its table in a migration and `store/tables/`, and
- * the entity in `mirror/catalog/` that writes it; a list that needs more is a file in
- * `sync/streams/`. Streams of V2 are named in `PDM_STREAMS` and `sync/streams/pdm.ts`. What a
- * service level may not offer is in `STREAM_NEEDS`, and `sync/streams/at-level.ts` names a sibling
- * that tells a wrong level. Rows that cannot be read, unknown members and the copy in PostgreSQL
- * have a line for each entity: `sync/quarantine.ts`, `sync/drift.ts`, `ops/metrics/known.ts`,
- * `ops/causes.ts`, `plane/tables.ts`. `npm run references` writes the pages again.
+ * `config/selvedge.yaml`, its call in `client/`, its table in a migration, the entity in
+ * `mirror/catalog/` that writes it, its schema in `sync/entities.ts`, and what its columns tell of
+ * people in `store/tables/people.ts`; a list that needs more is a file in `sync/streams/`. Streams
+ * of V2 are named in `PDM_STREAMS`. What a service level may not offer is in `STREAM_NEEDS`, and
+ * `sync/streams/at-level.ts` names a sibling that tells a wrong level. Quarantine, drift, metrics,
+ * causes and the plane follow. `npm run references` writes the pages and table types again.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
