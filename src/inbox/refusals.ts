@@ -16,7 +16,9 @@ const SHARE_MIN = 0.1;
 const ENDS_MS = 14 * 86_400_000;
 
 const ADVICE: Readonly<Record<string, string>> = {
-  forged: 'copy the secret of the endpoint (selvedge portal open) into listener.secrets, restart',
+  forged:
+    'copy the secret of the endpoint (selvedge portal open) into listener.secrets, restart; ' +
+    'or a proxy rebuilds the body: it must pass on each byte',
   retired:
     'name the new secret of the endpoint in listener.secrets (selvedge portal open), restart',
   stale: 'timedatectl set-ntp true: the clock of the relay or ours is off by five minutes',

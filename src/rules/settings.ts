@@ -61,7 +61,9 @@ export function loadSettings(
   if (value === undefined) return { ...emptySettings(), isLacking: true };
   checkSources(value, source, problems);
   const tables = readTables(value, source, { files, before }, problems);
-  const isLacking = tables.size < Object.values(value.tables).filter(isTableFile).length;
+  const isLacking =
+    tables.size < Object.values(value.tables).filter(isTableFile).length ||
+    [...tables.values()].some(({ isUnread }) => isUnread);
   return { ...build(fill(value, read, tables), tables, source, problems), isLacking };
 }
 

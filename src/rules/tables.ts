@@ -3,7 +3,7 @@
  * some days only, columns of their first and last day. `*` in a key column marks the default row.
  * Files may be as spreadsheets write them: `;` or `,` between cells, a decimal point or comma.
  */
-import { parse } from 'csv-parse/sync';
+import { CsvError, parse } from 'csv-parse/sync';
 import { canonicalJson } from '../lib/json.ts';
 import { nearestName } from '../lib/nearest.ts';
 import {
@@ -45,7 +45,8 @@ function delimiterOf(header: string): string {
   return header.includes(';') ? ';' : ',';
 }
 
-function cellsOf(reader: Reader, text: string): readonly (readonly string[])[] {
+/** Cells of the rows; undefined: a line is broken, which keeps all others from being known. */
+function cellsOf(reader: Reader, text: string): readonly (readonly string[])[] | undefined {
   try {
     return parse(text, {
       bom: true,
@@ -54,11 +55,12 @@ function cellsOf(reader: Reader, text: string): readonly (readonly string[])[] {
       trim: true,
     });
   } catch (thrown) {
-    const line = /line (\d+)/.exec(String(thrown))?.[1];
-    report(reader, Number(line ?? 1), 'this is no row of a CSV file', {
+    // A quote that nobody closes is found at the end of the file, far from its row.
+    const rows = thrown instanceof CsvError ? Number(thrown.records) : 0;
+    report(reader, rows + 1, 'this is no row of a CSV file', {
       hint: 'put a cell with quotes or line breaks in double quotes',
     });
-    return [];
+    return undefined;
   }
 }
 
@@ -198,6 +200,8 @@ export interface LoadedTable {
   readonly table: ReadTable;
   /** Text of the file: while it and the columns are the same, so is the table. */
   readonly text: string;
+  /** Whether its rows are not known, so that no rule can be judged. */
+  readonly isUnread: boolean;
   /** Canonical JSON of the table, which the hashes of the set and of its rules contain. */
   readonly json: string;
   readonly tree: TableNode;
@@ -215,10 +219,12 @@ export function firstProblems(problems: readonly Problem[]): readonly Problem[] 
   return [...problems.slice(0, ROW_PROBLEMS_MAX), note];
 }
 
-function rowsOf(spec: TableFile, reader: Reader, text: string): readonly TableRow[] {
-  const [header = [], ...cells] = cellsOf(reader, text);
-  const columns = columnsOf(reader, header, spec);
-  if (!columns) return [];
+/** Rows of a table; undefined: they cannot be known. */
+function rowsOf(spec: TableFile, reader: Reader, text: string): readonly TableRow[] | undefined {
+  const all = cellsOf(reader, text);
+  const [header = [], ...cells] = all ?? [];
+  const columns = all && columnsOf(reader, header, spec);
+  if (!columns) return undefined;
   const rows = cells.flatMap((row, index) => rowOf(reader, row, index + 2, columns) ?? []);
   const kinds = new Map(rows.map((row) => [typeof row.value, row] as const));
   const [, odd] = kinds.values();
@@ -245,12 +251,14 @@ export function readTable(
   if (before !== undefined && isSame) return before;
   const problems: Problem[] = [];
   const reader = { file: file.path, lines: file.text.split(/\r?\n/), problems };
-  const table = { spec, rows: rowsOf(spec, reader, file.text) };
+  const rows = rowsOf(spec, reader, file.text);
+  const table = { spec, rows: rows ?? [] };
   const tree = treeOf(table.rows);
   checkGaps(reader, tree, table.rows);
   return {
     table,
     text: file.text,
+    isUnread: rows === undefined,
     json: canonicalJson(table),
     tree,
     problems: firstProblems(problems),

@@ -59,15 +59,38 @@ function stepOf(values: readonly number[], range: number): number | undefined {
   return isEven && values.length * step === range && first < step ? step : undefined;
 }
 
+/**
+ * Values in the order in which they pass, from the one after the widest gap, which may lie over
+ * midnight or the end of the week; `isRun`: each follows the one before it.
+ */
+function inPassing(sorted: readonly number[], range: number) {
+  const gapBefore = (at: number): number => {
+    const [now = 0, before = 0] = [sorted[at], sorted.at(at - 1)];
+    return (now - before + range) % range || range;
+  };
+  const places = [...sorted.keys()];
+  const start = places.reduce((best, at) => (gapBefore(at) > gapBefore(best) ? at : best), 0);
+  const values = [...sorted.slice(start), ...sorted.slice(0, start)];
+  return { values, isRun: places.every((at) => at === start || gapBefore(at) === 1) };
+}
+
 function daysOf({ dayOfWeek }: ReturnType<typeof parse>): string {
   const days = [...new Set(dayOfWeek.map((day) => Number(day) % 7))].sort((a, b) => a - b);
   if (days.length === 7) return '';
-  if (days.join() === '1,2,3,4,5') return ', Monday to Friday';
-  return `, on ${days.map((day) => WEEKDAYS[day]).join(', ')}`;
+  // A week begins on Monday, unless the days run over its end.
+  const { values, isRun } = inPassing(days, 7);
+  const [first = 0, last = 0] = [values[0], values.at(-1)];
+  if (isRun && values.length > 2) return `, ${WEEKDAYS[first]} to ${WEEKDAYS[last]}`;
+  const fromMonday = days.toSorted((a, b) => ((a + 6) % 7) - ((b + 6) % 7));
+  return `, on ${fromMonday.map((day) => WEEKDAYS[day]).join(', ')}`;
 }
 
 /** Describes the minutes of the hours in words; undefined: too many to name. */
-function timesInWords(minutes: readonly number[], hours: readonly number[]): string | undefined {
+function timesInWords(
+  minutes: readonly number[],
+  hours: readonly number[],
+  isEveryDay: boolean,
+): string | undefined {
   const [minute = 0, hour = 0] = [minutes[0], hours[0]];
   const minuteStep = minutes.length === 60 ? 1 : stepOf(minutes, 60);
   if (hours.length === 24) {
@@ -76,11 +99,21 @@ function timesInWords(minutes: readonly number[], hours: readonly number[]): str
     if (minuteStep !== undefined) return `every ${minuteStep} minutes${after}`;
     return minutes.length === 1 ? `each hour at minute ${minute}` : undefined;
   }
-  if (minutes.length !== 1) return undefined;
   const hourStep = stepOf(hours, 24);
-  if (hourStep !== undefined) return `every ${hourStep} hours, from ${two(hour)}:${two(minute)}`;
-  if (hours.length > 4) return undefined;
-  return `each day at ${hours.map((one) => `${two(one)}:${two(minute)}`).join(', ')}`;
+  if (hourStep !== undefined && minutes.length === 1) {
+    return `every ${hourStep} hours, from ${two(hour)}:${two(minute)}`;
+  }
+  // On a named day, hours over midnight are two parts of that day, and no night.
+  const passing = inPassing(hours, 24);
+  const values = isEveryDay ? passing.values : hours;
+  const isRun = passing.isRun && (isEveryDay || passing.values[0] === hour);
+  const at = (one: number, of = minute) => `${two(one)}:${two(of)}`;
+  const span = `from ${at(values[0] ?? 0)} to ${at(values.at(-1) ?? 0, minutes.at(-1))}`;
+  if (minuteStep === 1) return isRun ? `every minute ${span}` : undefined;
+  if (minuteStep !== undefined) return isRun ? `every ${minuteStep} minutes ${span}` : undefined;
+  if (minutes.length !== 1) return undefined;
+  if (hours.length > 4) return isRun ? `each hour ${span}` : undefined;
+  return `each day at ${values.map((one) => at(one)).join(', ')}`;
 }
 
 /**
@@ -93,9 +126,9 @@ export function describeSchedule(pattern: string): string {
     [...new Set(values)].sort((a, b) => a - b);
   const isEachDay = new Set(fields.dayOfMonth).size === 31 && new Set(fields.month).size === 12;
   const isOnTheMinute = inOrder(fields.second).join() === '0';
-  const times = timesInWords(inOrder(fields.minute), inOrder(fields.hour));
-  if (!isEachDay || !isOnTheMinute || times === undefined) return pattern;
   const days = daysOf(fields);
+  const times = timesInWords(inOrder(fields.minute), inOrder(fields.hour), days === '');
+  if (!isEachDay || !isOnTheMinute || times === undefined) return pattern;
   return times.startsWith('each day') && days !== ''
     ? `${times.replace('each day ', '')}${days}`
     : `${times}${days}`;

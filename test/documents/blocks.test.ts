@@ -14,7 +14,7 @@ import { isJsonObject } from '../../src/lib/json.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { documentBlocks } from '../support/documents.ts';
 import { foreignSql } from '../support/foreign-sql.ts';
-import { repositoryRoot } from '../support/source.ts';
+import { filesBelow, repositoryRoot } from '../support/source.ts';
 import { temporaryFolder, temporaryStore } from '../support/store.ts';
 
 /** What SQL may not use with an SQLite from before the version that brought it. */
@@ -114,6 +114,19 @@ describe('the documents', () => {
       country: { type: 'text' },
       since: { default: '90d' },
     });
+  });
+
+  it('show barcodes with a right check digit', () => {
+    const pages = filesBelow('docs', ['.md']).map(({ path }) => path);
+    const found = pages.flatMap((path) =>
+      [...readFileSync(join(repositoryRoot, path), 'utf8').matchAll(/(?<!\d)57\d{11}(?!\d)/g)].map(
+        ([code]) => code,
+      ),
+    );
+    expect(found.length).toBeGreaterThan(5);
+    const sum = (code: string) =>
+      [...code].reduce((all, digit, at) => all + Number(digit) * (at % 2 === 0 ? 1 : 3), 0);
+    expect(found.filter((code) => sum(code) % 10 !== 0)).toEqual([]);
   });
 
   it('show settings that load', () => {

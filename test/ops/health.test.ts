@@ -200,6 +200,12 @@ describe('health', () => {
     const found = await samples();
     expect(found.get('selvedge_paused{target="pushes",name=""}')).toBe(1);
     expect(found.get('selvedge_paused{target="stream",name="stock"}')).toBe(1);
+    // The alert asks for the age itself: a gap in the scrapes begins its four hours anew otherwise.
+    const lasts = 'selvedge_paused_seconds{target="stream",name="stock"}';
+    expect(found.get(lasts)).toBeGreaterThan(1.7e9);
+    expect(found.get('selvedge_paused_seconds{target="pushes",name=""}')).toBeLessThan(14_400);
+    const alerts = readFileSync(join(repositoryRoot, 'docs/operating/alerts.yaml'), 'utf8');
+    expect(alerts).toContain('expr: selvedge_paused_seconds > 14400\n        labels:');
     const line = await headline(daemon.store.db, systemClock().now(), config);
     expect(line).toContain('; PAUSED: pushes, stream:stock; ');
   });

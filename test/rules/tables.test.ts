@@ -262,3 +262,17 @@ describe('a decision table', () => {
     expect(hash(1)).not.toBe(hash(2));
   });
 });
+
+it('of a file with a broken line, only that line is complained of', () => {
+  for (const broken of ['NO;"a;1;;', 'NO;a "b;1;;', 'NO;"a"b;1;;']) {
+    const csv = `${HEADER}DK;*;10;;\n${broken}\nSE;*;20;;\n`;
+    expect(problems(csv), broken).toEqual([
+      expect.stringMatching(/^limits\.csv:3 this is no row of a CSV file - put a cell with/),
+    ]);
+  }
+  // Nor is any rule judged where the columns are not those of the settings, or there are none.
+  const lacking = expect.stringMatching(/^limits\.csv:1 the table has no column/);
+  for (const csv of ['', 'land;group;limit;first day;last day\nDK;*;10;;\n']) {
+    expect(new Set(problems(csv))).toEqual(new Set([lacking]));
+  }
+});

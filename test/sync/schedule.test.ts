@@ -1,6 +1,6 @@
 import { createTask } from 'node-cron';
 import { expect, it, vi } from 'vitest';
-import { nextRunAfter } from '../../src/sync/schedule.ts';
+import { describeSchedule, nextRunAfter } from '../../src/sync/schedule.ts';
 
 const AFTER = Date.UTC(2026, 10, 22, 3, 4, 5, 678);
 
@@ -53,4 +53,25 @@ it.each([
     match.mockRestore();
     void task.destroy();
   }
+});
+
+it.each([
+  ['0 22-1 * * *', 'each day at 22:00, 23:00, 00:00, 01:00'],
+  ['0 22,23,0 * * *', 'each day at 22:00, 23:00, 00:00'],
+  ['30 6,12,18 * * *', 'each day at 06:30, 12:30, 18:30'],
+  ['0 22-2 * * *', 'each hour from 22:00 to 02:00'],
+  ['5 8-17 * * 1-5', 'each hour from 08:05 to 17:05, Monday to Friday'],
+  ['*/15 22-5 * * *', 'every 15 minutes from 22:00 to 05:45'],
+  ['* 23-0 * * *', 'every minute from 23:00 to 00:59'],
+  // The hours after midnight are those of the Saturday itself.
+  ['0 22-1 * * 6', 'at 00:00, 01:00, 22:00, 23:00, on Saturday'],
+  ['0 20-3 * * 6', '0 20-3 * * 6'],
+  ['0 3 * * 5-1', 'at 03:00, Friday to Monday'],
+  ['0 3 * * fri-sun', 'at 03:00, Friday to Sunday'],
+  ['0 3 * * 0,6', 'at 03:00, on Saturday, Sunday'],
+  ['0 3 * * 1-5', 'at 03:00, Monday to Friday'],
+  ['0 */6 * * *', 'every 6 hours, from 00:00'],
+  ['*/10 * * * *', 'every 10 minutes'],
+])('says %s as %s', (pattern, words) => {
+  expect(describeSchedule(pattern)).toBe(words);
 });

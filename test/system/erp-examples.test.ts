@@ -72,7 +72,7 @@ it('holds: its examples do what it says, in the order in which they stand', asyn
   const named = blocks.find(({ info }) => info === 'sh settings')?.text ?? '';
   for (const line of settings.slice(0, 4)) expect(named).toContain(line.split('=')[0]);
   const text = [...settings, ...blocks.flatMap(script)].join('\n');
-  const { code, output } = await bash(text.replaceAll('5701234567890', barcode), temporaryFolder());
+  const { code, output } = await bash(text.replaceAll('5701234567899', barcode), temporaryFolder());
   expect(code, output).toBe(0);
   const count = `SELECT count(*) FROM receipt WHERE kind = 'order' AND state = 'confirmed'`;
   await until('all orders', () => (house.sql(count) === '8' ? true : undefined));

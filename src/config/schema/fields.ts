@@ -97,12 +97,31 @@ export function size(min: string, max: string) {
     });
 }
 
+/** Numbers of values of a cron text's fields, the seconds first, which may be left out. */
+const CRON_WIDTHS = [60, 60, 24, 31, 12, 7] as const;
+
+/** Whether a step reaches beyond its range, as 90 minutes do: it would run once an hour. */
+function hasVainStep(written: string): boolean {
+  const fields = written.split(' ');
+  const widths = CRON_WIDTHS.slice(-fields.length);
+  return fields.some((field, index) =>
+    [...field.matchAll(/(?:(\d+)-(\d+)|[^,]+)\/(\d+)/g)].some(([, from, to, step]) => {
+      const whole = widths[index] ?? 0;
+      const width = from === undefined ? whole : (Number(to) - Number(from) + whole) % whole;
+      return Number(step) > (from === undefined ? whole : width + 1);
+    }),
+  );
+}
+
 /** Field for a cron schedule of five or six fields, in UTC. */
 export function cron() {
   return z
     .string()
     .refine((written) => /^\S+( \S+){4,5}$/.test(written) && validCron(written), {
       error: WRONG_KIND,
+    })
+    .refine((written) => !validCron(written) || !hasVainStep(written), {
+      error: 'steps further than its field goes, so that it would run at the first value alone',
     })
     .register(z.globalRegistry, {
       expected: 'a cron text in UTC, in quotes',

@@ -93,7 +93,9 @@ export async function checkListeners(
 
 const REFUSED = /^selvedge_events_refused_total\{reason="(\w+)"\} ([1-9]\d*)$/gm;
 const ADVICE = {
-  forged: 'is the secret in listener.secrets that of the endpoint (selvedge portal open)?',
+  forged:
+    'is the secret in listener.secrets that of the endpoint (selvedge portal open)? Or does a ' +
+    'proxy rebuild the body? It must pass on each byte',
   retired: 'the endpoint signs with an old secret: name the new one in listener.secrets',
   stale: 'timedatectl set-ntp true: the clock of the relay or ours is off by five minutes',
 } as const;

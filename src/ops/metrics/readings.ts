@@ -39,7 +39,7 @@ export interface DatabaseReadings {
   readonly needsAttention: number;
   /** Rejects of rules that wait out their grace. */
   readonly rejects: number;
-  readonly paused: readonly Pausable[];
+  readonly paused: readonly (Pausable & { readonly forMs: number })[];
   /** Book of open orders; null: no sweep has ended yet. */
   readonly book: BookStatus | null;
   readonly toRead: CountedAge;
@@ -188,7 +188,9 @@ export async function readDatabase(
     holds: aged(await holdsByRule(db), now),
     ...(await readOutbox(db, now)),
     rejects: await countRejects(db),
-    paused: await readPauses(db, dataDir),
+    paused: (await readPauses(db, dataDir)).map(({ target, name, at }) => {
+      return { target, name, forMs: Math.max(0, now - at) };
+    }),
     book: await readBookStatus(db, now),
     toRead: aged(waiting, now)[0] ?? { name: 'orders', count: 0, oldestMs: 0 },
     lastEventAt: event?.at ?? undefined,

@@ -260,6 +260,15 @@ export const DATABASE_MEASURES: readonly Measure<Counted>[] = [
     },
   },
   {
+    name: 'paused_seconds',
+    help: 'How long each of these pauses lasts',
+    labels: ['target', 'name'],
+    read: ({ paused }) =>
+      paused.map(({ target, name, forMs }) => {
+        return { labels: { target, name }, value: seconds(forMs) };
+      }),
+  },
+  {
     name: 'orders_to_read',
     help: 'Orders that events have named and that are not read again yet',
     read: ({ toRead }) => one(toRead.count),
