@@ -36,8 +36,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With orders of other accounts.
   inbox: 2_730,
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
-  // words of others between marks, and whole characters.
-  lib: 4_235,
+  // words of others between marks, and whole characters; the language of a page's reader.
+  lib: 4_265,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,

@@ -9,6 +9,7 @@ import { guardBrowser } from '../lib/http-server/browser-guard.ts';
 import { watchPaths } from '../lib/http-server/methods.ts';
 import { createHttpServer } from '../lib/http-server.ts';
 import { isJsonObject } from '../lib/json.ts';
+import { inLocale } from '../lib/strings.ts';
 import {
   noSuchRoute,
   type Refusal,
@@ -29,7 +30,7 @@ import { installActs } from './routes/acts.ts';
 import { installPages } from './routes/pages.ts';
 import { addressOf, cookieName, installSigning, sessionKeyOf } from './routes/signing.ts';
 import { createRulesShown } from './rules.ts';
-import { isForPeople, partOf, sendPage } from './show.ts';
+import { isForPeople, localeOf, partOf, sendPage } from './show.ts';
 
 const TOUCH_MS = 60_000;
 
@@ -96,6 +97,8 @@ function isOfItsPage({ headers }: FastifyRequest, { name }: Session): boolean {
 }
 
 function installSessions(app: FastifyInstance, deps: ConsoleDeps): void {
+  // All that is written for the request is in its reader's language; bodies are read by then.
+  app.addHook('preValidation', (request, _, done) => inLocale(localeOf(request), done));
   app.addHook('onRequest', async (request, reply) => {
     const session = await sessionOf(deps, request);
     if (session && isOfItsPage(request, session)) {

@@ -2,6 +2,7 @@
  * Helpers for strings: absent and equal texts, codes, encodings, locales, display, words of a
  * shell.
  */
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { isUtf8 } from 'node:buffer';
 
 /** Turns an empty text into null, because it says no more than an absent one. */
@@ -158,9 +159,39 @@ export function decodedPart(part: string): string | undefined {
   }
 }
 
-const WHOLE = new Intl.NumberFormat('en-GB');
+/** Language of texts, and of numbers where nobody's language is known. */
+export const LOCALE = 'en-GB';
+
+/** Most formats that are kept: browsers may name any language. */
+const FORMATS_MAX = 200;
+
+const reader = new AsyncLocalStorage<string>();
+
+/** Runs what writes for a reader of this language; empty: not known. */
+export function inLocale<T>(locale: string, run: () => T): T {
+  return reader.run(locale === '' ? LOCALE : locale, run);
+}
+
+export function localeOfReader(): string {
+  return reader.getStore() ?? LOCALE;
+}
+
+/** Keeps what `make` makes for the reader's language, by a key of its own. */
+export function perLocale<T>(make: (locale: string, key: string) => T): (key?: string) => T {
+  const made = new Map<string, T>();
+  return (key = '') => {
+    const locale = localeOfReader();
+    const name = `${locale} ${key}`;
+    const known = made.get(name) ?? make(locale, key);
+    if (made.size >= FORMATS_MAX) made.clear();
+    made.set(name, known);
+    return known;
+  };
+}
+
+const whole = perLocale((locale) => new Intl.NumberFormat(locale));
 
 /** Number with its noun, as in `1,204 rows`. */
 export function plural(count: number, one: string, many = `${one}s`): string {
-  return `${WHOLE.format(count)} ${count === 1 ? one : many}`;
+  return `${whole().format(count)} ${count === 1 ? one : many}`;
 }

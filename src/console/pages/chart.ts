@@ -2,7 +2,7 @@
 import { chartFigure } from '../../lib/chart/chart.ts';
 import type { ChartData } from '../../lib/chart/data.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
+import { localeOfReader, plural } from '../../lib/strings.ts';
 import type { OverviewCharts } from '../read/charts.ts';
 import { span, whole } from './format.ts';
 
@@ -15,7 +15,7 @@ const MINUTE_MS = 60_000;
 
 function hourName(timeZone: string, options: Intl.DateTimeFormatOptions = {}) {
   const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
-  const format = new Intl.DateTimeFormat('en-GB', { timeZone, ...clock, ...options });
+  const format = new Intl.DateTimeFormat(localeOfReader(), { timeZone, ...clock, ...options });
   return (hour: number): string => format.format(hour);
 }
 
@@ -23,7 +23,13 @@ type Shown = Pick<ChartData, 'title' | 'kind' | 'xs' | 'series' | 'empty'> &
   Partial<Pick<ChartData, 'format'>>;
 
 function figure(given: Shown, note: Html | false = false): Html {
-  const data = { xName: 'hour', isSequence: true, locale: 'en-GB', format: whole, ...given };
+  const data = {
+    xName: 'hour',
+    isSequence: true,
+    locale: localeOfReader(),
+    format: whole,
+    ...given,
+  };
   return html`<section><h3>${given.title}</h3>${chartFigure(data, { table: true })}${note}
 </section>`;
 }

@@ -1,47 +1,35 @@
 /** Formats numbers, amounts and times for people. */
 import { type Html, html } from '../../lib/html.ts';
+import { perLocale } from '../../lib/strings.ts';
 import { formatDuration } from '../../lib/units.ts';
 
-const LOCALE = 'en-GB';
-const WHOLE = new Intl.NumberFormat(LOCALE);
-const DECIMAL = new Intl.NumberFormat(LOCALE, {
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 4,
+const wholes = perLocale((locale) => new Intl.NumberFormat(locale));
+const decimals = perLocale((locale) => {
+  const places = { minimumFractionDigits: 2, maximumFractionDigits: 4 };
+  return new Intl.NumberFormat(locale, places);
 });
 
 export function whole(count: number | null): string {
-  return count === null ? '?' : WHOLE.format(count);
+  return count === null ? '?' : wholes().format(count);
 }
 
-/** An amount such as `2,356.92 EUR`; `?` where the value is not known. */
+/** An amount as the reader writes it, such as `2,356.92 EUR`; `?` where the value is not known. */
 export function money(value: number | null, currency: string | null): string {
-  const amount = value === null ? '?' : DECIMAL.format(value);
+  const amount = value === null ? '?' : decimals().format(value);
   return currency === null ? amount : `${amount} ${currency}`;
 }
 
-const zones = new Map<string, Intl.DateTimeFormat>();
-
-function formatOf(timeZone: string): Intl.DateTimeFormat {
-  const known = zones.get(timeZone);
-  if (known) return known;
-  const made = new Intl.DateTimeFormat(LOCALE, {
-    timeZone,
-    year: 'numeric',
-    month: 'short',
-    day: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-  });
-  zones.set(timeZone, made);
-  return made;
-}
+const times = perLocale((locale, timeZone) => {
+  const day = { year: 'numeric', month: 'short', day: 'numeric' } as const;
+  const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;
+  return new Intl.DateTimeFormat(locale, { timeZone, ...day, ...clock, hourCycle: 'h23' });
+});
 
 /** A time element in the console's time zone; null: no time. */
 export function time(at: number | null, timeZone: string): Html | null {
   if (at === null) return null;
   const iso = new Date(at).toISOString();
-  return html`<time datetime="${iso}">${formatOf(timeZone).format(at)}</time>`;
+  return html`<time datetime="${iso}">${times(timeZone).format(at)}</time>`;
 }
 
 const STEPS = [1_000, 60_000, 3_600_000] as const;

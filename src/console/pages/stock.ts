@@ -4,6 +4,7 @@ import type { ChartData, ChartSeries } from '../../lib/chart/data.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { localClockOf } from '../../lib/local-time.ts';
 import { sortSizes } from '../../lib/sizes.ts';
+import { localeOfReader } from '../../lib/strings.ts';
 import { NO_SIZE, type StockCell, type StyleStock, sizeOf } from '../../mirror/stock/style.ts';
 import { heatLevel } from '../../report/heat.ts';
 import type { StockHistory } from '../read/stock.ts';
@@ -157,7 +158,7 @@ function historyPart(view: StyleView): Html {
     xs: days.days,
     isSequence: true,
     series: seriesOf(view),
-    locale: 'en-GB',
+    locale: localeOfReader(),
     format: whole,
     empty: 'Nothing is known of its days before: the change feed has no change of the stock.',
   };

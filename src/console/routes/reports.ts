@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { SelvedgeError, UsageError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
-import { shellWord } from '../../lib/strings.ts';
+import { localeOfReader, shellWord } from '../../lib/strings.ts';
 import { schedules } from '../../report/lists.ts';
 import { bindParameters, type ParameterValues } from '../../report/parameters.ts';
 import { findReport, type Report } from '../../report/report-file.ts';
@@ -97,7 +97,7 @@ async function make(
   const { locale: wanted } = csvQuery.parse(request.query);
   // A page is in one language with the rest of the console; a file is for the spreadsheet in the
   // reader's language.
-  const locale = format === 'page' ? (settings.reports.locale ?? undefined) : wanted;
+  const locale = format === 'page' ? (settings.reports.locale ?? localeOfReader()) : wanted;
   const manner = { locale, timeZone: await zoneOf() };
   const order = {
     report,
