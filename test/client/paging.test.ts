@@ -7,6 +7,7 @@ import {
   VARIANT_LIST_DEFAULTS,
   type VariantListOptions,
 } from '../../src/client/v1/variants.ts';
+import { createV2Client } from '../../src/client/v2/client.ts';
 import { answerJson, envelope, impatient, startFaulty } from './support.ts';
 import { readAll } from './v1-support.ts';
 
@@ -275,4 +276,64 @@ describe('signs of an answer', () => {
   ])('of a header Link %s say %s', (link, says) => {
     expect(signsIn({}, { link }, url).says).toBe(says);
   });
+});
+
+describe('a collection of V2', () => {
+  type Collection = (rows: readonly object[], offset: number, limit: number) => object;
+
+  const ACCOUNTS: Readonly<Record<string, Collection>> = {
+    'offsets that count pages, and no links': (rows, offset, limit) => ({
+      data: slice(rows, offset + 1, limit),
+      meta: { pageToken: 't' },
+    }),
+    'offsets that count pages, and links': (rows, offset, limit) => {
+      const isMore = (offset + 1) * limit < rows.length;
+      const next = isMore ? `?page[offset]=${offset + 1}&page[limit]=${limit}` : null;
+      return { data: slice(rows, offset + 1, limit), meta: { pageToken: 't' }, links: { next } };
+    },
+    'sizes cut to 2, and neither links nor a token': (rows, offset) => ({
+      data: rows.slice(offset, offset + 2),
+    }),
+    'an empty page behind each full one': (rows, offset, limit) => {
+      const data = rows.slice(offset, offset + limit);
+      const isFull = data.length === limit;
+      const links = {
+        next: isFull ? `?page[offset]=${offset + limit}&page[limit]=${limit}` : null,
+      };
+      return { data, links, meta: { pageToken: 't' } };
+    },
+    'a flag that more follows': (rows, offset) => ({
+      data: rows.slice(offset, offset + 2),
+      meta: { hasMore: offset + 2 < rows.length },
+    }),
+    'a total': (rows, offset) => ({
+      data: rows.slice(offset, offset + 2),
+      meta: { total: String(rows.length) },
+    }),
+  };
+
+  it.each(Object.entries(ACCOUNTS))(
+    'of an account with %s is read whole',
+    async (_name, account) => {
+      for (const count of [0, 1, 2, 3, 6, 7]) {
+        const rows = Array.from({ length: count }, (_, at) => ({ type: 'color', id: `${at}` }));
+        await using server = await startFaulty(({ url }, response) => {
+          const query = new URL(url ?? '', 'http://x').searchParams;
+          const [offset, limit] = ['offset', 'limit'].map((name) =>
+            Number(query.get(`page[${name}]`)),
+          );
+          answerJson(response, 200, account(rows, offset ?? 0, limit ?? 0));
+        });
+        await using transport = impatient({ retryWaitsMs: [] });
+        const paging = { pageRows: 3, follow: 'token' } as const;
+        const client = createV2Client({ baseUrl: server.url, paging }, transport);
+        const ids: string[] = [];
+        for await (const page of client.collection('color').pages) {
+          ids.push(...page.rows.map(({ id }) => id));
+          expect(page.doubts).toEqual([]);
+        }
+        expect(ids).toEqual(rows.map(({ id }) => id));
+      }
+    },
+  );
 });

@@ -77,7 +77,7 @@ describe('a delivery of which something that decides cannot be read', () => {
     ['order.orderLineItems.0.quantity', { orderLineItems: [{ barcode: 'a', quantity: 'ten' }] }],
     ['order.SeasonName', { SeasonName: { name: 'SS27' } }],
     ['order.shippingAddress.accountNo', { shippingAddress: { accountNo: [1] } }],
-    ['order.freight.freightAmount', { freight: { freightAmount: '4,95' } }],
+    ['order.freight.freightAmount', { freight: { freightAmount: '4,950' } }],
     ['order.status', { status: { code: 1 } }],
     ['order.status (sleeping)', { status: 'sleeping' }],
   ])('is held for its order as well, for %s', async (path, odd) => {
@@ -112,12 +112,12 @@ describe('a delivery of which something that decides cannot be read', () => {
 
   it('keeps what came in the mirror, and shows null for it', async () => {
     const fixture = await createDeciderFixture();
-    const odd = { ...line, barcode: 5, fulfilledQuantity: { pieces: 2 }, price: '10,5' };
+    const odd = { ...line, barcode: 5, fulfilledQuantity: { pieces: 2 }, price: '10,500' };
     await receive(fixture, ORDER, { ...DELIVERY, status: false, fulfilledLineItems: [odd] });
     const lines = await fixture.store.db.selectFrom('delivery_line').selectAll().execute();
     expect(lines).toMatchObject([{ barcode: '5', fulfilled_quantity: null, price: null }]);
     expect(JSON.parse(lines[0]?.extra ?? '')).toEqual({
-      ...{ fulfilledQuantity: { pieces: 2 }, price: '10,5' },
+      ...{ fulfilledQuantity: { pieces: 2 }, price: '10,500' },
     });
     const [row] = await fixture.store.db.selectFrom('delivery').selectAll().execute();
     expect(row).toMatchObject({

@@ -17,9 +17,11 @@ type Accounts = Readonly<Record<string, Account>>;
 export const WRITING: Accounts = {
   plain: {},
   'numbers as text': dialect({ numbers: 'text' }),
+  'amounts with a decimal comma': dialect({ numbers: 'comma' }),
   'ids as text': dialect({ ids: 'text' }),
   'flags as numbers': dialect({ flags: 'number' }),
   'flags as text': dialect({ flags: 'text' }),
+  'flags as letters': dialect({ flags: 'letter' }),
   'barcodes as numbers': dialect({ barcodes: 'number' }),
   'empty objects as []': dialect({ emptyObject: 'array' }),
   'empty lists as {}': dialect({ emptyList: 'object' }),
@@ -29,6 +31,8 @@ export const WRITING: Accounts = {
   'empty lists as 404 without a body': dialect({ emptyList: 'notFound', errorBody: 'empty' }),
   'empty lists as 204': dialect({ emptyList: 'noContent' }),
   'lists by their index': dialect({ lists: 'indexed' }),
+  'lists by a key': dialect({ lists: 'keyed' }),
+  'a single row in place of its list': dialect({ lists: 'single' }),
   'null for what is absent': dialect({ absent: 'null' }),
   'empty texts for what is absent': dialect({ absent: 'emptyText' }),
   // Nobody knows which of both quantities is meant: a person decides what rests on it.

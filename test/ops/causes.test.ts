@@ -108,7 +108,7 @@ describe('what is not understood', () => {
     await delivery(11, 1, { fulfilledLineItems: [odd, odd] });
     await delivery(12, 1, { fulfilledLineItems: [LINE, LINE, odd] });
     await delivery(13, 1, { fulfilledLineItems: 'none' });
-    await variant({ barcode: 'B', details: { wspPrice: '9,9' } });
+    await variant({ barcode: 'B', details: { wspPrice: '9,900' } });
     const says = (await told()).map((one) => one.says);
     expect(says).toEqual([
       'fulfilledLineItems.fulfilledQuantity of 2 deliveries cannot be read ' +
@@ -121,7 +121,7 @@ describe('what is not understood', () => {
       'quantity of 1 variants in stock cannot be read ' +
         '(is missing, for example in B): it is unknown',
       'details.wspPrice of 1 variants in stock cannot be read ' +
-        '(came as ‹"9,9"›, for example in B): it is unknown',
+        '(came as ‹"9,900"›, for example in B): it is unknown',
     ]);
     expect((await told())[0]?.advice).toContain('selvedge api GET /orders/1/deliveries');
     expect(await incidents()).toHaveLength(6);

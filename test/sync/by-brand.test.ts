@@ -234,7 +234,7 @@ it('keeps what one brand had, of which it is refused, and reads the others', asy
   world.stock.South = many('s', 3);
   expect((await run(stock)).outcome).toBe('partial');
   expect((await lastRun('stock')).reason).toContain(
-    'the stock of North is refused: North: not for',
+    'the stock of North is refused: ‹North: not for',
   );
   expect(Object.keys(await live())).toHaveLength(43);
 });

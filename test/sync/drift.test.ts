@@ -46,10 +46,10 @@ it('members that nobody knows are told of lines and of the address, too', async 
 
 it('members that cannot be read are told with what came', async () => {
   const store = await temporaryStore();
-  const line = { barcode: 'A', quantity: '2', price: '1,5', comment: 'to\0day' };
+  const line = { barcode: 'A', quantity: '2', price: '1,500', comment: 'to\0day' };
   const raw = {
     ...{ orderId: '7', status: 'Pending', completed: 1, comment: 'a\0b', freight: [] },
-    ...{ orderLineItems: [line, { ...line, price: '7,5' }], shippingAddress: { zip: [8000] } },
+    ...{ orderLineItems: [line, { ...line, price: '7,500' }], shippingAddress: { zip: [8000] } },
   };
   const rows = checkRows(salesOrderSchema, [parseOddJson(JSON.stringify(raw))]).rows;
   await store.transaction((tx) => writeOrders(tx, rows, PROVENANCE));
@@ -58,7 +58,7 @@ it('members that cannot be read are told with what came', async () => {
     unknownMembers: { 'orderLineItems.comment': 2 },
     unreadable: {
       comment: { rows: 1, example: '‹"a␀b"›' },
-      'orderLineItems.price': { rows: 2, example: '‹"7,5"›' },
+      'orderLineItems.price': { rows: 2, example: '‹"7,500"›' },
     },
   });
   const [row] = await store.db.selectFrom('sales_order').selectAll().execute();

@@ -1,11 +1,29 @@
 /**
  * Reads single values by meaning: numbers as text, 0 and 1 as flags, a number as text. Ambiguous
- * values are refused: `1,234` may be a thousand or one and a quarter, and an integer beyond 2^53
- * has lost digits. Undefined: unreadable.
+ * values are refused: `1.234` and `1,234` may be a thousand or one and a quarter, and an integer
+ * beyond 2^53 has lost digits. Undefined: unreadable.
  */
+import { isJsonObject } from '../../lib/json.ts';
 
 const WHOLE = /^[+-]?\d{1,15}(?:\.0+)?$/;
 const DECIMAL = /^[+-]?(?:\d{1,12}(?:\.\d+)?|\.\d+)$/;
+/** A mark before three digits, which may separate thousands or decimals. */
+const AMBIGUOUS = /^[+-]?[1-9]\d{0,2}[.,]\d{3}$/;
+/** Numbers with thousands or a decimal comma that have one meaning only, and their marks. */
+const MARKED: readonly (readonly [form: RegExp, thousands: RegExp])[] = [
+  [/^[+-]?\d{1,3}(?:\.\d{3})+,\d+$|^[+-]?\d{1,3}(?:\.\d{3}){2,}$/, /\./g],
+  [/^[+-]?\d{1,3}(?:,\d{3})+\.\d+$|^[+-]?\d{1,3}(?:,\d{3}){2,}$/, /,/g],
+  [/^[+-]?\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?$/, /[ \u00a0\u202f'’]/g],
+  [/^[+-]?\d{0,12},\d+$/, /$^/g],
+];
+
+/** The text of a number as in the contract; undefined: it has several meanings. */
+function unmarked(text: string): string | undefined {
+  if (AMBIGUOUS.test(text)) return undefined;
+  const marks = MARKED.find(([form]) => form.test(text))?.[1];
+  return marks ? text.replaceAll(marks, '').replace(',', '.') : text;
+}
+
 /** Decimal places up to which an amount is exact. */
 const PLACES_MAX = 4;
 
@@ -19,14 +37,14 @@ export function readText(value: unknown): string | undefined {
 
 export function readWhole(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
-  if (typeof value !== 'string' || !WHOLE.test(value.trim())) return undefined;
-  return Number(value) + 0;
+  const text = typeof value === 'string' ? unmarked(value.trim()) : undefined;
+  return text !== undefined && WHOLE.test(text) ? Number(text) + 0 : undefined;
 }
 
 export function readAmount(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  const text = typeof value === 'string' ? value.trim() : '';
-  if (!DECIMAL.test(text)) return undefined;
+  const text = typeof value === 'string' ? unmarked(value.trim()) : undefined;
+  if (text === undefined || !DECIMAL.test(text)) return undefined;
   const [, places = ''] = text.split('.');
   return places.replace(/0+$/, '').length > PLACES_MAX ? undefined : Number(text) + 0;
 }
@@ -45,10 +63,22 @@ export function readFlag(value: unknown): boolean | undefined {
 
 const INDEX = /^\d{1,9}$/;
 
-/** Items of a list; an object with numeric names counts as a list, also with gaps. */
+/**
+ * Items of a list that is written as an object: by number, also with gaps, by id, or below the name
+ * of an item, as XML has them; undefined: it may be the only item.
+ */
+export function itemsOf(value: Readonly<Record<string, unknown>>): readonly unknown[] | undefined {
+  const entries = Object.entries(value);
+  if (entries.every(([name]) => INDEX.test(name))) return Object.values(value);
+  const [only, ...others] = Object.values(value);
+  if (others.length === 0 && Array.isArray(only)) return only;
+  return Object.values(value).every(isJsonObject) ? Object.values(value) : undefined;
+}
+
+/** Items of a list; a single one may stand for the list of it. */
 export function readItems(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
-  if (typeof value !== 'object' || value === null) return undefined;
-  const names = Object.keys(value);
-  return names.every((name) => INDEX.test(name)) ? Object.values(value) : undefined;
+  if (isJsonObject(value)) return itemsOf(value) ?? [value];
+  // A text with a mark in it may be several.
+  return typeof value === 'string' && /^[^,;|]+$/.test(value) ? [value] : undefined;
 }

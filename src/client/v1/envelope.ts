@@ -7,13 +7,13 @@ import { z } from 'zod';
 import { cutDeep, isJsonObject } from '../../lib/json.ts';
 import { isRowNumber } from '../../lib/json-rows/keyed.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
-import { quoted } from '../../lib/reading/quoted.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest, isSafe } from '../http/request.ts';
 import { failureIn, statusIn } from '../http/said.ts';
 import { firstProblem, type Reject, rowReader, tooDeep } from '../rows.ts';
+import { itemsOf } from '../tolerant/values.ts';
 import { type Answer, decodeJson, type Sender } from '../transport.ts';
 import { countSchema } from './schemas.ts';
 
@@ -99,8 +99,7 @@ export function dataOf(
 ): unknown {
   const asked = { ...askedOf(request), scrub: sender.scrub };
   const { data, status = 200, dialect, failure } = openEnvelope(json);
-  if (failure !== undefined)
-    throw errorOfBrokenAnswer(asked, new Error(`it says ${quoted(failure)}`));
+  if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
   if (status >= 200 && status < 300) {
     if (dialect !== undefined) sender.note(request, dialect);
     return data;
@@ -230,9 +229,19 @@ export function rowsAt(value: unknown, at: string): FoundRows | undefined {
   return indexed && { raws: indexed, dialect: `${at}=${isEmpty ? '{}' : '{"0": …}'}` };
 }
 
+/** Rows under the name of a list; they may stand by id there, and a single one alone. */
+function rowsUnder(value: unknown, member: string): FoundRows | undefined {
+  const found = rowsAt(value, member);
+  if (found || !isJsonObject(value)) return found;
+  const raws = itemsOf(value);
+  return raws
+    ? { raws, dialect: `${member}={"id": …}` }
+    : { raws: [value], dialect: `${member}={…} (one)` };
+}
+
 /** Rows under `member` of the data, or in place of the data; undefined: there is no list. */
 export function rowsIn(data: unknown, member: string): FoundRows | undefined {
-  if (isJsonObject(data) && Object.hasOwn(data, member)) return rowsAt(data[member], member);
+  if (isJsonObject(data) && Object.hasOwn(data, member)) return rowsUnder(data[member], member);
   // An empty object in place of the data may be any answer, so it is no list.
   if (isJsonObject(data) && Object.keys(data).length === 0) return undefined;
   const found = data === undefined ? undefined : rowsAt(data, `data (${member})`);

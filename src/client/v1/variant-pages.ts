@@ -15,6 +15,7 @@ import { throwIfUnauthorized } from './envelope.ts';
 import {
   assembleBatch,
   type Envelope,
+  endOfRows,
   envelopeOf,
   joinedPages,
   nothing,
@@ -97,7 +98,7 @@ async function fetchPage(
   const scan = (body: Buffer) => {
     const scanner = createRowScanner(scanOptions(options, { known: at }));
     const chunks = scanner.push(body);
-    const end = scanner.end();
+    const end = endOfRows(scanner, options);
     throwIfUnauthorized(sender, request, end.rest);
     const all = [...chunks, ...end.chunks];
     // A chunk with a shortened row has bytes of its own, outside of the body.

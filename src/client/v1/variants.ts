@@ -16,12 +16,14 @@ import {
   createRowScanner,
   type RowChunk,
   type RowScanEnd,
+  type RowScanner,
   type RowScanOptions,
 } from '../../lib/json-rows.ts';
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { statusIn } from '../http/said.ts';
 import { type PagingMemory, type Signs, signsIn } from '../paging.ts';
+import { itemsOf } from '../tolerant/values.ts';
 import type { Sender, StreamAnswer } from '../transport.ts';
 import { countIn, dataOf, isNothing, NO_CONTENT, rowsIn } from './envelope.ts';
 
@@ -295,6 +297,26 @@ export function envelopeOf(
   return { status: repeated ?? status, count: countIn(data) };
 }
 
+/**
+ * Ends a scan. Rows that stand by an id, or a single one in place of the list, were no rows for the
+ * scanner, which has kept them with the rest.
+ */
+export function endOfRows(scanner: RowScanner, { chunkRows }: VariantListOptions): RowScanEnd {
+  const end = scanner.end();
+  const { rest } = end;
+  if (end.found || !isJsonObject(rest)) return end;
+  const { variants } = isJsonObject(rest.data) ? rest.data : rest;
+  if (!isJsonObject(variants) || Object.keys(variants).length === 0) return end;
+  const raws = itemsOf(variants) ?? [variants];
+  const chunks: RowChunk[] = [];
+  for (let firstRow = 0; firstRow < raws.length; firstRow += chunkRows) {
+    const own = raws.slice(firstRow, firstRow + chunkRows);
+    const bytes = Buffer.from(own.map((row) => JSON.stringify(row)).join(','));
+    chunks.push({ firstRow, rowCount: own.length, bytes, isKnown: false });
+  }
+  return { ...end, chunks, found: true, isKeyed: true, rows: raws.length };
+}
+
 const NO_ROWS = Buffer.from('{"data":{"variants":[]}}');
 
 /** Rows in place of an empty body: only 204 means that there are none. */
@@ -366,7 +388,7 @@ export async function* streamed(
     await nextTurn();
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
-  const end = understood(request, () => scanner.end());
+  const end = understood(request, () => endOfRows(scanner, options));
   const { status, count } = envelopeOfStream(pull, answer, end);
   yield* batchesOf(end.chunks);
   if (pending.length > 0) yield batch();

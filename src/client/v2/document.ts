@@ -8,6 +8,7 @@ import { isJsonObject } from '../../lib/json.ts';
 import { quoted } from '../../lib/reading/quoted.ts';
 import type { Read } from '../calls.ts';
 import { errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
+import type { AnswerHeaders } from '../http/exchange.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { failureIn } from '../http/said.ts';
 import { checkRows, firstProblem, type Reject } from '../rows.ts';
@@ -83,9 +84,10 @@ export async function askDocument<T>(
   request: HttpRequest,
   schema: z.ZodType<T>,
   isCollection = false,
-): Promise<Read<T>> {
+): Promise<Read<T> & { readonly headers: AnswerHeaders }> {
   const asked = { ...askedOf(request), scrub: sender.scrub };
-  const { value, status, startedAt } = await sender.send(request, decoderOf(sender, request));
+  const answer = await sender.send(request, decoderOf(sender, request));
+  const { value, status, startedAt, headers } = answer;
   if (value === undefined && status !== NO_CONTENT) throw errorOfPage(asked, '');
   const failure = failureIn(value);
   if (failure !== undefined)
@@ -93,7 +95,7 @@ export async function askDocument<T>(
   // A 204 in answer to a collection means that it is empty.
   const json = value === undefined && isCollection ? { data: null } : value;
   const parsed = schema.safeParse(documentOf(sender, request, json, isCollection));
-  if (parsed.success) return { value: parsed.data, startedAt };
+  if (parsed.success) return { value: parsed.data, startedAt, headers };
   const { path, reason } = firstProblem(parsed.error);
   throw errorOfBrokenAnswer(asked, new Error(`${path}: ${reason}`));
 }

@@ -10,6 +10,7 @@ import { BugError, invariant, RefusedError, RetryLaterError } from '../../lib/er
 import { sha256 } from '../../lib/json.ts';
 import { errorOfBrokenAnswer, NO_SUCH_PAGE, NOT_FOUND_BARE } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { proofOf, type Signs, signsIn } from '../paging.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { isTooLarge } from '../v1/long-list.ts';
@@ -70,6 +71,7 @@ const DEAD_TOKEN_CODES = new Set([
 ]);
 
 const LIMIT = 'page[limit]';
+const OFFSET = 'page[offset]';
 
 /** Number of rows that a query asks for; a link may leave that to the service. */
 function limitOf(query: URLSearchParams): number {
@@ -112,7 +114,12 @@ interface PageAnswer {
   readonly included: unknown;
   readonly nextLink: string | null | undefined;
   readonly token: string | undefined;
+  readonly signs: Signs;
   readonly startedAt: number;
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof RetryLaterError && error.code === 'v2.page_token_expired';
 }
 
 /** Adds a hint when the refused first request named fields, which an account may not know. */
@@ -147,10 +154,13 @@ async function fetchOnce(
 ): Promise<PageAnswer> {
   try {
     const asked = { ...request, query: queryOf(query) };
-    const { value: document, startedAt } = await askDocument(sender, asked, collectionSchema, true);
+    const read = await askDocument(sender, asked, collectionSchema, true);
+    const { value: document, startedAt, headers } = read;
+    const signs = signsIn({ ...document, data: undefined }, headers, request.url);
     const token = document.meta?.pageToken ?? query.get('page[token]') ?? undefined;
     const { data: rows, included, links } = document;
-    return { rows, included, nextLink: links ? links.next : undefined, token, startedAt };
+    const nextLink = links?.next ?? (signs.says === 'end' ? null : undefined);
+    return { rows, included, nextLink, token, signs, startedAt };
   } catch (error) {
     if (!(error instanceof RefusedError) || !DEAD_TOKEN_CODES.has(error.code)) throw error;
     const carried = query.has('page[token]') || query.has('page[offset]');
@@ -162,24 +172,76 @@ async function fetchOnce(
   }
 }
 
+/** Rows of all pages so far, of the longest one, and whether offsets count pages. */
+interface Walked {
+  readonly rows: number;
+  readonly given: number;
+  readonly countsPages: boolean;
+}
+
+/**
+ * Offset of the page behind this one. A link whose offset is one more than this one's, while the
+ * page has more rows, shows that offsets count pages.
+ */
+function offsetBehind(
+  query: URLSearchParams,
+  { rows, nextLink }: PageAnswer,
+  { countsPages }: Walked,
+): number {
+  const offset = Number(query.get(OFFSET) ?? 0);
+  const linked = URL.parse(nextLink ?? '', 'http://x')?.searchParams.get(OFFSET);
+  const isByPage = countsPages || (Number(linked ?? 0) === offset + 1 && rows.length > 1);
+  return offset + (isByPage ? 1 : rows.length);
+}
+
+/**
+ * Whether offsets count pages, which an account without links shows by what stands at offset 1: not
+ * the second row of the first page.
+ */
+async function countsPages<T extends ResourceType>(
+  { sender, from }: V2PullRequest<T>,
+  request: HttpRequest,
+  query: URLSearchParams,
+  { rows, nextLink, signs, token }: PageAnswer,
+): Promise<boolean> {
+  const isTold = nextLink !== undefined || signs.says !== undefined || from !== undefined;
+  if (isTold || rows.length < 2 || (signs.total ?? Infinity) <= rows.length) return false;
+  const second = new URLSearchParams(query);
+  second.set(OFFSET, '1');
+  if (token !== undefined) second.set('page[token]', token);
+  try {
+    const { rows: shown } = await fetchOnce(sender, request, second);
+    const known = new Set(rows.map((row) => JSON.stringify(row)));
+    return !shown.some((row) => known.has(JSON.stringify(row)));
+  } catch (error) {
+    if (error instanceof RefusedError || isGone(error)) return false;
+    throw error;
+  }
+}
+
 /** Query for the next page; undefined: this page was the last. */
 function nextQuery(
   request: HttpRequest,
   paging: V2Paging,
   query: URLSearchParams,
   page: PageAnswer,
+  walked: Walked,
 ): URLSearchParams | undefined {
-  const { nextLink, token, rows } = page;
+  const { nextLink, token, rows, signs } = page;
   if (nextLink === null) return undefined;
-  // Without links, a page that is not full is the last one.
-  if (nextLink === undefined && (token === undefined || rows.length < limitOf(query))) {
-    return undefined;
+  const last = rows.length;
+  if (nextLink === undefined) {
+    const { says, total } = signs;
+    if (last === 0 || proofOf({ ...walked, last, total, says }) !== undefined) return undefined;
+    const next =
+      signs.next ?? new URLSearchParams({ [OFFSET]: String(offsetBehind(query, page, walked)) });
+    if (token !== undefined) next.set('page[token]', token);
+    return new URLSearchParams([...new Map([...query, ...next])]);
   }
-  if (token !== undefined && (paging.follow === 'token' || nextLink === undefined)) {
+  if (token !== undefined && paging.follow === 'token') {
     const next = new URLSearchParams(query);
-    const offset = Number(query.get('page[offset]') ?? 0) + rows.length;
     next.set('page[token]', token);
-    next.set('page[offset]', String(offset));
+    next.set(OFFSET, String(offsetBehind(query, page, walked)));
     return next;
   }
   const next = URL.parse(nextLink ?? '', request.url)?.searchParams;
@@ -202,6 +264,14 @@ function skippedRows(
   return Math.max(0, rows - page.rows.length);
 }
 
+const NO_END = 'the last page is full, and nothing says that it is the last';
+
+/** A page without rows that only says why the collection may not end where it did. */
+function doubtful<R>({ startedAt }: PageAnswer, pageNumber: number): V2Page<R> {
+  const none = { rows: [], rejects: [], included: readIncluded(undefined), next: undefined };
+  return { ...none, pageNumber, startedAt, doubts: [NO_END] };
+}
+
 function doubtsAbout(
   page: PageAnswer,
   pageRows: number,
@@ -212,7 +282,7 @@ function doubtsAbout(
   if (is.skipped > 0) doubts.push(`${is.skipped} rows were skipped`);
   // A last page with more rows than requested raises no doubt: such a service does not page at all.
   if (is.last && page.nextLink === undefined && page.rows.length === pageRows) {
-    doubts.push('the last page is full, and nothing says that it is the last');
+    doubts.push(NO_END);
   }
   return doubts;
 }
@@ -229,23 +299,40 @@ async function* paged<T extends ResourceType>(
   const seen = new Set<string>();
   let query = firstQuery(pull);
   let coming = fetchPage(pull.sender, request, query);
-  let rows = 0;
+  let isLinked = true;
+  const walked = { rows: 0, given: 0, countsPages: false };
   let isAnnounced = pull.from !== undefined;
   try {
     for (let pageNumber = 1; pageNumber <= PAGES_MAX; pageNumber += 1) {
-      const page = await coming;
+      let page = await coming;
+      // An answer that was cut short must not look like the end of the collection.
+      if (page.rows.length === 0 && pageNumber > 1) {
+        page = await fetchPage(pull.sender, request, query);
+      }
       // A service or cache that ignores the position repeats the first page endlessly.
       const content = page.rows.length > 0 ? sha256(JSON.stringify(page.rows)) : undefined;
-      if (content !== undefined && seen.has(content)) break;
+      const isAgain = content !== undefined && seen.has(content);
+      if (isAgain && isLinked) break;
+      if (isAgain) {
+        // Nothing led here: an account that gives other sizes than it is asked for gave everything.
+        const isWhole = page.rows.length !== limitOf(query);
+        if (!isWhole) yield doubtful(page, pageNumber);
+        return finish({ pages: pageNumber - 1, rows: walked.rows });
+      }
       if (content !== undefined) seen.add(content);
-      const next = nextQuery(request, pull.paging, query, page);
+      walked.given = Math.max(walked.given, page.rows.length);
+      walked.rows += page.rows.length;
+      if (pageNumber === 1) walked.countsPages = await countsPages(pull, request, query, page);
+      const next = nextQuery(request, pull.paging, query, page, walked);
       const doubts = doubtsAbout(page, limitOf(query), {
         announced: isAnnounced,
         last: next === undefined,
         skipped: skippedRows(page, query, next),
       });
-      // Without a link, the next page is only asked for in case it exists.
-      isAnnounced = typeof page.nextLink === 'string';
+      // Without a link, the next page is only asked for in case it exists; some accounts announce a
+      // page behind each full one.
+      isAnnounced = typeof page.nextLink === 'string' && page.rows.length < limitOf(query);
+      isLinked = page.nextLink !== undefined || page.signs.next !== undefined;
       seen.add(query.toString());
       if (next && seen.has(next.toString())) break;
       if (next) {
@@ -254,14 +341,13 @@ async function* paged<T extends ResourceType>(
         // The promise is awaited in its turn; until then its rejection counts as handled.
         coming.catch(() => undefined);
       }
-      rows += page.rows.length;
       const checked: CheckedRows<ResourceOf<T>> = checkRows(resourceSchemas[pull.type], page.rows);
       const included = readIncluded(page.included);
       const { startedAt } = page;
       const place = { pageNumber, startedAt, doubts, next: next?.toString() };
       yield { ...checked, ...place, included };
       if (next) continue;
-      finish({ pages: pageNumber, rows });
+      finish({ pages: pageNumber, rows: walked.rows });
       return;
     }
     throw new RetryLaterError('v2.page_loop', `${request.url}: the pages go round in circles`);

@@ -30,9 +30,9 @@ const timeZone = z.string().refine(isTimeZone, 'no IANA time zone, e.g. Europe/C
 
 /** Knobs for the types of values, and for how empty and absent values are written. */
 const valueKnobs = {
-  numbers: oneOf('number', 'text'),
+  numbers: oneOf('number', 'text', 'comma'),
   ids: oneOf('number', 'text'),
-  flags: oneOf('boolean', 'number', 'text'),
+  flags: oneOf('boolean', 'number', 'text', 'letter'),
   barcodes: oneOf('text', 'number'),
   v2Ids: oneOf('text', 'number'),
   emptyObject: oneOf('object', 'array'),
@@ -41,7 +41,7 @@ const valueKnobs = {
    * order.
    */
   emptyList: oneOf('array', 'object', 'null', 'absent', 'notFound', 'noContent'),
-  lists: oneOf('array', 'indexed'),
+  lists: oneOf('array', 'indexed', 'keyed', 'single'),
   absent: oneOf('omit', 'null', 'emptyText'),
   repeatedMember: off,
   nulCharacters: off,

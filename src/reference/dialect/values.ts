@@ -98,7 +98,11 @@ const LEVELLED: Readonly<Record<string, LevelledShape>> = {
   orderStatus: 'created',
 };
 
-function amountText(value: number, { currency }: Dialect): string {
+function amountText(value: number, { currency, numbers }: Dialect): string {
+  if (numbers === 'comma') {
+    const digits = { minimumFractionDigits: 2, maximumFractionDigits: 4 };
+    return value.toLocaleString('de-DE', digits);
+  }
   if (currency === 'JPY') return String(value);
   const [whole = '', fraction = ''] = String(value).split('.');
   return `${whole}.${fraction.padEnd(2, '0')}`;
@@ -113,6 +117,7 @@ function numberValue(value: number, name: string, dialect: Dialect): unknown {
 
 function flagValue(value: boolean, { flags }: Dialect): unknown {
   if (flags === 'boolean') return value;
+  if (flags === 'letter') return value ? 'Y' : 'N';
   return flags === 'number' ? Number(value) : String(Number(value));
 }
 
@@ -208,6 +213,14 @@ function withRepeatedMember(row: unknown): unknown {
   return { [`${name}${DUPLICATES}`]: Number(row[name]) + 1, ...row };
 }
 
+/** A list as the account writes it: objects by number or by a key, or a single one alone. */
+function listed(rows: readonly unknown[], { lists }: Dialect): Translated {
+  if (lists === 'indexed') return { ...rows };
+  if (lists === 'array' || !rows.every(isJsonObject)) return rows;
+  if (lists === 'single') return rows.length === 1 ? rows[0] : rows;
+  return Object.fromEntries(rows.map((row, at) => [`row-${at + 1}`, row]));
+}
+
 function translateList(list: readonly unknown[], name: string, account: Account): Translated {
   const { dialect } = account;
   if (list.length === 0) {
@@ -217,7 +230,7 @@ function translateList(list: readonly unknown[], name: string, account: Account)
   }
   const rows: unknown[] = list.map((one) => translateValue(one, name, account) ?? null);
   if (dialect.repeatedMember) rows[0] = withRepeatedMember(rows[0]);
-  return dialect.lists === 'indexed' ? { ...rows } : rows;
+  return listed(rows, dialect);
 }
 
 /** Translates a value of V1 that belongs to the member of this name. */
