@@ -21,7 +21,7 @@ async function createRoom() {
   const rules = await openRules(config, { store, clock, log });
   const pauses = await pausesIn({ store, clock });
   const delivery = { orderDeliveryId: 1, status: 'pending' };
-  const { workers } = createDecisions(config, {
+  const { workers, pushEnded } = createDecisions(config, {
     ...{ store, log, rules, pauses, pulse: createPulse(clock) },
     readOrder: async () => JSON.parse(JSON.stringify({ deliveries: [delivery] })),
     onDecided: () => undefined,
@@ -38,7 +38,7 @@ async function createRoom() {
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 10; turn += 1) await clock.advance(0);
   };
-  return { ...rejects, store, clock, pauses, run, settle };
+  return { ...rejects, store, clock, pauses, pushEnded, run, settle };
 }
 
 it('a reject whose grace is over waits while decisions are paused', async () => {
@@ -53,4 +53,22 @@ it('a reject whose grace is over waits while decisions are paused', async () => 
   await pauses.resume(DECISIONS, WHO);
   await clock.advance(300_000);
   expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
+});
+
+it('a delivery is decided again as soon as its push has ended, and not by the next search', async () => {
+  const { clock, run, settle, pushEnded, ...rejects } = await createRoom();
+  await rejects.order(1, { comment: 'keep' });
+  await rejects.delivery({ id: 1 });
+  run('decisions');
+  await settle();
+  await rejects.delivery({ id: 1, lines: [['a', 3]] });
+  await settle();
+  const before = await rejects.decisions();
+  expect(before).toMatchObject([{ outcome: 'accept' }]);
+  await rejects.endPush('refused', { answered: false });
+  await settle();
+  expect(await rejects.decisions()).toEqual(before);
+  pushEnded({ orderDeliveryId: 1, status: 'accepted' });
+  await settle();
+  expect(await rejects.decisions()).toMatchObject([{}, { outcome: 'accept' }]);
 });
