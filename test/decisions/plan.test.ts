@@ -78,7 +78,17 @@ it('asks no limit about an accept that stands, though others have used it up sin
   await fixture.delivery({ id: 1 });
   expect(await fixture.decide(set)).toEqual(['1 accept']);
   await fixture.clock.advance(1_000);
-  await fixture.endPush('refused', { answered: true });
+  await fixture.endPush('refused', { answered: false });
+  // The service has refused it: the accept is not made again.
+  const { outbox_id } = await fixture.store.db
+    .selectFrom('outbox')
+    .select('outbox_id')
+    .executeTakeFirstOrThrow();
+  const times = { started_at: 0, ended_at: 0, max_order_id_before: null, count_before: null };
+  await fixture.store.db
+    .insertInto('outbox_attempt')
+    .values({ outbox_id, attempt: 1, class: 'refused', ...times })
+    .execute();
   await fixture.delivery({ id: 2 });
   expect(await fixture.decide(set)).toEqual(['2 accept']);
   expect(await fixture.decide(set)).toEqual([]);
