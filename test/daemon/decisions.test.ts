@@ -55,7 +55,7 @@ it('a reject whose grace is over waits while decisions are paused', async () => 
   expect(await rejects.intendedPushes()).toEqual(['1 rejected']);
 });
 
-it('a delivery is decided again as soon as its push has ended, and not by the next search', async () => {
+it('a delivery is decided again as soon as its push has ended', async () => {
   const { clock, run, settle, pushEnded, ...rejects } = await createRoom();
   await rejects.order(1, { comment: 'keep' });
   await rejects.delivery({ id: 1 });
