@@ -432,3 +432,103 @@ END;
 
 -- Inode, size and time of a file as it was read, so that one that goes on growing is noticed.
 ALTER TABLE intake_file ADD COLUMN mark TEXT;
+
+-- ---- Days where the house is --------------------------------------------------------------------
+-- By how much the zone of the house is ahead of UTC, from a moment on (seconds since 1970): for
+-- plain SQL, which knows no zones. The daemon fills it; until then it is UTC.
+CREATE TABLE zone_offset (
+  since INTEGER PRIMARY KEY,
+  until INTEGER NOT NULL,
+  minutes INTEGER NOT NULL,
+  -- The same as SQLite's date functions take it, such as '+120 minutes'.
+  modifier TEXT NOT NULL
+) STRICT;
+INSERT INTO zone_offset (since, until, minutes, modifier)
+VALUES (-8640000000000, 8640000000000, 0, '+0 minutes');
+
+CREATE VIEW v_zone AS
+SELECT since, until, minutes, modifier FROM zone_offset;
+
+-- Local days on which the feed has an hour, or a part of one, and when they end. Of a midnight that
+-- occurs twice the first counts, and one that the clocks skip is when they change.
+CREATE VIEW feed_day AS
+SELECT f.day, 1000 * (
+    SELECT min(max(z.since, f.ends - 60 * z.minutes)) FROM zone_offset z
+    WHERE z.until > f.ends - 60 * z.minutes) AS ends_at
+FROM (
+  SELECT DISTINCT h.day, unixepoch(h.day, '+1 day') AS ends
+  FROM (
+    SELECT date(c.at, 'unixepoch', (
+      SELECT z.modifier FROM zone_offset z
+      WHERE z.since <= c.at ORDER BY z.since DESC LIMIT 1)) AS day
+    FROM (
+      SELECT hour * 3600 AS at FROM change_hour
+      UNION ALL SELECT hour * 3600 + 3599 FROM change_hour
+    ) c
+  ) h
+) f;
+
+DROP VIEW v_style_stock_day;
+-- The stock of a style at the end of each day that the feed tells of, by undoing what came later.
+-- A row for each variant that was there then.
+CREATE VIEW v_style_stock_day AS
+SELECT
+  f.day, v.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  coalesce(
+    (SELECT c.diff -> '$.quantity[0]' FROM change c
+      WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= f.next_seq
+        AND json_type(c.diff, '$.quantity') IS NOT NULL
+      ORDER BY c.seq LIMIT 1),
+    json_quote(v.quantity)) ->> '$' AS quantity
+FROM stock_variant_row v
+JOIN (
+  -- An hour may begin before the day ends, where a zone has half hours.
+  SELECT d.day, d.ends_at, (
+    SELECT c.seq FROM change c NOT INDEXED
+    WHERE c.seq >= (SELECT min(h.first_seq) FROM change_hour h WHERE h.hour >= d.ends_at / 3600000)
+      AND c.at >= d.ends_at
+    ORDER BY c.seq LIMIT 1) AS next_seq
+  FROM feed_day d LIMIT -1
+) f ON v.first_seen_at < f.ends_at
+WHERE CASE
+  (SELECT c.op FROM change c
+    WHERE c.entity = 'stock_variant' AND c.key = v.barcode AND c.seq >= f.next_seq
+      AND c.op IN ('delete', 'restore')
+    ORDER BY c.seq LIMIT 1)
+  WHEN 'delete' THEN 1
+  WHEN 'restore' THEN 0
+  ELSE v.deleted_at IS NULL
+END;
+
+DROP VIEW v_decision_day;
+CREATE VIEW v_decision_day AS
+SELECT
+  date(d.at / 1000, 'unixepoch', (
+    SELECT z.modifier FROM zone_offset z
+    WHERE z.since <= d.at / 1000 ORDER BY z.since DESC LIMIT 1)) AS day,
+  d.outcome,
+  coalesce(r.value, CASE d.actor WHEN 'daemon' THEN '(no rule)' ELSE '(a person)' END) AS rule,
+  count(*) AS decisions
+FROM decision d
+LEFT JOIN json_each(d.rules) r
+GROUP BY 1, 2, 3;
+
+DROP VIEW v_recent_change;
+-- NOT INDEXED keeps SQLite on the numbers: by the index of a kind of row it would read all of them.
+CREATE VIEW v_recent_change AS
+SELECT seq, strftime('%Y-%m-%dT%H:%M:%SZ', at / 1000, 'unixepoch') AS at, entity, key, op, diff,
+  cause
+FROM change NOT INDEXED, (
+  -- The begin of yesterday, in seconds.
+  SELECT min(max(z.since, y.starts - 60 * z.minutes)) AS begins
+  FROM (
+    SELECT unixepoch('now', n.modifier, 'start of day', '-1 day') AS starts
+    FROM zone_offset n WHERE n.since <= unixepoch() ORDER BY n.since DESC LIMIT 1
+  ) y, zone_offset z
+  WHERE z.until > y.starts - 60 * z.minutes
+)
+WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= begins / 3600)
+  AND at >= begins * 1000;

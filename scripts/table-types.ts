@@ -45,6 +45,10 @@ const VIEWS: Readonly<Record<string, string>> = {
   since: number | null;
   announced: number;
 }`,
+  feed_day: `{
+  day: string;
+  ends_at: number;
+}`,
   order_currency: `{
   order_id: number;
   currency: string | null;

@@ -36,8 +36,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With orders of other accounts.
   inbox: 2_730,
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
-  // words of others between marks, and whole characters; the language of a page's reader.
-  lib: 4_265,
+  // words of others between marks, and whole characters; the language of a page's reader; local
+  // days and weeks.
+  lib: 4_320,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   mirror: 5_640,
@@ -61,10 +62,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
   // the ERP's customers at the moment of their changes; by 160: whether the service answers; 120:
   // what waits for a person, as SQL that all rooms share.
-  // With whose a system key is, and commits among programs that read.
-  store: 6_520,
+  // With whose a system key is, commits among programs that read, and the zone of the house.
+  store: 6_610,
   // With wrong paths and methods.
-  surface: 1_590,
+  surface: 1_615, // and dates of the house in filters
   sync: 8_350,
 };
 

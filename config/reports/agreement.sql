@@ -2,9 +2,9 @@
 title: The rules and people, by week
 about: >-
   What the rules said last of each delivery that was decided, and who decided in the end; by the week
-  that it was packed in (from Monday, UTC). The percentage is of the week.
+  that it was packed in (from Monday). The percentage is of the week.
 params:
-  since: { type: time, about: the beginning; its whole week counts, default: 84d }
+  since: { type: time, from: week, about: the beginning; its whole week counts, default: 84d }
 totals: [deliveries]
 chart: { kind: stacked, x: week, y: deliveries, series: decided_by }
 formats: { week: date, deliveries: count, week_percent: percent }
@@ -13,7 +13,10 @@ empty: Nothing that was packed in this time is decided.
 SELECT week, decided_by, rules_said, became, deliveries,
   round(100.0 * deliveries / sum(deliveries) OVER (PARTITION BY week), 1) AS week_percent
 FROM (
-  SELECT date(packed_at, 'weekday 0', '-6 days') AS week,
+  SELECT date(packed_at, (
+      SELECT z.modifier FROM zone_offset z
+      WHERE z.since <= unixepoch(packed_at) ORDER BY z.since DESC LIMIT 1),
+    'weekday 0', '-6 days') AS week,
     CASE
       WHEN done_by = 'the rules' THEN 'the rules'
       WHEN rules_said = 'hold' THEN 'people, after a hold'
@@ -23,8 +26,8 @@ FROM (
     END AS decided_by,
     rules_said, status AS became, count(*) AS deliveries
   FROM v_agreement
-  WHERE status IN ('accepted', 'rejected') AND packed_at >= strftime('%Y-%m-%dT00:00:00Z',
-    :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
+  WHERE status IN ('accepted', 'rejected') AND packed_at >= strftime('%Y-%m-%dT%H:%M:%SZ',
+    :since / 1000, 'unixepoch')
   GROUP BY 1, 2, 3, 4
 ) part
 ORDER BY week DESC, deliveries DESC, decided_by, rules_said, became;

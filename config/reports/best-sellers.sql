@@ -1,8 +1,8 @@
 /*
 title: What sold, the best first
-about: Accepted deliveries by style, by the day they were packed on (UTC).
+about: Accepted deliveries by style, by the day they were packed on.
 params:
-  since: { type: time, about: the beginning; its whole day counts, default: 7d }
+  since: { type: time, from: day, about: the beginning; its whole day counts, default: 7d }
   top: { type: number, about: rows at most, default: 50 }
 totals: [pieces, amount]
 chart: { kind: bar, x: style_no, y: pieces }
@@ -19,7 +19,7 @@ FROM (
     sum(pieces) AS pieces, sum(amount) AS amount, currency
   FROM v_delivery_line
   WHERE status = 'accepted' AND gone = 0
-    AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+    AND packed_at >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
   GROUP BY style_no, style_name, brand_name, currency
 ) sold
 -- Rows of one style, of several currencies, stand together.

@@ -4,7 +4,7 @@ about: >-
   Of orders that are completed (nothing more follows), by when they were ordered; a month is
   YYYY-MM. Complete: orders of which every piece was shipped.
 params:
-  since: { type: time, about: ordered after this; its whole day counts, default: 90d }
+  since: { type: time, from: day, about: ordered after this; its whole day counts, default: 90d }
   by:
     type: text
     about: what makes a row
@@ -31,13 +31,16 @@ WITH line AS (
       WHEN 'country' THEN o.country_code
       WHEN 'season' THEN coalesce(nullif(l.season_name, ''), o.season_name)
       WHEN 'month'
-        THEN strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
+        THEN strftime('%Y-%m', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch', (
+          SELECT z.modifier FROM zone_offset z
+          WHERE z.since <= coalesce(o.created_at, o.first_seen_at) / 1000
+          ORDER BY z.since DESC LIMIT 1))
     END AS known,
     CASE WHEN :by IN ('brand', 'style') THEN l.barcode END AS barcode
   FROM sales_order o
   JOIN sales_order_line l ON l.order_id = o.order_id
   WHERE strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
-      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+      >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
     AND o.completed = 1 AND o.status <> 'canceled' AND o.deleted_at IS NULL
   -- Variants are found several times as fast in the order of their index.
   ORDER BY CASE WHEN :by IN ('brand', 'style') THEN l.barcode END

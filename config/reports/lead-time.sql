@@ -3,10 +3,10 @@ title: From packed to decided, confirmed and shipped, by day and rule
 about: >-
   Half of the deliveries were at least as fast as p50, 95 of 100 as p95. Decided: minutes from packed
   to the decision that accepted it; confirmed: minutes from there until the service had it; shipped:
-  hours from there to the first tracking number, as far as the change feed tells. By the day of packing (UTC). A decision
+  hours from there to the first tracking number, as far as the change feed tells. By the day of packing. A decision
   of several rules counts for each.
 params:
-  since: { type: time, about: packed after this; its whole day counts, default: 28d }
+  since: { type: time, from: day, about: packed after this; its whole day counts, default: 28d }
 chart: { kind: line, x: day, y: decided_p95, series: rule }
 formats:
   day: date
@@ -23,7 +23,7 @@ WITH accepted AS (
   FROM delivery d
   WHERE d.status = 'accepted' AND d.deleted_at IS NULL
     AND strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
-      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+      >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
 ), timed AS MATERIALIZED (
   SELECT a.packed_at, a.shipped_at, n.at AS decided_at, n.rules, n.actor,
     (SELECT min(b.ended_at) FROM outbox b
@@ -31,7 +31,9 @@ WITH accepted AS (
   FROM accepted a
   JOIN decision n ON n.decision_id = a.decision_id
 ), took AS (
-  SELECT date(t.packed_at / 1000, 'unixepoch') AS day,
+  SELECT date(t.packed_at / 1000, 'unixepoch', (
+      SELECT z.modifier FROM zone_offset z
+      WHERE z.since <= t.packed_at / 1000 ORDER BY z.since DESC LIMIT 1)) AS day,
     coalesce(r.value, iif(t.actor = 'daemon', '(no rule)', '(a person)')) AS rule,
     s.column1 AS step,
     CASE s.column1

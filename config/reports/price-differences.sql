@@ -4,7 +4,7 @@ about: >-
   Lines of orders against the wholesale price of the stock list, or of their season's list, as it is
   now, in the same currency; what was given away most first.
 params:
-  since: { type: time, about: ordered after this; its whole day counts, default: 28d }
+  since: { type: time, from: day, about: ordered after this; its whole day counts, default: 28d }
   percent: { type: number, about: differences of this many percent at least, default: 1 }
 totals: [pieces, amount]
 formats:
@@ -32,7 +32,7 @@ WITH line AS (
   LEFT JOIN season_variant_row a ON a.barcode = l.barcode
     AND a.season_name = coalesce(nullif(l.season_name, ''), o.season_name)
   WHERE strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(o.created_at, o.first_seen_at) / 1000, 'unixepoch')
-      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch')
+      >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
     AND o.status <> 'canceled' AND o.deleted_at IS NULL
     AND l.price IS NOT NULL
 )

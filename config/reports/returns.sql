@@ -2,7 +2,7 @@
 title: What came back, by style, size and reason
 about: Refunds without rejected and canceled ones. The reason is the refund's type at the service.
 params:
-  since: { type: time, about: refunded after this; its whole day counts, default: 90d }
+  since: { type: time, from: day, about: refunded after this; its whole day counts, default: 90d }
   style: { type: text, about: the number of a style, default: "" }
 totals: [pieces, restocked, amount]
 chart: { kind: stacked, x: size, y: pieces, series: reason }
@@ -28,8 +28,7 @@ WITH line AS (
   LEFT JOIN season_variant_row a ON a.season_barcode = (
     SELECT min(n.season_barcode) FROM season_variant_row n
     WHERE n.barcode = l.barcode AND v.barcode IS NULL)
-  WHERE coalesce(r.created_at, r.first_seen_at)
-      >= 1000 * unixepoch(:since / 1000, 'unixepoch', 'start of day')
+  WHERE coalesce(r.created_at, r.first_seen_at) >= :since
     AND r.status NOT IN ('rejected', 'canceled') AND r.deleted_at IS NULL
 )
 SELECT style_no, nullif(style_name, '') AS style_name, nullif(size, '') AS size,

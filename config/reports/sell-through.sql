@@ -1,11 +1,11 @@
 /*
 title: Sold per week and style, against the stock of that week
 about: >-
-  Pieces of accepted deliveries by the week they were packed in (from Monday, UTC), and what was in
+  Pieces of accepted deliveries by the week they were packed in (from Monday), and what was in
   stock when the week ended (of this week: now), by the change feed; no number where that does not
   tell. Sell-through is sold of sold and left; cover how many such weeks the rest lasts.
 params:
-  since: { type: time, about: the beginning; its whole week counts, default: 28d }
+  since: { type: time, from: week, about: the beginning; its whole week counts, default: 28d }
   style: { type: text, about: the number of a style, default: "" }
   top: { type: number, about: rows at most, default: 200 }
 chart: { kind: stacked, x: week, y: sold, series: style_no }
@@ -18,8 +18,11 @@ formats:
 empty: Nothing was sold in this time.
 */
 WITH line AS (
-  -- Weeks since the Monday before 1970.
-  SELECT (coalesce(d.created_at, d.first_seen_at) / 86400000 + 3) / 7 AS week,
+  -- Weeks since the Monday before 1970, where the house is.
+  SELECT ((coalesce(d.created_at, d.first_seen_at) + 60000 * (
+      SELECT z.minutes FROM zone_offset z
+      WHERE z.since <= coalesce(d.created_at, d.first_seen_at) / 1000
+      ORDER BY z.since DESC LIMIT 1)) / 86400000 + 3) / 7 AS week,
     iif(v.barcode IS NOT NULL, v.style_no, a.style_no) AS style_no,
     iif(v.barcode IS NOT NULL, v.style_name, a.style_name) AS style_name,
     l.fulfilled_quantity AS pieces
@@ -31,7 +34,7 @@ WITH line AS (
     WHERE n.barcode = l.barcode AND v.barcode IS NULL)
   WHERE d.status = 'accepted' AND d.deleted_at IS NULL
     AND strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
-      >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
+      >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
 ), sold AS MATERIALIZED (
   SELECT date((7 * week - 3) * 86400, 'unixepoch') AS week, style_no,
     nullif(max(style_name), '') AS style_name, sum(pieces) AS sold
@@ -42,10 +45,19 @@ WITH line AS (
   LIMIT :top
 ), week AS MATERIALIZED (
   SELECT week, ends_at,
-    (SELECT min(first_seq) FROM change_hour WHERE hour >= ends_at / 3600000) AS next_seq,
+    -- An hour may begin before the week ends, where a zone has half hours.
+    (SELECT c.seq FROM change c NOT INDEXED
+      WHERE c.seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= ends_at / 3600000)
+        AND c.at >= ends_at
+      ORDER BY c.seq LIMIT 1) AS next_seq,
     -- Not before the first change that is kept.
     coalesce(ends_at > 3600000 * (SELECT min(hour) FROM change_hour), 1) AS is_known
-  FROM (SELECT DISTINCT week, 1000 * unixepoch(week, '+7 days') AS ends_at FROM sold)
+  FROM (
+    SELECT e.week, 1000 * (
+      SELECT min(max(z.since, e.ends - 60 * z.minutes)) FROM zone_offset z
+      WHERE z.until > e.ends - 60 * z.minutes) AS ends_at
+    FROM (SELECT DISTINCT week, unixepoch(week, '+7 days') AS ends FROM sold) e
+  )
 ), counted AS (
   SELECT s.*, iif(w.is_known AND s.style_no IS NOT NULL, coalesce((
     SELECT sum(coalesce(

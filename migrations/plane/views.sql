@@ -49,6 +49,15 @@ CREATE OR REPLACE FUNCTION date(bigint, text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN iso_day(timestamp '1970-01-01' + $1 * interval '1 second');
 
+-- With 'unixepoch', and by how much a zone is ahead of UTC: '+120 minutes'.
+CREATE OR REPLACE FUNCTION date(bigint, text, text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN iso_day(timestamp '1970-01-01' + $1 * interval '1 second' + $3::interval);
+
+CREATE OR REPLACE FUNCTION strftime(text, bigint, text, text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN strftime($1, $2 + date_part('epoch', $4::interval)::bigint, $3);
+
 CREATE OR REPLACE FUNCTION unixepoch() RETURNS bigint
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN floor(date_part('epoch', now()))::bigint;
@@ -75,6 +84,16 @@ AS $$ SELECT CASE WHEN $1 >= $2 THEN $1 WHEN $2 > $1 THEN $2 END $$;
 CREATE OR REPLACE FUNCTION date(text, text, text) RETURNS text
 LANGUAGE sql STABLE PARALLEL SAFE
 RETURN iso_day(date_trunc('week', $1::timestamp));
+
+-- The same where a zone is ahead of UTC by this much.
+CREATE OR REPLACE FUNCTION date(text, text, text, text) RETURNS text
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN iso_day(date_trunc('week', $1::timestamp + $2::interval));
+
+-- Of a time as a text.
+CREATE OR REPLACE FUNCTION unixepoch(text) RETURNS bigint
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN date_part('epoch', $1::timestamp)::bigint;
 
 -- Members of an object, or of an array by their places.
 CREATE OR REPLACE FUNCTION json_each(document text) RETURNS TABLE (key text, value text)
@@ -680,6 +699,27 @@ SELECT
   wsp_value * 0.0001 AS wsp_value, unpriced, iso_time(counted_at / 1000) AS counted_at
 FROM stock_age;
 
+CREATE OR REPLACE VIEW v_zone AS
+SELECT account, since, until, minutes, modifier FROM zone_offset;
+
+CREATE OR REPLACE VIEW feed_day AS
+SELECT f.account, f.day, 1000 * (
+    SELECT min(max(z.since, f.ends - 60 * z.minutes)) FROM zone_offset z
+    WHERE z.account = f.account AND z.until > f.ends - 60 * z.minutes) AS ends_at
+FROM (
+  SELECT DISTINCT h.account, h.day, date_part('epoch', h.day::date)::bigint + 86400 AS ends
+  FROM (
+    SELECT c.account, date(c.at, 'unixepoch', (
+      SELECT z.modifier FROM zone_offset z
+      WHERE z.account = c.account AND z.since <= c.at
+      ORDER BY z.since DESC LIMIT 1)) AS day
+    FROM (
+      SELECT account, hour * 3600 AS at FROM change_hour
+      UNION ALL SELECT account, hour * 3600 + 3599 FROM change_hour
+    ) c
+  ) h
+) f;
+
 CREATE OR REPLACE VIEW v_style_stock_day AS
 SELECT
   v.account, f.day, v.barcode,
@@ -695,12 +735,13 @@ SELECT
     to_json(v.quantity)) #>> '{}')::bigint AS quantity
 FROM stock_variant_row v
 JOIN (
-  SELECT n.account, iso_day(timestamp '1970-01-01' + n.number * interval '1 day') AS day,
-    (n.number + 1) * 86400000 AS ends_at,
-    min(n.first_seq) OVER (PARTITION BY n.account
-      ORDER BY n.number DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next_seq
-  FROM (SELECT account, hour / 24 AS number, min(first_seq) AS first_seq
-    FROM change_hour GROUP BY 1, 2) n
+  SELECT d.account, d.day, d.ends_at, (
+    SELECT c.seq FROM change c
+    WHERE c.account = d.account AND c.at >= d.ends_at AND c.seq >= (
+      SELECT min(h.first_seq) FROM change_hour h
+      WHERE h.account = d.account AND h.hour >= d.ends_at / 3600000)
+    ORDER BY c.seq LIMIT 1) AS next_seq
+  FROM feed_day d OFFSET 0
 ) f ON f.account = v.account AND v.first_seen_at < f.ends_at
 WHERE CASE
   (SELECT c.op FROM change c
@@ -842,7 +883,11 @@ FROM decision;
 
 CREATE OR REPLACE VIEW v_decision_day AS
 SELECT
-  d.account, iso_day(timestamp '1970-01-01' + d.at / 1000 * interval '1 second') AS day, d.outcome,
+  d.account, date(d.at / 1000, 'unixepoch', (
+    SELECT z.modifier FROM zone_offset z
+    WHERE z.account = d.account AND z.since <= d.at / 1000
+    ORDER BY z.since DESC LIMIT 1)) AS day,
+  d.outcome,
   coalesce(r.value, CASE d.actor WHEN 'daemon' THEN '(no rule)' ELSE '(a person)' END) AS rule,
   count(*) AS decisions
 FROM decision d
@@ -1047,6 +1092,17 @@ FROM change_hour;
 CREATE OR REPLACE VIEW v_recent_change AS
 SELECT c.account, c.seq, iso_time(c.at / 1000) AS at, c.entity, c.key, c.op, c.diff, c.cause
 FROM change c
+JOIN (
+  -- The begin of yesterday, in seconds.
+  SELECT y.account, (
+    SELECT min(max(z.since, y.starts - 60 * z.minutes)) FROM zone_offset z
+    WHERE z.account = y.account AND z.until > y.starts - 60 * z.minutes) AS begins
+  FROM (
+    SELECT DISTINCT ON (n.account) n.account,
+      start_of_day(unixepoch() + 60 * n.minutes) - 86400 AS starts
+    FROM zone_offset n WHERE n.since <= unixepoch() ORDER BY n.account, n.since DESC
+  ) y
+) d ON d.account = c.account
 WHERE c.seq >= (SELECT min(h.first_seq) FROM change_hour h
-    WHERE h.account = c.account AND h.hour >= (start_of_day(unixepoch()) - 86400) / 3600)
-  AND c.at >= (start_of_day(unixepoch()) - 86400) * 1000;
+    WHERE h.account = c.account AND h.hour >= d.begins / 3600)
+  AND c.at >= d.begins * 1000;

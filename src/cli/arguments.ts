@@ -1,7 +1,8 @@
 /** Parsers of arguments and options that several commands have. */
 import { InvalidArgumentError } from 'commander';
 import { UsageError } from '../lib/errors.ts';
-import { formatDuration, parseDuration, parseTime } from '../lib/units.ts';
+import { localMoment } from '../lib/local-time.ts';
+import { formatDuration, parseDuration } from '../lib/units.ts';
 
 /**
  * Builds commander's parser of a whole number from `min` to `max`; another text is refused, never
@@ -34,12 +35,12 @@ export function durationWithin(min: number, max: number): (text: string) => numb
 }
 
 /**
- * Reads a point in time as epoch milliseconds: `2026-11-21`, `2026-11-21T08:00:00Z`, or `7d` for
- * seven days ago. A time before 1970 counts as 1970, because nothing is older.
+ * Reads a point in time as epoch milliseconds: the local `2026-11-21`, `2026-11-21T08:00:00Z`, or
+ * `7d` for seven days ago. A time before 1970 counts as 1970, because nothing is older.
  */
-export function parseMoment(text: string, now: number): number {
+export function parseMoment(text: string, now: number, timeZone: () => string): number {
   const ago = parseDuration(text);
-  const at = ago === undefined ? parseTime(text) : now - ago;
+  const at = ago === undefined ? localMoment(text, timeZone()) : now - ago;
   if (at !== undefined) return Math.max(0, at);
   throw new UsageError('cli.no_time', `"${text}" is no point in time`, {
     hint: 'write 2026-11-21, 2026-11-21T08:00:00Z, or 7d for seven days ago',

@@ -38,6 +38,7 @@ import { createReadSequence } from '../store/state.ts';
 import { openStore, type SqliteStore, storeOptions } from '../store/store.ts';
 import { openSystemKeys, type SystemKeys } from '../store/system-keys.ts';
 import { groupCommits } from '../store/transaction/group-commit.ts';
+import { keepZone } from '../store/zone.ts';
 import { createTraits, type Traits } from '../sync/account-traits.ts';
 import { createOrderLooks } from '../sync/order-looks.ts';
 import { createDeliveryReader, createOrderReader } from '../sync/read-order.ts';
@@ -171,6 +172,11 @@ interface WorkerParts {
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
 }
 
+/** Zone of the house: that of the console, else of the rules in force. */
+function zoneOf({ console: { timeZone } }: Config, rules: RulesInForce): () => string {
+  return () => timeZone ?? rules.current().ruleSet.settings.timezone;
+}
+
 /** Creates the workers that watch over the others: upkeep, status, messages to people. */
 function createCare(
   config: Config,
@@ -180,7 +186,9 @@ function createCare(
   isOpen: () => boolean,
 ) {
   const { level, timeZone } = config.service.dialect.v1;
-  const { keeper, actsLog, checkpoints } = createStoreCare(config, { store, clock, log, space });
+  const zone = zoneOf(config, rules);
+  const parts = { store, clock, log, space, timeZone: zone };
+  const { keeper, actsLog, checkpoints } = createStoreCare(config, parts);
   const inForce = () => ({ mode: rules.mode(), rules: rules.current().ruleSet.rules });
   const common = { store, clock, lease, service, meter, space, checkpoints, inForce };
   const health = createHealth(config, { ...common, ...watch, isOpen });
@@ -189,7 +197,7 @@ function createCare(
     clock,
     log,
     scrubber,
-    timeZone: () => config.console.timeZone ?? rules.current().ruleSet.settings.timezone,
+    timeZone: zone,
   };
   const notifications = createNotifications(config, {
     ...forPeople,
@@ -487,6 +495,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
   const deps = { ...given, clock };
   await keepSettings(config, { store, clock });
   const rules = await openRules(config, { store, clock, log, readConfig: deps.readConfig });
+  await keepZone({ store, clock }, zoneOf(config, rules)());
   const stopping = new AbortController();
   // The guard itself needs a client that is not held.
   const guard: AccountGuard = await openAccountGuard(

@@ -26,6 +26,7 @@ import { deleteOldLedgerChanges } from '../store/ledger-feed.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { SqliteStore } from '../store/store.ts';
 import type { ClockStepHandler, RestoreSteps, RetentionStep } from '../store/upkeep.ts';
+import { keepZone } from '../store/zone.ts';
 import { deleteOldRuns, requestFullPulls, syncClockStep } from '../sync/upkeep.ts';
 import type { Worker } from './supervisor.ts';
 
@@ -80,6 +81,8 @@ export interface StoreCareDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly space: SpaceWatch;
+  /** Zone of the house, which a reload of the rules may change. */
+  readonly timeZone: () => string;
 }
 
 export function createStoreCare(
@@ -94,7 +97,10 @@ export function createStoreCare(
   store.onFull(() => reserved.release());
   const kept = { runs: RUNS_KEPT_MS, incidents: INCIDENTS_KEPT_MS };
   const retention = retentionSteps({ ...config.retention, ...kept });
-  const chores = [createStockCounter({ ...deps, sizeOrder: reports.sizeOrder })];
+  const chores = [
+    () => keepZone(deps, deps.timeZone()),
+    createStockCounter({ ...deps, sizeOrder: reports.sizeOrder }),
+  ];
   const keeper = createKeeper({ ...deps, log, checkpoints, retention, reserved, chores });
   const directory = backupDirectory({ dataDir, store: config });
   const madeAt = databaseMadeAt(store.path);

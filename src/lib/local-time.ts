@@ -80,6 +80,19 @@ export function atLocal(timeZone: string, date: string, time: string): number {
   return fits.length > 0 ? Math.min(...fits) : wanted - before;
 }
 
+/** Day of a moment that stands for a local one, such as the midnight of a date in UTC. */
+export function isoDay(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
+/** Epoch ms when the local day or week (from Monday) of a moment begins. */
+export function beginOf(unit: 'day' | 'week', at: number, timeZone: string): number {
+  const day = Date.parse(localClockOf(timeZone)(at).date);
+  const sinceMonday = (new Date(day).getUTCDay() + 6) % 7;
+  const first = unit === 'day' ? day : day - sinceMonday * DAY_MS;
+  return atLocal(timeZone, isoDay(first), '00:00');
+}
+
 const LOCAL = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d))?(?::\d\d(?:\.\d+)?)?$/;
 
 /** Epoch ms of a time as people write it, local unless it names its zone; undefined: it is none. */

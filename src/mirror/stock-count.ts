@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
+import { localClockOf } from '../lib/local-time.ts';
 import { sortSizes } from '../lib/sizes.ts';
 import { insertRows, lastChange, type SqlRow } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
@@ -24,6 +25,8 @@ export interface StockCountDeps {
   readonly clock: Clock;
   /** Sizes whose order the setting `reports.sizeOrder` gives; the others have their usual order. */
   readonly sizeOrder: readonly string[];
+  /** Zone of the house, in which a day begins and ends. */
+  readonly timeZone: () => string;
 }
 
 /** The kind of variants that one sum covers. */
@@ -171,9 +174,12 @@ async function count(deps: StockCountDeps, signal: AbortSignal): Promise<Count> 
   return found;
 }
 
+function dayOf(at: number, timeZone: string): string {
+  return localClockOf(timeZone)(at).date;
+}
+
 /** Replaces the stock's sums of the day, and those by age. */
-async function writeSums(tx: Tx, { ofDay, ofAges }: Count, at: number): Promise<void> {
-  const day = new Date(at).toISOString().slice(0, 10);
+async function writeSums(tx: Tx, { ofDay, ofAges }: Count, day: string, at: number): Promise<void> {
   await tx.deleteFrom('stock_day').where('day', '=', day).execute();
   const days = [...ofDay.values()].map(({ by, totals }) => ({ ...by, ...totals }));
   const kind = ['brand_name', 'season_name', 'currency'];
@@ -213,14 +219,15 @@ async function writeSizes(
  * the stock only the sizes are.
  */
 async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<boolean> {
-  const { store, clock, sizeOrder } = deps;
+  const { store, clock, sizeOrder, timeZone } = deps;
   const counted = await count(deps, signal);
   if (signal.aborted) return false;
   return store.transaction(async (tx) => {
     const { rows } = await sql`select 1 from stream_state
       where stream = 'stock' and complete_at is not null`.execute(tx);
     await writeSizes(tx, counted.sizes, sizeOrder);
-    if (rows.length > 0) await writeSums(tx, counted, clock.now());
+    const now = clock.now();
+    if (rows.length > 0) await writeSums(tx, counted, dayOf(now, timeZone()), now);
     return rows.length > 0;
   });
 }
@@ -228,7 +235,7 @@ async function countStock(deps: StockCountDeps, signal: AbortSignal): Promise<bo
 interface LastCount {
   /** Time of the last count by the monotonic clock. */
   readonly at: number;
-  readonly day: number;
+  readonly day: string;
   readonly seq: number;
   readonly isWhole: boolean;
 }
@@ -239,11 +246,11 @@ interface LastCount {
  * call until the stock was read as a whole.
  */
 export function createStockCounter(deps: StockCountDeps): (signal: AbortSignal) => Promise<void> {
-  const { store, clock } = deps;
+  const { store, clock, timeZone } = deps;
   let last: LastCount | undefined;
   return async (signal) => {
     const seq = await lastChange(store.db);
-    const day = Math.floor(clock.now() / DAY_MS);
+    const day = dayOf(clock.now(), timeZone());
     const at = clock.monotonic();
     const isTime = !last?.isWhole || at - last.at >= EVERY_MS;
     if (last?.day === day && (last.seq === seq || !isTime)) return;

@@ -97,6 +97,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
   stream_state: 'mirror',
   season_window: 'mirror',
   size_rank: 'mirror',
+  zone_offset: 'mirror',
   stock_day: 'mirror',
   stock_age: 'mirror',
   shared_number: 'mirror',

@@ -102,6 +102,7 @@ export const schedules = list({
 const parameter = z.strictObject({
   type: z.enum(['text', 'number', 'time']),
   about: z.string(),
+  from: z.enum(['day', 'week']).optional(),
   choices: z.array(z.string()).readonly().optional(),
   default: z.string().optional(),
 });

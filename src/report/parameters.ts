@@ -1,17 +1,29 @@
 /** Parameters of a report: turns texts that a person gives into values for its SQL. */
 import type { Clock } from '../lib/clock.ts';
 import { UsageError } from '../lib/errors.ts';
+import { beginOf, localMoment } from '../lib/local-time.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { parseDuration, parseTime } from '../lib/units.ts';
+import { parseDuration } from '../lib/units.ts';
 import type { Report } from './report-file.ts';
 import { isChoice, type Parameter } from './report-head.ts';
 
 export type ParameterValues = Readonly<Record<string, string | number>>;
 
-/** Epoch ms of `2026-03-31`, `2026-03-31T18:00:00Z`, or of the time `28d` ago. */
-function timeOf(text: string, clock: Clock): number | undefined {
+/** Zone of the house, and the time now. */
+interface Here {
+  readonly clock: Clock;
+  readonly timeZone: () => string;
+}
+
+/** Epoch ms of the local `2026-03-31`, of `2026-03-31T18:00:00Z`, or of the time `28d` ago. */
+function timeOf(
+  text: string,
+  from: Parameter['from'],
+  { clock, timeZone }: Here,
+): number | undefined {
   const ago = parseDuration(text);
-  return ago === undefined ? parseTime(text) : clock.now() - ago;
+  const at = ago === undefined ? localMoment(text, timeZone()) : clock.now() - ago;
+  return at === undefined || from === undefined ? at : beginOf(from, at, timeZone());
 }
 
 const WANTED = {
@@ -22,9 +34,9 @@ const WANTED = {
 
 function boundValue(
   name: string,
-  { type, choices }: Parameter,
+  { type, choices, from }: Parameter,
   given: string,
-  clock: Clock,
+  here: Here,
 ): string | number {
   if (!isChoice(choices, given)) {
     const message = `${name} must be one of ${choices?.join(', ')}, not ${given}`;
@@ -33,16 +45,20 @@ function boundValue(
     });
   }
   if (type === 'text') return given;
-  const value = type === 'time' ? timeOf(given, clock) : Number(given);
+  const value = type === 'time' ? timeOf(given, from, here) : Number(given);
   if (given.trim() !== '' && value !== undefined && Number.isSafeInteger(value)) return value;
   throw new UsageError('report.bad_parameter', `${name} must be ${WANTED[type]}, not ${given}`);
 }
 
-/** Values for every parameter of the report; a UsageError names what is missing or unknown. */
+/**
+ * Values for every parameter of the report; a UsageError names what is missing or unknown.
+ * `timeZone`: that of the house, asked where a day is given or meant.
+ */
 export function bindParameters(
   report: Report,
   given: Readonly<Record<string, string>>,
   clock: Clock,
+  timeZone: () => string = () => 'UTC',
 ): ParameterValues {
   const names = Object.keys(report.params);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
@@ -56,7 +72,7 @@ export function bindParameters(
   return Object.fromEntries(
     Object.entries(report.params).map(([name, parameter]) => {
       const text = given[name] ?? parameter.default;
-      if (text !== undefined) return [name, boundValue(name, parameter, text, clock)];
+      if (text !== undefined) return [name, boundValue(name, parameter, text, { clock, timeZone })];
       throw new UsageError('report.missing_parameter', `${report.name} needs ${name}`, {
         hint: `give it with --param ${name}=… (${parameter.about})`,
       });

@@ -7,6 +7,8 @@ const parameterSchema = z
   .strictObject({
     type: z.enum(['text', 'number', 'time']),
     about: z.string().min(1),
+    /** A time counts from the begin of its day or week, where the house is. */
+    from: z.enum(['day', 'week']).optional(),
     /** Texts that the parameter accepts; all others are refused. */
     choices: z.array(z.string().min(1)).min(2).optional(),
     default: z.union([z.string(), z.number()]).transform(String).optional(),
@@ -14,6 +16,10 @@ const parameterSchema = z
   .refine(({ type, choices }) => choices === undefined || type === 'text', {
     path: ['choices'],
     error: 'goes with a text only',
+  })
+  .refine(({ type, from }) => from === undefined || type === 'time', {
+    path: ['from'],
+    error: 'goes with a time only',
   })
   .refine(({ choices, default: preset }) => preset === undefined || isChoice(choices, preset), {
     path: ['default'],

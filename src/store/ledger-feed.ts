@@ -28,6 +28,7 @@ export const LEDGER_TABLES: readonly LedgerTable[] = [
   { table: 'stream_state', keys: ['stream'] },
   { table: 'season_window', keys: ['season_name', 'delivery_name'] },
   { table: 'size_rank', keys: ['size'] },
+  { table: 'zone_offset', keys: ['since'] },
   { table: 'stock_day', keys: ['day', 'brand_name', 'season_name', 'currency'] },
   { table: 'stock_age', keys: ['brand_name', 'season_name', 'currency', 'unsold_days'] },
   { table: 'shared_number', keys: ['entity', 'number', 'order_id'] },

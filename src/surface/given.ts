@@ -5,14 +5,29 @@
 import { z } from 'zod';
 import { UsageError } from '../lib/errors.ts';
 import { isJsonObject } from '../lib/json.ts';
+import { localMoment } from '../lib/local-time.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { parseDuration, parseTime } from '../lib/units.ts';
+import { parseDuration } from '../lib/units.ts';
 import { isOptional, type Member, memberOf, unwrapped } from './members.ts';
 
 export type Given = Readonly<Record<string, unknown>>;
 
 const INVALID = 'request.invalid';
 const HOUR_MS = 3_600_000;
+
+/** Time now, and the zone of times that name none. */
+interface Here {
+  readonly now: number;
+  readonly timeZone: string;
+}
+
+/** Whether a day or a time is given that names no zone. */
+export function namesLocalTime(given: Given): boolean {
+  return Object.values(given).some(
+    (value) => typeof value === 'string' && /^\s*\d{4}-\d\d-\d\d(?:[T ][\d:.]+)?\s*$/.test(value),
+  );
+}
+
 const FLAGS: Readonly<Record<string, boolean>> = {
   '1': true,
   true: true,
@@ -26,10 +41,10 @@ export function invalid(message: string, hint?: string): UsageError {
 }
 
 /** A point in time as people write it: ISO 8601, epoch ms, or `7d` for seven days ago. */
-function moment(text: string, now: number): number | undefined {
+function moment(text: string, { now, timeZone }: Here): number | undefined {
   const ago = parseDuration(text);
   if (ago !== undefined) return Math.max(0, now - ago);
-  return /^\d{11,15}$/.test(text) ? Number(text) : parseTime(text);
+  return /^\d{11,15}$/.test(text) ? Number(text) : localMoment(text, timeZone);
 }
 
 function hoursOf(text: string): number | undefined {
@@ -39,7 +54,7 @@ function hoursOf(text: string): number | undefined {
 }
 
 /** The value that a text stands for; the text itself where it stands for none. */
-function ofText(text: string, kind: Member['kind'], now: number): unknown {
+function ofText(text: string, kind: Member['kind'], here: Here): unknown {
   const trimmed = text.trim();
   switch (kind) {
     case 'whole':
@@ -48,7 +63,7 @@ function ofText(text: string, kind: Member['kind'], now: number): unknown {
     case 'flag':
       return FLAGS[trimmed] ?? text;
     case 'time':
-      return moment(trimmed, now) ?? text;
+      return moment(trimmed, here) ?? text;
     case 'duration':
       return parseDuration(trimmed) ?? text;
     case 'hours':
@@ -58,10 +73,10 @@ function ofText(text: string, kind: Member['kind'], now: number): unknown {
   }
 }
 
-function readValue(schema: z.core.$ZodType, value: unknown, now: number): unknown {
+function readValue(schema: z.core.$ZodType, value: unknown, here: Here): unknown {
   const kind = memberOf(schema)?.kind;
   const read = (one: unknown) =>
-    kind === undefined || typeof one !== 'string' ? one : ofText(one, kind, now);
+    kind === undefined || typeof one !== 'string' ? one : ofText(one, kind, here);
   if (Array.isArray(value)) return value.map(read);
   if (value === '' && isOptional(schema)) return undefined;
   if (value === '' && schema instanceof z.ZodNullable) return null;
@@ -119,19 +134,20 @@ export function canonical(schema: z.ZodObject, given: Given): Given {
 }
 
 /**
- * Reads the members of `schema`, and no others.
+ * Reads the members of `schema`, and no others. `timeZone`: of times that name none.
  * @throws UsageError `request.invalid`, which names each member that is wrong
  */
 export function readGiven<T extends z.ZodObject>(
   schema: T,
   given: unknown,
   now: number,
+  timeZone = 'UTC',
 ): z.output<T> {
   if (!isJsonObject(given)) throw invalid('the request must be an object');
   const stated = Object.fromEntries(
     Object.entries(canonical(schema, given)).flatMap(([name, value]) => {
       const declared = schema.shape[name];
-      const read = declared === undefined ? value : readValue(declared, value, now);
+      const read = declared === undefined ? value : readValue(declared, value, { now, timeZone });
       return read === undefined ? [] : [[name, read]];
     }),
   );
@@ -153,5 +169,5 @@ export function readMember<T extends z.ZodType>(
 ): z.output<T> {
   const whole = z.strictObject<Readonly<Record<string, z.ZodType>>>({ [name]: schema });
   readGiven(whole, { [name]: value }, now);
-  return schema.parse(readValue(schema, value, now));
+  return schema.parse(readValue(schema, value, { now, timeZone: 'UTC' }));
 }

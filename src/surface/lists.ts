@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { MASK, withoutQuotes } from '../lib/reading/quoted.ts';
-import { type Given, invalid, readGiven } from './given.ts';
+import { type Given, invalid, namesLocalTime, readGiven } from './given.ts';
 import { choicesOf, type Member, memberOf, type Thing } from './members.ts';
 import type { Reading } from './reading.ts';
 
@@ -215,6 +215,16 @@ function masked(row: z.ZodObject, rows: readonly Given[]): Given[] {
   });
 }
 
+/** Reads a list's filters; the zone is asked only for a time without one, because it is costly. */
+async function readHere<T extends z.ZodObject>(
+  query: T,
+  asked: Given,
+  from: Reading,
+): Promise<z.output<T>> {
+  const timeZone = namesLocalTime(asked) ? await from.timeZone() : undefined;
+  return readGiven(query, asked, from.now, timeZone);
+}
+
 /** Splits what was given into the query and the place of the page. */
 export function split(given: Given): readonly [query: Given, place: Given] {
   const entries = Object.entries(given);
@@ -285,7 +295,7 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     async read(from, given) {
       const [asked, place] = split(given);
       const page = pageOf(head, place, from.rowsMax);
-      const wanted = readGiven(query, asked, from.now);
+      const wanted = await readHere(query, asked, from);
       const { rows, ...places } =
         'readPage' in spec
           ? { ...(await spec.readPage(from, wanted, page)), back: null }
@@ -297,7 +307,7 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
       const [asked] = split(given);
       const notes = await spec.notes?.(from);
       const beside = {
-        ...(await spec.readBeside?.(from, readGiven(query, asked, from.now), rows)),
+        ...(await spec.readBeside?.(from, await readHere(query, asked, from), rows)),
         ...(notes && { notes }),
       };
       return from.seesAddresses ? beside : withoutQuotes(beside);

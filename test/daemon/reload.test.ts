@@ -54,7 +54,11 @@ async function open(config: Config, readConfig?: () => Config, log = testLogger(
 
 describe('a reload', () => {
   it('puts the new rules in force as a whole and tells what changed', async () => {
-    const daemon = await open(testConfig(reference, { folder }));
+    const zone = { path: 'console.timeZone', value: 'Asia/Tokyo' };
+    const daemon = await open(testConfig(reference, { folder, overrides: [zone] }));
+    // Reports and views count the days of the house from the start on.
+    const offsets = daemon.db.selectFrom('zone_offset').select('minutes').execute();
+    expect(await offsets).toEqual([{ minutes: 540 }]);
     const same = await daemon.reload(WHO);
     expect(same.diff.from).toBe(same.diff.to);
     daemon.write(SIMPLE_RULES.replaceAll('20', '30').replace('hold-large', 'hold-huge'));

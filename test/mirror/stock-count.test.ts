@@ -16,10 +16,10 @@ const DAY = 86_400_000;
 /** A new day at once, so that the clock moves within it. */
 const NOON = Date.UTC(2026, 0, 5, 12);
 
-async function counted(sizeOrder: readonly string[] = []) {
+async function counted(sizeOrder: readonly string[] = [], zone = { name: 'UTC' }) {
   const clock = manualClock(NOON);
   const store = await temporaryStore(clock);
-  const counter = createStockCounter({ store, clock, sizeOrder });
+  const counter = createStockCounter({ store, clock, sizeOrder, timeZone: () => zone.name });
   let readSeq = 0;
   const read = () => {
     readSeq += 1;
@@ -56,6 +56,25 @@ const SUMS = `select brand_name, variants, in_stock, pieces, wsp_value, unpriced
 const SIZES = 'select size from v_size order by rank';
 
 describe('the count of the stock', () => {
+  it('counts for the day of the house, and anew when that begins', async () => {
+    const { clock, write, complete, count, ask } = await counted([], { name: 'Asia/Tokyo' });
+    await write([variant('a', 4, { brand_name: 'Acme', wsp_price: 10 })]);
+    await complete();
+    const days = () => ask('select day, pieces from v_stock_day order by 1');
+    await count();
+    expect(days()).toEqual([['2026-01-05', 4]]);
+    // Midnight is at 15:00 UTC.
+    await clock.advance(3 * 60 * MINUTE - 1);
+    await count();
+    expect(days()).toHaveLength(1);
+    await clock.advance(1);
+    await count();
+    expect(days()).toEqual([
+      ['2026-01-05', 4],
+      ['2026-01-06', 4],
+    ]);
+  });
+
   it('sums what is listed by brand, negative pieces as they are and worth nothing', async () => {
     const { write, remove, complete, count, ask } = await counted();
     await write([

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
+import { keepZone } from '../../src/store/zone.ts';
 import { insertSeasonOfTrade } from '../report/trade/season.ts';
 import { makeWorld, mirrorOf } from '../report/trade/world.ts';
 import { repositoryRoot } from '../support/source.ts';
@@ -17,8 +18,13 @@ export const GIVEN = {
   at: ['2d', '6d', '9000d'],
 };
 
-async function mirrorWith(fill: (database: Database.Database) => void): Promise<Database.Database> {
-  const database = new Database((await temporaryStore()).path);
+async function mirrorWith(
+  timeZone: string,
+  fill: (database: Database.Database) => void,
+): Promise<Database.Database> {
+  const store = await temporaryStore();
+  await keepZone({ store, clock: systemClock() }, timeZone);
+  const database = new Database(store.path);
   onTestFinished(() => {
     database.close();
   });
@@ -33,9 +39,11 @@ export async function madeUpMirrors(): Promise<ReadonlyMap<string, Database.Data
   onTestFinished(() => {
     free.close();
   });
+  const season = (database: Database.Database): void =>
+    insertSeasonOfTrade(database, systemClock().now());
   return new Map([
-    ['bolt', await mirrorWith((database) => insertSeasonOfTrade(database, systemClock().now()))],
-    ['crew', await mirrorWith((database) => database.exec(small))],
+    ['bolt', await mirrorWith('Pacific/Auckland', season)],
+    ['crew', await mirrorWith('Asia/Kolkata', (database) => database.exec(small))],
     ['dune', free],
   ]);
 }

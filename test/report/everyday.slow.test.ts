@@ -187,7 +187,9 @@ it('asked by the SQL of the page has the answer of its report, on a pulled mirro
   });
   await daemon.stop();
   const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, clock);
-  await createStockCounter({ store, clock, sizeOrder: [] })(new AbortController().signal);
+  await createStockCounter({ store, clock, sizeOrder: [], timeZone: () => 'UTC' })(
+    new AbortController().signal,
+  );
   await store.close();
 
   const file = join(folder, 'selvedge.yaml');

@@ -56,7 +56,12 @@ describe('an everyday question', () => {
     insertSeasonOfTrade(database, now);
     database.close();
     const { store } = await openStore({ path, busyTimeoutMs: 5_000 }, systemClock());
-    const counter = createStockCounter({ store, clock: systemClock(), sizeOrder: [] });
+    const counter = createStockCounter({
+      store,
+      clock: systemClock(),
+      sizeOrder: [],
+      timeZone: () => 'UTC',
+    });
     await counter(new AbortController().signal);
     await store.close();
     const service = 'service: { v1: { baseUrl: http://127.0.0.1:9/api/v1, apiKey: { env: KEY } } }';
@@ -227,7 +232,12 @@ describe('other reports', () => {
     const store = await temporaryStore();
     const database = new Database(store.path);
     insertSeasonOfTrade(database, systemClock().now());
-    const counter = createStockCounter({ store, clock: systemClock(), sizeOrder: [] });
+    const counter = createStockCounter({
+      store,
+      clock: systemClock(),
+      sizeOrder: [],
+      timeZone: () => 'UTC',
+    });
     await counter(new AbortController().signal);
     const ask = (name: string, given: Given = {}) => {
       const { sql: text, values } = queryOf(name, given);
@@ -439,7 +449,7 @@ describe('the report stock-grid', () => {
       });
     }
     database.close();
-    await createStockCounter({ store, clock: manualClock(), sizeOrder: [] })(
+    await createStockCounter({ store, clock: manualClock(), sizeOrder: [], timeZone: () => 'UTC' })(
       new AbortController().signal,
     );
     const reader = new Database(store.path, { readonly: true });
@@ -534,7 +544,12 @@ describe('the reports that come along', () => {
         where order_id > ${before} and completed = 0`.execute(store.db);
       return rows.length > 0 || undefined;
     });
-    const counter = createStockCounter({ store, clock: systemClock(), sizeOrder: [] });
+    const counter = createStockCounter({
+      store,
+      clock: systemClock(),
+      sizeOrder: [],
+      timeZone: () => 'UTC',
+    });
     await counter(new AbortController().signal);
     const database = new Database(store.path, { readonly: true });
     const style = database

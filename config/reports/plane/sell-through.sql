@@ -1,21 +1,30 @@
 WITH sold AS MATERIALIZED (
-  SELECT date(packed_at, 'weekday 0', '-6 days') AS week, style_no, max(style_name) AS style_name,
+  SELECT date(packed_at, (
+      SELECT z.modifier FROM zone_offset z
+      WHERE z.since <= unixepoch(packed_at) ORDER BY z.since DESC LIMIT 1),
+    'weekday 0', '-6 days') AS week, style_no, max(style_name) AS style_name,
     sum(pieces)::bigint AS sold
   FROM v_delivery_line
   WHERE status = 'accepted' AND gone = 0
-    AND packed_at >= strftime('%Y-%m-%dT00:00:00Z', :since / 1000, 'unixepoch', 'weekday 0', '-6 days')
+    AND packed_at >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
     AND (:style = '' OR style_no = :style)
   GROUP BY 1, 2
   ORDER BY sold DESC NULLS LAST, week, style_no NULLS FIRST
   LIMIT :top
 ), week AS MATERIALIZED (
   SELECT week, ends_at,
-    (SELECT min(first_seq) FROM change_hour WHERE hour >= ends_at / 3600000) AS next_seq,
+    (SELECT c.seq FROM change c
+      WHERE c.seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= ends_at / 3600000)
+        AND c.at >= ends_at
+      ORDER BY c.seq LIMIT 1) AS next_seq,
     -- Not before the first change that is kept.
     coalesce(ends_at > 3600000 * (SELECT min(hour) FROM change_hour), true) AS is_known
   FROM (
-    SELECT DISTINCT week, 1000 * (extract(epoch FROM week::date)::bigint + 604800) AS ends_at
-    FROM sold
+    SELECT e.week, 1000 * (
+      SELECT min(max(z.since, e.ends - 60 * z.minutes)) FROM zone_offset z
+      WHERE z.until > e.ends - 60 * z.minutes) AS ends_at
+    FROM (SELECT DISTINCT week, extract(epoch FROM week::date)::bigint + 604800 AS ends
+      FROM sold) e
   ) ends
 ), counted AS (
   SELECT s.*, iif(w.is_known AND s.style_no IS NOT NULL, coalesce((

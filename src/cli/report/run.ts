@@ -207,7 +207,7 @@ export function reportRun(context: CliContext): Command {
       const report = findReport(config.reports.directory, name);
       const order = {
         report,
-        values: bindParameters(report, options.param, systemClock()),
+        values: bindParameters(report, options.param, systemClock(), () => timeZoneOf(config)),
         manner: { locale, timeZone: showsTimes(format, locale) ? timeZoneOf(config) : 'UTC' },
         rowsMax: options.limit,
         timeMaxMs: options.timeout,

@@ -8,7 +8,9 @@ import { systemClock } from '../../lib/clock.ts';
 import { EXIT, UsageError } from '../../lib/errors.ts';
 import { parseMoment, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import { withMirror } from '../reading.ts';
+import { timeZoneOf } from '../report/zone.ts';
 import { performAct } from '../surface-call.ts';
 import { rulesDirectory } from './directory.ts';
 import { namedRuleSet } from './rule-sets.ts';
@@ -43,10 +45,13 @@ async function keep(context: CliContext, command: Command, report: Backtest): Pr
  * Reads the period and refuses an empty one: no reject is found in it, and a check would always
  * pass.
  */
-function periodOf(options: BacktestCommand): { readonly since: number; readonly until: number } {
+function periodOf(
+  options: BacktestCommand,
+  timeZone: () => string,
+): { readonly since: number; readonly until: number } {
   const now = systemClock().now();
-  const since = parseMoment(options.since, now);
-  const until = options.until === undefined ? now : parseMoment(options.until, now);
+  const since = parseMoment(options.since, now, timeZone);
+  const until = options.until === undefined ? now : parseMoment(options.until, now, timeZone);
   if (until > since) return { since, until };
   throw new UsageError('rules.no_period', '--until is not after --since: no decision is between', {
     hint: 'without --until the period ends now',
@@ -54,7 +59,7 @@ function periodOf(options: BacktestCommand): { readonly since: number; readonly 
 }
 
 async function run(context: CliContext, options: BacktestCommand, command: Command): Promise<void> {
-  const period = periodOf(options);
+  const period = periodOf(options, () => timeZoneOf(configOf(command, context).config));
   const { against, shadowAsLive, maxNewRejects = Number.POSITIVE_INFINITY } = options;
   const tried = rulesDirectory(command, context, options.rules);
   const report = await withMirror(command, context, async (db) => {

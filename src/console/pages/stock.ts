@@ -173,7 +173,7 @@ function historyPart(view: StyleView): Html {
     'by size',
   )} ${link('color', 'by colour')}</nav>
 ${chartFigure(data, { table: true })}
-<p class="soft">Days are those of UTC. <a href="${path}/history">Every movement</a></p></section>`;
+<p class="soft"><a href="${path}/history">Every movement</a></p></section>`;
 }
 
 function asOfForm({ stock, query, reader: { timeZone, locale }, problem }: StyleView): Html {

@@ -37,10 +37,11 @@ function valuesOf(
   report: Report,
   given: Readonly<Record<string, string>>,
   clock: Clock,
+  timeZone: string,
 ): ParameterValues {
   const filled = Object.entries(given).filter(([, text]) => text.trim() !== '');
   try {
-    return bindParameters(report, Object.fromEntries(filled), clock);
+    return bindParameters(report, Object.fromEntries(filled), clock, () => timeZone);
   } catch (thrown) {
     if (!(thrown instanceof UsageError)) throw thrown;
     const { code, message } = thrown;
@@ -102,7 +103,7 @@ async function make(
   const order = {
     report,
     manner,
-    values: valuesOf(report, given, clock),
+    values: valuesOf(report, given, clock, manner.timeZone),
     timeMaxMs: TIME_MS_MAX,
     rowsMax: format === 'page' ? PAGE_ROWS : FILE_ROWS,
     store: settings.reports.store,

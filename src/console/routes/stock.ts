@@ -45,7 +45,7 @@ async function showStyle(context: PageContext, request: FastifyRequest, reply: F
     below: isNow ? await belowParts({ from, reader }, variants.below, { style }) : [],
     by: lines.parse(query.get('by') ?? 'size'),
     query,
-    days: await readStockHistory(from.db, style, from.now),
+    days: await readStockHistory(from.db, style, from.now, reader.timeZone),
     reader,
     problem,
   };

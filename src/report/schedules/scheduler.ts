@@ -123,7 +123,7 @@ async function deliver(
   const report = findReport(settings.directory, schedule.report);
   const order = {
     report,
-    values: bindParameters(report, params, deps.clock),
+    values: bindParameters(report, params, deps.clock, deps.timeZone),
     manner: { locale: schedule.locale ?? settings.locale, timeZone },
     rowsMax: ROWS_MAX,
     timeMaxMs: TIME_MS_MAX,

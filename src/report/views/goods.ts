@@ -43,7 +43,7 @@ export const GOODS_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_stock_day',
     about:
-      'The stock of each day (UTC) in sums, a row a day, brand, season and currency: as counted ' +
+      'The stock of each day in sums, a row a day, brand, season and currency: as counted ' +
       'last on that day, every quarter of an hour in which something changed.',
     columns: {
       day: 'day',
@@ -58,14 +58,14 @@ export const GOODS_VIEWS: readonly ViewSpec[] = [
       counted_at: `when (${TIME})`,
     },
     example:
-      "SELECT brand_name, currency, sum(wsp_value) FROM v_stock_day WHERE day = date('now') " +
-      'GROUP BY 1, 2',
+      'SELECT brand_name, currency, sum(wsp_value) FROM v_stock_day ' +
+      'WHERE day = (SELECT max(day) FROM v_stock_day) GROUP BY 1, 2',
   },
   {
     name: 'v_stock_age',
     about:
       'The stock in sums by how long it has not sold, as counted last: every quarter of an hour ' +
-      'in which something changed, and each new day (UTC).',
+      'in which something changed, and each new day.',
     columns: {
       brand_name: 'brand',
       season_name: 'season',
@@ -84,7 +84,7 @@ export const GOODS_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_style_stock_day',
     about:
-      'The stock of a style at the end of each day (UTC) on which something changed, by the ' +
+      'The stock of a style at the end of each day on which something changed, by the ' +
       'change feed (`store.retention.changes`): a row a day and variant that was listed then. ' +
       'Ask for a style; variants are those that are of it now.',
     columns: { day: 'day', ...LISTED, ...SIZE_RANK, quantity: 'pieces' },

@@ -36,7 +36,7 @@ export const OPERATION_VIEWS: readonly ViewSpec[] = [
     name: 'v_decision_day',
     about: 'Decisions per day, outcome and rule.',
     columns: {
-      day: 'day (UTC)',
+      day: 'day',
       outcome: 'accept, hold, reject, release or no_rule',
       rule: 'the rule; (no rule) or (a person) where none decided',
       decisions: 'number of decisions',
@@ -218,8 +218,23 @@ export const OPERATION_VIEWS: readonly ViewSpec[] = [
   },
   {
     name: 'v_recent_change',
-    about: 'The change feed since yesterday, 00:00 UTC.',
+    about: 'The change feed since the begin of yesterday.',
     columns: CHANGE,
     example: 'SELECT entity, op, count(*) FROM v_recent_change GROUP BY entity, op',
+  },
+  {
+    name: 'v_zone',
+    about:
+      'By how much the house (`console.timeZone`, else `timezone` of the rules) is ahead of UTC, ' +
+      'a row for each change of its clocks. For the day, week or month of a time.',
+    columns: {
+      since: 'from when on, in seconds since 1970 (UTC)',
+      until: 'until when',
+      minutes: 'minutes ahead of UTC; negative: behind',
+      modifier: "the same for SQLite's date functions, such as `+120 minutes`",
+    },
+    example:
+      'SELECT decided_at, date(decided_at, (SELECT modifier FROM v_zone WHERE since <= ' +
+      'unixepoch(decided_at) ORDER BY since DESC LIMIT 1)) AS day FROM v_decision',
   },
 ];

@@ -275,6 +275,11 @@ interface FactSnapshotTable {
   facts: Buffer;
 }
 
+interface FeedDayTable {
+  day: string;
+  ends_at: number;
+}
+
 interface FreightOptionTable {
   freight_type: string;
   extra: string;
@@ -990,6 +995,13 @@ interface WebhookEventTable {
   outcome: 'refresh' | 'stored';
 }
 
+interface ZoneOffsetTable {
+  since: number;
+  until: number;
+  minutes: number;
+  modifier: string;
+}
+
 export interface Tables {
   absence: AbsenceTable;
   announced: AnnouncedTable;
@@ -1016,6 +1028,7 @@ export interface Tables {
   evaluation: EvaluationTable;
   event_coverage: EventCoverageTable;
   fact_snapshot: FactSnapshotTable;
+  feed_day: FeedDayTable;
   freight_option: FreightOptionTable;
   gender: GenderTable;
   hold: HoldTable;
@@ -1077,4 +1090,5 @@ export interface Tables {
   tally: TallyTable;
   variant_extra: VariantExtraTable;
   webhook_event: WebhookEventTable;
+  zone_offset: ZoneOffsetTable;
 }

@@ -158,6 +158,7 @@ export const TOLD: Readonly<Record<string, Told>> = {
   tally: { open: 'entity name' },
   variant_extra: { open: 'extra' },
   webhook_event: { open: 'event_id type secret_name outcome', people: { body: null } },
+  zone_offset: { open: 'modifier' },
 };
 
 const names = (list = ''): readonly string[] => (list === '' ? [] : list.split(' '));
