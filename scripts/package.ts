@@ -58,7 +58,7 @@ mkdirSync(folder, { recursive: true });
 // The project's .npmrc keeps scripts of packages from running, and our own `prepack` with them.
 npm('pack', '--ignore-scripts=false', '--foreground-scripts=false', '--pack-destination', folder);
 writeFileSync(join(folder, `selvedge-${version}.spdx.json`), partsList(seconds));
-const deb = debianPackage(described, debianTree(root), seconds);
+const deb = debianPackage(described, debianTree(root, version, seconds), seconds);
 writeFileSync(join(folder, `selvedge_${version}_amd64.deb`), deb);
 const names = readdirSync(folder).sort();
 const sums = names.map((name) => `${sha256(readFileSync(join(folder, name)))}  ${name}\n`);

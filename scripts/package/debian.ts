@@ -1,7 +1,7 @@
 /** The .deb: control files and both archives. */
 import { createHash } from 'node:crypto';
 import { ar, type Entry, tarGz } from './archive.ts';
-import { conffiles } from './tree.ts';
+import { HOST } from './tree.ts';
 
 /** Each honours DPKG_ROOT, so that the package can be installed into a folder. */
 const POSTINST = `#!/bin/sh
@@ -10,7 +10,7 @@ if [ "$1" = configure ]; then
   systemd-sysusers \${DPKG_ROOT:+--root="$DPKG_ROOT"} selvedge.conf
   systemd-tmpfiles \${DPKG_ROOT:+--root="$DPKG_ROOT"} --create selvedge.conf
   if [ -z "$DPKG_ROOT" ]; then
-    chgrp -R selvedge /etc/selvedge/rules
+    if [ -d /etc/selvedge/rules ]; then chgrp -R selvedge /etc/selvedge/rules; fi
     if [ -d /run/systemd/system ]; then
       systemctl daemon-reload
       # An upgrade: the socket stays open meanwhile.
@@ -19,6 +19,10 @@ if [ "$1" = configure ]; then
           selvedge-plane.service 'selvedge-plane@*.service'
       fi
     fi
+  fi
+  rm -rf "$DPKG_ROOT/etc/selvedge/rules.before-purge"
+  if [ ! -e "$DPKG_ROOT/etc/selvedge/selvedge.yaml" ]; then
+    echo 'Next: selvedge init --output /etc/selvedge/selvedge.yaml (/opt/selvedge/docs/install.md)'
   fi
 fi
 `;
@@ -33,15 +37,28 @@ if [ "$1" = remove ] && [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
 fi
 `;
 
-/** A purge takes the rules away, as configuration, and nothing that is nowhere else. */
+/**
+ * A purge keeps all that is nowhere else. The rules of 0.1.0 were the package's configuration,
+ * which dpkg itself takes away between the two calls, whatever a newer package says.
+ */
 const POSTRM = `#!/bin/sh
 set -e
 if [ "$1" = remove ] || [ "$1" = purge ]; then
   rm -rf "$DPKG_ROOT/opt/selvedge/node_modules/.cache"
+  rules="$DPKG_ROOT/etc/selvedge/rules"
+  if [ "$1" = remove ] && [ -d "$rules" ]; then
+    rm -rf "$rules.before-purge"
+    cp -a "$rules" "$rules.before-purge"
+  fi
+  if [ "$1" = purge ] && [ -d "$rules.before-purge" ]; then
+    mkdir -p "$rules"
+    cp -a "$rules.before-purge/." "$rules/"
+    rm -rf "$rules.before-purge"
+  fi
   if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 fi
 if [ "$1" = purge ]; then
-  echo 'Kept: /var/lib/selvedge, /var/backups/selvedge, and your files in /etc/selvedge.'
+  echo 'Kept: /var/lib/selvedge, /var/backups/selvedge, and /etc/selvedge with your rules.'
 fi
 `;
 
@@ -55,7 +72,7 @@ function controlText(version: string, description: string, entries: readonly Ent
   return `Package: selvedge
 Version: ${version}
 Architecture: amd64
-Maintainer: The Selvedge authors <selvedge@localhost>
+Maintainer: The Selvedge authors <selvedge@${HOST}>
 Installed-Size: ${Math.ceil(bytes / 1_024)}
 Depends: libc6 (>= 2.34), libgcc-s1, libstdc++6, systemd (>= 252)
 Section: net
@@ -91,7 +108,6 @@ export function debianPackage(
 ): Buffer {
   const control = [
     text('control', controlText(version, description, entries)),
-    text('conffiles', `${conffiles(entries).join('\n')}\n`),
     text('md5sums', checksums(entries)),
     text('postinst', POSTINST, true),
     text('prerm', PRERM, true),

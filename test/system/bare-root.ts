@@ -17,6 +17,7 @@ export function makeBareRoot(): BareRoot {
     mkdirSync(join(root, 'var', 'lib', 'dpkg', one), { recursive: true });
   }
   writeFileSync(join(root, 'var', 'lib', 'dpkg', 'status'), '');
+  mkdirSync(join(root, 'etc'));
   return {
     root,
     home: join(root, 'opt', 'selvedge'),

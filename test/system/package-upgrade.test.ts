@@ -1,6 +1,6 @@
 /** The .deb of an earlier version, upgraded to this one and back, over one data folder. */
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { debianPackage } from '../../scripts/package/debian.ts';
@@ -25,7 +25,7 @@ function makeBoth(): Readonly<Record<string, string>> {
   execFileSync(process.execPath, [join(repositoryRoot, 'scripts', 'build.mjs')], {
     stdio: 'ignore',
   });
-  const tree = debianTree(repositoryRoot);
+  const tree = debianTree(repositoryRoot, NEW, SECONDS);
   const folder = temporaryFolder();
   const files = [OLD, NEW].map((version) => {
     const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(text), version }));
@@ -67,7 +67,10 @@ it(
       execFileSync(process.execPath, [launcher, ...args], { env: launcherEnv(), encoding: 'utf8' });
     dpkg('--install', debs[OLD] ?? '');
     expect(run('--version').trim()).toBe(OLD);
-    const rules = join(root, 'etc', 'selvedge', 'rules', 'settings.yaml');
+    // As `selvedge init` does it.
+    const own = join(root, 'etc', 'selvedge', 'rules');
+    cpSync(join(home, 'config', 'rules'), own, { recursive: true });
+    const rules = join(own, 'settings.yaml');
     appendFileSync(rules, '# ours\n');
 
     const reference = await startFastReference({

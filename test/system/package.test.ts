@@ -2,7 +2,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { gunzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
@@ -75,8 +75,25 @@ it(
     mkdirSync(data, { recursive: true });
     writeFileSync(join(data, 'mirror.db'), 'decisions');
     writeFileSync(join(root, 'etc', 'selvedge', 'selvedge.yaml'), 'instance: main');
+    const rules = join(root, 'etc', 'selvedge', 'rules', 'settings.yaml');
+    expect(existsSync(rules)).toBe(false);
+    expect(existsSync(join(root, 'usr/share/doc/selvedge/examples/rules/settings.yaml'))).toBe(
+      true,
+    );
+    expect(
+      gunzipSync(readFileSync(join(root, 'usr/share/man/man1/selvedge.1.gz'))).toString(),
+    ).toMatch(/^\.B selvedge plane status$/m);
+    expect(read(root, 'usr/share/bash-completion/completions/selvedge')).toContain('_selvedge');
+    // A release before made them the package's own configuration, which dpkg takes with a purge.
+    mkdirSync(dirname(rules), { recursive: true });
+    writeFileSync(rules, 'ours');
+    const status = join(root, 'var', 'lib', 'dpkg', 'status');
+    const mark = `Conffiles:\n /etc/selvedge/rules/settings.yaml ${'0'.repeat(32)} obsolete\n`;
+    writeFileSync(status, read(status).replace(/^Description:/m, `${mark}Description:`));
     dpkg('--purge', 'selvedge');
     expect(existsSync(home)).toBe(false);
+    expect(read(rules)).toBe('ours');
+    expect(existsSync(join(root, 'etc', 'selvedge', 'rules.before-purge'))).toBe(false);
     expect(read(data, 'mirror.db')).toBe('decisions');
     expect(read(root, 'etc', 'selvedge', 'selvedge.yaml')).toBe('instance: main');
   },

@@ -175,7 +175,7 @@ export function requireBackups(
     }
   } catch (cause) {
     const message = `the backups in ${directory} cannot be read: ${toError(cause).message}`;
-    const hint = 'is it a folder, and are you the user of the service (sudo -u selvedge)?';
+    const hint = 'is it a folder, and are you the user of the service (runuser -u selvedge)?';
     throw new RefusedError('backup.unreadable', message, { hint, cause });
   }
   throw new RefusedError('backup.no_folder', `there is no folder ${directory}`, {
