@@ -157,7 +157,8 @@ export const PROGRAMS: Record<Kind, Readonly<Record<string, string>>> = {
       tell(status === 202 ? data.state : undefined, data);`,
     kubb: `
       import { submitOrder } from './erp/kubb/clients/submitOrder';
-      const taken = await submitOrder(order, undefined, { baseURL: baseUrl, headers });
+      const typed = { ...headers, 'content-type': 'application/json' };
+      const taken = await submitOrder(order, undefined, { baseURL: baseUrl, headers: typed });
       tell('state' in taken ? taken.state : undefined, taken);`,
   },
   old: {
