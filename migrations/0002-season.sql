@@ -532,3 +532,9 @@ FROM change NOT INDEXED, (
 )
 WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= begins / 3600)
   AND at >= begins * 1000;
+
+-- ---- New deliveries before the backlog of events ------------------------------------------------
+-- When an event told last of a new delivery of the order, which a decision waits for; null: none
+-- did. The latest is read first.
+ALTER TABLE refresh ADD COLUMN urgent_at INTEGER;
+CREATE INDEX refresh_urgent ON refresh (urgent_at DESC) WHERE urgent_at IS NOT NULL;

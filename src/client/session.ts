@@ -128,8 +128,11 @@ export interface SessionDeps {
 
 /** Number of attempts to log in, when it fails temporarily, before the callers get the error. */
 const LOGIN_ATTEMPTS_MAX = 3;
-/** Milliseconds for which refused credentials are not tried again. */
-const REFUSED_MS = 60_000;
+/**
+ * Milliseconds for which refused credentials are not tried again: less than a minute, so that all
+ * goes on within one.
+ */
+const REFUSED_MS = 55_000;
 
 function memberAt(value: unknown, pointer: string): unknown {
   let at = value;
@@ -192,6 +195,13 @@ function refusedLogin(cause: Error): RetryLaterError {
   });
 }
 
+/** Error for a request while refused credentials are not tried; it names the time that is left. */
+function refusedStill(refusal: RetryLaterError, leftMs: number): RetryLaterError {
+  const { code, message, hint, cause } = refusal;
+  const about = { cause, retryAfterMs: leftMs, ...(hint === undefined ? {} : { hint }) };
+  return new RetryLaterError(code, message, about);
+}
+
 function tokenRefused(cause: LoginAgainError): RetryLaterError {
   return new RetryLaterError('session.token_refused', cause.message, { cause });
 }
@@ -246,11 +256,13 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
   const { clock } = deps;
   let token: string | undefined;
   let pending: Promise<string> | undefined;
-  let refusal: { readonly until: number; readonly error: Error } | undefined;
+  let refusal: { readonly until: number; readonly error: RetryLaterError } | undefined;
 
   const fresh = async (): Promise<string> => {
     try {
-      if (refusal && clock.monotonic() < refusal.until) throw refusal.error;
+      if (refusal && clock.monotonic() < refusal.until) {
+        throw refusedStill(refusal.error, refusal.until - clock.monotonic());
+      }
       refusal = undefined;
       token = await logIn(credential, deps);
       deps.onLogin?.('done');
@@ -258,7 +270,7 @@ function loggedIn(credential: LoginCredential, deps: SessionDeps): TokenSource {
       return token;
     } catch (error) {
       const isRefused = error instanceof RetryLaterError && error.code === 'session.login_refused';
-      if (error !== refusal?.error) deps.onLogin?.(isRefused ? 'refused' : 'failed');
+      if (!refusal) deps.onLogin?.(isRefused ? 'refused' : 'failed');
       if (isRefused) refusal ??= { until: clock.monotonic() + REFUSED_MS, error };
       throw error;
     }

@@ -31,12 +31,6 @@ export const EVENT_STORE_LIMITS: EventStoreLimits = {
   deadlineMs: 5_000,
 };
 
-/**
- * Milliseconds by which the read for a packed delivery goes before other reads; bounded, so that
- * nothing waits forever.
- */
-const HEAD_START_MS = 30_000;
-
 /** Event ids looked up per SQL statement: a fixed size bounds the number of prepared statements. */
 const EVENTS_PER_STATEMENT = 16;
 
@@ -161,8 +155,7 @@ async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promi
   }
   const requests = group.flatMap(({ event, parsed: { orderId, refunds, urgent } }) => {
     if (orderId === null) return [];
-    const headStartMs = urgent ? HEAD_START_MS : 0;
-    return [{ orderId, cause: `event:${event.eventId}`, refunds, headStartMs }];
+    return [{ orderId, cause: `event:${event.eventId}`, refunds, urgent }];
   });
   await requestRefetches(tx, requests, now);
   await noteAnnounced(tx, announcedBy(group), now);

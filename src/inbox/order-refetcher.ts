@@ -11,15 +11,18 @@ import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
 import { createOutages, type OutageMessages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
+import { createOutageGate, type OutageGate } from '../lib/log/outage-gate.ts';
 import type { Random } from '../lib/random.ts';
 import {
   completeRefetch,
   type DueRefetch,
   dueRefetches,
+  hastenRefetches,
   type Look,
   nextRefetchAt,
   POSTPONE_MS_MAX,
   postponeRefetch,
+  urgentRefetches,
 } from '../mirror/refetch-queue.ts';
 import type { Store } from '../store/store.ts';
 
@@ -173,18 +176,26 @@ function createReader(
   deps: OrderRefetcherDeps,
   limits: OrderRefetcherLimits,
   count: Counts,
+  gate: OutageGate<number>,
 ): (due: DueRefetch, signal: AbortSignal) => Promise<void> {
   const { store, clock, random, log } = deps;
   const outages = createOutages<number>(deps, READS);
 
+  /** Makes reads that failed in an outage due again, because it is over. */
+  const hasten = async (orderIds: readonly number[]): Promise<void> => {
+    if (orderIds.length === 0) return;
+    await store.transaction((tx) => hastenRefetches(tx, orderIds, clock.now()));
+  };
   const putOff = async (due: DueRefetch, error: Error): Promise<void> => {
     count.failed += 1;
+    const over = gate.failed(due.orderId, error);
     const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
     const { orderId, cause } = due;
     const fields = { err: error, cause, attempt: due.attempts + 1, delayMs };
     outages.note(orderId, sharedReason(error), fields);
     await store.transaction((tx) => postponeRefetch(tx, due, clock.now() + delayMs, error.message));
+    await hasten(over);
   };
 
   const refused = async (due: DueRefetch, error: RefusedError): Promise<void> => {
@@ -194,6 +205,7 @@ function createReader(
     const { orderId, cause } = due;
     log[isNews ? 'warn' : 'debug']({ err: error, orderId, cause }, 'order refused');
     await store.transaction((tx) => completeRefetch(tx, due));
+    await hasten(gate.answered());
   };
 
   return async (due, signal) => {
@@ -219,7 +231,53 @@ function createReader(
     count.read += 1;
     outages.over(due.orderId);
     await store.transaction((tx) => completeRefetch(tx, due));
+    await hasten(gate.answered());
     deps.onRead(due.orderId, changed);
+  };
+}
+
+/** Number of reads of which one is the oldest, so that new ones let nothing wait for ever. */
+const OLDEST_EVERY = 4;
+
+/** Due reads by two orders: new deliveries, the latest first; and all, the oldest first. */
+function createLanes(store: Store, foundMax: number) {
+  let urgent: readonly DueRefetch[] = [];
+  let all: readonly DueRefetch[] = [];
+  let isMoreUrgent = false;
+  /** Whether requests arrived since the last lookup, which may have to go first. */
+  let isOutdated = true;
+  let turn = 0;
+  type Reading = ReadonlyMap<number, unknown>;
+  const isOver = (found: readonly DueRefetch[], reading: Reading): boolean =>
+    found.every(({ orderId }) => reading.has(orderId));
+  const without = (found: readonly DueRefetch[], { orderId, generation }: DueRefetch) =>
+    found.filter((one) => one.orderId !== orderId || one.generation > generation);
+  return {
+    outdate(): void {
+      isOutdated = true;
+    },
+    async find(now: number, reading: Reading): Promise<void> {
+      const isUsedUp = isOver(all, reading) || (isMoreUrgent && isOver(urgent, reading));
+      if (!isOutdated && !isUsedUp) return;
+      isOutdated = false;
+      // Reads in progress are still rows of the queue, so the limit exceeds their number.
+      urgent = await urgentRefetches(store.db, now, foundMax);
+      isMoreUrgent = urgent.length === foundMax;
+      all = await dueRefetches(store.db, now, foundMax);
+    },
+    /** The next read; sweeps only if they may be read now. */
+    next(reading: Reading, withSweeps: boolean): DueRefetch | undefined {
+      turn += 1;
+      const inOrder = turn % OLDEST_EVERY === 0 ? [...all, ...urgent] : [...urgent, ...all];
+      return inOrder.find(
+        ({ orderId, cause }) =>
+          !reading.has(orderId) && (withSweeps || priorityOf(cause) !== 'pull'),
+      );
+    },
+    done(refetch: DueRefetch): void {
+      urgent = without(urgent, refetch);
+      all = without(all, refetch);
+    },
   };
 }
 
@@ -233,33 +291,29 @@ export function createOrderRefetcher(
   // Sweeps leave one slot for reads after events.
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
-  let found: readonly DueRefetch[] = [];
-  /** Whether requests arrived since the last lookup, which may have to go first. */
-  let isOutdated = true;
-  const readOne = createReader(deps, limits, count);
+  const lanes = createLanes(store, Math.max(FOUND_MAX, limits.concurrency));
+  const gate = createOutageGate<number>(clock, limits.concurrency);
+  const readOne = createReader(deps, limits, count, gate);
 
   const startDue = async (
     now: number,
     signal: AbortSignal,
     fail: (error: unknown) => void,
   ): Promise<void> => {
-    if (reading.size >= limits.concurrency) return;
-    if (isOutdated || found.every(({ orderId }) => reading.has(orderId))) {
-      isOutdated = false;
-      // Reads in progress are still rows of the queue, so the limit exceeds their number.
-      found = await dueRefetches(store.db, now, Math.max(FOUND_MAX, limits.concurrency));
-    }
+    const places = gate.places(limits.concurrency);
+    if (reading.size >= places) return;
+    await lanes.find(now, reading);
     let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;
-    for (const refetch of found.filter(({ orderId }) => !reading.has(orderId))) {
+    while (reading.size < places) {
+      const refetch = lanes.next(reading, sweeps < sweepsMax);
+      if (!refetch) return;
       const isSweep = priorityOf(refetch.cause) === 'pull';
-      if (reading.size >= limits.concurrency || (isSweep && sweeps >= sweepsMax)) break;
       if (isSweep) sweeps += 1;
       const done = readOne(refetch, signal)
         .catch(fail)
         .finally(() => {
           reading.delete(refetch.orderId);
-          const { orderId, generation } = refetch;
-          found = found.filter((one) => one.orderId !== orderId || one.generation > generation);
+          lanes.done(refetch);
           wakeUp.call();
         });
       reading.set(refetch.orderId, { isSweep, done });
@@ -269,13 +323,13 @@ export function createOrderRefetcher(
   return {
     name: 'refetcher',
     wakeUp() {
-      isOutdated = true;
+      lanes.outdate();
       wakeUp.call();
     },
     stats: () => ({ reading: reading.size, ...count }),
     async run(signal) {
       let failure: { readonly error: unknown } | undefined;
-      isOutdated = true;
+      lanes.outdate();
       while (!signal.aborted && !failure) {
         const now = clock.now();
         await startDue(now, signal, (error) => {
@@ -283,7 +337,9 @@ export function createOrderRefetcher(
         });
         const next = await nextRefetchAt(store.db, now);
         const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
-        await wakeUp.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
+        const waitMs = Math.min(Math.max(untilNext, 0), limits.idleMsMax);
+        const closedMs = gate.waitMs();
+        await wakeUp.wait(closedMs > 0 ? Math.min(waitMs, closedMs) : waitMs, signal);
       }
       await Promise.all([...reading.values()].map(({ done }) => done));
       if (failure) throw failure.error;

@@ -6,6 +6,7 @@
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
+import { inKeys } from '../store/bulk.ts';
 import { endIncidentRows } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 
@@ -38,11 +39,10 @@ export interface RefetchRequest {
   readonly refunds?: boolean;
   /** Look that the requester, a sweep, waits for; default: none. */
   readonly look?: Look;
-  /**
-   * Milliseconds by which the request is dated back, so that an urgent one overtakes other recent
-   * ones.
-   */
+  /** Milliseconds by which the request is dated back. */
   readonly headStartMs?: number;
+  /** Whether a decision waits for the read, so that it goes before others. Default: no. */
+  readonly urgent?: boolean;
 }
 
 /**
@@ -116,11 +116,13 @@ export async function requestRefetches(
     const refunds = request.refunds !== false || other?.refunds === true;
     const headStartMs = Math.max(request.headStartMs ?? 0, other?.headStartMs ?? 0);
     const look = request.look === 'whole' ? request.look : (other?.look ?? request.look);
+    const urgent = request.urgent === true || other?.urgent === true;
     const count = 1 + (other?.count ?? 0);
     wanted.set(request.orderId, {
       ...request,
       refunds,
       headStartMs,
+      urgent,
       count,
       ...(look === undefined ? {} : { look }),
     });
@@ -134,6 +136,7 @@ export async function requestRefetches(
     last_error: null,
     refunds: Number(request.refunds),
     look: LOOKS.indexOf(request.look),
+    urgent_at: request.urgent ? now : null,
   }));
   for (let start = 0; start < rows.length; start += REQUESTS_PER_STATEMENT) {
     await tx
@@ -154,6 +157,7 @@ export async function requestRefetches(
             .end(),
           refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
           look: eb.fn<number>('max', ['refresh.look', 'excluded.look']),
+          urgent_at: eb.fn.coalesce('excluded.urgent_at', 'refresh.urgent_at'),
           // The cause of an event is kept, so that a later sweep does not lower the priority of the
           // read.
           cause: eb
@@ -170,13 +174,37 @@ export async function requestRefetches(
   }
 }
 
+const DUE = [
+  'order_id',
+  'generation',
+  'attempts',
+  'requested_at',
+  'cause',
+  'refunds',
+  'look',
+] as const;
+
+type DueRow = Record<Exclude<(typeof DUE)[number], 'cause'>, number> & { readonly cause: string };
+
+function refetchOf(row: DueRow): DueRefetch {
+  return {
+    orderId: row.order_id,
+    generation: row.generation,
+    attempts: row.attempts,
+    requestedAt: row.requested_at,
+    cause: row.cause,
+    refunds: row.refunds === 1,
+    look: LOOKS[row.look],
+  };
+}
+
 /**
  * Reads that are due: events before sweeps, untried before failed, then the oldest request first.
  */
 export async function dueRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
   const rows = await db
     .selectFrom('refresh')
-    .select(['order_id', 'generation', 'attempts', 'requested_at', 'cause', 'refunds', 'look'])
+    .select(DUE)
     // The plus sign keeps SQLite on the index in this order: by the times it would sort all that is
     // due, thousands after a sweep, for the next few.
     .where(sql<number>`+due_at`, '<=', now)
@@ -186,15 +214,20 @@ export async function dueRefetches(db: Db, now: number, limit: number): Promise<
     .orderBy('order_id')
     .limit(limit)
     .execute();
-  return rows.map((row) => ({
-    orderId: row.order_id,
-    generation: row.generation,
-    attempts: row.attempts,
-    requestedAt: row.requested_at,
-    cause: row.cause,
-    refunds: row.refunds === 1,
-    look: LOOKS[row.look],
-  }));
+  return rows.map(refetchOf);
+}
+
+/** Reads that are due and that decisions wait for, the latest first. */
+export async function urgentRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
+  const rows = await db
+    .selectFrom('refresh')
+    .select(DUE)
+    .where('urgent_at', 'is not', null)
+    .where(sql<number>`+due_at`, '<=', now)
+    .orderBy('urgent_at', 'desc')
+    .limit(limit)
+    .execute();
+  return rows.map(refetchOf);
 }
 
 export interface RefetchBacklog {
@@ -249,6 +282,20 @@ export async function postponeRefetch(
     .set((eb) => ({ due_at: dueAt, attempts: eb('attempts', '+', 1), last_error: error }))
     .where('order_id', '=', failed.orderId)
     .where('generation', '=', failed.generation)
+    .execute();
+}
+
+/** Makes failed reads of these orders due now. */
+export async function hastenRefetches(
+  tx: Tx,
+  orderIds: readonly number[],
+  now: number,
+): Promise<void> {
+  await tx
+    .updateTable('refresh')
+    .set({ due_at: now })
+    .where(inKeys('order_id', orderIds))
+    .where('due_at', '>', now)
     .execute();
 }
 

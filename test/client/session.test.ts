@@ -309,7 +309,7 @@ describe('session', () => {
     const session = createSession(loginAt(server.url), deps);
     expect(await rejection(session.request(push(server.url)))).toMatchObject({
       code: 'session.login_refused',
-      retryAfterMs: 60_000,
+      retryAfterMs: 55_000,
       hint: expect.stringContaining('/token, /data/token'),
     });
   });
@@ -395,7 +395,7 @@ describe('session', () => {
       service.valid = 'key-2';
       const error = await rejection(session.request(push(service.url)));
       expect(error).toBeInstanceOf(RetryLaterError);
-      expect(error).toMatchObject({ code: 'session.key_refused', retryAfterMs: 60_000 });
+      expect(error).toMatchObject({ code: 'session.key_refused', retryAfterMs: 55_000 });
       expect(service.logins).toHaveLength(0);
       service.valid = 'key-1';
       for (const _again of [1, 2]) await session.request(read(service.url));

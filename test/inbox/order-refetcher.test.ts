@@ -140,6 +140,75 @@ describe('the refetcher', () => {
     expect(lines.slice(3)).toMatchObject([{ msg: 'orders are read again' }]);
   });
 
+  it.each([
+    ['503', new RetryLaterError('service.unavailable', 'no')],
+    [
+      'the log-in refused',
+      new RetryLaterError('session.login_refused', 'no', { retryAfterMs: 55_000 }),
+    ],
+  ])(
+    'asks seldom while all fail (%s), and reads all within a minute after that',
+    async (_of, error) => {
+      let isAway = true;
+      const bench = await startRefresher(async () => {
+        if (isAway) throw error;
+      });
+      const orderIds = Array.from({ length: 300 }, (_none, nth) => nth + 1);
+      await bench.request(...orderIds);
+      await bench.clock.advance(20 * 60_000);
+      // Two in a minute, behind those that found out.
+      expect(bench.started.length).toBeLessThan(60);
+      isAway = false;
+      await bench.clock.advance(60_000);
+      expect(new Set(bench.read).size).toBe(300);
+      expect(await left(bench)).toEqual([]);
+    },
+  );
+
+  it('reads a new delivery next, and of four orders the one that waits longest', async () => {
+    const { readOrder, open } = gate();
+    let isSlow = true;
+    const bench = await startRefresher(async (...read) => {
+      if (isSlow) await readOrder(...read);
+    });
+    const ask = async (...requests: (readonly [orderId: number, urgent: boolean])[]) => {
+      const rows = requests.map(([orderId, urgent]) => ({ orderId, urgent, cause: 'event:x' }));
+      await bench.store.transaction((tx) => requestRefetches(tx, rows, bench.clock.now()));
+      bench.refetcher.wakeUp();
+    };
+    const flood = Array.from({ length: 200 }, (_none, nth) => nth + 1);
+    await ask(...flood.map((orderId) => [orderId, orderId > 100] as const));
+    await eventually(() => expect(bench.started).toHaveLength(4));
+    await bench.clock.advance(1_000);
+    // A new order, and one more delivery of an order that waits for something else already.
+    await ask([500, true]);
+    await bench.clock.advance(1);
+    await ask([90, true]);
+    for (let nth = 0; nth < 40; nth += 1) {
+      open(bench.started[nth] ?? 0);
+      await eventually(() => expect(bench.started).toHaveLength(nth + 5));
+    }
+    const started = [...bench.started];
+    isSlow = false;
+    for (const orderId of started.slice(40)) open(orderId);
+    await eventually(async () => expect(await left(bench)).toEqual([]));
+    expect(started.slice(4, 8)).toEqual(expect.arrayContaining([90, 500]));
+    // The oldest of the backlog are among the others, in their order.
+    const old = started.filter((orderId) => orderId <= 50);
+    expect(old.length).toBeGreaterThanOrEqual(10);
+    expect(old).toEqual(old.toSorted((a, b) => a - b));
+    expect(new Set(bench.started).size).toBe(201);
+  });
+
+  it('reads on beside orders that alone cannot be read', async () => {
+    const bench = await startRefresher(async (orderId) => {
+      if (orderId % 3 === 0) throw new RetryLaterError('service.fault', `order ${orderId}`);
+    });
+    await bench.request(...Array.from({ length: 90 }, (_none, nth) => nth + 1));
+    await bench.clock.advance(1_000);
+    expect(bench.read).toHaveLength(60);
+  });
+
   it('tells at once of another cause, though it bears the same name', async () => {
     const { log, lines } = noteLog();
     let hint = 'nothing listens there';
@@ -217,7 +286,7 @@ describe('the refetcher', () => {
     bench.refetcher.wakeUp();
     await eventually(() => expect(bench.read).toHaveLength(200));
     expect(bench.started.indexOf(7)).toBeLessThan(110);
-    expect(bench.planned.times(/^select "order_id".* from "refresh"/)).toBeLessThan(12);
+    expect(bench.planned.times(/^select "order_id".* from "refresh"/)).toBeLessThan(20);
     expect(await left(bench)).toEqual([]);
   });
 

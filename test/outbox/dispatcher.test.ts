@@ -12,6 +12,34 @@ function fail(error: Error) {
   };
 }
 
+describe('many pushes', () => {
+  it.each([
+    ['503', new RetryLaterError('service.unavailable', 'no')],
+    [
+      'the log-in refused',
+      new RetryLaterError('session.login_refused', 'no', { retryAfterMs: 55_000 }),
+    ],
+  ])(
+    'ask seldom while all fail (%s), and are all sent within a minute after that',
+    async (_of, error) => {
+      const bench = await createBench();
+      for (let nth = 1; nth <= 100; nth += 1) await bench.add(nth);
+      let isAway = true;
+      bench.script.lookUp = ({ outboxId }) => {
+        if (isAway) throw error;
+        return bench.sends.includes(outboxId) ? YES : NO;
+      };
+      bench.start();
+      await bench.clock.advance(20 * 60_000);
+      expect(bench.looks.length).toBeLessThan(60);
+      isAway = false;
+      await bench.clock.advance(60_000);
+      expect(bench.ends).toHaveLength(100);
+      expect(new Set(bench.sends).size).toBe(bench.sends.length);
+    },
+  );
+});
+
 describe('one push', () => {
   it('is looked at, sent, looked at again and confirmed', async () => {
     const bench = await createBench();
