@@ -148,6 +148,7 @@ describe('the pace', () => {
     await clock.advance(60_000);
     expect(perSecond(limiter)).toBe(20);
     await clock.advance(5_000);
+    // It is told once, with the very figure of the configuration.
     expect(changes.at(-1)).toMatchObject({ perSecond: 20, perSecondMax: 20 });
   });
 
@@ -172,6 +173,14 @@ describe('the pace', () => {
     service.refusedOneIn = oneIn;
     const { taken } = await over(clock, service, 3_600_000);
     expect(taken / 3_600).toBeGreaterThan(least);
+  });
+
+  it.each([37, 100])('is exactly the configured one again, which is %d', async (most) => {
+    const { clock, limiter, stop } = startService(most);
+    limiter.tooFast(clock.monotonic());
+    stop();
+    await clock.advance(60_000);
+    expect(perSecond(limiter)).toBe(most);
   });
 
   it('rises while nobody uses it, since no request is no evidence against it', async () => {

@@ -199,7 +199,9 @@ function createLimit(perSecondMax: number) {
     rate(now: number, sinceMs: number): number {
       const waitMs = holdMs(now);
       const climbMs = Math.max(CLIMB_MS, BACK_MS - waitMs);
-      const share = Math.min(Math.max((sinceMs - waitMs) / climbMs, 0), 1);
+      const share = Math.max((sinceMs - waitMs) / climbMs, 0);
+      // A power would miss it by a rounding error.
+      if (share >= 1) return perSecondMax;
       // Slow at first, where the limit is most probably near.
       return asked() * (perSecondMax / asked()) ** (times === 0 ? share : share ** 2);
     },
