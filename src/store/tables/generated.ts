@@ -588,6 +588,7 @@ interface RefreshTable {
   last_error: string | null;
   refunds: Generated<number>;
   look: Generated<number>;
+  urgent_at: number | null;
 }
 
 interface RefundTable {
