@@ -6,11 +6,13 @@
  *   npm run campaign -- sweep [options]       test/sync/sweep/run.ts
  *   npm run campaign -- rules [options]       test/rules/independent/run.ts
  *   npm run campaign -- decisions [options]   test/decisions/campaign/run.ts
+ *   npm run campaign -- absence [options]     test/decisions/absence/run.ts
  *   npm run campaign -- outbox [options]      test/outbox/campaign/run.ts
  *   npm run campaign -- spelling [options]    test/outbox/spelling/run.ts
  *   npm run campaign -- dialects [options]    test/dialects/run.ts
  *   npm run campaign -- plane [options]       test/plane/campaign/run.ts; needs PostgreSQL
  *   npm run campaign -- soak [options]        test/soak/run.ts
+ *   npm run campaign -- storm [options]       test/soak/run-storm.ts
  *   npm run campaign -- year [options]        test/soak/run-year.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
@@ -20,11 +22,13 @@ const CAMPAIGNS = new Map([
   ['sweep', () => import('./sync/sweep/run.ts')],
   ['rules', () => import('./rules/independent/run.ts')],
   ['decisions', () => import('./decisions/campaign/run.ts')],
+  ['absence', () => import('./decisions/absence/run.ts')],
   ['outbox', () => import('./outbox/campaign/run.ts')],
   ['spelling', () => import('./outbox/spelling/run.ts')],
   ['dialects', () => import('./dialects/run.ts')],
   ['plane', () => import('./plane/campaign/run.ts')],
   ['soak', () => import('./soak/run.ts')],
+  ['storm', () => import('./soak/run-storm.ts')],
   ['year', () => import('./soak/run-year.ts')],
 ]);
 const { argv } = process;

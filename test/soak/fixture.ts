@@ -2,7 +2,8 @@
  * A daemon and a service whose reads are behind its events, in this process and on one clock, with
  * orders that arrive, are packed, accepted and shipped, and nothing that waits for people.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { requireConfig } from '../../src/config/load.ts';
@@ -52,18 +53,34 @@ export interface Soaked extends AsyncDisposable {
   place(count: number): void;
   start(): Promise<void>;
   stop(): Promise<void>;
+  /** Ends the daemon with the disk as it is now, as if it had been killed. */
+  kill(): Promise<void>;
 }
 
-function startSide(seed: number, clock: CalmClock): Promise<Reference> {
+/** How the service is asked: by default without a limit, and its reads are behind its events. */
+interface Account {
+  /** Requests per second that the service takes (0: any number), and that the daemon may ask. */
+  readonly taken: number;
+  readonly asked: number;
+  readonly readLag: string;
+}
+
+const USUAL: Account = { taken: 0, asked: 100, readLag: USUAL_LAG };
+
+function startSide(
+  seed: number,
+  clock: CalmClock,
+  { taken, readLag }: Account,
+): Promise<Reference> {
   return startReference({
     host: '127.0.0.1',
     ports: { service: 0, relay: 0, control: 0 },
     knobs: parseKnobs({
       world: { seed, styles: 6, orders: 0 },
       auth: { loginSpacing: 0 },
-      rates: { perSecond: 0 },
+      rates: { perSecond: taken },
       journal: { size: 1_000_000 },
-      dialect: { readLag: USUAL_LAG },
+      dialect: { readLag },
       life: {
         ...{ ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '1m', shipAfter: '5m' },
         ...{ cancelShare: 0, refundShare: 0 },
@@ -75,7 +92,7 @@ function startSide(seed: number, clock: CalmClock): Promise<Reference> {
   });
 }
 
-function writeConfig(folder: string, { v1Url, credentials }: Reference): string {
+function writeConfig(folder: string, { v1Url, credentials }: Reference, asked: number): string {
   const [key] = Object.values(credentials);
   if (!key) throw new Error('the reference has no key');
   writeFileSync(join(folder, 'client'), key.clientSecret, { mode: 0o600 });
@@ -91,7 +108,7 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
     '  v1:',
     `    baseUrl: ${v1Url}`,
     `    login: { clientId: ${key.clientId}, clientSecret: { file: client } }`,
-    '  limits: { requestsPerSecond: 100, loginSpacing: 1s }',
+    `  limits: { requestsPerSecond: ${asked}, loginSpacing: 1s }`,
     'listener: { port: 0, secrets: [{ secret: { file: hook } }] }',
     'local: { port: 0 }',
     'store: { ballast: 1MiB }',
@@ -101,11 +118,15 @@ function writeConfig(folder: string, { v1Url, credentials }: Reference): string 
   return path;
 }
 
-export async function openSoak(seed: number, clock: CalmClock): Promise<Soaked> {
+export async function openSoak(
+  seed: number,
+  clock: CalmClock,
+  account: Account = USUAL,
+): Promise<Soaked> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-soak-'));
   const random = seededRandom(seed);
-  const reference = await startSide(seed, clock);
-  const file = writeConfig(folder, reference);
+  const reference = await startSide(seed, clock, account);
+  const file = writeConfig(folder, reference, account.asked);
   const errors: string[] = [];
   const scrubber = createScrubber();
   const write = (line: string): void =>
@@ -144,6 +165,20 @@ export async function openSoak(seed: number, clock: CalmClock): Promise<Soaked> 
     async stop() {
       await running?.stop();
       running = undefined;
+    },
+    async kill() {
+      const [data, frozen] = [join(folder, 'data'), join(folder, 'frozen')];
+      // By another process: to close a file of SQLite here would take its locks from the daemon.
+      execFileSync('cp', ['-a', data, frozen]);
+      for (const name of readdirSync(frozen)) {
+        if (name.endsWith('-shm')) rmSync(join(frozen, name));
+      }
+      // The dead do nothing more.
+      reference.knobs.patch({ faults: [{ kind: 'serverError' }] });
+      await soaked.stop();
+      reference.knobs.patch({ faults: [] });
+      rmSync(data, { recursive: true });
+      renameSync(frozen, data);
     },
     async [Symbol.asyncDispose]() {
       await soaked.stop();
