@@ -34,6 +34,11 @@ import type { ChangesEnd, Run } from './run-repository.ts';
 export const ROWS_MAX = 100;
 /** Share of the compared rows that may change drastically. */
 const SHARE_MAX = 0.5;
+/**
+ * Share of the rows that were told of which may still be as they came when the incident ends: a
+ * part of a list restores only its own rows.
+ */
+const LEFT_SHARE_MAX = 0.1;
 
 /** Number of change feed entries that are read per turn of the event loop. */
 const SLICE = 1_000;
@@ -208,9 +213,8 @@ export async function judgeChanges(
   for (const open of await openRuns(db, run)) {
     if (!(await isFeedKept(db, open))) continue;
     const left = await stillDrastic(db, entity, entity.guarded, open);
-    if ((await massOf(countOf, entity, { ...open, drastic: left })) === undefined) {
-      over.push(open.runId);
-    }
+    const isRestored = left.rows <= open.drastic.rows * LEFT_SHARE_MAX;
+    if (isRestored) over.push(open.runId);
     own = sumOfDrastic(sumOfDrastic(own, open.drastic, -1), left);
   }
   const isJudged = row.change_guard !== 'off' && own.rows > 0;
