@@ -9,9 +9,9 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
+import { createOutageGate, type OutageGate } from '../lib/log/outage-gate.ts';
 import { createOutages, type OutageMessages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
-import { createOutageGate, type OutageGate } from '../lib/log/outage-gate.ts';
 import type { Random } from '../lib/random.ts';
 import {
   completeRefetch,

@@ -4,8 +4,9 @@
  * begins gets an unknown outcome and never goes back to `queued`. When the database fails, `run`
  * rejects and the supervisor starts it again.
  */
-import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
+
 import { createOutageGate, type OutageGate } from '../lib/log/outage-gate.ts';
+import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
 import type { PauseLook } from '../store/pauses.ts';
 import type { OutboxItem } from './item.ts';
 import { createEchoes, type DispatcherDeps, type PushDeps, push } from './push.ts';

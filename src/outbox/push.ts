@@ -42,9 +42,9 @@ import {
   SelvedgeError,
   toError,
 } from '../lib/errors.ts';
+import type { OutageGate } from '../lib/log/outage-gate.ts';
 import { type Outages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
-import type { OutageGate } from '../lib/log/outage-gate.ts';
 import type { Random } from '../lib/random.ts';
 import { pendingRefetch } from '../mirror/refetch-queue.ts';
 import type { PauseLook, Pauses } from '../store/pauses.ts';
