@@ -70,7 +70,7 @@ const REASONS: readonly Reason[] = [
     code: 'plane.no_permission',
     hint:
       'the user of plane.url must own the schema and all in it; after a change of roles: ' +
-      'reassign owned by <old> to <new>, then "selvedge plane grant-reader" for each reader',
+      'reassign owned by <old> to <new>, then "selvedge plane grant-reader <role>" for each',
   },
   {
     matches: /^42501 .*for database/,

@@ -81,7 +81,7 @@ async function doesAnswer(way: SessionWay): Promise<boolean> {
   try {
     await connect(
       { ...way, connectTimeoutMs: PROBE_TIMEOUT_MS },
-      { application_name: 'selvedge plane probe' },
+      { application_name: 'selvedge-plane probe' },
       socket,
     );
     return true;

@@ -26,7 +26,7 @@ const PRESENT = [
   'shared_number',
   // Settings, marks and sums, by their names.
   ...['daemon_state', 'lease', 'notification_told', 'outbox_transition', 'rule_text'],
-  ...['schema_migration', 'season_window', 'stream_state', 'tally'],
+  ...['schema_migration', 'season_window', 'stream_state', 'tally', 'zone_offset'],
   // Acts of people, of which a year has hundreds.
   ...['arming', 'audit', 'backtest_report', 'console_session', 'delivery_note', 'match_seen'],
   ...['reference_spelling'],

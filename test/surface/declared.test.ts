@@ -16,10 +16,9 @@ function filesWith(pattern: RegExp, among = /./): string[] {
 const ROUTES: Readonly<Record<string, string>> = {
   'console/routes/acts.ts': 'signing out is of a session, and no act',
   'console/routes/delivery-parts.ts': 'raw rows and the rules now are shown, and no lists',
-  'console/routes/description.ts': 'the OpenAPI description itself',
   'console/routes/events.ts': 'one event, and the page around the list',
-  'console/routes/outbox.ts': 'one push beside what the service has',
   'console/routes/overview.ts': 'the overview',
+  'console/routes/pages.ts': 'the OpenAPI description, one push beside what the service has',
   'console/routes/pulls.ts': 'one run, and the pages around the lists',
   'console/routes/reports.ts': 'a report is made by a process, in its own formats',
   'console/routes/review.ts': 'the page with the card, by which people decide',
