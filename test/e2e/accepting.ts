@@ -52,14 +52,16 @@ export async function startAccepting(
   const config = testConfig(reference, { rules: RULES, overrides: EVENTS_ALONE });
   const daemon = await startTestDaemon(reference, config, clock);
   const { db } = daemon.store;
-  await until('the first sweep', () =>
-    db
+  // A first sweep that is under way would read the orders of the test, too.
+  await until('the first sweeps', async () => {
+    const whole = await db
       .selectFrom('stream_state')
       .select('stream')
-      .where('stream', '=', 'orders')
+      .where('stream', 'in', ['orders', 'ordersFull'])
       .where('complete_at', 'is not', null)
-      .executeTakeFirst(),
-  );
+      .execute();
+    return whole.length === 2 ? true : undefined;
+  });
   const isAllRead = async (): Promise<true | undefined> => {
     const left = await db.selectFrom('refresh').select('order_id').executeTakeFirst();
     return left ? undefined : true;
