@@ -18,6 +18,7 @@ interface Asked {
 }
 
 interface Answer {
+  readonly status?: number;
   readonly data: object;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -97,6 +98,12 @@ const READ: Readonly<Record<string, AccountOf>> = {
     ({ page, limit }) => ({
       data: { variants: slice(rows, Math.max(page, 1), limit) },
     }),
+  'a fault at page 0':
+    (rows) =>
+    ({ page, limit }) => ({
+      status: page === 0 ? 500 : 200,
+      data: { variants: slice(rows, page, limit) },
+    }),
   'a last page that comes again for all behind it':
     (rows) =>
     ({ page, limit }) => ({
@@ -165,9 +172,9 @@ async function pulledOf(
     const query = new URL(url ?? '', 'http://x').searchParams;
     const page = Number(query.get('page') ?? 1);
     const asked = { query, page, limit: Number(query.get('limit') ?? Number.MAX_SAFE_INTEGER) };
-    const { data = {}, headers = {} } = answer(asked) ?? {};
+    const { data = {}, headers = {}, status = 200 } = answer(asked) ?? {};
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
-    answerJson(response, 200, envelope(200, data));
+    answerJson(response, status, envelope(status, data));
   });
   await using transport = impatient({ retryWaitsMs: [] });
   const pull = pullVariants({
@@ -226,6 +233,15 @@ describe('a list in pages', () => {
 
 describe('a list as one stream', () => {
   const stream = { mode: 'stream' } as const;
+
+  it('is whole where the account fails at the number of a page', async () => {
+    const account: AccountOf =
+      (rows) =>
+      ({ query }) => ({ status: query.has('page') ? 500 : 200, data: { variants: rows } });
+    const { barcodes, end } = await pulledOf(account, 23, stream);
+    expect(barcodes).toEqual(barcodesOf(23));
+    expect(end).toMatchObject({ rows: 23, doubts: [] });
+  });
 
   it('is whole when no page is behind it', async () => {
     const account: AccountOf =

@@ -159,20 +159,31 @@ function isNoPage(error: unknown): boolean {
   return isBroken || error instanceof RefusedError;
 }
 
-/** Fetches a page that only shows how the account pages; undefined: there is none. */
-async function peek({ pull, known, signal }: Walk, place: Place): Promise<Page | undefined> {
+/** Whether the account may fail at a number of a page, as programs do whose pages begin with 1. */
+function isFault(error: unknown): boolean {
+  return error instanceof RetryLaterError && error.code === 'service.fault';
+}
+
+/**
+ * Fetches a page that only shows how the account pages; undefined: there is none. `sure` is a page
+ * that was answered: while it is again, a fault is by the number.
+ */
+async function peek(walk: Walk, place: Place, sure?: Place): Promise<Page | undefined> {
+  const { pull, known, signal } = walk;
   try {
     return await fetchPage(pull, place, known, signal);
   } catch (error) {
     if (isNoPage(error)) return undefined;
-    throw error;
+    if (!sure || !isFault(error)) throw error;
+    await fetchPage(pull, sure, known, signal);
+    return undefined;
   }
 }
 
 /** Whether the pages begin with number 0, so that number 1 is the second one. */
 async function beginsWithZero(walk: Walk, page: Page): Promise<boolean> {
   const { memory } = walk;
-  const zero = await peek(walk, { ...page.place, first: 0 });
+  const zero = await peek(walk, { ...page.place, first: 0 }, page.place);
   const isOther =
     zero !== undefined &&
     zero.batch.rowCount > 0 &&
@@ -192,7 +203,7 @@ async function doubtOfRepeat(walk: Walk, { place, signs }: Page): Promise<string
   const rows = walk.first?.batch.rowCount ?? 0;
   // An account that repeats its last page for all numbers behind it does read them.
   if (place.page > 2 || rows > walk.pull.options.pageRows || rows < 2) return undefined;
-  const half = await peek(walk, { ...place, size: Math.floor(rows / 2) });
+  const half = await peek(walk, { ...place, size: Math.floor(rows / 2) }, place);
   if (!half || half.batch.rowCount >= rows) return undefined;
   const [one] = marksOf(half.batch);
   const [other] = walk.before ?? [];
@@ -375,7 +386,14 @@ async function doubtOfStream(walk: Walk, rows: number): Promise<string | undefin
   }
   const size = evenSize(rows, pull.options.pageRows);
   const place = { page: rows / size + 1, size, first: 1 } as const;
-  const behind = await peek(walk, place);
+  let behind: Page | undefined;
+  try {
+    behind = await peek(walk, place);
+  } catch (error) {
+    // The whole list has just been answered, so that the fault is by parameters that it has not.
+    if (isFault(error)) return undefined;
+    throw error;
+  }
   if (behind && behind.batch.rowCount > 0) {
     const marks = marksOf(behind.batch);
     // An account that does not read the number, or repeats its last page, shows nothing new.
