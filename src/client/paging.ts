@@ -160,7 +160,7 @@ export function signsIn(json: unknown, headers: AnswerHeaders, url: string): Sig
   return { says: found?.says, next: found?.next, by: found?.by ?? '', total };
 }
 
-/** What the walks over a list of an account have shown; it holds while the process lives. */
+/** Findings of the walks over a list of an account; they hold while the process lives. */
 export interface PagingMemory {
   /** Whether `count` is that of the list and not of the page. */
   isTotal: boolean;

@@ -160,7 +160,7 @@ export function decodedPart(part: string): string | undefined {
 }
 
 /** Language of texts, and of numbers where nobody's language is known. */
-export const LOCALE = 'en-GB';
+const LOCALE = 'en-GB';
 
 /** Most formats that are kept: browsers may name any language. */
 const FORMATS_MAX = 200;

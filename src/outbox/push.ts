@@ -70,7 +70,7 @@ import {
 } from './retry-policy.ts';
 import { classOf, linesOf, messageOf, READ_TOO_OLD } from './service.ts';
 
-export interface DispatcherLimits {
+interface DispatcherLimits {
   readonly concurrency: number;
   /** Unknown outcomes that are looked up at the same time. */
   readonly lookups: number;

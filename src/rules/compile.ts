@@ -40,7 +40,7 @@ const NO_LINES = {
   hint: 'leave it out, or ask for them: delivery.lines.exists(line, …)',
 };
 
-/** What a message says of the lines that made its rule match. */
+/** Values of a message about the lines that made its rule match. */
 const LINES = { lines: 'words', 'lines.size()': 'count' } as const;
 
 type Part = string | Program | ((frame: Frame) => string);

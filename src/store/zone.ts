@@ -28,7 +28,7 @@ const EVER = -8_640_000_000_000;
 const STATE = 'time_zone';
 
 /** Offsets of a zone in order of their begin, up to some years after `now`. */
-export function zoneOffsets(timeZone: string, now: number): readonly Offset[] {
+function zoneOffsets(timeZone: string, now: number): readonly Offset[] {
   const localTime = localClockOf(timeZone);
   const minutesAt = (at: number): number => {
     const { date, time } = localTime(at);

@@ -138,7 +138,7 @@ const receiptSchema = z.looseObject({
   problems: z.array(z.looseObject({ path: z.string(), message: z.string() })),
   nextStep: z.string(),
 });
-export type Receipt = z.output<typeof receiptSchema>;
+type Receipt = z.output<typeof receiptSchema>;
 
 export interface House {
   readonly stranger: Stranger;

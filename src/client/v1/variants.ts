@@ -244,7 +244,7 @@ export interface PullRequest {
   readonly known?: KnownChunks | undefined;
   /** Called for each received page in mode `pages`. */
   readonly onPage?: (() => void) | undefined;
-  /** What earlier pulls of the list have shown. */
+  /** Findings of earlier pulls of the list. */
   readonly memory?: PagingMemory | undefined;
 }
 

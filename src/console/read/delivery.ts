@@ -24,7 +24,7 @@ export interface GridLine {
   readonly stock: number | null;
 }
 
-/** What the ERP and the service know of the account now. */
+/** State of the account now, as the ERP and the service know it. */
 interface AccountState {
   readonly blocked: boolean;
   /** Amounts in `currency`; null: the ERP tells none. */

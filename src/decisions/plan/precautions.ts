@@ -32,7 +32,7 @@ const ALL = ['accept', 'reject', 'hold', 'no_rule'] as const;
 const BOTH = ['accept', 'reject'] as const;
 const ACCEPT = ['accept'] as const;
 
-export const PRECAUTIONS: readonly PrecautionRow[] = [
+const PRECAUTIONS: readonly PrecautionRow[] = [
   { name: 'safeguard', on: ALL, when: 'judged', check: holdOfSafeguard },
   { name: 'repacked', on: BOTH, when: 'judged', check: holdForRepacked },
   { name: 'restored', on: BOTH, when: 'judged', check: holdForRestored },

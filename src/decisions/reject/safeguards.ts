@@ -44,7 +44,7 @@ export interface Objection {
   readonly until?: number | undefined;
 }
 
-/** What a safeguard finds: the detail of its objection, with what differs from its row. */
+/** Objection of a safeguard: its detail, with what differs from its row. */
 type Found = string | (Pick<Objection, 'detail'> & Partial<Objection>) | undefined;
 
 interface Safeguard {

@@ -400,7 +400,7 @@ async function forgetOld(
     forgotten = exchange.forget(isoTime(before), FORGET_PER_ROUND);
   }, signal);
   if (isWritten && Math.max(keys, outcomes, forgotten) === FORGET_PER_ROUND) return;
-  // What readers have kept from being deleted is deleted with the next hour's.
+  // Rows that readers kept from being deleted go with those of the next hour.
   progress.forgetAt = clock.monotonic() + FORGET_EVERY_MS;
 }
 

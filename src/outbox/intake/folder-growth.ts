@@ -176,7 +176,7 @@ export function createGrowth(deps: FolderChannelDeps): Growth {
       checks.delete(name);
       return true;
     }
-    // Of a file that an earlier version took nobody knows what it was.
+    // Nobody knows what a file was that an earlier version took.
     if (file.mark === null) {
       await setMark(deps, file, markOf(info));
       return true;

@@ -10,7 +10,7 @@ import { childrenOf } from './tree.ts';
 const NAMED_MAX = 3;
 
 /** Lines that a condition is about. */
-export interface LinesBehind {
+interface LinesBehind {
   readonly count: number;
   /** Lines among which they were found. */
   readonly of: number;

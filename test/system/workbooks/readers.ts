@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Rows of cells: `n 1.5`, `s text`, `d 2026-01-05T00:00:00`, or null. */
-export type Cells = readonly (readonly (string | null)[])[];
+type Cells = readonly (readonly (string | null)[])[];
 
 export interface Read {
   readonly cells: Cells;
