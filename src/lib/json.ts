@@ -181,7 +181,8 @@ export function cutDeep(value: unknown, depth = 1): unknown {
 }
 
 /** Escaped characters of two halves, or a half alone; in JSON within JSON with more backslashes. */
-const HALVES = /(\\+ud[89ab][\da-f]{2}\\+ud[c-f][\da-f]{2})|(\\+)ud[89a-f][\da-f]{2}/gi;
+const HALVES =
+  /((?<!\\)\\+ud[89ab][\da-f]{2}\\+ud[c-f][\da-f]{2})|((?<!\\)\\+)ud[89a-f][\da-f]{2}/gi;
 
 /**
  * The text with U+FFFD in the place of each half of a character, also of one that JSON escapes: no

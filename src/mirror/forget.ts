@@ -154,7 +154,10 @@ async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
   const theirs = sql<boolean>`exists (select 1 from json_each(${JSON.stringify(words)}) w
     where instr(lower(raw), w.value) > 0)`;
   const entities = OF_ORDERS.map(({ entity }) => sql.lit(entity));
-  const all = sql<boolean>`entity in (${sql.join(entities)}) and ${theirs}`;
+  // A row with the number of another order is that one's.
+  const number = sql`case when json_valid(raw) then raw->>'orderId' end`;
+  const isUnread = sql`(${number} is null or ${number} glob '*[^0-9]*')`;
+  const all = sql<boolean>`entity in (${sql.join(entities)}) and ${isUnread} and ${theirs}`;
   await forgetPeople(tx, 'quarantine', all);
 }
 

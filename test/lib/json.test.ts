@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { canonicalJson, hashWithTexts, memberTwice, sha256 } from '../../src/lib/json.ts';
+import { canonicalJson, hashWithTexts, memberTwice, readable, sha256 } from '../../src/lib/json.ts';
 
 describe('a member that stands twice in its object', () => {
   it.each([
@@ -34,4 +34,14 @@ describe('the hash of a value with large parts', () => {
     const mark = `text ${'0'.repeat(64)}`;
     expect(hashWithTexts([mark, part], texts)).toBe(sha256(canonicalJson([mark, part])));
   });
+});
+
+it('half a character among many backslashes is found without a long search', () => {
+  const slashes = '\\'.repeat(80_000);
+  const text = JSON.stringify({ a: slashes, b: '\ud83d', c: '\ud83d\ude00' });
+  const before = process.cpuUsage();
+  const shown: unknown = JSON.parse(readable(text));
+  expect(shown).toEqual({ a: slashes, b: '\ufffd', c: '\ud83d\ude00' });
+  // Milliseconds where each backslash is looked at once, and half a minute where each is begun at.
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
 });

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { cutDeep, isJsonObject } from '../../lib/json.ts';
 import { isRowNumber } from '../../lib/json-rows/keyed.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
+import { quoted } from '../../lib/reading/quoted.ts';
 import type { Read } from '../calls.ts';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../http/answer.ts';
 import type { AnswerHeaders } from '../http/exchange.ts';
@@ -99,7 +100,8 @@ export function dataOf(
 ): unknown {
   const asked = { ...askedOf(request), scrub: sender.scrub };
   const { data, status = 200, dialect, failure } = openEnvelope(json);
-  if (failure !== undefined) throw errorOfBrokenAnswer(asked, new Error(`it says ${failure}`));
+  if (failure !== undefined)
+    throw errorOfBrokenAnswer(asked, new Error(`it says ${quoted(failure)}`));
   if (status >= 200 && status < 300) {
     if (dialect !== undefined) sender.note(request, dialect);
     return data;

@@ -183,8 +183,9 @@ export function namesOfStrangers(path: string, dataDir: string): string {
 function named(strangers: readonly Holder[]): string {
   return strangers
     .map(({ pid, words }) => {
-      // A script of many lines may be an argument.
-      const command = words.slice(0, 3).join(' ').replace(/\s+/g, ' ').slice(0, COMMAND_CHARS);
+      // The program, and the script of one: whatever follows may be a secret.
+      const told = words.slice(0, words[1]?.startsWith('/') ? 2 : 1);
+      const command = told.join(' ').replace(/\s+/g, ' ').slice(0, COMMAND_CHARS);
       return `${command} (pid ${pid})`;
     })
     .join(', ');

@@ -16,6 +16,14 @@ const UNMARKED = new RegExp(
     '|cannot be understood: (?=[^‹]*JSON))(?!‹|without a word)[\\s\\S]*$',
 );
 
+/** Signs of a text that may quote somebody, for a cheap first look. */
+export const QUOTE_SIGNS = [
+  '‹',
+  ': HTTP ',
+  'cannot be understood: ',
+  'not the answer of the service: ',
+] as const;
+
 /** A name that cannot be a sentence about somebody: letters, digits and a few signs. */
 const PLAIN = /^[\w.:=[\]$@/-]{1,80}$/;
 

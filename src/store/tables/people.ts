@@ -4,6 +4,7 @@
  * forgetting an order read it.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { QUOTE_SIGNS } from '../../lib/reading/quoted.ts';
 import type { Tx } from '../store.ts';
 import type { Tables } from '../tables.ts';
 
@@ -207,8 +208,10 @@ export async function forgetQuotes(tx: Tx): Promise<void> {
     for (const name of quotesIn(table)) {
       const column = sql.ref(name);
       const bare = sql`without_quotes(${column})`;
+      // The signs of a quotation first: they cost nothing where there is none.
+      const signs = QUOTE_SIGNS.map((sign) => sql`instr(${column}, ${sign}) > 0`);
       await sql`update ${sql.table(table)} set ${column} = ${bare}
-        where ${column} is not ${bare}`.execute(tx);
+        where (${sql.join(signs, sql` or `)}) and ${column} is not ${bare}`.execute(tx);
     }
   }
 }

@@ -1,0 +1,31 @@
+import { expect, it } from 'vitest';
+import { manualClock } from '../../src/lib/clock.ts';
+import { forgetMirrored, keysOfOrder } from '../../src/mirror/forget.ts';
+import { quarantineRows } from '../../src/mirror/quarantine.ts';
+import { temporaryStore } from '../support/store.ts';
+
+it('forgetting an order blanks unread rows that name its people, and none of others', async () => {
+  const store = await temporaryStore(manualClock());
+  const provenance = { source: 'a', readSeq: 1, at: 1 };
+  const address = { company: 'Nordic Moda' };
+  const raws = [
+    { orderId: 2, status: 5, address },
+    { orderId: 'one of Nordic Moda' },
+    { orderId: 1, address },
+  ];
+  await store.transaction(async (tx) => {
+    await tx
+      .insertInto('sales_order')
+      .values({
+        ...{ order_id: 1, status: 'completed', completed: 1, company: 'Nordic Moda', extra: '{}' },
+        ...{ shipping_address: '{}', content_hash: '', first_seen_at: 1, changed_at: 1 },
+        ...{ read_seq: 1, source: 'a' },
+      })
+      .execute();
+    const rows = raws.map((raw) => ({ raw, path: 'status', reason: 'x' }));
+    await quarantineRows(tx, 'sales_order', rows, provenance);
+  });
+  await store.transaction(async (tx) => forgetMirrored(tx, 1, await keysOfOrder(tx, 1), 2));
+  const kept = await store.db.selectFrom('quarantine').select('raw').orderBy('raw').execute();
+  expect(kept.map(({ raw }) => raw)).toEqual(['', JSON.stringify(raws[0])]);
+});
