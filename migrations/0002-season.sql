@@ -538,3 +538,11 @@ WHERE seq >= (SELECT min(first_seq) FROM change_hour WHERE hour >= begins / 3600
 -- did. The latest is read first.
 ALTER TABLE refresh ADD COLUMN urgent_at INTEGER;
 CREATE INDEX refresh_urgent ON refresh (urgent_at DESC) WHERE urgent_at IS NOT NULL;
+
+-- ---- Names of pre-orders ------------------------------------------------------------------------
+-- 0.1.0 sent them as SeasonName; an account that has shown one as such reads them so.
+INSERT OR IGNORE INTO daemon_state (key, value, updated_at)
+SELECT 'outbox.preorder_names',
+  json_object('account', a.value ->> 'address', 'names', 'SeasonName'), s.updated_at
+FROM daemon_state s JOIN daemon_state a ON a.key = 'account'
+WHERE s.key = 'outbox.preorders_shown' AND s.value ->> 'isShown';

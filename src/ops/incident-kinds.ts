@@ -150,8 +150,8 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
   },
   preorders_unproved: {
     when: 'nothing proves how the account reads the season of a pre-order: all of them wait',
-    todo: '`service.dialect.v1.preOrderNames`',
-    ends: 'a season that does not exist is refused, or the setting names them',
+    todo: 'cancel there what it names, then set `service.dialect.v1.preOrderNames`',
+    ends: 'a pre-order is about to leave under names that are proved or set',
   },
   push_dead: {
     when: 'a row gave up',

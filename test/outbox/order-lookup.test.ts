@@ -90,7 +90,7 @@ async function houseOf(scene: Scene) {
   }));
   const kind = createOrderKind({
     ...{ store, clock, freightSpelling: 'freight', level: '1.4.14' },
-    preOrderNames: async () => 'SeasonName',
+    preOrderNames: { unlessWaiting: async () => {}, of: async () => 'SeasonName' },
     check: async () => [],
     newest: { withReference: async () => scene.newest ?? [] },
     processStartedAt: () => scene.startedAt ?? 0,

@@ -249,6 +249,7 @@ async function clear(
   signal: AbortSignal,
 ): Promise<Clearance> {
   const sought = await soughtFor(deps.store.db, item);
+  if (sought.order.seasonName !== undefined) await deps.preOrderNames.unlessWaiting();
   const lookup = await foundBefore(deps, sought, signal);
   if (lookup) return { send: false, lookup: await finish(deps, sought, lookup) };
   const problems = await deps.check(readBody.order(item.body), item.createdAt, signal);
@@ -280,7 +281,7 @@ export function createOrderKind(deps: OrderKindDeps): OutboxKind {
       const call = { priority: 'push', ...request, idempotencyKey: key } as const;
       try {
         const isAhead = order.seasonName !== undefined;
-        const names = isAhead ? await deps.preOrderNames(order, request) : undefined;
+        const names = isAhead ? await deps.preOrderNames.of(order, request) : undefined;
         const body = orderBody(order, deps.freightSpelling, names);
         const { value } = await deps.v1.createOrder(body, call);
         return orderResult(value.orderId, value.salesOrder?.orderNo, value.deliveries);

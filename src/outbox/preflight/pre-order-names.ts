@@ -2,10 +2,13 @@
  * Proves under which names the account reads the season and the delivery of a new order, before its
  * first pre-order leaves: an account that knows them by other names takes it for a plain order,
  * which ships months early. A name that nothing has must be refused, so orders of an article that
- * does not exist are sent with and without such names: if the refusal changes with them, they are
- * read. Before that, an order without lines shows that the account refuses what is wrong at all.
- * Where nothing is proved, pre-orders wait until a person sets `service.dialect.v1.preOrderNames`.
+ * does not exist are sent with and without such names: if the refusal changes with one spelling of
+ * the members alone, that is read. Before, an order without lines shows that the account refuses
+ * what is wrong at all. Where nothing is proved, pre-orders wait until a person sets
+ * `service.dialect.v1.preOrderNames`; an account that took such an order, or may have taken it, is
+ * never sent another.
  */
+import { z } from 'zod';
 import type { V1Client } from '../../client/v1/client.ts';
 import {
   type FreightSpelling,
@@ -15,12 +18,16 @@ import {
   type PreOrderNames,
 } from '../../client/v1/order-body.ts';
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
-import { isJsonObject, tryParseJson } from '../../lib/json.ts';
-import { endIncidents, openIncident } from '../../store/incidents.ts';
-import { readState, writeStateAt } from '../../store/state.ts';
-import type { Db, Store, Tx } from '../../store/store.ts';
-import { seasonsShown } from '../evidence/seasons.ts';
+import {
+  isStoreUnusable,
+  LoginAgainError,
+  RefusedError,
+  RetryLaterError,
+} from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
+import { endIncidents, updateIncident } from '../../store/incidents.ts';
+import { readStateSince, writeStateAt } from '../../store/state.ts';
+import type { Store } from '../../store/store.ts';
 import type { SendCall } from '../item.ts';
 import { messageOf } from '../service.ts';
 
@@ -28,10 +35,12 @@ const KEY = 'outbox.preorder_names';
 const UNPROVED = { kind: 'preorders_unproved', entity: 'service', key: 'preOrderNames' } as const;
 const HINT =
   'read in the manual of the account how it calls them, then set ' +
-  'service.dialect.v1.preOrderNames: SeasonName or seasonName';
+  'service.dialect.v1.preOrderNames: SeasonName or seasonName; if it has none, cancel the ' +
+  'pre-orders here, for it would take them for plain orders';
 
 /** Milliseconds for which a check that proved nothing is not made again. */
 const AGAIN_MS = 3_600_000;
+const RETRY_MS = 600_000;
 
 // Names that nothing has, and an article; none of them has the word of another member in it.
 const ARTICLE = 'selvedge-no-article';
@@ -49,14 +58,33 @@ export interface PreOrderNamesDeps {
 
 type Call = Pick<SendCall, 'signal' | 'beforeSend'>;
 
-/** Gives the names for a pre-order; throws RetryLaterError while nothing proves them. */
-export type ProvedNames = (order: NewOrder, call: Call) => Promise<PreOrderNames>;
+export interface ProvedNames {
+  /** Throws RetryLaterError while pre-orders wait; asks nothing of the account. */
+  unlessWaiting(): Promise<void>;
+  /** Gives the names for a pre-order; throws RetryLaterError while nothing proves them. */
+  of(order: NewOrder, call: Call): Promise<PreOrderNames>;
+}
+
+/** Finding about the account: its names, or why none. `isOver`: it is not asked again. */
+const schema = z.object({
+  account: z.string(),
+  names: z.enum(PRE_ORDER_NAMES).optional(),
+  why: z.string().optional(),
+  isOver: z.boolean().optional(),
+});
 
 const CODE = 'outbox.preorder_names';
 
-function unproved(why: string, code = CODE): RetryLaterError {
-  const text = `pre-orders wait: nothing proves how the account reads their names: ${why}`;
-  return new RetryLaterError(code, text, { hint: HINT });
+class UnprovedError extends RetryLaterError {
+  readonly why: string;
+  readonly isOver: boolean;
+
+  constructor(why: string, isOver: boolean) {
+    const text = `pre-orders wait: nothing proves how the account reads their names: ${why}`;
+    super(CODE, text, { hint: HINT, retryAfterMs: RETRY_MS });
+    this.why = why;
+    this.isOver = isOver;
+  }
 }
 
 /** Lines of the refusal of an order that must be refused; throws when it is not. */
@@ -70,11 +98,16 @@ async function refusalOf(
     const { value } = await v1.createOrder(body, { priority: 'push', ...call });
     ({ orderId } = value);
   } catch (error) {
-    if (error instanceof RetryLaterError) throw error;
-    if (!(error instanceof RefusedError)) throw unproved(messageOf(error), 'outbox.names_check');
-    return error.lines.length > 0 ? error.lines : [error.message];
+    const isUnsent = error instanceof RetryLaterError || error instanceof LoginAgainError;
+    if (isUnsent || isStoreUnusable(error)) throw error;
+    if (error instanceof RefusedError)
+      return error.lines.length > 0 ? error.lines : [error.message];
+    // The pre-order itself was not sent, so its own outcome is not in doubt.
+    if (call.signal.aborted) throw new RetryLaterError(CODE, 'the check of the names was cut off');
+    const why = `whether it took an order that cannot be is unknown (${messageOf(error)})`;
+    throw new UnprovedError(`${why}: look there for one with "${NOBODY}", and cancel it`, true);
   }
-  throw unproved(`it took an order that cannot be: cancel order ${orderId} there`);
+  throw new UnprovedError(`it took an order that cannot be: cancel order ${orderId} there`, true);
 }
 
 /** Whether a refusal says something of season or delivery that it does not say without them. */
@@ -84,68 +117,100 @@ function tellsOf(lines: readonly string[], without: readonly string[]): boolean 
   );
 }
 
+/** An order that must be refused, with the members of another, but nothing of its customer. */
+function orderOfNothing({ shippingAddress: own, freight }: NewOrder): NewOrder {
+  const nobody = { firstName: NOBODY, lastName: NOBODY, address: NOBODY, city: NOBODY };
+  const reached = { phone: '0000000', email: `${NOBODY}@example.invalid` };
+  const place = own && { zip: own.zip, countryCode: own.countryCode };
+  return {
+    reference: NOBODY,
+    comment: NOBODY,
+    freight,
+    lines: [{ barcode: ARTICLE, quantity: 1, priceUnits: 0 }],
+    shippingAddress: place && { ...nobody, ...reached, ...place },
+  };
+}
+
 async function prove(deps: PreOrderNamesDeps, order: NewOrder, call: Call): Promise<PreOrderNames> {
   const { freightSpelling } = deps;
   await refusalOf(deps, { comment: NOBODY }, call);
-  const line = { barcode: ARTICLE, quantity: 1, priceUnits: 0 };
-  const plain = { ...order, reference: NOBODY, comment: NOBODY, seasonName: undefined };
-  const without = orderBody({ ...plain, lines: [line] }, freightSpelling);
-  const before = await refusalOf(deps, without, call);
-  const ahead = { ...plain, seasonName: NOBODY, lines: [{ ...line, deliveryName: NOBODY }] };
+  const plain = orderOfNothing(order);
+  const before = await refusalOf(deps, orderBody(plain, freightSpelling), call);
+  const lines = plain.lines.map((line) => ({ ...line, deliveryName: NOBODY }));
+  const ahead = { ...plain, seasonName: NOBODY, lines };
+  const telling: PreOrderNames[] = [];
   for (const names of PRE_ORDER_NAMES) {
-    const lines = await refusalOf(deps, orderBody(ahead, freightSpelling, names), call);
-    if (tellsOf(lines, before)) return names;
+    const refusal = await refusalOf(deps, orderBody(ahead, freightSpelling, names), call);
+    if (tellsOf(refusal, before)) telling.push(names);
   }
-  throw unproved(`it refuses no season that does not exist, as ${PRE_ORDER_NAMES.join(' or ')}`);
+  const [names, other] = telling;
+  // A strict account refuses the name that it does not know as well.
+  if (other) throw new UnprovedError(`it refuses ${telling.join(' and ')} alike`, false);
+  if (names) return names;
+  const both = PRE_ORDER_NAMES.join(' or ');
+  throw new UnprovedError(`it refuses no season that does not exist, as ${both}`, false);
 }
 
-/**
- * Names that are proved already: by a check or, before there was one, by a pre-order that the
- * account has shown, or that people have noted.
- */
-async function provedBefore(db: Db, account: string): Promise<PreOrderNames | undefined> {
-  const known = tryParseJson((await readState(db, KEY)) ?? '');
-  if (!isJsonObject(known))
-    return (await seasonsShown(db)) === 'unknown' ? undefined : 'SeasonName';
-  const names = known.account === account ? known.names : undefined;
-  return PRE_ORDER_NAMES.find((one) => one === names);
+async function findingOf({ store, account }: PreOrderNamesDeps) {
+  const { value = '', at = 0 } = (await readStateSince(store.db, KEY)) ?? {};
+  const { data } = schema.safeParse(tryParseJson(value));
+  return data?.account === account ? { ...data, at } : undefined;
 }
 
-async function keep(tx: Tx, account: string, names: PreOrderNames, now: number): Promise<void> {
-  await writeStateAt(tx, KEY, JSON.stringify({ account, names }), now);
-  await endIncidents(tx, UNPROVED, [UNPROVED.key], now);
+/** Names that are proved already; throws while the account is not to be asked. */
+async function namesBefore(deps: PreOrderNamesDeps): Promise<PreOrderNames | undefined> {
+  const { names, why, isOver = false, at = 0 } = (await findingOf(deps)) ?? {};
+  const isWaiting = isOver || deps.clock.now() - at < AGAIN_MS;
+  if (why !== undefined && isWaiting) throw new UnprovedError(why, isOver);
+  return names;
+}
+
+async function keep(deps: PreOrderNamesDeps, names: PreOrderNames): Promise<PreOrderNames> {
+  const { store, clock, account } = deps;
+  await store.transaction(async (tx) => {
+    await writeStateAt(tx, KEY, JSON.stringify({ account, names }), clock.now());
+    await endIncidents(tx, UNPROVED, [UNPROVED.key], clock.now());
+  });
+  return names;
+}
+
+async function keepUnproved(deps: PreOrderNamesDeps, error: UnprovedError): Promise<void> {
+  const { store, clock, account } = deps;
+  const { why, isOver, message } = error;
+  await store.transaction(async (tx) => {
+    await writeStateAt(tx, KEY, JSON.stringify({ account, why, isOver }), clock.now());
+    const detail = { why: message, hint: HINT };
+    await updateIncident(tx, { ...UNPROVED, detail }, clock.now());
+  });
 }
 
 export function createPreOrderNames(deps: PreOrderNamesDeps): ProvedNames {
-  const { store, clock, account } = deps;
+  const { names: set } = deps;
   let checking: Promise<PreOrderNames> | undefined;
-  let failed: { readonly error: RetryLaterError; readonly until: number } | undefined;
 
-  const check: ProvedNames = async (order, call) => {
-    if (failed && clock.monotonic() < failed.until) throw failed.error;
+  const check = async (order: NewOrder, call: Call): Promise<PreOrderNames> => {
     try {
-      const names = await prove(deps, order, call);
-      await store.transaction((tx) => keep(tx, account, names, clock.now()));
-      return names;
+      return await keep(deps, await prove(deps, order, call));
     } catch (error) {
-      // A check that was cut off proves nothing either way, and is made again soon.
-      if (!(error instanceof RetryLaterError) || error.code !== CODE) throw error;
-      failed = { error, until: clock.monotonic() + AGAIN_MS };
-      const detail = { why: error.message, hint: HINT };
-      await openIncident(store.db, { ...UNPROVED, detail }, clock.now());
+      if (error instanceof UnprovedError) await keepUnproved(deps, error);
       throw error;
     }
   };
-  return async (order, call) => {
-    if (deps.names !== 'learned') {
-      await endIncidents(store.db, UNPROVED, [UNPROVED.key], clock.now());
-      return deps.names;
-    }
-    const known = await provedBefore(store.db, account);
-    if (known) return known;
-    checking ??= check(order, call).finally(() => {
-      checking = undefined;
-    });
-    return checking;
+  return {
+    async unlessWaiting() {
+      if (set === 'learned') await namesBefore(deps);
+    },
+    async of(order, call) {
+      // What a person says is kept: it holds for the account when the setting is gone.
+      if (set !== 'learned') {
+        return (await findingOf(deps))?.names === set ? set : keep(deps, set);
+      }
+      const known = await namesBefore(deps);
+      if (known) return known;
+      checking ??= check(order, call).finally(() => {
+        checking = undefined;
+      });
+      return checking;
+    },
   };
 }

@@ -163,7 +163,7 @@ async function kindOf(scene: Scene) {
       level: '1.4.14',
       finder: createOrderFinder(v1),
     },
-    preOrderNames: async () => 'SeasonName',
+    preOrderNames: { unlessWaiting: async () => {}, of: async () => 'SeasonName' },
     check: async () => [],
     newest: { withReference: async () => [] },
     processStartedAt: () => 0,
