@@ -25,8 +25,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.
-  // By 70: all lines in one table with what was ordered, the account's state, reasons by a click.
-  console: 11_190,
+  // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
+  console: 11_200,
   // And what a reload holds, at every door.
   daemon: 5_360, // the worker that notes whether the service answers
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is

@@ -69,6 +69,7 @@ describe('the console in a browser', () => {
     await page.waitForURL('**/review?**rule=hold-all**');
     const number = await openFirst(page);
     await page.getByText('Somebody looks at each delivery').last().waitFor();
+    await page.getByText('show the rule').first().click();
     await page.getByText('delivery.quantity > 0').waitFor();
     await picture(page, 'review');
     await page.locator('#detail').getByLabel('Reason').fill('price agreed');

@@ -13,7 +13,8 @@ import { wireSchema } from '../../surface/forms.ts';
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
 export const textOrNull = z.string().nullable();
 const id = z.int().min(1);
-export const idOrNull = id.nullable();
+const idOrNull = id.nullable();
+export const wholeOrNull = z.int().nullable();
 export const numberOrNull = z.number().nullable();
 export const anyObject = z.record(z.string(), z.unknown());
 export const counts = z.record(z.string(), z.int());
@@ -42,7 +43,7 @@ export const liveSchema = z
         runId: z.int().min(1),
         stream: z.string(),
         rows: z.int(),
-        of: idOrNull.meta({ description: 'Rows of the last complete run, as an estimate' }),
+        of: wholeOrNull.meta({ description: 'Rows of the last complete run, as an estimate' }),
       }),
     ),
   })
@@ -66,7 +67,7 @@ const streamSchema = z
       .number()
       .nullable()
       .meta({ description: 'The same; while none is complete, since the first run began' }),
-    rows: idOrNull,
+    rows: wholeOrNull,
     running: z.boolean(),
     paused: z.boolean(),
     off: z.boolean().meta({ description: 'Switched off' }),
@@ -243,10 +244,10 @@ export const overviewSchema = z
       .strictObject({
         hours: z.array(time).meta({ description: 'Begin of each of the last 24 hours' }),
         ages: z
-          .array(z.strictObject({ stream: z.string(), percents: z.array(idOrNull) }))
+          .array(z.strictObject({ stream: z.string(), percents: z.array(wholeOrNull) }))
           .meta({ description: 'Oldest age in each hour, in percent of what it may be' }),
         queue: z.strictObject({ depths: z.array(z.int()), oldestMs: z.array(z.int()) }),
-        lag: z.strictObject({ medianMs: z.array(idOrNull), longestMs: z.array(idOrNull) }),
+        lag: z.strictObject({ medianMs: z.array(wholeOrNull), longestMs: z.array(wholeOrNull) }),
       })
       .meta({ description: 'What the charts of the page show, an entry an hour' }),
     status: statusSchema,
@@ -419,6 +420,7 @@ export const deliverySchema = z
         color: textOrNull,
         size: textOrNull,
         packed: numberOrNull,
+        ordered: wholeOrNull.meta({ description: 'Pieces that the order asks for' }),
         price: numberOrNull,
         stock: numberOrNull.meta({ description: 'Null where the stock does not list it' }),
       }),
@@ -427,6 +429,17 @@ export const deliverySchema = z
       .strictObject({ accepted: z.int(), rejected: z.int(), held: z.int() })
       .nullable()
       .meta({ description: 'Deliveries of the account in 90 days' }),
+    account: z
+      .strictObject({
+        blocked: z.boolean(),
+        balance: numberOrNull,
+        limit: numberOrNull,
+        currency: textOrNull,
+        overdueDays: wholeOrNull,
+        refunds: z.int().meta({ description: 'Of 90 days' }),
+      })
+      .nullable()
+      .meta({ description: 'State of the account now, as the ERP tells it' }),
     siblings: z.array(
       z.strictObject({ orderDeliveryId: id, deliveryNo: textOrNull, status: z.string() }),
     ),
@@ -439,7 +452,7 @@ export const deliverySchema = z
         startedAt: time,
         endedAt: time.nullable(),
         class: textOrNull,
-        httpStatus: idOrNull,
+        httpStatus: wholeOrNull,
       }),
     ),
     events: z.array(z.strictObject({ type: textOrNull, receivedAt: time })),
@@ -501,10 +514,10 @@ export const pushSchema = wireSchema(pushRow)
         endedAt: time.nullable(),
         class: textOrNull,
         answer: textOrNull,
-        httpStatus: idOrNull,
+        httpStatus: wholeOrNull,
         errorCode: textOrNull,
-        maxOrderIdBefore: idOrNull,
-        countBefore: idOrNull,
+        maxOrderIdBefore: wholeOrNull,
+        countBefore: wholeOrNull,
       }),
     ),
     evidence: z.array(

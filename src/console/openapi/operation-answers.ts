@@ -4,7 +4,7 @@ import { events, missedEvents } from '../../inbox/lists.ts';
 import { backups } from '../../ops/lists.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { runSchema as runRow } from '../../sync/lists.ts';
-import { counts, idOrNull, numberOrNull, pauseMembers, textOrNull, time } from './answers.ts';
+import { counts, numberOrNull, pauseMembers, textOrNull, time, wholeOrNull } from './answers.ts';
 
 const timeOrNull = time.nullable();
 
@@ -23,7 +23,7 @@ const previewSchema = z
 export const runViewSchema = z
   .strictObject({
     run: runSchema,
-    rowsBefore: idOrNull,
+    rowsBefore: wholeOrNull,
     lastError: textOrNull,
     drift: z.array(z.string()).meta({ description: 'Members that the contract does not know' }),
     accepted: z.record(z.string(), z.unknown()).nullable(),
