@@ -20,7 +20,8 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
 const ROOM_LINES: Readonly<Record<string, number>> = {
   cli: 8_301,
   // With the limit that the pace remembers through refusals.
-  client: 8_070, // how each request ended; lists beyond a body, and proofs that a walk is whole
+  // How an account writes decimals is learned by all its readers.
+  client: 8_155, // how each request ended; lists beyond a body, and proofs that a walk is whole
   config: 3_306,
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
@@ -28,7 +29,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
   console: 11_200,
   // And what a reload holds, at every door.
-  daemon: 5_360, // the worker that notes whether the service answers
+  daemon: 5_369, // the worker that notes whether the service answers; decimals of an account
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup.
@@ -69,7 +70,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   store: 6_610,
   // With wrong paths and methods.
   surface: 1_615, // and dates of the house in filters
-  sync: 8_350,
+  sync: 8_412, // with decimals that texts prove, kept for the next pull
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

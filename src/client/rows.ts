@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { cutDeep, isJsonObject, isTooDeep } from '../lib/json.ts';
 import { sizeOfLongRow } from '../lib/json-rows/long-row.ts';
+import type { Decimals } from './tolerant/decimals.ts';
 import { tolerantReaderOf } from './tolerant/reader.ts';
 
 /** A row that goes to quarantine, with the reason. */
@@ -50,11 +51,13 @@ export type ReadRow<T> = (
 ) => { readonly value: T } | { readonly problem: Omit<Reject, 'raw'> };
 
 /**
- * Builds a reader of rows by the schema, else by their meaning (tolerant/reader.ts). `accepts` is
- * for long lists: rows that it accepts are used without a copy.
+ * Builds a reader of rows by the schema, else by their meaning (tolerant/reader.ts) and by how the
+ * account writes decimals. `accepts` is for long lists: rows that it accepts are used without a
+ * copy.
  */
 export function rowReader<T>(
   schema: z.ZodType<T>,
+  decimals?: Decimals,
   accepts?: (raw: unknown) => raw is T,
 ): ReadRow<T> {
   let tolerant: ReturnType<typeof tolerantReaderOf<T>> | undefined;
@@ -65,7 +68,7 @@ export function rowReader<T>(
       if (parsed.success) return { value: parsed.data };
     }
     // Most accounts do not need the tolerant reader, so it is built late.
-    tolerant ??= tolerantReaderOf(schema);
+    tolerant ??= tolerantReaderOf(schema, decimals);
     const read = sizeOfLongRow(raw) === undefined ? tolerant(raw) : { lost: '' };
     return 'value' in read ? read : { problem: problemOf(schema, raw, read.lost) };
   };
@@ -94,6 +97,10 @@ export function readRows<T>(
   return { rows, rejects };
 }
 
-export function checkRows<T>(schema: z.ZodType<T>, raws: readonly unknown[]): CheckedRows<T> {
-  return readRows(rowReader(schema), raws);
+export function checkRows<T>(
+  schema: z.ZodType<T>,
+  raws: readonly unknown[],
+  decimals?: Decimals,
+): CheckedRows<T> {
+  return readRows(rowReader(schema, decimals), raws);
 }

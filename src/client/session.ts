@@ -124,6 +124,7 @@ export interface SessionDeps {
   readonly gate: LoginGate;
   /** Called after each log-in. */
   readonly onLogin?: (result: LoginResult) => void;
+  readonly decimals?: Sender['decimals'];
 }
 
 /** Number of attempts to log in, when it fails temporarily, before the callers get the error. */
@@ -351,6 +352,7 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
   return {
     scrub: transport.scrub,
     note: transport.note,
+    decimals: deps.decimals,
     request: (request): Promise<JsonAnswer> =>
       withToken(request, (ready) => transport.request(ready)),
     send: <T>(request: HttpRequest, decode: (body: Buffer) => T): Promise<Answer<T>> =>

@@ -43,6 +43,7 @@ import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest } from './http/request.ts';
 import { isPage } from './http/said.ts';
 import { DIRECT, type Route } from './http/tunnel.ts';
+import type { Decimals } from './tolerant/decimals.ts';
 
 // The body of a 2xx answer is given to readers as decompressed UTF-8; its failures become errors.
 
@@ -203,6 +204,8 @@ export interface Sender {
   readonly scrub: Scrubber['scrub'];
   /** Counts a form outside the contract in an answer to the request. */
   note(request: Pick<HttpRequest, 'usage'>, what: string): void;
+  /** How the account behind this way writes decimals in texts; undefined: nobody knows. */
+  readonly decimals?: Decimals | undefined;
 }
 
 export interface Transport extends Sender, AsyncDisposable {

@@ -150,7 +150,9 @@ export function createInbox(
 ): Inbox {
   const { store, clock, random, systemKeys } = deps;
   const log = deps.log.child({ room: 'inbox' });
-  const reader = createAnnouncedReader({ ...deps, log, withRefunds: streams.orders.refunds });
+  const { decimals } = deps.service;
+  const withRefunds = streams.orders.refunds;
+  const reader = createAnnouncedReader({ ...deps, log, withRefunds, decimals });
   const refetcher = createOrderRefetcher({
     ...reader,
     store,

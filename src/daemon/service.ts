@@ -10,6 +10,7 @@ import {
   type LoginResult,
   type LoginSpacing,
 } from '../client/session.ts';
+import type { Decimals } from '../client/tolerant/decimals.ts';
 import {
   createTransport,
   type Sender,
@@ -32,6 +33,7 @@ import { PAUSED_BY } from '../outbox/document-state.ts';
 import { APIS, type Api, readAnswers, type ServiceAnswer } from '../store/answering.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
+import { readDecimals } from '../sync/upgrade.ts';
 
 const KEY = 'v1_brand_needs';
 
@@ -126,6 +128,7 @@ function held(sender: Sender, hold: () => string | undefined): Sender {
   return {
     scrub: sender.scrub,
     note: sender.note,
+    decimals: sender.decimals,
     async request(request) {
       check();
       return sender.request(request);
@@ -185,6 +188,8 @@ export interface Service {
   readonly unheld: V1Client;
   /** Client of V2; undefined while V2 is not enabled. */
   readonly v2: V2Client | undefined;
+  /** How the account writes decimals in texts, as far as it is known. */
+  readonly decimals: Decimals;
   /** Learned knowledge of which reads of V1 need a brand named. */
   readonly brands: Brands;
   /** Targets of raw calls that a person composes; `v2` is undefined while V2 is not enabled. */
@@ -326,6 +331,9 @@ export async function createService(
   );
   const spacing = await loginSpacing(deps.store, clock);
   const gate = createLoginGate(clock, spacing, limits.loginSpacing, deps.stop);
+  const { readToken, baseUrl } = config.v1;
+  const dialect = config.dialect.v1;
+  const decimals = await readDecimals(deps.store.db, baseUrl, dialect.decimals);
   const logins = { done: 0, refused: 0, failed: 0 };
   const session = (api: Api, credential: Credential) => {
     const onLogin = (result: LoginResult): void => {
@@ -334,12 +342,11 @@ export async function createService(
       const refusal = result === 'refused' ? REFUSED[credential.kind] : undefined;
       answers.of(api)?.credentials(credential.header, refusal);
     };
-    return createSession(credential, { transport, clock, scrubber, gate, onLogin });
+    const own = { gate, onLogin, decimals: api === 'V1' ? decimals : undefined };
+    return createSession(credential, { transport, clock, scrubber, ...own });
   };
   const { hold = () => undefined } = deps;
   const v2 = createV2(config, (credential) => held(session('V2', credential), hold));
-  const { readToken, baseUrl } = config.v1;
-  const dialect = config.dialect.v1;
   const brands = await createBrands(config, deps);
   const sender = session('V1', v1Credential(config));
   const v1Options = {
@@ -370,7 +377,7 @@ export async function createService(
   // Raw calls are not held, because the person who makes them looks at the answer.
   const raw = { v1: { baseUrl, sender }, v2: v2?.raw };
   const { pass: mayLogIn } = gate;
-  const clients = { v1, unheld, v2: v2?.client, brands };
+  const clients = { v1, unheld, v2: v2?.client, brands, decimals };
   const told = { answers: answers.states, logins: () => ({ ...logins }) };
   return { transport, ...clients, raw, mayLogIn, ...told };
 }

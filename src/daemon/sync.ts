@@ -79,10 +79,12 @@ export function createSync(config: Config, deps: SyncDeps): Sync {
   const { writeHandOff, files } = store;
   const names = config.service.dialect.v1.members;
   const data = { ...storeOptions(config), writeHandOff, files };
-  const threads = createBulkThreads(data, deps.threadsClock, names);
+  const { decimals } = service;
+  const form = { decimals, account: config.service.v1.baseUrl };
+  const threads = createBulkThreads(data, deps.threadsClock, { names, decimals });
   const variants = createVariantPages({ store, clock, ...threads });
   const streams = plannedStreams(config, { ...service, ...deps });
-  const planner = createPlanner({ ...deps, log, variants, streams, names });
+  const planner = createPlanner({ ...deps, log, variants, streams, names, form });
   const operations = createSyncOperations({
     store,
     clock,
@@ -109,7 +111,8 @@ export function offlineOperations({ config, clock, store, service }: OfflinePart
   const sources = { store, clock, ...service, onRefetchRequested: () => undefined };
   const streams = plannedStreams(config, sources).map(({ stream }) => stream);
   const names = config.service.dialect.v1.members;
-  const variants = createVariantPages({ store, clock, names });
+  const { decimals } = service;
+  const variants = createVariantPages({ store, clock, names, decimals });
   const notAtLevel = streamsNotAtLevel(config);
   const common = { store, clock, names, variants, streams, notAtLevel };
   return createSyncOperations({

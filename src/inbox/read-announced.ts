@@ -3,8 +3,9 @@
  * shows what was announced, whether the order is ours, and whose a system key is.
  */
 import { isNotFound } from '../client/http/answer.ts';
-import { rowReader } from '../client/rows.ts';
-import { deliverySchema } from '../client/v1/schemas.ts';
+import { type ReadRow, rowReader } from '../client/rows.ts';
+import type { Decimals } from '../client/tolerant/decimals.ts';
+import { deliverySchema, type SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -12,7 +13,7 @@ import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
 import { isMirroredContent } from '../mirror/delivery.ts';
 import { ORDER_UNREADABLE } from '../mirror/refetch-queue.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
-import type { Db, Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import type { ParsedEvent } from './event.ts';
 import type { OrderRefetcherDeps, ReadRequest } from './order-refetcher.ts';
@@ -25,15 +26,13 @@ import {
 
 type OrderRead = { readonly order: { readonly reference?: string | null | undefined } } | undefined;
 
-const readRow = rowReader(deliverySchema);
-
 /**
  * Id of the delivery to read after an event that only reports an accepted one, mostly our own push:
  * one request reads it. Undefined: the order must be read in full, as when
  * the lines differ from the mirror's: it was repacked, and another parcel lost them.
  */
 async function acceptedDelivery(
-  db: Db,
+  { store: { db }, readRow }: Parts,
   { type, orderId, announces, delivery }: ParsedEvent,
 ): Promise<number | undefined> {
   if (type !== 'sales_order.delivery_updated' || announces?.status !== 'accepted') return undefined;
@@ -62,10 +61,13 @@ export interface AnnouncedReaderDeps {
     request: ReadRequest,
   ) => Promise<unknown>;
   readonly onRead: OrderRefetcherDeps['onRead'];
+  /** How the account writes decimals in texts. */
+  readonly decimals?: Decimals | undefined;
 }
 
 interface Parts extends AnnouncedReaderDeps {
   readonly unknown: UnknownOrders;
+  readonly readRow: ReadRow<SalesOrderDelivery>;
 }
 
 /**
@@ -111,16 +113,16 @@ async function isStrange({ store, systemKeys }: Parts, orderId: number, event: P
 
 /** Reads only an event's delivery where that is enough; false: the whole order is needed. */
 async function readOneDelivery(
-  { store, readDelivery }: Parts,
+  parts: Parts,
   orderId: number,
   request: ReadRequest,
   event: ParsedEvent,
 ): Promise<boolean> {
   if (!request.isOnly || request.refunds || request.look !== undefined) return false;
-  const id = await acceptedDelivery(store.db, event);
+  const id = await acceptedDelivery(parts, event);
   if (id === undefined) return false;
   try {
-    await readDelivery(orderId, id, request);
+    await parts.readDelivery(orderId, id, request);
     return true;
   } catch (error) {
     // Some accounts cannot read a single delivery, but show it with its order.
@@ -171,8 +173,9 @@ async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest
 export function createAnnouncedReader(
   deps: AnnouncedReaderDeps,
 ): Pick<OrderRefetcherDeps, 'readOrder' | 'onRefused'> {
-  const { store, clock, systemKeys } = deps;
-  const parts = { ...deps, unknown: createUnknownOrders(store, clock, systemKeys) };
+  const { store, clock, systemKeys, decimals } = deps;
+  const unknown = createUnknownOrders(store, clock, systemKeys);
+  const parts = { ...deps, unknown, readRow: rowReader(deliverySchema, decimals) };
   return {
     readOrder: (orderId, request) => readAnnounced(parts, orderId, request),
     onRefused: (due, error) => recordRefused(parts, due, error),

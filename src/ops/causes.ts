@@ -3,10 +3,12 @@
  * status, an unreadable member, no currency. However many rows a cause concerns, it is one incident
  * with their number, an example, and advice.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { STATUSES } from '../config/statuses.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { isAmbiguous } from '../lib/reading/ambiguous.ts';
 import { quoted } from '../lib/reading/quoted.ts';
 import { formatDuration } from '../lib/units.ts';
 import { ENTITIES } from '../mirror/catalog/entities.ts';
@@ -225,6 +227,9 @@ async function adviceFor(db: Db, thing: Thing, { example }: Found): Promise<stri
   return isOfOrder ? look : `${look}; under another name: service.dialect.v1.members`;
 }
 
+const DECIMALS =
+  'say whether it has decimals or thousands: service.dialect.v1.decimals: point or comma';
+
 async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
   const causes: Cause[] = [];
   for (const thing of THINGS) {
@@ -236,7 +241,8 @@ async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
       const came = raw === undefined ? 'is missing' : `came as ${shown}`;
       const example = `${came}, for example in ${one.example}`;
       const says = `${member} of ${one.rows} ${plural} cannot be read (${example}): it is unknown`;
-      const advice = await adviceFor(db, thing, one);
+      const look = await adviceFor(db, thing, one);
+      const advice = isAmbiguous(raw) ? `${DECIMALS}; ${look}` : look;
       const detail = { says, advice, rows: one.rows };
       causes.push({ kind: 'unreadable_member', entity, key: member, detail });
     }

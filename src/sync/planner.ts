@@ -4,6 +4,7 @@
  * Streams run concurrently and never wait for each other.
  */
 import { sql } from 'kysely';
+import { provedMarks } from '../client/tolerant/decimals.ts';
 import type { MemberName } from '../client/v1/dialect.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
@@ -16,7 +17,7 @@ import { endUnfinished } from './run/run-repository.ts';
 import { type RunnerDeps, type RunResult, runStream, waitAfter } from './run/run-stream.ts';
 import { nextRunAfter } from './schedule.ts';
 import type { Stream } from './stream.ts';
-import { lookAgainAfterUpgrade } from './upgrade.ts';
+import { type DecimalsDeps, keepDecimals, lookAgainAfterUpgrade } from './upgrade.ts';
 
 export interface PlannedStream {
   readonly stream: Stream;
@@ -43,6 +44,8 @@ export interface PlannerDeps extends Omit<RunnerDeps, 'outages'> {
   readonly streams: readonly PlannedStream[];
   /** Member names of the account. */
   readonly names?: readonly MemberName[] | undefined;
+  /** How the account writes decimals, and its address. */
+  readonly form?: Pick<DecimalsDeps, 'decimals' | 'account'> | undefined;
   readonly onRunEnded: (result: RunResult) => void;
   /** Tells whether the stream may be pulled; while it may not, a due stream waits. */
   readonly mayPull: (stream: string) => boolean;
@@ -157,6 +160,22 @@ async function putOff(deps: PlannerDeps, planned: PlannedStream, error: Error): 
     .execute();
 }
 
+/** Runs a stream, and keeps what its texts prove of the account's decimals. */
+async function runAsProved(
+  deps: PlannerDeps & RunnerDeps,
+  stream: Stream,
+  ...[dueAt, signal]: [(startedAt: number) => number, AbortSignal]
+): Promise<RunResult> {
+  const { form } = deps;
+  if (!form) return runStream(deps, stream, dueAt, signal);
+  const before = provedMarks(form.decimals);
+  const reading = [stream.reading, ...before].join(' ');
+  const own = before.length === 0 ? stream : { ...stream, reading };
+  const result = await runStream(deps, own, dueAt, signal);
+  await keepDecimals({ ...deps, ...form }, { stream: stream.name, before });
+  return result;
+}
+
 async function runOne(
   deps: PlannerDeps & RunnerDeps,
   planned: PlannedStream,
@@ -169,7 +188,7 @@ async function runOne(
   const dueAt = (startedAt: number): number =>
     isBehind(startedAt) ? deps.clock.now() : nextDue(deps, planned);
   try {
-    deps.onRunEnded(await runStream(deps, planned.stream, dueAt, signal));
+    deps.onRunEnded(await runAsProved(deps, planned.stream, dueAt, signal));
   } catch (thrown) {
     if (signal.aborted) return;
     if (isStoreUnusable(thrown)) throw thrown;
@@ -214,6 +233,7 @@ export function createPlanner(deps: PlannerDeps): Planner {
         await noteSettings(deps.store.db, stream);
       }
       await lookAgainAfterUpgrade(deps);
+      if (deps.form) await keepDecimals({ ...deps, ...deps.form });
       await endRunsOfOthers(deps);
       await bringForward(deps);
       await planAgain(deps);

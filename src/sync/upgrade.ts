@@ -1,6 +1,16 @@
 /** Reads data again when a new program version or setting reads the service's answers otherwise. */
+import {
+  createDecimals,
+  DECIMAL_MARKS,
+  type DecimalMark,
+  type Decimals,
+  provedMarks,
+} from '../client/tolerant/decimals.ts';
+import type { Clock } from '../lib/clock.ts';
+import { parseJsonObject } from '../lib/json.ts';
 import { invalidateDigests } from '../mirror/list.ts';
 import { readState, writeState } from '../store/state.ts';
+import type { Db, Store } from '../store/store.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
 
 /**
@@ -26,4 +36,54 @@ export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
     await writeState(tx, READING_KEY, reading, clock);
   });
   return true;
+}
+
+// What texts have proved of an account's decimals outlives the process, because lists that prove it
+// may be unchanged ever after.
+
+const DECIMALS_KEY = 'sync.decimals';
+
+/** How an account writes decimals, as a person or its texts have said it until now. */
+export async function readDecimals(
+  db: Db,
+  account: string,
+  setting: DecimalMark | 'learned',
+): Promise<Decimals> {
+  if (setting !== 'learned') return createDecimals(false, [setting]);
+  const kept = parseJsonObject((await readState(db, DECIMALS_KEY)) ?? '{}');
+  const isOurs = kept.account === account && kept.isLearned === true;
+  const { marks } = kept;
+  const proved = isOurs && Array.isArray(marks) ? marks : [];
+  return createDecimals(
+    true,
+    DECIMAL_MARKS.filter((mark) => proved.includes(mark)),
+  );
+}
+
+export interface DecimalsDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly decimals: Decimals;
+  /** Address of the account, for which alone a proof holds. */
+  readonly account: string;
+}
+
+/**
+ * Keeps what is proved or set, at the start and at the end of a stream's run, at whose begin
+ * `before` was proved. Rows that were read otherwise are compared again, because their bytes may
+ * mean something else now.
+ */
+export async function keepDecimals(
+  { store, clock, decimals, account }: DecimalsDeps,
+  run?: { readonly stream: string; readonly before: readonly DecimalMark[] },
+): Promise<void> {
+  const marks = provedMarks(decimals);
+  const text = JSON.stringify({ account, isLearned: decimals.isLearned, marks });
+  const kept = await readState(store.db, DECIMALS_KEY);
+  const isNews = kept !== text && (kept !== undefined || marks.length > 0);
+  if (!isNews && (!run || run.before.length === marks.length)) return;
+  await store.transaction(async (tx) => {
+    await invalidateDigests(tx, isNews ? undefined : run?.stream);
+    await writeState(tx, DECIMALS_KEY, text, clock);
+  });
 }

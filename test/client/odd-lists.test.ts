@@ -1,13 +1,20 @@
 /** Lists and values as accounts write them whose JSON was made of XML, or for people to read. */
 import { describe, expect, it } from 'vitest';
+import { checkRows } from '../../src/client/rows.ts';
+import { createDecimals, type Decimals } from '../../src/client/tolerant/decimals.ts';
 import { readAmount, readFlag, readItems, readWhole } from '../../src/client/tolerant/values.ts';
 import { createV1Client } from '../../src/client/v1/client.ts';
+import { variantSchema } from '../../src/client/v1/schemas.ts';
 import { VARIANT_LIST_DEFAULTS } from '../../src/client/v1/variants.ts';
 import { unreadIn } from '../../src/lib/reading/as-it-came.ts';
 import { answerJson, envelope, impatient, startFaulty } from './support.ts';
 import { readAll } from './v1-support.ts';
 
-async function answeredWith(data: object, mode: 'stream' | 'pages' = 'stream') {
+async function answeredWith(
+  data: object,
+  mode: 'stream' | 'pages' = 'stream',
+  decimals?: Decimals,
+) {
   const server = await startFaulty(({ url }, response) => {
     const isFirst = !/page=[02-9]/.test(url ?? '');
     answerJson(response, 200, envelope(200, isFirst ? data : { variants: [] }));
@@ -17,7 +24,7 @@ async function answeredWith(data: object, mode: 'stream' | 'pages' = 'stream') {
   const options = { baseUrl: server.url, variants, seasonParameter: 'seasonName' };
   const client = createV1Client(
     { ...options, idempotencyHeader: undefined },
-    { sender: transport },
+    { sender: { ...transport, decimals } },
   );
   return {
     client,
@@ -108,7 +115,53 @@ describe('an amount', () => {
   it('of pieces is whole, and unknown where thousands may be decimals', () => {
     const texts = ['12', '12,0', '12.00', '1.234.000', '1.000', '1,000', '1,5'];
     const pieces = [12, 12, 12, 1_234_000, undefined, undefined, undefined];
-    expect(texts.map(readWhole)).toEqual(pieces);
+    expect(texts.map((text) => readWhole(text))).toEqual(pieces);
+  });
+});
+
+describe('an amount that may have decimals or thousands', () => {
+  it.each([
+    ['0.750', '12.500', 12.5],
+    ['1250.000', '12.500', 12.5],
+    ['1,234.50', '1.234', 1.234],
+    ['1,234,567', '12,500', 12_500],
+    ['12.5', '-1,234', -1_234],
+    ['12,5', '1.234', 1_234],
+    ['1.234.567', '12,500', 12.5],
+    ['1 234,5', '1,234', 1.234],
+  ])('is read by what %s shows: %s', (proof, text, amount) => {
+    const decimals = createDecimals(true);
+    expect(readAmount(text, decimals)).toBeUndefined();
+    readAmount(proof, decimals);
+    expect(readAmount(text, decimals)).toBe(amount);
+  });
+
+  it('is unknown where texts disagree, and by the setting whatever they show', () => {
+    const [learned, set] = [createDecimals(true), createDecimals(false, ['comma'])];
+    for (const decimals of [learned, set]) {
+      for (const proof of ['12.50', '12,50', '12', 'no 1.5', '1.23,45'])
+        readAmount(proof, decimals);
+    }
+    expect([readAmount('1.234', learned), readWhole('1.000', learned)]).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect([readAmount('1.234', set), readWhole('1.000', set), readWhole('1,000', set)]).toEqual([
+      1_234, 1_000, 1,
+    ]);
+  });
+
+  it('is learned by all readers of the account, of orders and of variants', async () => {
+    const decimals = createDecimals(true);
+    checkRows(
+      variantSchema,
+      [{ barcode: 'A', quantity: 1, details: { price: '0.750' } }],
+      decimals,
+    );
+    const order = { orderId: 7, orderLineItems: [{ ...LINE, price: '12.500' }] };
+    await using service = await answeredWith({ orders: [order] }, 'stream', decimals);
+    const { rows } = await service.client.orders();
+    expect(rows[0]?.orderLineItems?.[0]?.price).toBe(12.5);
   });
 });
 

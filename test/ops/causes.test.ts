@@ -124,6 +124,8 @@ describe('what is not understood', () => {
         '(came as ‹"9,900"›, for example in B): it is unknown',
     ]);
     expect((await told())[0]?.advice).toContain('selvedge api GET /orders/1/deliveries');
+    const price = (await told()).find(({ says: one }) => one.startsWith('details.wspPrice'));
+    expect(price?.advice).toContain('service.dialect.v1.decimals: point or comma');
     expect(await incidents()).toHaveLength(6);
   });
 

@@ -99,7 +99,7 @@ describe('pages behind one that cannot be written', () => {
     };
     const reader: PageReader = {
       async read(page) {
-        const rows = await readerHere([]).read(page);
+        const rows = await readerHere({}).read(page);
         if (!rows.chunks[0]?.keys.startsWith('["b0",')) await isRead;
         return rows;
       },

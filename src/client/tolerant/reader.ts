@@ -11,6 +11,7 @@ import { keepAsItCame, tellUnread } from '../../lib/reading/as-it-came.ts';
 import { OddValue } from '../../lib/reading/odd-json.ts';
 import { acceptorOf } from '../accept.ts';
 import { doesDecide } from './decides.ts';
+import type { Decimals } from './decimals.ts';
 import { readAmount, readFlag, readItems, readText, readWhole } from './values.ts';
 
 const UNREADABLE = Symbol('cannot be read');
@@ -21,6 +22,8 @@ interface Reading {
   readonly unread: string[];
   /** Path of the member because of which the row is lost. */
   lost: string | undefined;
+  /** How the account writes decimals. */
+  readonly decimals: Decimals | undefined;
 }
 
 type Read = (value: unknown, reading: Reading) => unknown;
@@ -31,10 +34,13 @@ function below(name: string, from: number, { unread }: Reading): void {
 }
 
 /** Builds a reader of single values; a value that was read must satisfy the schema. */
-function ofScalar(schema: z.core.$ZodType, read: (value: unknown) => unknown): Read {
+function ofScalar(
+  schema: z.core.$ZodType,
+  read: (value: unknown, decimals?: Decimals) => unknown,
+): Read {
   const accepts = acceptorOf(schema);
-  return (value) => {
-    const found = read(value);
+  return (value, { decimals }) => {
+    const found = read(value, decimals);
     if (found === undefined) return UNREADABLE;
     const isRight = accepts ? accepts(found) : z.safeParse(schema, found).success;
     return isRight ? found : UNREADABLE;
@@ -229,10 +235,13 @@ function isOf<T>(value: unknown): value is T {
 }
 
 /** Builds a reader for rows that the schema refuses; a lost row names its unreadable member. */
-export function tolerantReaderOf<T>(schema: z.ZodType<T>): (raw: unknown) => Tolerated<T> {
+export function tolerantReaderOf<T>(
+  schema: z.ZodType<T>,
+  decimals?: Decimals,
+): (raw: unknown) => Tolerated<T> {
   const read = readOf(schema);
   return (raw) => {
-    const reading: Reading = { unread: [], lost: undefined };
+    const reading: Reading = { unread: [], lost: undefined, decimals };
     const value = read(raw, reading);
     if (!isOf<T>(value)) return { lost: reading.lost ?? '' };
     if (isJsonObject(value)) tellUnread(value, reading.unread);

@@ -1,14 +1,14 @@
 /**
  * Reads single values by meaning: numbers as text, 0 and 1 as flags, a number as text. Ambiguous
- * values are refused: `1.234` and `1,234` may be a thousand or one and a quarter, and an integer
- * beyond 2^53 has lost digits. Undefined: unreadable.
+ * values are refused: `1.234` and `1,234` may be a thousand or one and a quarter, unless the
+ * account's decimals are known, and an integer beyond 2^53 has lost digits. Undefined: unreadable.
  */
 import { isJsonObject } from '../../lib/json.ts';
+import { isAmbiguous } from '../../lib/reading/ambiguous.ts';
+import { type Decimals, learnFrom, markOf } from './decimals.ts';
 
 const WHOLE = /^[+-]?\d{1,15}(?:\.0+)?$/;
 const DECIMAL = /^[+-]?(?:\d{1,12}(?:\.\d+)?|\.\d+)$/;
-/** A mark before three digits, which may separate thousands or decimals. */
-const AMBIGUOUS = /^[+-]?[1-9]\d{0,2}[.,]\d{3}$/;
 /** Numbers with thousands or a decimal comma that have one meaning only, and their marks. */
 const MARKED: readonly (readonly [form: RegExp, thousands: RegExp])[] = [
   [/^[+-]?\d{1,3}(?:\.\d{3})+,\d+$|^[+-]?\d{1,3}(?:\.\d{3}){2,}$/, /\./g],
@@ -17,11 +17,21 @@ const MARKED: readonly (readonly [form: RegExp, thousands: RegExp])[] = [
   [/^[+-]?\d{0,12},\d+$/, /$^/g],
 ];
 
-/** The text of a number as in the contract; undefined: it has several meanings. */
-function unmarked(text: string): string | undefined {
-  if (AMBIGUOUS.test(text)) return undefined;
+/** The text of a number as in the contract; undefined: it is none, or has several meanings. */
+function unmarked(value: unknown, decimals: Decimals | undefined): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim();
+  if (isAmbiguous(text)) {
+    const mark = markOf(decimals);
+    if (mark === undefined) return undefined;
+    const isDecimal = text.includes(mark === 'point' ? '.' : ',');
+    return text.replace(/[.,]/, isDecimal ? '.' : '');
+  }
   const marks = MARKED.find(([form]) => form.test(text))?.[1];
-  return marks ? text.replaceAll(marks, '').replace(',', '.') : text;
+  const plain = marks ? text.replaceAll(marks, '').replace(',', '.') : text;
+  if (!DECIMAL.test(plain)) return undefined;
+  learnFrom(text, decimals);
+  return plain;
 }
 
 /** Decimal places up to which an amount is exact. */
@@ -35,16 +45,16 @@ export function readText(value: unknown): string | undefined {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value);
 }
 
-export function readWhole(value: unknown): number | undefined {
+export function readWhole(value: unknown, decimals?: Decimals): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;
-  const text = typeof value === 'string' ? unmarked(value.trim()) : undefined;
+  const text = unmarked(value, decimals);
   return text !== undefined && WHOLE.test(text) ? Number(text) + 0 : undefined;
 }
 
-export function readAmount(value: unknown): number | undefined {
+export function readAmount(value: unknown, decimals?: Decimals): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  const text = typeof value === 'string' ? unmarked(value.trim()) : undefined;
-  if (text === undefined || !DECIMAL.test(text)) return undefined;
+  const text = unmarked(value, decimals);
+  if (text === undefined) return undefined;
   const [, places = ''] = text.split('.');
   return places.replace(/0+$/, '').length > PLACES_MAX ? undefined : Number(text) + 0;
 }

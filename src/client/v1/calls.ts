@@ -152,7 +152,7 @@ export async function wholeList<T>(
   if (!found || isDenied) throw oddData(request, { path: member, reason: 'there is no list' });
   const { raws } = found;
   if (found.dialect !== undefined) sender.note(request, found.dialect);
-  return { ...checkRows(schema, raws), raws, count, startedAt };
+  return { ...checkRows(schema, raws, sender.decimals), raws, count, startedAt };
 }
 
 /** Options of a list below an order. */

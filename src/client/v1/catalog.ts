@@ -123,7 +123,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
       onPage: call?.onPage,
       memory: memoryOf(path),
     });
-  const readVariant = variantReader(options.dialect?.members ?? []);
+  const readVariant = variantReader(options.dialect?.members ?? [], catalog.decimals);
   const askVariant = async (request: HttpRequest): Promise<Read<Variant>> => {
     const { value, startedAt } = await ask(catalog, request, z.unknown(), 'variant');
     const read = readVariant(value);

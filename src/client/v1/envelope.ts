@@ -176,7 +176,7 @@ export async function ask<T>(
   const whole = unlessEmptyList(sender, request, came);
   const data = member === undefined ? whole : thingIn(sender, request, whole, member);
   // After a write that took effect, unreadable extras in the answer must not fail it.
-  const read = rowReader(schema)(isSafe(request) ? data : cutDeep(data));
+  const read = rowReader(schema, sender.decimals)(isSafe(request) ? data : cutDeep(data));
   if ('problem' in read) throw oddData(request, read.problem);
   const deep = tooDeep(read.value);
   if (deep) throw oddData(request, deep);

@@ -70,7 +70,7 @@ export async function longList<T>(
   mayCut: boolean,
 ): Promise<LongListing<T>> {
   const answer = await sender.stream(request);
-  const read = rowReader(schema);
+  const read = rowReader(schema, sender.decimals);
   const scanner = createRowScanner({
     path: ['data', member],
     others: [[member], ['data'], []],

@@ -43,8 +43,6 @@ interface DeliverySet {
 
 type OrderPage = RawListing<SalesOrder>;
 
-const readDelivery = rowReader(deliverySchema);
-
 export interface OrderMethods {
   /** Reads a page of orders, the newest first, with ids below `beforeOrderId` only. */
   orders(beforeOrderId?: number, call?: CallOptions): Promise<RawListing<SalesOrder>>;
@@ -157,6 +155,7 @@ export function orderMethods(wire: V1Wire): OrderMethods {
     isLong = found.isCut === true;
     return found;
   };
+  const readDelivery = rowReader(deliverySchema, sender.decimals);
   return {
     async orders(beforeOrderId, call) {
       const request = pull(wire, '/orders', call, { beforeOrderId });

@@ -6,6 +6,7 @@
 import { isJsonObject } from '../../lib/json.ts';
 import { acceptorOf } from '../accept.ts';
 import { type ReadRow, rowReader } from '../rows.ts';
+import type { Decimals } from '../tolerant/decimals.ts';
 import type { MemberName } from './dialect.ts';
 import { type Variant, variantSchema } from './schemas.ts';
 
@@ -98,8 +99,8 @@ function namedAs(names: readonly MemberName[]): Form {
 const acceptsVariant = acceptorOf(variantSchema);
 
 /** Builds a reader for variants in any of an account's forms. */
-export function variantReader(names: readonly MemberName[]): ReadRow<Variant> {
-  const read = rowReader(variantSchema, acceptsVariant);
+export function variantReader(names: readonly MemberName[], decimals?: Decimals): ReadRow<Variant> {
+  const read = rowReader(variantSchema, decimals, acceptsVariant);
   const rename = namedAs(names);
   return names.length === 0 ? (raw) => read(nested(raw)) : (raw) => read(nested(rename(raw)));
 }

@@ -11,6 +11,7 @@ import { BACKSLASH, COMMA, isSpace, OPEN_OBJECT, QUOTE } from '../../lib/json-ro
 import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
 import { type CheckedRows, type Reject, readRows } from '../rows.ts';
+import type { Decimals } from '../tolerant/decimals.ts';
 import type { MemberName } from './dialect.ts';
 import type { Variant } from './schemas.ts';
 import { variantReader } from './variant-form.ts';
@@ -41,8 +42,8 @@ type Parse = (text: string) => unknown;
  */
 type ReadChunk = (bytes: Uint8Array, mayBeDeep?: boolean, parse?: Parse) => CheckedRows<Variant>;
 
-function createChunkReader(names: readonly MemberName[]): ReadChunk {
-  const read = variantReader(names);
+function createChunkReader(names: readonly MemberName[], decimals?: Decimals): ReadChunk {
+  const read = variantReader(names, decimals);
   return (bytes, mayBeDeep = false, parse = JSON.parse) => {
     const parsed = rowsOf(bytes, parse);
     const { rows, rejects } = readRows(read, parsed.rows, mayBeDeep);
@@ -223,8 +224,11 @@ type ReadVariantRows = (bytes: Uint8Array) => ReadVariants;
  * Builds readers for the chunks of a page, one reader per page. Its chunks are read in order: a row
  * may repeat the last one of the chunk before.
  */
-export function variantRowsReader(names: readonly MemberName[]): () => ReadVariantRows {
-  const readChunk = createChunkReader(names);
+export function variantRowsReader(
+  names: readonly MemberName[],
+  decimals?: Decimals,
+): () => ReadVariantRows {
+  const readChunk = createChunkReader(names, decimals);
   // An account that renames one of these members gets no comparison with the row before.
   const mayRepeat = names.every(({ ours, theirs }) => ![ours, theirs].some(isRepeated));
   return () => readerOf(readChunk, mayRepeat);

@@ -158,6 +158,7 @@ function dialect() {
       seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
       unlisted: choice('unknown', 'zero'),
       freightSpelling: choice('freight', 'Freight'),
+      decimals: choice('learned', 'point', 'comma'),
       preOrderNames: choice('learned', 'SeasonName', 'seasonName'),
       paths: z.strictObject({ pendingRefunds: resourcePath('pending-refunds') }),
       currency: text('a currency code (ISO 4217)', 'EUR', CURRENCY).nullable(),

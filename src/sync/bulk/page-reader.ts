@@ -2,6 +2,7 @@
  * Reads the rows of a page of variants: parses and checks them, and encodes them for their table.
  * This needs neither database nor clock, so that a thread can do it.
  */
+import type { Decimals } from '../../client/tolerant/decimals.ts';
 import type { MemberName } from '../../client/v1/dialect.ts';
 import { variantRowsReader } from '../../client/v1/variant-rows.ts';
 import type { RejectedRow } from '../../mirror/quarantine.ts';
@@ -38,8 +39,14 @@ export interface PageReader {
   read(page: UnreadPage): Promise<RowsOfPage>;
 }
 
-export function createPageReader(names: readonly MemberName[]): (page: UnreadPage) => RowsOfPage {
-  const createVariantReader = variantRowsReader(names);
+/** What a reader must know of the account: its member names, and how it writes decimals. */
+export interface PageForm {
+  readonly names?: readonly MemberName[] | undefined;
+  readonly decimals?: Decimals | undefined;
+}
+
+export function createPageReader(form: PageForm): (page: UnreadPage) => RowsOfPage {
+  const createVariantReader = variantRowsReader(form.names ?? [], form.decimals);
   return (page) => rowsOfPage(page, createVariantReader());
 }
 
@@ -65,7 +72,7 @@ function rowsOfPage(
   return { chunks, ...encoder.end() };
 }
 
-export function readerHere(names: readonly MemberName[]): PageReader {
-  const read = createPageReader(names);
+export function readerHere(form: PageForm): PageReader {
+  const read = createPageReader(form);
   return { read: async (page) => read(page) };
 }

@@ -3,9 +3,9 @@ import { workerData } from 'node:worker_threads';
 import { createPageReader, type RowsOfPage, type UnreadPage } from './page-reader.ts';
 import { serveThread } from './serve.ts';
 
-/** Member names of the account, which threads.ts passes to the thread. */
-const names: Parameters<typeof createPageReader>[0] = workerData.data;
-const readPage = createPageReader(names);
+/** Form of the account's rows, which threads.ts passes to the thread. */
+const form: Parameters<typeof createPageReader>[0] = workerData.data;
+const readPage = createPageReader(form);
 
 serveThread<UnreadPage, RowsOfPage>(
   (page) => {

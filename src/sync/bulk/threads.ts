@@ -4,7 +4,6 @@
  * to a thread that parses them, and the rows to a thread with its own database connection, so that
  * a million rows never block the listener.
  */
-import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { BugError } from '../../lib/errors.ts';
 import type { ListDiff } from '../../mirror/rows/full-diff.ts';
@@ -12,7 +11,7 @@ import type { ListTable } from '../../mirror/rows/prepared.ts';
 import type { SqliteStore, StoreOptions } from '../../store/store.ts';
 import { handOffOfThread, releaseCheckpoint } from '../../store/writers/write-hand-off.ts';
 import type { PageCounts, Run } from '../run/run-repository.ts';
-import type { PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
+import type { PageForm, PageReader, RowsOfPage, UnreadPage } from './page-reader.ts';
 import type { PageWriter, UnwrittenPage } from './page-writer.ts';
 import { createThread } from './thread.ts';
 
@@ -52,7 +51,7 @@ export interface BulkThreads extends AsyncDisposable {
   readonly writer: PageWriter;
 }
 
-function createReader(data: readonly MemberName[], clock: Clock, onRead: () => void) {
+function createReader(data: PageForm, clock: Clock, onRead: () => void) {
   const name = 'the thread that reads lists';
   const options = { name, program: 'reader-main', data, limits: READER_LIMITS };
   const thread = createThread<UnreadPage, RowsOfPage>(options, clock);
@@ -115,17 +114,17 @@ function createWriter(
 }
 
 /**
- * Creates the threads; `options` are those of the daemon's open database, `names` the account's own
- * member names.
+ * Creates the threads; `options` are those of the daemon's open database, `form` that of the
+ * account's rows.
  */
 export function createBulkThreads(
   options: StoreOptions & Pick<SqliteStore, 'writeHandOff' | 'files'>,
   clock: Clock,
-  names: readonly MemberName[] = [],
+  form: PageForm = {},
 ): BulkThreads {
   const { thread: writing, writer } = createWriter(options, clock);
   // The writer starts with the reader, because rows that are read will be written.
-  const { thread: reading, reader } = createReader(names, clock, () => {
+  const { thread: reading, reader } = createReader(form, clock, () => {
     // A failure to start is ignored here; the next question to the writer reports it.
     writing.start().catch(() => undefined);
   });

@@ -6,7 +6,6 @@
  */
 
 import type { WireCounts } from '../../client/http/usage.ts';
-import type { MemberName } from '../../client/v1/dialect.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { digestOf, type KnownChunks } from '../../lib/json-rows/known.ts';
@@ -26,7 +25,7 @@ import {
   sumOfPages,
 } from '../run/run-repository.ts';
 import { type Attempt, createAttempts, inTurn, type Turn } from './attempts.ts';
-import { type PageReader, readerHere } from './page-reader.ts';
+import { type PageForm, type PageReader, readerHere } from './page-reader.ts';
 import { createPageWriter, type PageWriter } from './page-writer.ts';
 import { partOfList, type VariantList } from './variant-list.ts';
 
@@ -111,11 +110,9 @@ export interface VariantPages
   end(runId: number): Promise<void>;
 }
 
-export interface VariantPagesDeps {
+export interface VariantPagesDeps extends PageForm {
   readonly store: Store;
   readonly clock: Clock;
-  /** Member names of the account; a thread gets its own copy. */
-  readonly names?: readonly MemberName[];
   /** Reader and writer on threads of their own; without them the main thread does their work. */
   readonly reader?: PageReader;
   readonly writer?: PageWriter;
@@ -185,8 +182,8 @@ async function invalidateStale(
 }
 
 export function createVariantPages(deps: VariantPagesDeps): VariantPages {
-  const { store, clock, names = [] } = deps;
-  const { reader = readerHere(names), writer = createPageWriter({ store, clock }) } = deps;
+  const { store, clock } = deps;
+  const { reader = readerHere(deps), writer = createPageWriter({ store, clock }) } = deps;
   const unchanged = createUnchangedPages();
   const attempts = createAttempts();
   const keepUnchanged = async (page: UnchangedPage, turn: Turn): Promise<PageCounts> => {
