@@ -234,7 +234,7 @@ async function refreshReceipts(
       written.set(file.fileId, now);
       await refreshReceipt(deps, file);
     } catch (error) {
-      skip(progress, file.name, error);
+      passOver(progress, file.name, error);
     }
   }
 }
