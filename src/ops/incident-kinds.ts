@@ -91,6 +91,13 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
     todo: 'end its unfinished SELECT or transaction; `selvedge doctor` (`exchange`) names it',
     ends: 'the file can be written',
   },
+  file_changed: {
+    when: 'a file of the drop folder was changed after it was taken; nothing of that was taken',
+    todo:
+      'its receipt still says what was taken; put new documents into the drop folder itself, as ' +
+      'a file of their own',
+    ends: 'a day later',
+  },
   file_grew: {
     when: 'a file of the drop folder grew after it was taken for whole; the rest was taken, too',
     todo:

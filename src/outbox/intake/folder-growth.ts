@@ -1,15 +1,17 @@
 /**
  * Looks at files of the drop folder again after they were taken: a slow upload may pause for longer
  * than `intake.folder.settle`, and goes on in `done` or `refused`, because a program that writes
- * keeps the file under any name. What came later is submitted, and nothing a second time: of a file
- * that only grew, documents that stand in it as before keep what became of them.
+ * keeps the file under any name. Of a file that only grew, what came later is submitted, and nothing
+ * a second time. Of one that was changed otherwise nothing is taken, because its receipt says what
+ * became of the documents that were: somebody is told.
  *
  * Looks before each receipt, at the newest files in each round, and at all others by turns. Writes
- * `intake_file`, `intake_file_document` and the incident `file_grew`.
+ * `intake_file`, `intake_file_document` and the incidents `file_grew` and `file_changed`.
  */
 import { lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { endIncidentRows, updateIncident } from '../../store/incidents.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import { ownFolder, removeStored, type TakenFile, takenFile } from './folder-receipts.ts';
 import {
   type FileContent,
@@ -36,6 +38,7 @@ const NEWEST_PER_ROUND = 50;
 const OTHERS_PER_ROUND = 10;
 const TOLD_MS = 86_400_000;
 const GREW = { kind: 'file_grew', entity: 'file' } as const;
+const CHANGED = { kind: 'file_changed', entity: 'file' } as const;
 
 export interface Growth {
   /** Whether the file is still as it was read; takes what came later once that rests. */
@@ -62,36 +65,58 @@ function key(entry: FileEntry): string {
   return JSON.stringify(entry);
 }
 
+async function setMark(db: Db | Tx, fileId: number, mark: string): Promise<void> {
+  await db.updateTable('intake_file').set({ mark }).where('file_id', '=', fileId).execute();
+}
+
 /** Documents that the file has beside those that stand in it as before. */
 interface Rest {
   readonly kept: readonly FileDocument[];
   readonly entries: readonly FileEntry[];
 }
 
-/** Parts the documents of a file that grew into what was taken and what came later. */
+/**
+ * Parts the documents of a file that grew into what was taken and what came later; undefined: what
+ * was read before does not begin it any more. A document that was submitted stays in any case.
+ */
 function restOf(
   { mark, sha256 }: TakenFile,
   content: FileContent,
   known: readonly FileDocument[],
-): Rest {
+  isTooLarge: boolean,
+): Rest | undefined {
   const before = mark === null ? undefined : content.asOfSize(sizeIn(mark));
-  // Somebody wrote another text: documents that came before are recognised by what they are.
-  if (before?.sha256 !== sha256) return { kept: [], entries: content.entries };
-  const same = new Set(before.entries.map(key));
+  if (before?.sha256 !== sha256 && !isTooLarge) return undefined;
+  const same = new Set(before?.entries.map(key));
   const byLine = new Map(content.entries.map((entry) => [entry.line, entry]));
   const kept = known.filter(({ line, outbox_id }) => {
     const entry = byLine.get(line);
-    return entry === undefined ? outbox_id !== null : same.has(key(entry));
+    return outbox_id !== null || (entry !== undefined && same.has(key(entry)));
   });
   const lines = new Set(kept.map(({ line }) => line));
-  return { kept, entries: content.entries.filter(({ line }) => !lines.has(line)) };
+  let last = Math.max(0, ...lines, ...byLine.keys());
+  const entries = content.entries.flatMap((entry) => {
+    if (!lines.has(entry.line)) return [entry];
+    if (same.has(key(entry))) return [];
+    // Further text made a line unreadable of which the document was taken: both are told.
+    last += 1;
+    return [{ ...entry, line: last }];
+  });
+  return { kept, entries };
 }
 
-/** A file that cannot be read any more as a whole keeps what was taken, and tells why. */
-function tooLargeNow(content: FileContent, known: readonly FileDocument[]): Rest {
-  const kept = known.filter(({ outbox_id }) => outbox_id !== null);
-  const line = 1 + kept.reduce((last, one) => Math.max(last, one.line), 0);
-  return { kept, entries: content.entries.map((one) => ({ ...one, line })) };
+/** Tells that a file is another one than was taken: its documents and receipt stay as they are. */
+async function noteChanged(
+  { store, clock, log }: FolderChannelDeps,
+  { fileId, name, storedAs }: TakenFile,
+  { mark }: FileContent,
+): Promise<void> {
+  const fields = { file: name, storedAs };
+  log.warn(fields, 'file was changed after it was taken; nothing of the change is taken');
+  await store.transaction(async (tx) => {
+    await updateIncident(tx, { ...CHANGED, key: name, detail: fields }, clock.now());
+    await setMark(tx, fileId, mark);
+  });
 }
 
 async function noteGrown(
@@ -140,7 +165,8 @@ async function takeRest(
     .where('file_id', '=', file.fileId)
     .execute();
   const isTooLarge = sizeIn(content.mark) > deps.fileBytesMax;
-  const rest = isTooLarge ? tooLargeNow(content, known) : restOf(file, content, known);
+  const rest = restOf(file, content, known, isTooLarge);
+  if (!rest) return noteChanged(deps, file, content);
   const results = await submitAll(deps, file.name, rest.entries);
   const late = documentsOf(rest.entries, results, clock.now());
   const documents = [...rest.kept, ...late].toSorted((a, b) => a.line - b.line);
@@ -149,7 +175,9 @@ async function takeRest(
   if (target !== file.folder) {
     await orMissing(rename(from, join(ownFolder(folder, target), file.storedAs)));
   }
-  const isNoted = await noteGrown(deps, file, content, documents);
+  // A file that was not read has no digest of its own.
+  const sha256 = isTooLarge ? file.sha256 : content.sha256;
+  const isNoted = await noteGrown(deps, file, { ...content, sha256 }, documents);
   if (!isNoted) await removeStored(folder, { ...file, folder: target });
   else if (target !== file.folder) await rm(`${from}.receipt.json`, { force: true });
   // Somebody has only added blanks or an end of the line.
@@ -158,10 +186,6 @@ async function takeRest(
   const fields = { file: file.name, documents: late.length, refused };
   log.warn(fields, 'file grew after it was taken for whole; what came later is taken, too');
   await updateIncident(store.db, { ...GREW, key: file.name, detail: fields }, clock.now());
-}
-
-async function setMark({ store }: FolderChannelDeps, { fileId }: TakenFile, mark: string) {
-  await store.db.updateTable('intake_file').set({ mark }).where('file_id', '=', fileId).execute();
 }
 
 export function createGrowth(deps: FolderChannelDeps): Growth {
@@ -178,7 +202,7 @@ export function createGrowth(deps: FolderChannelDeps): Growth {
     }
     // Nobody knows what a file was that an earlier version took.
     if (file.mark === null) {
-      await setMark(deps, file, markOf(info));
+      await setMark(store.db, file.fileId, markOf(info));
       return true;
     }
     if (restedMs(clock, checks, name, info) < settleMs) return false;
@@ -190,7 +214,7 @@ export function createGrowth(deps: FolderChannelDeps): Growth {
       await takeRest(deps, file, content);
       return false;
     }
-    await setMark(deps, file, content.mark);
+    await setMark(store.db, file.fileId, content.mark);
     return true;
   };
 
@@ -217,7 +241,7 @@ export function createGrowth(deps: FolderChannelDeps): Growth {
       const told = await store.db
         .selectFrom('incident')
         .select('id')
-        .where('kind', '=', GREW.kind)
+        .where('kind', 'in', [GREW.kind, CHANGED.kind])
         .where('at', '<', clock.now() - TOLD_MS)
         .where('resolved_at', 'is', null)
         .execute();

@@ -203,7 +203,8 @@ async function readBytes(path: string, bytesMax: number) {
     const info = await file.stat();
     // A pipe has neither a size nor an end.
     if (!info.isFile()) return undefined;
-    const bytes = info.size > bytesMax ? undefined : await file.readFile();
+    // No more than the mark says: somebody may write on meanwhile.
+    const bytes = info.size > bytesMax ? undefined : (await file.readFile()).subarray(0, info.size);
     return { mark: markOf(info), size: info.size, bytes };
   } finally {
     await file.close();

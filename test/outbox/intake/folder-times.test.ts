@@ -104,7 +104,7 @@ async function taken({ db }: SqliteStore): Promise<string[]> {
 
 async function grown({ db }: SqliteStore): Promise<string[]> {
   const told = await openCauses(db);
-  return told.filter(({ kind }) => kind === 'file_grew').map(({ kind }) => kind);
+  return told.map(({ kind }) => kind).filter((kind) => kind.startsWith('file_'));
 }
 
 it.each([
@@ -181,6 +181,65 @@ it('keeps what was taken of a file that is too large once it is whole', async ()
   await looks(3);
   expect(states('refused/a.json')).toEqual(['queued 0', 'refused 1']);
   expect(await taken(store)).toEqual(['SO-1 0']);
+});
+
+it.each([
+  ['emptied', ''],
+  ['given another text', lines('SO-9')],
+  ['corrected in one document', lines('SO-1', 'SO-2').replace('SO-2', 'SO-8')],
+])(
+  'takes nothing of a file that is %s after it was taken, keeps its receipt, and tells',
+  async (_, text) => {
+    const house = await timedFolder();
+    const { store, path, looks, write, states } = house;
+    write('a.json', lines('SO-1', 'SO-2'));
+    await looks(2);
+    writeFileSync(path('done/a.json'), text);
+    await looks(3);
+    expect(states('done/a.json')).toEqual(['queued 0', 'queued 0']);
+    expect(await taken(store)).toEqual(['SO-1 0', 'SO-2 0']);
+    expect(await grown(store)).toEqual(['file_changed']);
+    // The receipt goes on to show how the documents end.
+    await endDocument(store, 1, 'refused', { last_error: 'sold out' });
+    await looks(2);
+    expect(states('done/a.json')).toEqual(['refused 1', 'queued 0']);
+    appendFileSync(path('done/a.json'), lines('SO-7'));
+    await looks(3);
+    expect(await taken(store)).toEqual(['SO-1 0', 'SO-2 0']);
+    await looks(1, DAY_MS + HOUR_MS);
+    expect(await grown(store)).toEqual([]);
+  },
+);
+
+it('keeps a document in the receipt of which further text made the line unreadable', async () => {
+  const { store, path, looks, write, states } = await timedFolder();
+  write('a.json', lines('SO-1').trim());
+  await looks(2);
+  appendFileSync(path('done/a.json'), lines('SO-2'));
+  await looks(3);
+  expect(states('refused/a.json')).toEqual(['queued 0', 'refused 1']);
+  expect(await taken(store)).toEqual(['SO-1 0']);
+});
+
+it('passes over a file that was touched and may not be read any more, and serves others', async () => {
+  const { store, clock, path, looks, write, states } = await timedFolder();
+  for (let at = 0; at < 61; at += 1) write(`${at + 10}.json`, lines(`SO-${at}`));
+  await looks(2);
+  await looks(1, HOUR_MS);
+  const { open } = fs;
+  vi.spyOn(fs, 'open').mockImplementation(async (name, ...more) => {
+    if (name !== path('done/10.json')) return open(name, ...more);
+    throw Object.assign(new Error('permission denied'), { code: 'EACCES' });
+  });
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
+  utimesSync(path('done/10.json'), clock.now() / 1_000, clock.now() / 1_000);
+  for (const id of [1, 2]) await endDocument(store, id, 'refused', { last_error: 'sold out' });
+  await looks(2);
+  expect(states('done/11.json')).toEqual(['refused 1']);
 });
 
 it('reads at once what was finished before, and what is of a time to come later', async () => {
