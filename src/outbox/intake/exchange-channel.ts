@@ -306,7 +306,8 @@ async function readNews(
   const isAccepted = customers.waiting > 0 && (await readCustomerLoss(deps.store.db))?.isAccepted;
   if (exchange.hasNews() || isAccepted) {
     progress.unread = true;
-    progress.customers = { after: 0, waiting: 0 };
+    // News have higher numbers than what was read; only what waits is read again.
+    if (customers.waiting > 0) progress.customers = { after: 0, waiting: 0 };
   }
   if (!progress.unread) return false;
   const areMore = await takeCustomers(deps, exchange, progress);
@@ -319,29 +320,53 @@ async function readNews(
 }
 
 /** Takes note of what was written; returns whether more may be waiting. */
-async function written(
-  deps: ExchangeChannelDeps,
-  exchange: Exchange,
-  progress: Progress,
-  cutOff: number,
-): Promise<boolean> {
-  const { store, hasCallback } = deps;
-  const { receipts, outcomes = [], repairAbove } = progress;
+async function written(deps: ExchangeChannelDeps, progress: Progress): Promise<boolean> {
+  const { receipts, outcomes = [] } = progress;
   progress.answers = [];
   progress.done.clear();
   progress.receipts = undefined;
   progress.outcomes = undefined;
-  if (repairAbove !== undefined) {
-    progress.repairAbove = undefined;
-    // Rows and customers that the repair has noted are read like news.
-    progress.unread = true;
-    progress.customers = { after: 0, waiting: 0 };
-    await catchUp(deps, exchange, cutOff);
-  }
   if (receipts) await receiptsWritten(deps, receipts);
-  if (outcomes.length > 0) await outcomesWritten(store, outcomes, hasCallback);
-  const isFull = receipts?.due.length === RECEIPTS_PER_ROUND;
-  return isFull || outcomes.length > 0 || repairAbove !== undefined;
+  if (outcomes.length > 0) await outcomesWritten(deps.store, outcomes, deps.hasCallback);
+  return receipts?.due.length === RECEIPTS_PER_ROUND || outcomes.length > 0;
+}
+
+/** Takes note that readers kept a commit away. */
+async function putOff(
+  { clock }: ExchangeChannelDeps,
+  { path }: Exchange,
+  progress: Progress,
+  lock: LockWatch,
+): Promise<false> {
+  progress.writeAt = clock.monotonic() + progress.yieldMs;
+  progress.yieldMs = Math.min(2 * progress.yieldMs, YIELD_MS.max);
+  await lock.held(readByOthers(path));
+  return false;
+}
+
+/**
+ * Repairs the file in a commit of its own; what waits is written after it. As long as the mirror
+ * does not know that receipts were cut off, they are cut off again, and a new document must not
+ * stand in one.
+ */
+async function repairFile(
+  deps: ExchangeChannelDeps,
+  exchange: Exchange,
+  progress: Progress,
+  repairAbove: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let cutOff = 0;
+  const isWritten = await exchange.together(() => {
+    cutOff = exchange.cutOff(repairAbove);
+    exchange.repair();
+  }, signal);
+  if (!isWritten) return false;
+  await catchUp(deps, exchange, cutOff);
+  progress.repairAbove = undefined;
+  // Rows and customers that the repair has noted are read like news.
+  progress.unread = true;
+  return true;
 }
 
 /** Writes all that waits, in one commit; returns whether more may be waiting. */
@@ -354,31 +379,25 @@ async function writeBack(
 ): Promise<boolean> {
   const { store, clock } = deps;
   const { answers, done, repairAbove } = progress;
+  if (repairAbove !== undefined) {
+    const isRepaired = await repairFile(deps, exchange, progress, repairAbove, signal);
+    return isRepaired || putOff(deps, exchange, progress, lock);
+  }
   // Due receipts are read once, however many tries the write takes.
   if (progress.isCaughtUp) progress.receipts ??= await dueReceipts(deps);
   progress.outcomes ??= await dueOutcomes(store);
   const { outcomes } = progress;
   const receipts = [...answers, ...(progress.receipts?.receipts ?? [])];
-  let cutOff = 0;
-  if (receipts.length + outcomes.length + done.size > 0 || repairAbove !== undefined) {
+  if (receipts.length + outcomes.length + done.size > 0) {
     const isWritten = await exchange.together(() => {
-      if (repairAbove !== undefined) {
-        cutOff = exchange.cutOff(repairAbove);
-        exchange.repair();
-      }
       if (receipts.length > 0) exchange.writeReceipts(receipts);
       if (done.size > 0) exchange.customersDone([...done.values()], isoTime(clock.now()));
       if (outcomes.length > 0) exchange.writeOutcomes(outcomes);
     }, signal);
-    if (!isWritten) {
-      progress.writeAt = clock.monotonic() + progress.yieldMs;
-      progress.yieldMs = Math.min(2 * progress.yieldMs, YIELD_MS.max);
-      await lock.held(readByOthers(exchange.path));
-      return false;
-    }
+    if (!isWritten) return putOff(deps, exchange, progress, lock);
   }
   progress.yieldMs = YIELD_MS.min;
-  const more = await written(deps, exchange, progress, cutOff);
+  const more = await written(deps, progress);
   await lock.free();
   return more;
 }

@@ -334,6 +334,40 @@ describe('the SQL door', () => {
     expect(erp(left)).toBe('0');
   });
 
+  it('reads no customer again that is not ticked off yet when the ERP commits another', async () => {
+    const { store, path, open } = await closedDoors();
+    const [reader, erp] = [new Database(path), new Database(path)];
+    onTestFinished(() => [reader, erp].forEach((one) => void one.close()));
+    erp.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 2000)
+      insert into erp_customer (account_no, blocked) select 'C' || i, 0 from n`);
+    reader.exec('begin; select * from receipt');
+    const clock = scaledClock(systemClock(), 50);
+    // After the first try to write, time stands still: there is no second one.
+    let stoppedAt: number | undefined;
+    const { exec } = Database.prototype;
+    const watched = vi.spyOn(Database.prototype, 'exec').mockImplementation(function (
+      this: Database.Database,
+      text: string,
+    ) {
+      if (text === 'rollback') stoppedAt = clock.monotonic();
+      return exec.call(this, text);
+    });
+    onTestFinished(() => watched.mockRestore());
+    open({ clock: { ...clock, monotonic: () => stoppedAt ?? clock.monotonic() } });
+    const known = store.db.selectFrom('erp_customer').select((eb) => eb.fn.countAll().as('n'));
+    const shows = (count: number) =>
+      until(`${count} customers`, async () => {
+        return Number((await known.executeTakeFirst())?.n) === count || undefined;
+      });
+    await shows(2_000);
+    reader.exec('commit');
+    const batches = vi.spyOn(store, 'transaction');
+    onTestFinished(() => batches.mockRestore());
+    erp.exec("insert into erp_customer (account_no, blocked) values ('C0', 1)");
+    await shows(2_001);
+    expect(batches.mock.calls.length).toBeLessThan(5);
+  });
+
   it('writes receipts although always somebody reads, each only for a moment', async () => {
     const { store, path, intake, open } = await closedDoors();
     await intake.submit([delivered('SO-1')]);
@@ -419,6 +453,22 @@ describe('the SQL door', () => {
     doors.sql(insert('SO-5', order()));
     expect(await receiptOf(doors, 4)).toMatchObject({ state: 'queued' });
     expect(await receiptOf(doors, 3)).toMatchObject({ documentId: 4, state: 'queued' });
+  });
+
+  it('cuts no new document off when it was stopped before it had noted the cut', async () => {
+    const doors = await restoredDoors();
+    const { db } = doors.store;
+    const restored = { at: 1, createdAt: '2026-01-05T07:00:00Z', maxDocumentId: 1 };
+    await writeRestored(db, restored, systemClock());
+    doors.sql(insert('SO-4', order()));
+    await sql`create trigger full before update on daemon_state begin
+      select raise(abort, 'the disk is full'); end`.execute(db);
+    expect(String(await doors.start().failure)).toContain('the disk is full');
+    expect(doors.sql('SELECT state FROM receipt WHERE intake_id = 2')).toBe('in_doubt');
+    expect(doors.sql('SELECT state FROM receipt WHERE intake_id = 3')).toBe('waiting');
+    await sql`drop trigger full`.execute(db);
+    doors.start();
+    expect(await receiptOf(doors, 3)).toMatchObject({ documentId: 3, state: 'queued', final: 0 });
   });
 
   it('leaves rows where they are while the disk is too full', async () => {
