@@ -1,12 +1,12 @@
 /**
  * Looks at files of the drop folder again after they were taken: a slow upload may pause for longer
  * than `intake.folder.settle`, and goes on in `done` or `refused`, because a program that writes
- * keeps the file under any name. Of a file that only grew, what came later is submitted, and nothing
- * a second time. Of one that was changed otherwise nothing is taken, because its receipt says what
- * became of the documents that were: somebody is told.
+ * keeps the file under any name. Of a file that only grew, what came later is submitted, nothing a
+ * second time. Of one that was changed otherwise nothing is taken, because its receipt says what
+ * became of the documents that were; somebody is told.
  *
  * Looks before each receipt, at the newest files in each round, and at all others by turns. Writes
- * `intake_file`, `intake_file_document` and the incidents `file_grew` and `file_changed`.
+ * `intake_file`, `intake_file_document`, and the incidents `file_grew` and `file_changed`.
  */
 import { lstat, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -334,7 +334,7 @@ describe('the SQL door', () => {
     expect(erp(left)).toBe('0');
   });
 
-  it('reads no customer again that is not ticked off yet when the ERP commits another', async () => {
+  it('reads no customer again that waits to be ticked off when the ERP commits one', async () => {
     const { store, path, open } = await closedDoors();
     const [reader, erp] = [new Database(path), new Database(path)];
     onTestFinished(() => [reader, erp].forEach((one) => void one.close()));

@@ -221,7 +221,7 @@ it('keeps a document in the receipt of which further text made the line unreadab
   expect(await taken(store)).toEqual(['SO-1 0']);
 });
 
-it('passes over a file that was touched and may not be read any more, and serves others', async () => {
+it('passes over a touched file that may not be read any more, and serves others', async () => {
   const { store, clock, path, looks, write, states } = await timedFolder();
   for (let at = 0; at < 61; at += 1) write(`${at + 10}.json`, lines(`SO-${at}`));
   await looks(2);
