@@ -37,15 +37,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
-  inbox: 2_770,
+  inbox: 2_750,
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
   // words of others between marks, and whole characters; the language of a page's reader; local
-  // days and weeks; one gate for what an outage holds back.
-  lib: 4_400,
+  // days and weeks.
+  lib: 4_320,
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.
-  mirror: 5_680,
+  mirror: 5_665,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   ops: 4_863, // since when receipts wait, and a file that grew

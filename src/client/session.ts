@@ -130,8 +130,8 @@ export interface SessionDeps {
 /** Number of attempts to log in, when it fails temporarily, before the callers get the error. */
 const LOGIN_ATTEMPTS_MAX = 3;
 /**
- * Milliseconds for which refused credentials are not tried again: less than a minute, so that all
- * goes on within one.
+ * Milliseconds for which refused credentials are not tried again: less than a minute, so that they
+ * are tried within one.
  */
 const REFUSED_MS = 55_000;
 

@@ -9,7 +9,6 @@
 
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, RefusedError, RetryLaterError, toError } from '../lib/errors.ts';
-import { createOutageGate, type OutageGate } from '../lib/log/outage-gate.ts';
 import { createOutages, type OutageMessages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -17,7 +16,6 @@ import {
   completeRefetch,
   type DueRefetch,
   dueRefetches,
-  hastenRefetches,
   type Look,
   nextRefetchAt,
   POSTPONE_MS_MAX,
@@ -176,26 +174,18 @@ function createReader(
   deps: OrderRefetcherDeps,
   limits: OrderRefetcherLimits,
   count: Counts,
-  gate: OutageGate<number>,
 ): (due: DueRefetch, signal: AbortSignal) => Promise<void> {
   const { store, clock, random, log } = deps;
   const outages = createOutages<number>(deps, READS);
 
-  /** Makes reads that failed in an outage due again, because it is over. */
-  const hasten = async (orderIds: readonly number[]): Promise<void> => {
-    if (orderIds.length === 0) return;
-    await store.transaction((tx) => hastenRefetches(tx, orderIds, clock.now()));
-  };
   const putOff = async (due: DueRefetch, error: Error): Promise<void> => {
     count.failed += 1;
-    const over = gate.failed(due.orderId, error);
     const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
     const { orderId, cause } = due;
     const fields = { err: error, cause, attempt: due.attempts + 1, delayMs };
     outages.note(orderId, sharedReason(error), fields);
     await store.transaction((tx) => postponeRefetch(tx, due, clock.now() + delayMs, error.message));
-    await hasten(over);
   };
 
   const refused = async (due: DueRefetch, error: RefusedError): Promise<void> => {
@@ -205,7 +195,6 @@ function createReader(
     const { orderId, cause } = due;
     log[isNews ? 'warn' : 'debug']({ err: error, orderId, cause }, 'order refused');
     await store.transaction((tx) => completeRefetch(tx, due));
-    await hasten(gate.answered());
   };
 
   return async (due, signal) => {
@@ -231,7 +220,6 @@ function createReader(
     count.read += 1;
     outages.over(due.orderId);
     await store.transaction((tx) => completeRefetch(tx, due));
-    await hasten(gate.answered());
     deps.onRead(due.orderId, changed);
   };
 }
@@ -292,19 +280,17 @@ export function createOrderRefetcher(
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
   const lanes = createLanes(store, Math.max(FOUND_MAX, limits.concurrency));
-  const gate = createOutageGate<number>(clock, limits.concurrency);
-  const readOne = createReader(deps, limits, count, gate);
+  const readOne = createReader(deps, limits, count);
 
   const startDue = async (
     now: number,
     signal: AbortSignal,
     fail: (error: unknown) => void,
   ): Promise<void> => {
-    const places = gate.places(limits.concurrency);
-    if (reading.size >= places) return;
+    if (reading.size >= limits.concurrency) return;
     await lanes.find(now, reading);
     let sweeps = [...reading.values()].filter(({ isSweep }) => isSweep).length;
-    while (reading.size < places) {
+    while (reading.size < limits.concurrency) {
       const refetch = lanes.next(reading, sweeps < sweepsMax);
       if (!refetch) return;
       const isSweep = priorityOf(refetch.cause) === 'pull';
@@ -337,9 +323,7 @@ export function createOrderRefetcher(
         });
         const next = await nextRefetchAt(store.db, now);
         const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
-        const waitMs = Math.min(Math.max(untilNext, 0), limits.idleMsMax);
-        const closedMs = gate.waitMs();
-        await wakeUp.wait(closedMs > 0 ? Math.min(waitMs, closedMs) : waitMs, signal);
+        await wakeUp.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
       }
       await Promise.all([...reading.values()].map(({ done }) => done));
       if (failure) throw failure.error;

@@ -6,7 +6,6 @@
  */
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
-import { inKeys } from '../store/bulk.ts';
 import { endIncidentRows } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 
@@ -282,20 +281,6 @@ export async function postponeRefetch(
     .set((eb) => ({ due_at: dueAt, attempts: eb('attempts', '+', 1), last_error: error }))
     .where('order_id', '=', failed.orderId)
     .where('generation', '=', failed.generation)
-    .execute();
-}
-
-/** Makes failed reads of these orders due now. */
-export async function hastenRefetches(
-  tx: Tx,
-  orderIds: readonly number[],
-  now: number,
-): Promise<void> {
-  await tx
-    .updateTable('refresh')
-    .set({ due_at: now })
-    .where(inKeys('order_id', orderIds))
-    .where('due_at', '>', now)
     .execute();
 }
 

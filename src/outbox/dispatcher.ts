@@ -4,12 +4,16 @@
  * begins gets an unknown outcome and never goes back to `queued`. When the database fails, `run`
  * rejects and the supervisor starts it again.
  */
-
-import { createOutageGate, type OutageGate } from '../lib/log/outage-gate.ts';
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
 import type { PauseLook } from '../store/pauses.ts';
 import type { OutboxItem } from './item.ts';
-import { createEchoes, type DispatcherDeps, type PushDeps, push } from './push.ts';
+import {
+  createEchoes,
+  type DispatcherDeps,
+  type DispatcherLimits,
+  type PushDeps,
+  push,
+} from './push.ts';
 import {
   dueItems,
   type Excluded,
@@ -69,15 +73,9 @@ function pausedSince(
   };
 }
 
-function freeSlots(
-  { limits: { concurrency, lookups } }: Pick<DispatcherDeps, 'limits'>,
-  gate: OutageGate<number>,
-  busy: Busy,
-  work: Work,
-): number {
+function freeSlots({ concurrency, lookups }: DispatcherLimits, busy: Busy, work: Work): number {
   const taken = [...busy.values()].filter((one) => one.work === work).length;
-  const free = (work === 'send' ? concurrency : lookups) - taken;
-  return Math.min(free, gate.places(concurrency + lookups) - busy.size);
+  return (work === 'send' ? concurrency : lookups) - taken;
 }
 
 async function markInterrupted({ store, clock, log }: DispatcherDeps): Promise<void> {
@@ -90,12 +88,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const failedLookups = createFailedLookups(clock, limits.lookupMs);
   const outages = createOutages<number>(deps, OUTAGES);
   const echoes = createEchoes();
-  const gate = createOutageGate<number>(clock, limits.concurrency);
   let wake = new AbortController();
 
   const fillSlots = async (busy: Busy, ahead: ReadAhead, seen: PauseLook, take: Take) => {
     for (const work of WORKS) {
-      const free = freeSlots(deps, gate, busy, work);
+      const free = freeSlots(limits, busy, work);
       if (free <= 0) continue;
       let items = ahead.get(work) ?? [];
       if (work === 'send') {
@@ -120,13 +117,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   /** Sleeps until a row is due (if a slot is free), a step ends, or a wake-up comes. */
   const sleep = async (busy: Busy, seen: PauseLook, signal: AbortSignal): Promise<void> => {
     if (wake.signal.aborted) return;
-    const free = WORKS.filter((one) => freeSlots(deps, gate, busy, one) > 0);
+    const free = WORKS.filter((one) => freeSlots(limits, busy, one) > 0);
     const [first] = free;
     const work = free.length === WORKS.length ? 'any' : first;
     const next = work && (await nextDueAt(store.db, work, excluded(deps, seen, busy)));
     const due = next ?? Number.POSITIVE_INFINITY;
-    const dueMs = Math.max(1, due - clock.now());
-    const wait = Math.min(limits.idleMsMax, gate.waitMs() || dueMs);
+    const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
   };
   return {
@@ -149,7 +145,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           // After a clock step, rows that were read ahead have due times of the old clock.
           if (aheadSince !== deps.processStartedAt()) ahead.clear();
           aheadSince = deps.processStartedAt();
-          const own = { ...deps, failedLookups, echoes, outages, gate, pausedReason };
+          const own = { ...deps, failedLookups, echoes, outages, pausedReason };
           await fillSlots(busy, ahead, seen, (item) =>
             push(own, item, signal).catch((error: unknown) => void failures.push(error)),
           );

@@ -42,7 +42,6 @@ import {
   SelvedgeError,
   toError,
 } from '../lib/errors.ts';
-import type { OutageGate } from '../lib/log/outage-gate.ts';
 import { type Outages, sharedReason } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
@@ -59,7 +58,7 @@ import {
   type OutboxKind,
   type SendCall,
 } from './item.ts';
-import { type AttemptEnd, endAttempt, hasten, markSending, openSince, postpone } from './queue.ts';
+import { type AttemptEnd, endAttempt, markSending, openSince, postpone } from './queue.ts';
 import { applyLookup, type Transition } from './reconcile.ts';
 import {
   type FailedLookups,
@@ -70,7 +69,7 @@ import {
 } from './retry-policy.ts';
 import { classOf, linesOf, messageOf, READ_TOO_OLD } from './service.ts';
 
-interface DispatcherLimits {
+export interface DispatcherLimits {
   readonly concurrency: number;
   /** Unknown outcomes that are looked up at the same time. */
   readonly lookups: number;
@@ -112,7 +111,6 @@ export interface PushDeps extends Omit<DispatcherDeps, 'pauses' | 'pausedReason'
   readonly failedLookups: FailedLookups;
   readonly echoes: Echoes;
   readonly outages: Outages<number>;
-  readonly gate: OutageGate<number>;
 }
 
 const DRY_RUN = `${PAUSED_BY.dryRun}: it is fit and would be sent now`;
@@ -140,7 +138,6 @@ export async function push(deps: PushDeps, item: OutboxItem, signal: AbortSignal
     return;
   }
   if (signal.aborted) return;
-  await hasten(deps.store, deps.gate.answered(), deps.clock.now());
   if (!clearance.send) {
     deps.outages.over(item.outboxId);
     return finish(deps, kind, item, clearance.lookup, startedAt);
@@ -207,7 +204,6 @@ async function postponeFailed(
   }
   const retryMs = retryDelay(deps, before, error);
   await postpone(store, item, now + retryMs, messageOf(error));
-  await hasten(store, deps.gate.failed(item.outboxId, error), now);
   logPostponed(deps, item, error, retryMs);
 }
 
@@ -307,7 +303,6 @@ async function send(
   deps.echoes.end(outboxId);
   if (end.errorCode === READ_TOO_OLD) return undefined;
   if (end.class === 'not_processed') {
-    await hasten(store, deps.gate.failed(outboxId, error), now);
     logPostponed(deps, item, error, dueAt - now);
     return undefined;
   }

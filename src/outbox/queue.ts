@@ -317,21 +317,3 @@ export async function postpone(
     await move(tx, item, item.state, { due_at: dueAt, last_error: error });
   });
 }
-
-/** Makes rows due now whose steps failed in an outage, because it is over. */
-export async function hasten(
-  store: Store,
-  outboxIds: readonly number[],
-  now: number,
-): Promise<void> {
-  if (outboxIds.length === 0) return;
-  await store.transaction((tx) =>
-    tx
-      .updateTable('outbox')
-      .set({ due_at: now })
-      .where(inKeys('outbox_id', outboxIds))
-      .where('ended_at', 'is', null)
-      .where('due_at', '>', now)
-      .execute(),
-  );
-}

@@ -12,34 +12,6 @@ function fail(error: Error) {
   };
 }
 
-describe('many pushes', () => {
-  it.each([
-    ['503', new RetryLaterError('service.unavailable', 'no')],
-    [
-      'the log-in refused',
-      new RetryLaterError('session.login_refused', 'no', { retryAfterMs: 55_000 }),
-    ],
-  ])(
-    'ask seldom while all fail (%s), and are all sent within a minute after that',
-    async (_of, error) => {
-      const bench = await createBench();
-      for (let nth = 1; nth <= 100; nth += 1) await bench.add(nth);
-      let isAway = true;
-      bench.script.lookUp = ({ outboxId }) => {
-        if (isAway) throw error;
-        return bench.sends.includes(outboxId) ? YES : NO;
-      };
-      bench.start();
-      await bench.clock.advance(20 * 60_000);
-      expect(bench.looks.length).toBeLessThan(60);
-      isAway = false;
-      await bench.clock.advance(60_000);
-      expect(bench.ends).toHaveLength(100);
-      expect(new Set(bench.sends).size).toBe(bench.sends.length);
-    },
-  );
-});
-
 describe('one push', () => {
   it('is looked at, sent, looked at again and confirmed', async () => {
     const bench = await createBench();
@@ -53,6 +25,22 @@ describe('one push', () => {
     expect(bench.moves).toEqual([`${id} sent`, `${id} confirmed`]);
     const evidence = await bench.store.db.selectFrom('outbox_evidence').selectAll().execute();
     expect(evidence).toMatchObject([{ outbox_id: id, outcome: 'matched' }]);
+  });
+
+  it('that is good is sent at once beside 100 that fail', async () => {
+    const bench = await createBench();
+    const bad = new Set<number>();
+    for (let nth = 1; nth <= 100; nth += 1) bad.add(await bench.add(nth));
+    bench.script.lookUp = ({ outboxId }) => {
+      if (bad.has(outboxId)) throw new RetryLaterError('transport.connect', 'refused');
+      return bench.sends.includes(outboxId) ? YES : NO;
+    };
+    const { dispatcher } = bench.start();
+    await bench.clock.advance(5 * 60_000);
+    const good = await bench.add(1_000);
+    dispatcher.wakeUp();
+    await bench.clock.advance(10);
+    expect(bench.sends).toEqual([good]);
   });
 
   it('whose effect is there already is confirmed without being sent', async () => {
@@ -165,6 +153,15 @@ describe('one push', () => {
     expect(await bench.row(id)).toMatchObject({ state: 'queued', last_error: '429' });
     await bench.clock.advance(2_000);
     expect(await bench.row(id)).toMatchObject({ state: 'confirmed', attempts: 2 });
+  });
+
+  it('waits as long as was asked for, also while others are looked up', async () => {
+    const bench = await createBench();
+    for (let nth = 1; nth <= 20; nth += 1) await bench.add(nth);
+    bench.script.send = fail(new RetryLaterError('service.fault', '503', { retryAfterMs: 50_000 }));
+    bench.start();
+    await bench.clock.advance(45_000);
+    expect(bench.sends).toHaveLength(20);
   });
 });
 

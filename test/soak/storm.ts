@@ -1,8 +1,10 @@
 /**
  * Runs one storm: minutes in which the daemon is killed, events flood in, the service refuses
  * requests or log-ins, the clock is stepped, and orders arrive all the while. The last minutes
- * leave a backlog behind. From a minute after that on, it is worked off at the rate that the
- * service takes, a new delivery does not wait for it, and nothing is lost or done twice.
+ * leave a backlog behind. From a minute after that on, what is due is worked off at the rate that
+ * the service takes, a new delivery does not wait for it, and within an hour all is done, and
+ * nothing twice. What failed meanwhile is due by its own back-off, up to ten minutes later, and is
+ * measured only by that it is done in the end.
  */
 import { calmClock } from '../decisions/campaign/calm-clock.ts';
 import { MINUTE_MS, openSoak, type Soaked, STARTS_AT } from './fixture.ts';
