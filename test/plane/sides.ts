@@ -8,6 +8,7 @@ import { PGlite } from '@electric-sql/pglite';
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
+import { withoutQuotes } from '../../src/lib/reading/quoted.ts';
 import {
   connectPostgres,
   type PlaneClient,
@@ -104,6 +105,7 @@ export async function copyMirror(
   account: string,
   content: readonly PlaneContent[],
 ): Promise<void> {
+  database.function('without_quotes', { deterministic: true }, withoutQuotes);
   const mirror = new MirrorReader(database, content);
   await ensureSchema(client, schema, mirror.tables);
   for (const table of mirror.tables) {
@@ -131,6 +133,7 @@ export async function copyMirror(
 /** A mirror with nothing in the columns that a plane without addresses leaves empty. */
 export function withoutAddresses(path: string): Database.Database {
   const database = new Database(':memory:');
+  database.function('without_quotes', { deterministic: true }, withoutQuotes);
   database.prepare('attach ? as full').run(path);
   const found = database.prepare<[], { name: string; sql: string; type: string }>(
     `select name, sql, type from full.sqlite_master where sql is not null

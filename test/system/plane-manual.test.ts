@@ -32,6 +32,7 @@ function standIns(folder: string, file: string): string {
   const programs = {
     apt: 'test "$*" = "install postgresql"',
     sudo: 'test "$1" = -u && shift 2 && exec "$@"',
+    runuser: 'test "$1" = -u && test "$3" = -- && shift 3 && exec "$@"',
     selvedge: `exec "${process.execPath}" "${LAUNCHER}" "$@"`,
     systemctl: `case "$*" in
       "restart selvedge@acme") ;;
