@@ -21,7 +21,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   cli: 8_301,
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
-  client: 8_155, // how each request ended; lists beyond a body, and proofs that a walk is whole
+  // Refusals behind the last page are told from faults in the midst of a list.
+  client: 8_310, // how each request ended; lists beyond a body, and proofs that a walk is whole
   config: 3_306,
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with

@@ -13,22 +13,19 @@ interface Walked {
   /** Number of rows of all pages, and of the last one. */
   readonly rows: number;
   readonly last: number;
-  /** Rows of the longest page that the account has given. */
-  readonly given: number;
   /** Number of rows that the list has, as the account states it. */
   readonly total: number | undefined;
   readonly says: Signs['says'];
 }
 
 /**
- * Everything that proves the end of a list. A page is short by the size of those that were given,
- * never by the one that was asked for, which the account may have cut.
+ * Everything that proves the end of a list. A short page proves nothing, as a row of it may be
+ * hidden; nor do links that end before the total, or a total that is below the rows of one page.
  */
 const PROOFS = {
-  links: ({ says }: Walked) => says === 'end',
-  total: ({ total, rows }: Walked) => total !== undefined && rows >= total,
+  links: ({ says, total = 0, rows }: Walked) => says === 'end' && total <= rows,
+  total: ({ total = -1, rows, last }: Walked) => total >= last && rows >= total,
   empty: ({ last, total }: Walked) => total === undefined && last === 0,
-  short: ({ last, given, total }: Walked) => total === undefined && last < given,
 };
 
 /** Name of what proves that the walk has seen the whole list; undefined: nothing does. */

@@ -424,7 +424,7 @@ function streamed(
 
 /** Repeats a GET on the fixed schedule; other methods are tried once. */
 function repeated<T>(wire: Wire, request: HttpRequest, attempt: () => Promise<T>): Promise<T> {
-  if (request.method !== 'GET') return attempt();
+  if (request.method !== 'GET' || request.isTriedOnce) return attempt();
   const { options, deps, counters } = wire;
   return pRetry(attempt, {
     retries: options.retryWaitsMs.length,

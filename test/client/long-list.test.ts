@@ -55,6 +55,21 @@ describe('an answer that is larger than a body may be', () => {
     expect(transport.stats().retries).toBe(0);
   });
 
+  it('is no longer expected after a page of orders that cannot be read so', async () => {
+    const long = { orders: Array.from({ length: 12 }, (_, at) => order(500_012 - at)) };
+    const short = { orders: [{ orderId: 7, orderLineItems: LINES.slice(0, 1) }] };
+    const answers = [long, long, { others: [] }, short];
+    await using server = await startFaulty((_request, response, nth) =>
+      answerJson(response, 200, envelope(200, answers[nth - 1])),
+    );
+    await using transport = impatient({ bodyBytesMax: MiB });
+    const client = v1Of(server.url, transport);
+    expect((await client.orders()).isCut).toBe(true);
+    expect(await rejection(client.orders())).toMatchObject({ code: 'transport.broken_answer' });
+    // The values of a page that is read as one body are whole.
+    expect((await client.orders()).raws).toEqual(short.orders);
+  });
+
   it('is the deliveries of one order, and is read to its end', async () => {
     const fulfilledLineItems = LINES.map(({ barcode }) => ({ barcode, fulfilledQuantity: 1 }));
     const deliveries = [71, 72, 73].map((orderDeliveryId) => {

@@ -8,7 +8,7 @@ import {
   type VariantListOptions,
 } from '../../src/client/v1/variants.ts';
 import { createV2Client } from '../../src/client/v2/client.ts';
-import { answerJson, envelope, impatient, startFaulty } from './support.ts';
+import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 import { readAll } from './v1-support.ts';
 
 interface Asked {
@@ -43,6 +43,15 @@ const ownCount: AccountOf =
   ({ page, limit }) => {
     const variants = slice(rows, page, Math.min(limit, 4));
     return { data: { count: variants.length, variants } };
+  };
+/** Pages of 4, and an error for each number behind the last, and for 0. */
+const refusing =
+  (status: number): AccountOf =>
+  (rows) =>
+  ({ page, limit }) => {
+    const size = Math.min(limit, 4);
+    const isThere = page > 0 && page <= Math.max(1, Math.ceil(rows.length / size));
+    return { status: isThere ? 200 : status, data: { variants: slice(rows, page, size) } };
   };
 const linked =
   (
@@ -109,6 +118,33 @@ const READ: Readonly<Record<string, AccountOf>> = {
     ({ page, limit }) => ({
       data: { variants: slice(rows, Math.min(page, Math.ceil(rows.length / limit)), limit) },
     }),
+  'a 404 behind the last page': refusing(404),
+  'a 422 behind the last page': refusing(422),
+  'a 400 behind the last page': refusing(400),
+  'a fault behind the last page': refusing(500),
+  'a total that is less than a page, and the count of the list':
+    (rows) =>
+    ({ page, limit }) => ({
+      data: {
+        total: Math.min(2, rows.length),
+        count: rows.length,
+        variants: slice(rows, page, Math.min(limit, 4)),
+      },
+    }),
+  'a total that is less than a page, and no count':
+    (rows) =>
+    ({ page, limit }) => ({
+      data: { total: Math.min(2, rows.length), variants: slice(rows, page, Math.min(limit, 4)) },
+    }),
+  'links that always say that nothing follows, and a count':
+    (rows) =>
+    ({ page, limit }) => ({
+      data: {
+        links: { next: null },
+        count: rows.length,
+        variants: slice(rows, page, Math.min(limit, 4)),
+      },
+    }),
   'all in one answer, whatever was asked for': (rows) => () => ({ data: { variants: rows } }),
   'a flag that more follows': linked((page) => ({ body: { has_more: page > 0 ? '1' : 0 } })),
   'links in the body': linked((page, size) => ({
@@ -154,6 +190,14 @@ const NAMED: Readonly<Record<string, readonly [AccountOf, RegExp]>> = {
     (rows) => () => ({ data: { variants: rows.slice(0, 4), next: '?cursor=a' } }),
     /next: "\?cursor=a" leads in a circle/,
   ],
+  'cursors from one empty page to the next': [
+    (rows) =>
+      ({ query }) => {
+        const at = Number(query.get('cursor') ?? 0);
+        return { data: { variants: rows.slice(at, at + 4), nextCursor: String(at + 4) } };
+      },
+    /nextCursor: "\d+" leads from one empty page to the next/,
+  ],
   'a flag behind an empty page': [
     (rows) =>
       ({ page, limit }) => ({ data: { hasMore: true, variants: slice(rows, page, limit) } }),
@@ -166,6 +210,7 @@ async function pulledOf(
   count: number,
   options: Partial<VariantListOptions> = {},
   from?: PullPlace,
+  memory = createPagingMemory(),
 ) {
   const answer = account(variantsOf(count));
   await using server = await startFaulty(({ url }, response) => {
@@ -181,7 +226,7 @@ async function pulledOf(
     sender: transport,
     request: { method: 'GET', url: `${server.url}/variants/stock`, priority: 'pull' },
     options: { ...VARIANT_LIST_DEFAULTS, mode: 'pages', pageRows: 10, batchRows: 10, ...options },
-    memory: createPagingMemory(),
+    memory,
     from,
   });
   const { variants, end, batches } = await readAll(pull);
@@ -231,8 +276,135 @@ describe('a list in pages', () => {
   });
 });
 
+describe('a list in pages with a surprise', () => {
+  it('fails when one page is refused and the one behind it is not', async () => {
+    const account: AccountOf =
+      (rows) =>
+      ({ page, limit }) => ({
+        status: page === 2 ? 500 : 200,
+        data: { variants: slice(rows, page, limit) },
+      });
+    for (const count of [13, 23]) {
+      const error = await rejection(pulledOf(account, count));
+      expect(error).toMatchObject({ code: 'service.fault' });
+    }
+  });
+
+  it('is asked for without a look around when the account refused the same length', async () => {
+    const memory = createPagingMemory();
+    const asked = [];
+    for (const count of [23, 23, 24, 11]) {
+      const { barcodes, asked: seen } = await pulledOf(refusing(500), count, {}, undefined, memory);
+      expect(barcodes).toEqual(barcodesOf(count));
+      asked.push(seen.length);
+    }
+    // The first one also looks at page 0, and whether page 1 is answered then.
+    expect(asked).toEqual([11, 7, 7, 6]);
+  });
+
+  it('states the total that was not reached', async () => {
+    const account: AccountOf =
+      (rows) =>
+      ({ page, limit }) => ({
+        data: { meta: { total: 100 }, variants: slice(rows, page, limit) },
+      });
+    for (const count of [3, 20, 23]) {
+      const { end } = await pulledOf(account, count);
+      expect(end).toMatchObject({ rows: count, count: 100, countFirst: 100 });
+      const { end: streamed } = await pulledOf(account, count, { mode: 'stream' });
+      expect(streamed).toMatchObject({ rows: count, count: 100, countFirst: 100 });
+    }
+  });
+
+  /** Counts of single pages, in which the rows that are hidden are counted. */
+  const hiding =
+    (isCounted: boolean, ...hidden: readonly number[]): AccountOf =>
+    (rows) =>
+    ({ page, limit }) => {
+      const all = slice(rows, page, limit);
+      const variants = all.filter((row) => !hidden.includes(rows.indexOf(row)));
+      return { data: isCounted ? { count: all.length, variants } : { variants } };
+    };
+
+  it('is read on behind a page with a hidden row, which is told as short', async () => {
+    for (const [count, short] of [
+      [23, 1],
+      [20, 0],
+      [50, 1],
+    ] as const) {
+      const { barcodes, end } = await pulledOf(hiding(false, 13), count);
+      expect(barcodes).toEqual(barcodesOf(count).filter((_, at) => at !== 13));
+      expect(end.shortPages).toBe(short);
+    }
+  });
+
+  it('is read whole after a page whose count had a hidden row', async () => {
+    const memory = createPagingMemory();
+    await pulledOf(hiding(true, 13), 50, {}, undefined, memory);
+    await pulledOf(hiding(true, 3), 50, {}, undefined, memory);
+    const { barcodes } = await pulledOf(ownCount, 50, {}, undefined, memory);
+    expect(barcodes).toEqual(barcodesOf(50));
+    // Pages of 12 whatever was asked for, whose count is more than that.
+    const longer: AccountOf = (rows) => {
+      const pages = hiding(true, 3)(rows);
+      return ({ query, page }) => pages({ query, page, limit: 12 });
+    };
+    const misled = await pulledOf(longer, 50, {}, undefined, memory);
+    expect([misled.barcodes.length, memory.isTotal]).toEqual([49, false]);
+  });
+
+  it('keeps a last page whose rows all stand on the page before', async () => {
+    const account: AccountOf = (rows) => capped([...rows, ...rows.slice(-4, -2)]);
+    const { barcodes } = await pulledOf(account, 8);
+    expect(barcodes).toEqual([...barcodesOf(8), ...barcodesOf(6).slice(-2)]);
+  });
+
+  it('does not begin with 0 because a row was added meanwhile', async () => {
+    for (const count of [1, 4, 10, 23]) {
+      const memory = createPagingMemory();
+      const account: AccountOf =
+        (rows) =>
+        ({ page, limit }) => {
+          const all = page === 0 ? [{ barcode: 'new', quantity: 1 }, ...rows] : rows;
+          return { data: { variants: slice(all, Math.max(page, 1), limit) } };
+        };
+      expect((await pulledOf(account, count, {}, undefined, memory)).barcodes).toEqual(
+        barcodesOf(count),
+      );
+      expect(memory.first).toBe(1);
+    }
+  });
+});
+
 describe('a list as one stream', () => {
   const stream = { mode: 'stream' } as const;
+
+  it('that grew is looked behind again', async () => {
+    const memory = createPagingMemory();
+    const account: AccountOf =
+      (rows) =>
+      ({ page, limit }) => ({ data: { variants: slice(rows, page, Math.min(limit, 20)) } });
+    const doubts = [];
+    for (const count of [18, 30]) {
+      doubts.push((await pulledOf(account, count, stream, undefined, memory)).end.doubts.join());
+    }
+    expect(doubts).toEqual(['', expect.stringContaining('20 rows came, and page=3&limit=10')]);
+  });
+
+  it('is asked for once more when the account failed behind the same length', async () => {
+    const memory = createPagingMemory();
+    const asked = [];
+    for (const count of [23, 23]) {
+      const account: AccountOf =
+        (rows) =>
+        ({ query, page }) => ({
+          status: page > 1 ? 500 : 200,
+          data: query ? { variants: rows } : {},
+        });
+      asked.push((await pulledOf(account, count, stream, undefined, memory)).asked.length);
+    }
+    expect(asked).toEqual([3, 1]);
+  });
 
   it('is whole where the account fails at the number of a page', async () => {
     const account: AccountOf =
@@ -297,6 +469,51 @@ describe('signs of an answer', () => {
 describe('a collection of V2', () => {
   type Collection = (rows: readonly object[], offset: number, limit: number) => object;
 
+  const refusingV2 =
+    (status: number): Collection =>
+    (rows, offset, limit) =>
+      offset > 0 && offset >= rows.length
+        ? { status, errors: [{ status: String(status), detail: 'no such page' }] }
+        : { data: rows.slice(offset, offset + limit), meta: { pageToken: 't' } };
+
+  async function collected(account: Collection, count: number) {
+    const rows = Array.from({ length: count }, (_, at) => ({ type: 'color', id: `${at}` }));
+    await using server = await startFaulty(({ url }, response) => {
+      const query = new URL(url ?? '', 'http://x').searchParams;
+      const [offset, limit] = ['offset', 'limit'].map((name) => Number(query.get(`page[${name}]`)));
+      const answer = account(rows, offset ?? 0, limit ?? 0);
+      answerJson(response, 'status' in answer ? Number(answer.status) : 200, answer);
+    });
+    await using transport = impatient({ retryWaitsMs: [] });
+    const paging = { pageRows: 3, follow: 'token' } as const;
+    const client = createV2Client({ baseUrl: server.url, paging }, transport);
+    const ids: string[] = [];
+    const doubts: string[] = [];
+    for await (const page of client.collection('color').pages) {
+      ids.push(...page.rows.map(({ id }) => id));
+      doubts.push(...page.doubts);
+    }
+    return { ids, doubts, all: rows.map(({ id }) => id) };
+  }
+
+  it('is in doubt when its total is not reached', async () => {
+    for (const count of [2, 3, 7]) {
+      const { doubts } = await collected(
+        (rows, offset, limit) => ({ data: rows.slice(offset, offset + limit), meta: { total: 9 } }),
+        count,
+      );
+      expect(doubts.join()).toContain(`the total is ${9 - count} more than came`);
+    }
+  });
+
+  it('is read on behind a page with a hidden row', async () => {
+    const { ids, all } = await collected((rows, offset, limit) => {
+      const data = rows.slice(offset, offset + limit);
+      return { data: data.filter((row) => rows.indexOf(row) !== 4) };
+    }, 9);
+    expect([...new Set(ids)]).toEqual(all.filter((id) => id !== '4'));
+  });
+
   const ACCOUNTS: Readonly<Record<string, Collection>> = {
     'offsets that count pages, and no links': (rows, offset, limit) => ({
       data: slice(rows, offset + 1, limit),
@@ -322,6 +539,13 @@ describe('a collection of V2', () => {
       data: rows.slice(offset, offset + 2),
       meta: { hasMore: offset + 2 < rows.length },
     }),
+    'a 400 behind the last page': refusingV2(400),
+    'a 404 behind the last page': refusingV2(404),
+    'a fault behind the last page': refusingV2(500),
+    'tokens for the next page that it does not read': (rows, offset, limit) => ({
+      data: rows.slice(offset, offset + limit),
+      meta: { nextToken: `t${offset}` },
+    }),
     'a total': (rows, offset) => ({
       data: rows.slice(offset, offset + 2),
       meta: { total: String(rows.length) },
@@ -332,23 +556,9 @@ describe('a collection of V2', () => {
     'of an account with %s is read whole',
     async (_name, account) => {
       for (const count of [0, 1, 2, 3, 6, 7]) {
-        const rows = Array.from({ length: count }, (_, at) => ({ type: 'color', id: `${at}` }));
-        await using server = await startFaulty(({ url }, response) => {
-          const query = new URL(url ?? '', 'http://x').searchParams;
-          const [offset, limit] = ['offset', 'limit'].map((name) =>
-            Number(query.get(`page[${name}]`)),
-          );
-          answerJson(response, 200, account(rows, offset ?? 0, limit ?? 0));
-        });
-        await using transport = impatient({ retryWaitsMs: [] });
-        const paging = { pageRows: 3, follow: 'token' } as const;
-        const client = createV2Client({ baseUrl: server.url, paging }, transport);
-        const ids: string[] = [];
-        for await (const page of client.collection('color').pages) {
-          ids.push(...page.rows.map(({ id }) => id));
-          expect(page.doubts).toEqual([]);
-        }
-        expect(ids).toEqual(rows.map(({ id }) => id));
+        const { ids, doubts, all } = await collected(account, count);
+        expect(doubts).toEqual([]);
+        expect(ids).toEqual(all);
       }
     },
   );

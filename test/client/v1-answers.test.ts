@@ -276,7 +276,8 @@ describe('V1 answers', () => {
       async (client, seen) => {
         const pull = client.stock({});
         expect(await pulled(pull)).toBe(8);
-        expect(seen).toHaveLength(4);
+        // More rows than are counted came, so that one page more is asked for.
+        expect(seen).toHaveLength(5);
         expect(pull.end()).toMatchObject({ count: 7, rows: 8 });
       },
       'pages',

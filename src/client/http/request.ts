@@ -28,6 +28,8 @@ export interface HttpRequest {
    * rate.
    */
   readonly hasOwnLimit?: boolean | undefined;
+  /** Whether a GET is not repeated when it fails, because that is what it is to show. */
+  readonly isTriedOnce?: boolean | undefined;
   /** False when an error comes in V1's envelope, never as V2's list of errors. */
   readonly listsErrors?: boolean | undefined;
   /** Usage counters to which the request adds. */

@@ -146,8 +146,12 @@ export function orderMethods(wire: V1Wire): OrderMethods {
   // A page that was too large as one body is followed by such pages.
   let isLong = false;
   const page = async (request: HttpRequest, mayBeAbsent = false): Promise<OrderPage> => {
+    const wasLong = isLong;
+    // An error in rows that are too much leaves it to the next call whether they still are.
+    isLong = false;
     try {
-      if (!isLong) return await wholeList(sender, request, 'orders', salesOrderSchema, mayBeAbsent);
+      if (!wasLong)
+        return await wholeList(sender, request, 'orders', salesOrderSchema, mayBeAbsent);
     } catch (error) {
       if (!isTooLarge(error)) throw error;
     }

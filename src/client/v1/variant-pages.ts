@@ -6,7 +6,7 @@
  * that nobody reads ends with a doubt that names it.
  */
 import { hash } from 'node:crypto';
-import { invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { errorCode, invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { createKnownAhead, type KnownAhead } from '../../lib/json-rows/known.ts';
 import { createRowScanner } from '../../lib/json-rows.ts';
 import type { HttpRequest } from '../http/request.ts';
@@ -36,6 +36,9 @@ const PAGE_ROWS_MAX = 10_000;
  * rows that are hidden or come twice.
  */
 const CAPPED_SHARE = 0.9;
+
+/** Number of empty pages in a row up to which links are followed. */
+const EMPTY_PAGES_MAX = 3;
 
 /** Position of a page in the list. */
 interface Place {
@@ -83,14 +86,24 @@ function requestOf({ request }: PullRequest, place: Place, signal: AbortSignal):
   return { ...request, query: named ?? { ...query, page: page - 1 + first, limit }, signal };
 }
 
+function batchOf(batch: ReturnType<typeof assembleBatch>): RowBatch {
+  return { ...batch, pages: 1, size: batch.bytes.length, next: 0 };
+}
+
+/** A page in place of one that the account refuses because it is behind the last. */
+function absentPage(place: Place): Page {
+  const signs = { says: undefined, next: undefined, by: '', total: undefined };
+  const batch = batchOf(assembleBatch([], { offset: rowsBefore(place), startedAt: 0 }));
+  return { place, status: 200, count: undefined, signs, batch };
+}
+
 async function fetchPage(
-  pull: PullRequest,
+  { pull, signal, known }: Pick<Walk, 'pull' | 'signal' | 'known'>,
   place: Place,
-  known: KnownAhead,
-  signal: AbortSignal,
+  isTriedOnce = false,
 ): Promise<Page> {
   const { options, sender } = pull;
-  const request = requestOf(pull, place, signal);
+  const request = { ...requestOf(pull, place, signal), isTriedOnce };
   const offset = rowsBefore(place);
   const at = (row: number) => known.at(offset + row);
   // Digests that are not loaded in time are simply not used.
@@ -108,11 +121,14 @@ async function fetchPage(
   const sending = sender.send(request, (body) => (body.length === 0 ? undefined : scan(body)));
   const [answer] = await Promise.all([sending, knowing]);
   const { startedAt, headers, value = scan(nothing(sender, request, answer)) } = answer;
-  const { status, count } = envelopeOf(sender, request, answer, value.end);
+  const { status, count: own } = envelopeOf(sender, request, answer, value.end);
   const batch = assembleBatch(value.chunks, { offset, startedAt }, value.whole);
   const signs = signsIn(value.end.rest, headers, request.url);
-  const own = { pages: 1, size: batch.bytes.length, next: 0 };
-  return { place, status, count, signs, batch: { ...batch, ...own } };
+  // A total that is below the rows that came is none of the list.
+  const total = (signs.total ?? -1) >= offset + batch.rowCount ? signs.total : undefined;
+  const stated = Math.max(own ?? -1, total ?? -1);
+  const count = stated < 0 ? undefined : stated;
+  return { place, status, count, signs, batch: batchOf(batch) };
 }
 
 const BARCODE = /"barcode"\s*:\s*("[^"]*"|\d+)/g;
@@ -125,8 +141,9 @@ function marksOf({ bytes, chunks }: RowBatch): ReadonlySet<string> {
   return new Set(marks.length > 0 ? marks : [hash('sha1', rows)]);
 }
 
-function isWithin(marks: ReadonlySet<string>, others: ReadonlySet<string> | undefined): boolean {
-  return others !== undefined && marks.size > 0 && [...marks].every((mark) => others.has(mark));
+function isWithin(marks?: ReadonlySet<string>, others?: ReadonlySet<string>): boolean {
+  if (!marks || !others || marks.size === 0) return false;
+  return [...marks].every((mark) => others.has(mark));
 }
 
 /** A walk over the pages of one list: where it is, and what it has seen. */
@@ -138,19 +155,32 @@ interface Walk {
   /** Place of the page that is asked for next, and number of the last that is worth asking for. */
   next: Place;
   lastPage: number;
+  /** Whether a sign or a total says that there is the page that is asked for next. */
+  isAnnounced: boolean;
   first: Page | undefined;
+  /** The last page with rows. */
+  last: Page | undefined;
   before: ReadonlySet<string> | undefined;
-  given: number;
+  /** Number of short pages with rows behind them, and of those since the last with rows. */
   shortPages: number;
+  shortNow: number;
+  /** Number of empty pages in a row. */
+  emptyPages: number;
   /** Whether each count so far was that of its page. */
   countsPages: boolean;
   readonly links: Set<string>;
 }
 
-/** Number of rows of the list, as far as a page states it. */
-function totalOf({ memory }: Walk, { count, signs, batch: { rowCount } }: Page) {
-  if (count !== undefined && count > rowCount) memory.isTotal = true;
-  return signs.total ?? (memory.isTotal ? count : undefined);
+/**
+ * Number of rows of the list, as far as a page states it. A count beyond what a page holds is that
+ * of the list, until rows come behind it.
+ */
+function totalOf({ memory }: Walk, { place, count, batch: { rowCount } }: Page) {
+  if (count === undefined) return undefined;
+  const rows = rowsBefore(place) + rowCount;
+  if (count > Math.max(rows, place.size)) memory.isTotal = true;
+  else if (rowCount > 0 && rows > count) memory.isTotal = false;
+  return memory.isTotal ? count : undefined;
 }
 
 /** Whether an error means that the account has no such page: it refuses it, or gives no list. */
@@ -169,14 +199,51 @@ function isFault(error: unknown): boolean {
  * that was answered: while it is again, a fault is by the number.
  */
 async function peek(walk: Walk, place: Place, sure?: Place): Promise<Page | undefined> {
-  const { pull, known, signal } = walk;
   try {
-    return await fetchPage(pull, place, known, signal);
+    return await fetchPage(walk, place);
   } catch (error) {
     if (isNoPage(error)) return undefined;
     if (!sure || !isFault(error)) throw error;
-    await fetchPage(pull, sure, known, signal);
+    await fetchPage(walk, sure);
     return undefined;
+  }
+}
+
+/** Whether the account refuses the page behind this one with the same error. */
+async function isRefusedBehind(walk: Walk, place: Place, error: unknown): Promise<boolean> {
+  try {
+    await fetchPage(walk, { ...place, page: place.page + 1 });
+    return false;
+  } catch (other) {
+    if (!isNoPage(other) && !isFault(other)) throw other;
+    return errorCode(other) === errorCode(error);
+  }
+}
+
+/** Key of a list in the memory, which is of one path. */
+function keyOf({ request: { query } }: PullRequest): string {
+  return JSON.stringify(query ?? {});
+}
+
+/**
+ * Fetches a page that nothing announced. One that is refused is behind the end, if the page before
+ * it is answered and the one behind it is refused likewise; then the length of the list is kept, so
+ * that the account is not asked so often again.
+ */
+async function fetchBehind(walk: Walk, place: Place): Promise<Page> {
+  const { pull, memory } = walk;
+  const rows = rowsBefore(place);
+  const isKnown = rows >= (memory.whole.get(keyOf(pull)) ?? Infinity);
+  try {
+    return await fetchPage(walk, place, isKnown);
+  } catch (error) {
+    if (!isNoPage(error) && !isFault(error)) throw error;
+    if (!isKnown) {
+      await fetchPage(walk, { ...place, page: place.page - 1 });
+      if (!(await isRefusedBehind(walk, place, error))) throw error;
+    }
+    memory.whole.set(keyOf(pull), rows);
+    return absentPage(place);
   }
 }
 
@@ -184,10 +251,10 @@ async function peek(walk: Walk, place: Place, sure?: Place): Promise<Page | unde
 async function beginsWithZero(walk: Walk, page: Page): Promise<boolean> {
   const { memory } = walk;
   const zero = await peek(walk, { ...page.place, first: 0 }, page.place);
-  const isOther =
-    zero !== undefined &&
-    zero.batch.rowCount > 0 &&
-    !isWithin(marksOf(zero.batch), marksOf(page.batch));
+  const ofPage = marksOf(page.batch);
+  const marks = zero && zero.batch.rowCount > 0 ? [...marksOf(zero.batch)] : [];
+  // A few rows may have moved from one page to the other, or have been added, between the requests.
+  const isOther = marks.filter((mark) => ofPage.has(mark)).length < marks.length / 2;
   if (isOther || page.batch.rowCount > 0) memory.first = isOther ? 0 : 1;
   return isOther;
 }
@@ -220,10 +287,10 @@ function linkedPlace({ place, signs: { next } }: Page, rows: number): Place | un
 }
 
 /** Chooses the size of the pages behind the first one: that of the account, if it is another. */
-function sizeBehind({ place, batch: { rowCount } }: Page, total: number | undefined): number {
+function sizeBehind({ place, count = 0, batch: { rowCount } }: Page): number {
   const { page, size, link } = place;
   if (page > 1 || link || rowCount === 0) return size;
-  const share = total === undefined ? 1 : CAPPED_SHARE;
+  const share = count > rowCount ? CAPPED_SHARE : 1;
   const isCapped = rowCount < size && rowCount <= size * share;
   const isLonger = rowCount > size && rowCount * share >= size && rowCount <= PAGE_ROWS_MAX;
   return isCapped || isLonger ? rowCount : size;
@@ -239,29 +306,33 @@ interface Judgement {
 
 /** Judges whether a page ends the list, and where the next one is. */
 function judge(walk: Walk, page: Page): Judgement {
-  const { place, signs, batch } = page;
+  const { place, signs, batch, count } = page;
   const { rowCount } = batch;
   const { says, by } = signs;
   const rows = rowsBefore(place) + rowCount;
-  walk.given = Math.max(walk.given, rowCount);
   const total = totalOf(walk, page);
+  walk.isAnnounced = says === 'more' || (says === undefined && total !== undefined);
   const linked = says === 'more' ? linkedPlace(page, rows) : undefined;
   if (linked?.link) {
     const isCircle = walk.links.has(linked.link.query);
     walk.links.add(linked.link.query);
-    const doubt = isCircle ? `${by} leads in a circle` : undefined;
-    return { isLast: isCircle, behind: linked, doubt };
+    const isVain = walk.emptyPages >= EMPTY_PAGES_MAX;
+    const told = isVain ? `${by} leads from one empty page to the next` : undefined;
+    const doubt = isCircle ? `${by} leads in a circle` : told;
+    return { isLast: doubt !== undefined, behind: linked, doubt };
   }
-  const size = sizeBehind(page, total);
+  const size = sizeBehind(page);
   const behind = { ...place, size, page: place.page + 1, link: undefined };
-  const proof = proofOf({ rows, last: rowCount, given: walk.given, total, says });
+  // Links may always say that nothing follows: then they count only with as many rows as stated.
+  const proof = proofOf({ rows, last: rowCount, total: says === 'end' ? count : total, says });
   if (proof !== undefined) return { isLast: true, behind };
   const isEnd = rowCount === 0 || rowCount > PAGE_ROWS_MAX || place.link !== undefined;
   if (isEnd) {
     const doubt = says === 'more' ? `${by} says that more follows` : undefined;
     return { isLast: true, behind, doubt };
   }
-  const last = total === undefined ? behind.page : Math.ceil(total / size);
+  const isCounted = says !== 'end' && total !== undefined;
+  const last = isCounted ? Math.ceil(total / size) : behind.page;
   walk.lastPage = says === 'more' ? Math.max(last, behind.page) : last;
   return { isLast: place.page >= walk.lastPage, behind };
 }
@@ -271,17 +342,18 @@ function judge(walk: Walk, page: Page): Judgement {
  * page gets an empty one and does not know how full the previous was, so the count decides, if it
  * ends within that page.
  */
-function rowsUpTo({ count = 0, place, batch }: Page, isFirstAsked: boolean): number {
-  const { firstRow, rowCount } = batch;
-  const before = rowCount === 0 ? rowsBefore(place) : firstRow;
-  const mayEndBefore = isFirstAsked && rowCount === 0 && !place.link;
-  const endsBefore = mayEndBefore && count <= before && count > before - place.size;
-  return endsBefore ? count : before + rowCount;
+function rowsUpTo({ count = 0, place }: Page, last: Page | undefined): number {
+  if (last) return rowsBefore(last.place) + last.batch.rowCount;
+  const before = rowsBefore(place);
+  const endsBefore = !place.link && count <= before && count > before - place.size;
+  return endsBefore ? count : before;
 }
 
-function endOf(walk: Walk, last: Page, rows: number, doubt: string | undefined): PullEnd {
-  const { first = last, shortPages, countsPages } = walk;
-  const { status, count } = last;
+function endOf(walk: Walk, page: Page, doubt: string | undefined): PullEnd {
+  const { first = page, shortPages, countsPages } = walk;
+  const rows = rowsUpTo(page, walk.last);
+  // A page that is empty or absent may be without its count.
+  const { status, count } = page.count === undefined ? (walk.last ?? page) : page;
   const doubts = doubt === undefined ? [] : [doubt];
   // Counts of single pages say nothing of the list, unless it is one page.
   const own = rows > first.batch.rowCount ? undefined : first.count;
@@ -292,19 +364,20 @@ function endOf(walk: Walk, last: Page, rows: number, doubt: string | undefined):
 function beginWalk(pull: PullRequest, signal: AbortSignal): Walk {
   const { memory = createPagingMemory() } = pull;
   const next = placeOf(pull.from, pull.options.pageRows, memory);
-  // The pages before a place to resume from were full.
-  const given = next.page > 1 && !next.link ? next.size : 0;
   return {
     pull,
     memory,
     signal,
     next,
-    given,
+    isAnnounced: next.page === 1 || next.link !== undefined,
     known: createKnownAhead(pull.known),
     lastPage: next.page,
     first: undefined,
+    last: undefined,
     before: undefined,
     shortPages: 0,
+    shortNow: 0,
+    emptyPages: 0,
     countsPages: true,
     links: new Set(),
   };
@@ -321,6 +394,17 @@ async function startsOver(walk: Walk, page: Page): Promise<boolean> {
   return true;
 }
 
+/** Notes whether a page has rows, and whether its count is its own. */
+function noteCounts(walk: Walk, page: Page): void {
+  const { count, batch } = page;
+  if (batch.rowCount > 0 || count !== undefined) walk.countsPages &&= count === batch.rowCount;
+  walk.emptyPages = batch.rowCount === 0 ? walk.emptyPages + 1 : 0;
+  if (batch.rowCount === 0) return;
+  walk.last = page;
+  walk.shortPages += walk.shortNow;
+  walk.shortNow = 0;
+}
+
 async function* paged(
   pull: PullRequest,
   finish: (end: PullEnd) => void,
@@ -333,7 +417,8 @@ async function* paged(
   try {
     for (;;) {
       while (ahead.length < pagesAheadMax && walk.next.page <= walk.lastPage) {
-        const coming = fetchPage(pull, walk.next, walk.known, walk.signal);
+        const fetch = walk.isAnnounced ? fetchPage : fetchBehind;
+        const coming = fetch(walk, walk.next);
         // The promise is awaited in its turn; until then its rejection counts as handled.
         coming.catch(() => undefined);
         ahead.push(coming);
@@ -343,22 +428,21 @@ async function* paged(
       if (!page) return;
       pull.onPage?.();
       walk.first ??= page;
-      const { batch, place, count } = page;
+      const { batch, place } = page;
       if (await startsOver(walk, page)) continue;
       const marks = totalOf(walk, page) === undefined ? marksOf(batch) : undefined;
-      if (marks && batch.rowCount > 0 && isWithin(marks, walk.before)) {
-        return finish(endOf(walk, walk.first, rowsBefore(place), await doubtOfRepeat(walk, page)));
-      }
-      walk.before = marks;
-      walk.countsPages &&= count === batch.rowCount;
+      const isAgain = walk.last?.batch.rowCount === batch.rowCount && isWithin(marks, walk.before);
+      if (isAgain) return finish(endOf(walk, walk.first, await doubtOfRepeat(walk, page)));
+      if (batch.rowCount > 0) walk.before = marks;
+      noteCounts(walk, page);
       const { isLast, behind, doubt } = judge(walk, page);
       if (behind.link || behind.size !== place.size) {
         walk.next = behind;
         walk.lastPage = Math.max(walk.lastPage, behind.page);
       }
-      if (!isLast && batch.rowCount < behind.size && !behind.link) walk.shortPages += 1;
+      if (batch.rowCount < behind.size && !behind.link) walk.shortNow += 1;
       if (batch.rowCount > 0) yield { ...batch, next: textOf(behind, pageRows) };
-      if (isLast) return finish(endOf(walk, page, rowsUpTo(page, page === walk.first), doubt));
+      if (isLast) return finish(endOf(walk, page, doubt));
     }
   } finally {
     stop.abort(new Error('the pull has ended'));
@@ -380,19 +464,18 @@ function evenSize(rows: number, pageRows: number): number {
  */
 async function doubtOfStream(walk: Walk, rows: number): Promise<string | undefined> {
   const { memory, pull } = walk;
-  const key = JSON.stringify([pull.request.url, pull.request.query]);
-  if (rows === 0 || rows > PAGE_ROWS_MAX || rows >= (memory.whole.get(key) ?? Infinity)) {
-    return undefined;
-  }
+  const key = keyOf(pull);
+  if (rows === 0 || rows > PAGE_ROWS_MAX || rows === memory.whole.get(key)) return undefined;
   const size = evenSize(rows, pull.options.pageRows);
   const place = { page: rows / size + 1, size, first: 1 } as const;
   let behind: Page | undefined;
   try {
     behind = await peek(walk, place);
   } catch (error) {
+    if (!isFault(error)) throw error;
     // The whole list has just been answered, so that the fault is by parameters that it has not.
-    if (isFault(error)) return undefined;
-    throw error;
+    if (await isRefusedBehind(walk, place, error)) memory.whole.set(key, rows);
+    return undefined;
   }
   if (behind && behind.batch.rowCount > 0) {
     const marks = marksOf(behind.batch);
@@ -424,7 +507,8 @@ async function* streamedWhole(
   );
   const told = says === 'more' ? `${by} says that more follows: ${PAGES}` : undefined;
   const doubt = says === undefined ? await doubtOfStream(walk, end.rows) : told;
-  finish({ ...end, doubts: doubt === undefined ? [] : [doubt] });
+  const { count = signs.total, countFirst = signs.total } = end;
+  finish({ ...end, count, countFirst, doubts: doubt === undefined ? [] : [doubt] });
 }
 
 export function pullVariants(pull: PullRequest): VariantPull {

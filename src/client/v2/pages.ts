@@ -6,7 +6,13 @@
  * `v2.page_token_expired`: the run restarts), links in a circle or a repeated page
  * (`v2.page_loop`), a broken page (`transport.broken_answer`).
  */
-import { BugError, invariant, RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import {
+  BugError,
+  invariant,
+  RefusedError,
+  RetryLaterError,
+  type SelvedgeError,
+} from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { errorOfBrokenAnswer, NO_SUCH_PAGE, NOT_FOUND_BARE } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
@@ -116,6 +122,8 @@ interface PageAnswer {
   readonly token: string | undefined;
   readonly signs: Signs;
   readonly startedAt: number;
+  /** Whether the account refuses the page because it is behind the last. */
+  readonly isAbsent?: boolean;
 }
 
 function isGone(error: unknown): boolean {
@@ -172,10 +180,55 @@ async function fetchOnce(
   }
 }
 
-/** Rows of all pages so far, of the longest one, and whether offsets count pages. */
+/** Whether a page is refused, or failed at. */
+function isRefusal(error: unknown): error is SelvedgeError {
+  const isFault = error instanceof RetryLaterError && error.code === 'service.fault';
+  return error instanceof RefusedError || isGone(error) || isFault;
+}
+
+async function isRefusedBehind(
+  sender: Sender,
+  request: HttpRequest,
+  query: URLSearchParams,
+  { code }: SelvedgeError,
+): Promise<boolean> {
+  try {
+    await fetchOnce(sender, request, query);
+    return false;
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    return error.code === code;
+  }
+}
+
+/**
+ * Fetches a page that nothing announced. One that is refused is behind the end, if the page before
+ * it is answered, whose token lives then, and the one behind it is refused likewise.
+ */
+async function fetchBehind(
+  sender: Sender,
+  request: HttpRequest,
+  query: URLSearchParams,
+  before: URLSearchParams,
+): Promise<PageAnswer> {
+  try {
+    return await fetchPage(sender, request, query);
+  } catch (error) {
+    if (!isRefusal(error)) throw error;
+    const token = query.get('page[token]');
+    const [sure, behind] = [new URLSearchParams(before), new URLSearchParams(query)];
+    if (token !== null) sure.set('page[token]', token);
+    const [from, to] = [before, query].map((one) => Number(one.get(OFFSET) ?? 0));
+    behind.set(OFFSET, String(2 * (to ?? 0) - (from ?? 0)));
+    const shown = await fetchOnce(sender, request, sure);
+    if (!(await isRefusedBehind(sender, request, behind, error))) throw error;
+    return { ...shown, rows: [], included: undefined, nextLink: undefined, isAbsent: true };
+  }
+}
+
+/** Rows of all pages so far, and whether offsets count pages. */
 interface Walked {
   readonly rows: number;
-  readonly given: number;
   readonly countsPages: boolean;
 }
 
@@ -219,6 +272,11 @@ async function countsPages<T extends ResourceType>(
   }
 }
 
+/** Query that a sign names, if it is of the paging of V2. */
+function pagedBy({ next }: Signs): URLSearchParams | undefined {
+  return next && [...next.keys()].every(isPaging) ? next : undefined;
+}
+
 /** Query for the next page; undefined: this page was the last. */
 function nextQuery(
   request: HttpRequest,
@@ -234,7 +292,8 @@ function nextQuery(
     const { says, total } = signs;
     if (last === 0 || proofOf({ ...walked, last, total, says }) !== undefined) return undefined;
     const next =
-      signs.next ?? new URLSearchParams({ [OFFSET]: String(offsetBehind(query, page, walked)) });
+      pagedBy(signs) ??
+      new URLSearchParams({ [OFFSET]: String(offsetBehind(query, page, walked)) });
     if (token !== undefined) next.set('page[token]', token);
     return new URLSearchParams([...new Map([...query, ...next])]);
   }
@@ -264,6 +323,11 @@ function skippedRows(
   return Math.max(0, rows - page.rows.length);
 }
 
+/** Whether something says that the page behind this one exists. */
+function isNamed({ nextLink, signs }: PageAnswer): boolean {
+  return nextLink !== undefined || signs.says === 'more' || signs.total !== undefined;
+}
+
 const NO_END = 'the last page is full, and nothing says that it is the last';
 
 /** A page without rows that only says why the collection may not end where it did. */
@@ -275,10 +339,16 @@ function doubtful<R>({ startedAt }: PageAnswer, pageNumber: number): V2Page<R> {
 function doubtsAbout(
   page: PageAnswer,
   pageRows: number,
-  is: { readonly announced: boolean; readonly last: boolean; readonly skipped: number },
+  is: {
+    readonly announced: boolean;
+    readonly last: boolean;
+    readonly skipped: number;
+    readonly fewer: number;
+  },
 ): readonly string[] {
   const doubts: string[] = [];
   if (page.rows.length === 0 && is.announced) doubts.push('a page that was announced is empty');
+  if (is.last && is.fewer > 0) doubts.push(`the total is ${is.fewer} more than came`);
   if (is.skipped > 0) doubts.push(`${is.skipped} rows were skipped`);
   // A last page with more rows than requested raises no doubt: such a service does not page at all.
   if (is.last && page.nextLink === undefined && page.rows.length === pageRows) {
@@ -300,13 +370,13 @@ async function* paged<T extends ResourceType>(
   let query = firstQuery(pull);
   let coming = fetchPage(pull.sender, request, query);
   let isLinked = true;
-  const walked = { rows: 0, given: 0, countsPages: false };
+  const walked = { rows: 0, countsPages: false };
   let isAnnounced = pull.from !== undefined;
   try {
     for (let pageNumber = 1; pageNumber <= PAGES_MAX; pageNumber += 1) {
       let page = await coming;
       // An answer that was cut short must not look like the end of the collection.
-      if (page.rows.length === 0 && pageNumber > 1) {
+      if (page.rows.length === 0 && pageNumber > 1 && !page.isAbsent) {
         page = await fetchPage(pull.sender, request, query);
       }
       // A service or cache that ignores the position repeats the first page endlessly.
@@ -315,12 +385,11 @@ async function* paged<T extends ResourceType>(
       if (isAgain && isLinked) break;
       if (isAgain) {
         // Nothing led here: an account that gives other sizes than it is asked for gave everything.
-        const isWhole = page.rows.length !== limitOf(query);
+        const isWhole = page.rows.length !== limitOf(query) && page.signs.says !== 'more';
         if (!isWhole) yield doubtful(page, pageNumber);
         return finish({ pages: pageNumber - 1, rows: walked.rows });
       }
       if (content !== undefined) seen.add(content);
-      walked.given = Math.max(walked.given, page.rows.length);
       walked.rows += page.rows.length;
       if (pageNumber === 1) walked.countsPages = await countsPages(pull, request, query, page);
       const next = nextQuery(request, pull.paging, query, page, walked);
@@ -328,16 +397,19 @@ async function* paged<T extends ResourceType>(
         announced: isAnnounced,
         last: next === undefined,
         skipped: skippedRows(page, query, next),
+        fewer: pull.from === undefined ? (page.signs.total ?? 0) - walked.rows : 0,
       });
       // Without a link, the next page is only asked for in case it exists; some accounts announce a
       // page behind each full one.
       isAnnounced = typeof page.nextLink === 'string' && page.rows.length < limitOf(query);
-      isLinked = page.nextLink !== undefined || page.signs.next !== undefined;
+      isLinked = page.nextLink !== undefined || pagedBy(page.signs) !== undefined;
       seen.add(query.toString());
       if (next && seen.has(next.toString())) break;
       if (next) {
+        coming = isNamed(page)
+          ? fetchPage(pull.sender, request, next)
+          : fetchBehind(pull.sender, request, next, query);
         query = next;
-        coming = fetchPage(pull.sender, request, next);
         // The promise is awaited in its turn; until then its rejection counts as handled.
         coming.catch(() => undefined);
       }
