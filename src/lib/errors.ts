@@ -84,6 +84,17 @@ export class ConflictError extends SelvedgeError {
 /** Error for a request that may or may not have taken effect; only a lookup can tell. */
 export class InDoubtError extends SelvedgeError {
   override readonly name = 'InDoubtError';
+  /** HTTP status of the answer; undefined: there was none, or none that can be understood. */
+  readonly status: number | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    detail: ErrorDetail & { readonly status?: number } = {},
+  ) {
+    super(code, message, detail);
+    this.status = detail.status;
+  }
 }
 
 /** Error for a wrong command line; nothing was started. */

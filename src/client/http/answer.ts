@@ -331,7 +331,9 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   const said = saidIn(asked, answer);
   const text = `${nameOf(asked)}: HTTP ${status}: ${messageOf(asked, said, answer.text)}`;
   // An answer that is not the service's own says nothing about the write.
-  if (!asked.safe && !isProof(status, said)) return new InDoubtError('transport.in_doubt', text);
+  if (!asked.safe && !isProof(status, said)) {
+    return new InDoubtError('transport.in_doubt', text, { status });
+  }
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);
   const refusal = REFUSALS[status];
@@ -339,7 +341,7 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   const wait = { retryAfterMs: retryAfterMs(answer.headers, nowMs) };
   if (status === TOO_FAST) return new RetryLaterError('service.too_fast', text, wait);
   if (status === UNAVAILABLE) return new RetryLaterError('service.unavailable', text, wait);
-  if (!asked.safe) return new InDoubtError('transport.in_doubt', text);
+  if (!asked.safe) return new InDoubtError('transport.in_doubt', text, { status });
   if (status >= 500 || PASSING.has(status)) return new RetryLaterError('service.fault', text, wait);
   const hint = status < 400 ? 'redirects are not followed: check the base URL' : undefined;
   return new RefusedError('service.unexpected_status', text, { hint });

@@ -19,6 +19,7 @@ import {
 } from '../../client/v1/order-body.ts';
 import type { Clock } from '../../lib/clock.ts';
 import {
+  InDoubtError,
   isStoreUnusable,
   LoginAgainError,
   RefusedError,
@@ -78,12 +79,15 @@ const CODE = 'outbox.preorder_names';
 class UnprovedError extends RetryLaterError {
   readonly why: string;
   readonly isOver: boolean;
+  /** HTTP status of a check whose outcome is not known. */
+  readonly status: number | undefined;
 
-  constructor(why: string, isOver: boolean) {
+  constructor(why: string, isOver: boolean, status?: number) {
     const text = `pre-orders wait: nothing proves how the account reads their names: ${why}`;
     super(CODE, text, { hint: HINT, retryAfterMs: RETRY_MS });
     this.why = why;
     this.isOver = isOver;
+    this.status = status;
   }
 }
 
@@ -105,7 +109,9 @@ async function refusalOf(
     // The pre-order itself was not sent, so its own outcome is not in doubt.
     if (call.signal.aborted) throw new RetryLaterError(CODE, 'the check of the names was cut off');
     const why = `whether it took an order that cannot be is unknown (${messageOf(error)})`;
-    throw new UnprovedError(`${why}: look there for one with "${NOBODY}", and cancel it`, true);
+    const advice = `${why}: look there for one with "${NOBODY}", and cancel it`;
+    const status = error instanceof InDoubtError ? error.status : undefined;
+    throw new UnprovedError(advice, true, status);
   }
   throw new UnprovedError(`it took an order that cannot be: cancel order ${orderId} there`, true);
 }
@@ -131,9 +137,24 @@ function orderOfNothing({ shippingAddress: own, freight }: NewOrder): NewOrder {
   };
 }
 
+/** Whether the account breaks on an order without lines, instead of refusing it. */
+async function breaks(deps: PreOrderNamesDeps, call: Call): Promise<boolean> {
+  for (const _ of ['now', 'again']) {
+    try {
+      await refusalOf(deps, { comment: NOBODY }, call);
+      return false;
+    } catch (error) {
+      if (!(error instanceof UnprovedError) || error.status !== 500) throw error;
+    }
+  }
+  return true;
+}
+
 async function prove(deps: PreOrderNamesDeps, order: NewOrder, call: Call): Promise<PreOrderNames> {
   const { freightSpelling } = deps;
-  await refusalOf(deps, { comment: NOBODY }, call);
+  // No check tells anything there: the names are those of the contract, and an order that is then
+  // shown without its season is told, and its deliveries are held.
+  if (await breaks(deps, call)) return 'SeasonName';
   const plain = orderOfNothing(order);
   const before = await refusalOf(deps, orderBody(plain, freightSpelling), call);
   const lines = plain.lines.map((line) => ({ ...line, deliveryName: NOBODY }));

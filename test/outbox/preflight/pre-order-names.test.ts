@@ -92,6 +92,14 @@ it('is not given by a strict account, which refuses both spellings', async () =>
   expect(bodies).toHaveLength(8);
 });
 
+it('are those of the contract at an account that breaks on what is wrong', async () => {
+  const broken = () => new InDoubtError('transport.in_doubt', 'HTTP 500', { status: 500 });
+  const { make, bodies } = await scene(broken);
+  expect(await make('learned').of(ORDER, CALL)).toBe('SeasonName');
+  expect(await make('learned').of(ORDER, CALL)).toBe('SeasonName');
+  expect(bodies).toHaveLength(2);
+});
+
 it.each<[string, (body: string) => Answer, number, string]>([
   ['without lines was taken', () => 4711, 1, 'cancel order 4711 there'],
   [
