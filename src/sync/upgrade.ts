@@ -38,8 +38,8 @@ export async function lookAgainAfterUpgrade(deps: RetryDeps): Promise<boolean> {
   return true;
 }
 
-// What texts have proved of an account's decimals outlives the process, because lists that prove it
-// may be unchanged ever after.
+// Proofs of an account's decimals outlive the process, because lists that prove it may be unchanged
+// ever after.
 
 const DECIMALS_KEY = 'sync.decimals';
 

@@ -222,7 +222,7 @@ export function createPreOrderNames(deps: PreOrderNamesDeps): ProvedNames {
       if (set === 'learned') await namesBefore(deps);
     },
     async of(order, call) {
-      // What a person says is kept: it holds for the account when the setting is gone.
+      // A setting that was used is kept: it holds for the account when it is gone.
       if (set !== 'learned') {
         return (await findingOf(deps))?.names === set ? set : keep(deps, set);
       }

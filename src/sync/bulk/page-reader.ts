@@ -39,7 +39,7 @@ export interface PageReader {
   read(page: UnreadPage): Promise<RowsOfPage>;
 }
 
-/** What a reader must know of the account: its member names, and how it writes decimals. */
+/** Ways of the account that a reader must know: its member names, how it writes decimals. */
 export interface PageForm {
   readonly names?: readonly MemberName[] | undefined;
   readonly decimals?: Decimals | undefined;
