@@ -70,12 +70,34 @@ export async function readCursors(client: PlaneClient): Promise<readonly Cursor[
   return rows.map(cursorOf);
 }
 
+/** `keep`: until the transaction ends no other sink moves it. */
 export async function readCursor(
   client: PlaneClient,
   account: string,
+  { keep = false }: { readonly keep?: boolean } = {},
 ): Promise<Cursor | undefined> {
-  const { rows } = await client.query('select * from plane_cursor where account = $1', [account]);
+  const { rows } = await client.query(
+    `select * from plane_cursor where account = $1${keep ? ' for update' : ''}`,
+    [account],
+  );
   return rows[0] && cursorOf(rows[0]);
+}
+
+/**
+ * The cursor as it is now, kept: the sink that follows may have moved it on since `agreed` was
+ * read. Throws where the copy has become another database's meanwhile.
+ */
+export async function keepCursor(
+  client: PlaneClient,
+  account: string,
+  agreed: Cursor | undefined,
+): Promise<Cursor | undefined> {
+  const now = await readCursor(client, account, { keep: true });
+  const isSame = (['database', 'epoch', 'place'] as const).every(
+    (part) => now?.[part] === agreed?.[part],
+  );
+  if (isSame) return now;
+  throw otherSink(account, now?.place);
 }
 
 function valuesOf(cursor: Cursor): readonly unknown[] {

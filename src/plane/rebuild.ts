@@ -5,7 +5,7 @@
  * is followed afterwards.
  */
 import { compareTable } from './compare.ts';
-import { type Cell, type Cursor, cursorAt, moveCursor, seenIn } from './cursor.ts';
+import { type Cell, type Cursor, cursorAt, keepCursor, moveCursor, seenIn } from './cursor.ts';
 import { deleteRows, type PlaneClient, quoted, writeRows } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
 
@@ -25,15 +25,17 @@ export interface CopyCounts {
 }
 
 /**
- * `rebuild` forgets what is there and copies all; `reconcile` writes only where the two differ.
- * `from`: the cursor as it was read; undefined: there is none.
+ * `rebuild` forgets what is there and copies all, beside the sink that follows and moves the cursor
+ * on; `reconcile` writes only where the two differ.
+ * `known`: the cursor as it was read; undefined: there is none.
  */
 export async function copyWhole(
   { client, reader, account, cell, now }: CopyDeps,
-  from: Cursor | undefined,
+  known: Cursor | undefined,
   how: 'rebuild' | 'reconcile',
 ): Promise<CopyCounts> {
   return client.transaction(async () => {
+    const from = how === 'rebuild' ? await keepCursor(client, account, known) : known;
     const state = reader.snapshot(() => reader.state());
     const cursor = { ...cursorAt(account, reader.shape, state, now()), ...cell };
     await moveCursor(client, from, cursor);

@@ -6,7 +6,9 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
+import { cellOf, readCursor } from '../../src/plane/cursor.ts';
 import { type Connect, planeClient, type Query } from '../../src/plane/postgres.ts';
+import { copyWhole } from '../../src/plane/rebuild.ts';
 import { createSink } from '../../src/plane/sink.ts';
 import { createSource } from '../../src/plane/source.ts';
 import { readPlaneStatus } from '../../src/plane/status-file.ts';
@@ -193,6 +195,29 @@ describe('the plane, in PGlite', () => {
     expect(readPlaneStatus(dataDir)).toMatchObject({ state: 'waiting' });
     expect((await other.pass()).did).toBe('followed');
     expect(await wrongTables(house)).toEqual([]);
+  });
+
+  it('is copied again as a whole, although the sink that follows moved on meanwhile', async () => {
+    const clock = manualClock();
+    const house = await planeHouse({ connect: pglite.connect, clock, seed: 15 });
+    await changeALot(house);
+    await house.settle();
+    const client = await house.connect();
+    const reader = house.source.reader();
+    const cell = cellOf(house.dataDir);
+    const deps = { client, reader, account: 'acme', cell, now: clock.now };
+    const known = await readCursor(client, 'acme');
+    await changeALot(house, 5);
+    expect(await house.settle()).toEqual(['followed', 'nothing']);
+    const { cursor } = await copyWhole(deps, known, 'rebuild');
+    expect(cursor.change.seq).toBeGreaterThan(known?.change.seq ?? 0);
+    expect(await wrongTables(house)).toEqual([]);
+    // Nobody agreed to replace what another database has put there meanwhile.
+    await client.query("update plane_cursor set place = 'elsewhere'");
+    await expect(copyWhole(deps, cursor, 'rebuild')).rejects.toMatchObject({
+      code: 'plane.other_sink',
+      message: 'another sink writes account acme, from elsewhere',
+    });
   });
 
   it('is not put right in turn by the sinks of a mirror and of its copy elsewhere', async () => {
