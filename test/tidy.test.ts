@@ -46,7 +46,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.
-  mirror: 5_665,
+  // With the types of V2's resources, which were sync's.
+  mirror: 5_680,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   ops: 4_863, // since when receipts wait, and a file that grew
@@ -71,7 +72,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   store: 6_610,
   // With wrong paths and methods.
   surface: 1_615, // and dates of the house in filters
-  sync: 8_412, // with decimals that texts prove, kept for the next pull
+  sync: 8_395, // with decimals that texts prove, kept for the next pull
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

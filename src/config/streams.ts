@@ -1,19 +1,9 @@
 /** Lists the streams that the daemon pulls. */
 import { streamsNotAtLevel } from './level.ts';
+import { PDM_STREAMS } from './schema/streams.ts';
 import type { Config } from './schema.ts';
 
 type Streams = Config['streams'];
-
-/** Names of the streams that are read from V2. */
-export const PDM_STREAMS = [
-  'styles',
-  'styleColors',
-  'colors',
-  'pdmBrands',
-  'types',
-  'genders',
-  'countries',
-] as const;
 
 /**
  * Settings of each stream by name, without streams that are switched off or that the account's

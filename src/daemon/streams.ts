@@ -1,21 +1,21 @@
 /**
  * Streams that the configuration asks for, with their schedules.
  *
- * A new stream is an entry here, its settings in `config/schema/streams.ts` and
- * `config/selvedge.yaml`, its call in `client/`, its table in a migration, the entity in
- * `mirror/catalog/` that writes it, its schema in `sync/entities.ts`, and what its columns tell of
- * people in `store/tables/people.ts`; a list that needs more is a file in `sync/streams/`. Streams
- * of V2 are named in `PDM_STREAMS`. What a service level may not offer is in `STREAM_NEEDS`, and
- * `sync/streams/at-level.ts` names a sibling that tells a wrong level. Quarantine, drift, metrics,
- * causes and the plane follow. `npm run references` writes the pages and table types again.
+ * A new stream of V2 is its table in a migration, what its columns tell of people in
+ * `store/tables/people.ts`, its resource in `client/v2/resources.ts`, its entity in
+ * `mirror/catalog/pdm.ts`, and its times in `config/schema/streams.ts`. A stream of V1 also has an
+ * entry here, its call in `client/v1/`, its schema in `sync/entities.ts` and its settings in
+ * `config/selvedge.yaml`. What a level may lack is in `STREAM_NEEDS`; `sync/streams/at-level.ts`
+ * names a sibling that tells a wrong level. `npm run references` writes pages and types again.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
 import { hasAtLevel, STREAM_NEEDS } from '../config/level.ts';
+import { PDM_STREAMS } from '../config/schema/streams.ts';
 import type { Config } from '../config/schema.ts';
-import { PDM_STREAMS } from '../config/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
+import { isPdmStream } from '../mirror/catalog/pdm.ts';
 import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
 import type { Traits } from '../sync/account-traits.ts';
@@ -138,7 +138,7 @@ export function plannedStreams(config: Config, sources: StreamSources): PlannedS
   const all = [
     ...orderStreams(config, sources),
     ...catalogStreams(config, sources),
-    ...PDM_STREAMS.flatMap((name) =>
+    ...PDM_STREAMS.filter(isPdmStream).flatMap((name) =>
       v2 ? [createPdmStream(v2, name, streams[name].deletionGuard)] : [],
     ),
   ];

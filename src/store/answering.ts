@@ -4,7 +4,7 @@
  * not answer is the cause of every other one.
  */
 import { z } from 'zod';
-import { PDM_STREAMS } from '../config/streams.ts';
+import { PDM_STREAMS } from '../config/schema/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
@@ -85,7 +85,7 @@ export function absent(answers: readonly ServiceAnswer[], api?: Api): string | u
 
 /** API that gives a stream its data. */
 export function apiOfStream(stream: string): Api {
-  return PDM_STREAMS.some((name) => name === stream) ? 'V2' : 'V1';
+  return PDM_STREAMS.includes(stream) ? 'V2' : 'V1';
 }
 
 /** State of an API in words, without its name. */

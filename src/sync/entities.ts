@@ -11,11 +11,12 @@ import {
   seasonSchema,
   variantSchema,
 } from '../client/v1/schemas.ts';
-import { type ResourceType, resourceSchemas } from '../client/v2/resources.ts';
+import { resourceSchemas } from '../client/v2/resources.ts';
+import { PDM_STREAMS } from '../config/schema/streams.ts';
 import { STATUSES } from '../config/statuses.ts';
 import { SEASON_VARIANT } from '../mirror/catalog/entities.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
-import { PDM } from '../mirror/catalog/pdm.ts';
+import { isPdmStream, PDM, type PdmStream } from '../mirror/catalog/pdm.ts';
 import { STOCK_VARIANT } from '../mirror/catalog/variant.ts';
 import { DELIVERY } from '../mirror/delivery.ts';
 import { PENDING_REFUND, REFUND } from '../mirror/refund.ts';
@@ -31,22 +32,9 @@ export interface Source {
   readonly values?: Readonly<Record<string, readonly string[]>>;
 }
 
-export type PdmStream = keyof typeof PDM;
-
-/** Types of V2's resources, by the name of their stream. */
-export const TYPES: Readonly<Record<PdmStream, ResourceType>> = {
-  styles: 'style',
-  styleColors: 'styleColor',
-  colors: 'color',
-  pdmBrands: 'brand',
-  types: 'type',
-  genders: 'gender',
-  countries: 'country',
-};
-
 function resource(stream: PdmStream): Source {
   const values = stream === 'styleColors' ? { 'attributes.noosType': ['none', 'noos'] } : {};
-  return { definition: PDM[stream], schema: resourceSchemas[TYPES[stream]], stream, values };
+  return { definition: PDM[stream], schema: resourceSchemas[PDM[stream].type], stream, values };
 }
 
 const variants = { schema: variantSchema, values: { variantType: ['size', 'assortment'] } };
@@ -69,13 +57,7 @@ const SOURCES: readonly Source[] = [
     schema: pendingRefundSchema,
     values: { status: STATUSES.pendingRefund, 'refundLineItems.refundType': REFUND_TYPES },
   },
-  resource('styles'),
-  resource('styleColors'),
-  resource('colors'),
-  resource('pdmBrands'),
-  resource('types'),
-  resource('genders'),
-  resource('countries'),
+  ...PDM_STREAMS.filter(isPdmStream).map(resource),
 ];
 
 export function sourceOf(entity: string): Source | undefined {

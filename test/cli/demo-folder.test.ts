@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { prepareDemoFolder } from '../../src/cli/demo/folder.ts';
 import { requireConfig } from '../../src/config/load.ts';
-import { PDM_STREAMS } from '../../src/config/streams.ts';
+import { PDM_STREAMS } from '../../src/config/schema/streams.ts';
 import { zoneOfMachine } from '../../src/lib/local-time.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { placeOrders } from '../e2e/support.ts';

@@ -17,6 +17,10 @@ const CONSTANTS = {
   freight: { deletionGuard: { absolute: 10, share: 0.3 } },
   seasons: { deletionGuard: { absolute: 3, share: 0.3 } },
   ordersFull: { deletionGuard: { absolute: 100, share: 0.05 }, closedOrders: 2_000 },
+};
+
+/** The same of V2's streams, which are all of them. */
+const V2 = {
   styles: { deletionGuard: { absolute: 200, share: 0.1 } },
   styleColors: { deletionGuard: { absolute: 500, share: 0.1 } },
   colors: {
@@ -46,6 +50,9 @@ const CONSTANTS = {
   },
 };
 
+/** Names of the streams that are read from V2. */
+export const PDM_STREAMS: readonly string[] = Object.keys(V2);
+
 export function streamsSection() {
   // The schema of usual streams is built once: one for each would take as long as all the rest.
   const usual = z.strictObject({ schedule: cron(), freshness: duration('1s', '90d') });
@@ -68,7 +75,7 @@ export function streamsSection() {
     styles: usual,
     styleColors: usual,
   };
-  const names = Object.keys({ ...streams, ...CONSTANTS });
+  const names = Object.keys({ ...streams, ...CONSTANTS, ...V2 });
   const off = z.array(choice(...names)).register(z.globalRegistry, {
     expected: 'a list of names of streams',
     example: '[freight, countries]',
@@ -76,12 +83,13 @@ export function streamsSection() {
   const section = z.strictObject({ off, ...streams });
   return section.transform(({ brands, freight, seasons, ordersFull, ...written }) => ({
     ...CONSTANTS,
+    ...V2,
     ...written,
     brands: { ...brands, ...CONSTANTS.brands },
     freight: { ...freight, ...CONSTANTS.freight },
     seasons: { ...seasons, ...CONSTANTS.seasons },
     ordersFull: { ...ordersFull, ...CONSTANTS.ordersFull },
-    styles: { ...written.styles, ...CONSTANTS.styles },
-    styleColors: { ...written.styleColors, ...CONSTANTS.styleColors },
+    styles: { ...written.styles, ...V2.styles },
+    styleColors: { ...written.styleColors, ...V2.styleColors },
   }));
 }

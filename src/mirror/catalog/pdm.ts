@@ -34,17 +34,22 @@ const id: Read = (left) => {
   return left.text('id');
 };
 
-/** Defines the entity of one resource; `needed` and `lists` name the members that rules use. */
-function resource(
+/**
+ * Defines the entity of one resource; `type` is its type at the service, `needed` and `lists` name
+ * the members that rules use.
+ */
+function resource<T extends string>(
+  type: T,
   table: MirroredTable,
   key: string,
   columns: Readonly<Record<string, Read>>,
   needed: readonly string[] = [],
   lists: readonly string[] = [],
-): ListEntity {
+): ListEntity & { readonly type: T } {
   const guarded = { groups: [], prices: [], needed, lists, details: [] };
   const all = { [key]: id, ...columns };
-  return declared({ guarded, entity: table, table, key, wireKey: 'id', columns: all });
+  const entity = { guarded, entity: table, table, key, wireKey: 'id', columns: all };
+  return { ...declared(entity), type };
 }
 
 const named = { name: text('attributes.name') };
@@ -52,6 +57,7 @@ const named = { name: text('attributes.name') };
 /** Entities of V2's resources by the name of their stream. */
 export const PDM = {
   styles: resource(
+    'style',
     'style',
     'style_id',
     {
@@ -71,6 +77,7 @@ export const PDM = {
     ['style_color_ids'],
   ),
   styleColors: resource(
+    'styleColor',
     'style_color',
     'style_color_id',
     {
@@ -82,15 +89,25 @@ export const PDM = {
   ),
   colors: resource(
     'color',
+    'color',
     'color_id',
     { ...named, code: text('attributes.code'), active: flag('attributes.active') },
     ['code', 'active'],
   ),
-  pdmBrands: resource('pdm_brand', 'brand_id', named, ['name']),
-  types: resource('style_type', 'type_id', named),
-  genders: resource('gender', 'gender_id', named),
-  countries: resource('country', 'country_id', { ...named, code: text('attributes.code') }),
+  pdmBrands: resource('brand', 'pdm_brand', 'brand_id', named, ['name']),
+  types: resource('type', 'style_type', 'type_id', named),
+  genders: resource('gender', 'gender', 'gender_id', named),
+  countries: resource('country', 'country', 'country_id', {
+    ...named,
+    code: text('attributes.code'),
+  }),
 } as const;
+
+export type PdmStream = keyof typeof PDM;
+
+export function isPdmStream(stream: string): stream is PdmStream {
+  return Object.hasOwn(PDM, stream);
+}
 
 /** Writes one style outside of a run of the list of styles. */
 export async function writeStyle(

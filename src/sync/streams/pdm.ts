@@ -11,8 +11,7 @@ import type { V2Page } from '../../client/v2/pages.ts';
 import { modelledFields } from '../../client/v2/resources.ts';
 import { canonicalJson } from '../../lib/json.ts';
 import { digestOf } from '../../lib/json-rows/known.ts';
-import { PDM } from '../../mirror/catalog/pdm.ts';
-import { type PdmStream, TYPES } from '../entities.ts';
+import { PDM, type PdmStream } from '../../mirror/catalog/pdm.ts';
 import { countsIn, type DeletionGuard, doubtsIn, type Stream } from '../stream.ts';
 
 /** Findings of a pull, which its checkpoint keeps and a resumed attempt extends. */
@@ -40,7 +39,7 @@ export function createPdmStream(
   deletionGuard: DeletionGuard,
 ): Stream {
   const entity = PDM[name];
-  const type = TYPES[name];
+  const { type } = entity;
   const fields = { [type]: modelledFields(type) };
   return {
     name,

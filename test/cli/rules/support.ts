@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { prepareDemoFolder } from '../../../src/cli/demo/folder.ts';
 import { requireConfig } from '../../../src/config/load.ts';
-import { PDM_STREAMS } from '../../../src/config/streams.ts';
+import { PDM_STREAMS } from '../../../src/config/schema/streams.ts';
 import { openDaemon } from '../../../src/daemon/daemon.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { systemRandom } from '../../../src/lib/random.ts';
