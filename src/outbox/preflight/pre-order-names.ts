@@ -66,10 +66,14 @@ export interface ProvedNames {
   of(order: NewOrder, call: Call): Promise<PreOrderNames>;
 }
 
-/** Finding about the account: its names, or why none. `isOver`: it is not asked again. */
+/**
+ * Finding about the account: its names, or why none. `isOver`: it is not asked again; `isAssumed`:
+ * it broke when it was asked.
+ */
 const schema = z.object({
   account: z.string(),
   names: z.enum(PRE_ORDER_NAMES).optional(),
+  isAssumed: z.boolean().optional(),
   why: z.string().optional(),
   isOver: z.boolean().optional(),
 });
@@ -150,11 +154,17 @@ async function breaks(deps: PreOrderNamesDeps, call: Call): Promise<boolean> {
   return true;
 }
 
-async function prove(deps: PreOrderNamesDeps, order: NewOrder, call: Call): Promise<PreOrderNames> {
+interface Found {
+  readonly names: PreOrderNames;
+  readonly isAssumed?: boolean;
+}
+
+async function prove(deps: PreOrderNamesDeps, order: NewOrder, call: Call): Promise<Found> {
   const { freightSpelling } = deps;
   // No check tells anything there: the names are those of the contract, and an order that is then
-  // shown without its season is told, and its deliveries are held.
-  if (await breaks(deps, call)) return 'SeasonName';
+  // shown without its season is told, and its deliveries are held. An account that had only broken
+  // down is asked again.
+  if (await breaks(deps, call)) return { names: 'SeasonName', isAssumed: true };
   const plain = orderOfNothing(order);
   const before = await refusalOf(deps, orderBody(plain, freightSpelling), call);
   const lines = plain.lines.map((line) => ({ ...line, deliveryName: NOBODY }));
@@ -167,7 +177,7 @@ async function prove(deps: PreOrderNamesDeps, order: NewOrder, call: Call): Prom
   const [names, other] = telling;
   // A strict account refuses the name that it does not know as well.
   if (other) throw new UnprovedError(`it refuses ${telling.join(' and ')} alike`, false);
-  if (names) return names;
+  if (names) return { names };
   const both = PRE_ORDER_NAMES.join(' or ');
   throw new UnprovedError(`it refuses no season that does not exist, as ${both}`, false);
 }
@@ -180,19 +190,19 @@ async function findingOf({ store, account }: PreOrderNamesDeps) {
 
 /** Names that are proved already; throws while the account is not to be asked. */
 async function namesBefore(deps: PreOrderNamesDeps): Promise<PreOrderNames | undefined> {
-  const { names, why, isOver = false, at = 0 } = (await findingOf(deps)) ?? {};
-  const isWaiting = isOver || deps.clock.now() - at < AGAIN_MS;
-  if (why !== undefined && isWaiting) throw new UnprovedError(why, isOver);
-  return names;
+  const { names, isAssumed, why, isOver = false, at = 0 } = (await findingOf(deps)) ?? {};
+  const isRecent = deps.clock.now() - at < AGAIN_MS;
+  if (why !== undefined && (isOver || isRecent)) throw new UnprovedError(why, isOver);
+  return isAssumed && !isRecent ? undefined : names;
 }
 
-async function keep(deps: PreOrderNamesDeps, names: PreOrderNames): Promise<PreOrderNames> {
+async function keep(deps: PreOrderNamesDeps, found: Found): Promise<PreOrderNames> {
   const { store, clock, account } = deps;
   await store.transaction(async (tx) => {
-    await writeStateAt(tx, KEY, JSON.stringify({ account, names }), clock.now());
+    await writeStateAt(tx, KEY, JSON.stringify({ account, ...found }), clock.now());
     await endIncidents(tx, UNPROVED, [UNPROVED.key], clock.now());
   });
-  return names;
+  return found.names;
 }
 
 async function keepUnproved(deps: PreOrderNamesDeps, error: UnprovedError): Promise<void> {
@@ -224,7 +234,8 @@ export function createPreOrderNames(deps: PreOrderNamesDeps): ProvedNames {
     async of(order, call) {
       // A setting that was used is kept: it holds for the account when it is gone.
       if (set !== 'learned') {
-        return (await findingOf(deps))?.names === set ? set : keep(deps, set);
+        const { names, isAssumed } = (await findingOf(deps)) ?? {};
+        return names === set && !isAssumed ? set : keep(deps, { names: set });
       }
       const known = await namesBefore(deps);
       if (known) return known;

@@ -100,6 +100,20 @@ it('are those of the contract at an account that breaks on what is wrong', async
   expect(bodies).toHaveLength(2);
 });
 
+it('is made again once an account that had broken down is asked an hour later', async () => {
+  let isDown = true;
+  const down = () => new InDoubtError('transport.in_doubt', 'HTTP 500', { status: 500 });
+  const { make, clock } = await scene((body) => (isDown ? down() : small(body)));
+  expect(await make('learned').of(ORDER, CALL)).toBe('SeasonName');
+  isDown = false;
+  expect(await make('learned').of(ORDER, CALL)).toBe('SeasonName');
+  await clock.advance(3_600_000);
+  expect(await make('learned').of(ORDER, CALL)).toBe('seasonName');
+  await clock.advance(3_600_000);
+  isDown = true;
+  expect(await make('learned').of(ORDER, CALL)).toBe('seasonName');
+});
+
 it.each<[string, (body: string) => Answer, number, string]>([
   ['without lines was taken', () => 4711, 1, 'cancel order 4711 there'],
   [
