@@ -260,6 +260,86 @@ it('a form of several acts begins with a button by which Enter does none of them
   expect(several).toBeGreaterThan(3);
 });
 
+describe('deliveries that a person ticked', () => {
+  const boxesIn = (page: string) =>
+    [...page.matchAll(/name="t" value="([\w-]+)" data-tick="([^"]+)"/g)].map(([, tick, name]) => ({
+      tick: String(tick),
+      name: String(name),
+      id: Number.parseInt(String(tick), 10),
+    }));
+  const thingsIn = (page: string) =>
+    (/name="things" value="([^"]+)"/.exec(page)?.[1] ?? '').replaceAll('&quot;', '"');
+  const back = '/review?rule=hold-all';
+  const preview = async (who: Caller, act: string, ticks: readonly { tick: string }[]) => {
+    const query = new URLSearchParams({ act, back });
+    for (const { tick } of ticks) query.append('t', tick);
+    return who.get(`/review/ticked?${query}`);
+  };
+  const versionOf = async (id: number) => {
+    const row = (await seenRows(ben)).find(({ orderDeliveryId }) => orderDeliveryId === id);
+    return seenFields(row ?? { decisionId: 0, contentHash: '' });
+  };
+
+  it('are told with money and lines, and done but for those that changed, by name', async () => {
+    await holdMore(house, 4);
+    const all = boxesIn((await anna.get(back)).text);
+    const [first, second, third, fourth] = all;
+    if (!first || !second || !third || !fourth) throw new Error('too few are held');
+    const holdBy = async (who: Caller, id: number) => {
+      const seen = { ...(await versionOf(id)), reason: 'ask Jutta' };
+      expect((await who.json(`/deliveries/${id}/hold`, seen)).status).toBe(200);
+    };
+    await holdBy(ben, first.id);
+    const accepts = (await auditOf(house, 'delivery.accept')).length;
+    const asked = await preview(anna, 'accept', [first, second, third]);
+    expect(asked.text).toContain(`Changed since you ticked, and left out: ${first.name}.`);
+    expect(asked.text).toContain('<h1>Accept 2 deliveries?</h1>');
+    expect(asked.text).toMatch(/2 deliveries of \d customers?, [\d,.]+ [A-Z]{3}/);
+    for (const { name } of [second, third]) expect(asked.text).toContain(`>${name}</a>`);
+    expect(asked.text).not.toContain(`>${fourth.name}</a>`);
+    expect(await auditOf(house, 'delivery.accept')).toHaveLength(accepts);
+    await holdBy(ben, third.id);
+    const said = { things: thingsIn(asked.text), back, reason: 'checked' };
+    const done = await anna.form('/acts/deliveries.accept/several', said);
+    expect([done.status, done.headers.get('location')]).toEqual([303, back]);
+    const notice = (await anna.get(back)).text;
+    expect(notice).toContain(`<p>1 accepted, being sent; 1 not: ${third.name}: ben decided`);
+    expect(notice).toContain('action="/acts/deliveries.undo/several"');
+    const [last] = (await auditOf(house, 'delivery.accept')).slice(-1);
+    expect([last?.subject, last?.reason]).toEqual([`delivery:${second.id}`, 'checked']);
+    expect(boxesIn(notice).map(({ tick }) => tick)).toContain(fourth.tick);
+  });
+
+  it('are rejected by an approver who types each number, and by nobody else', async () => {
+    await holdMore(house, 2);
+    const [first, second] = boxesIn((await carl.get(back)).text);
+    if (!first || !second) throw new Error('too few are held');
+    expect((await preview(anna, 'reject', [first])).status).toBe(403);
+    const rejectOf = async (who: Caller) => (await who.get(back)).text.includes('value="reject"');
+    expect([await rejectOf(anna), await rejectOf(carl)]).toEqual([false, true]);
+    const asked = await preview(carl, 'reject', [first, second]);
+    expect(asked.text).toContain('Type the numbers of all 2 to go on');
+    const said = { things: thingsIn(asked.text), back, reason: 'ordered twice' };
+    const done = await carl.form('/acts/deliveries.reject/several', {
+      ...said,
+      confirmed: `${first.name} 4711`,
+    });
+    expect(done.status).toBe(303);
+    expect((await carl.get(back)).text).toContain(
+      `<p>1 rejected, being sent; 1 not: ${second.name}: a reject is final`,
+    );
+  });
+
+  it('are none where nothing can be done, or nothing is ticked', async () => {
+    expect(boxesIn((await vera.get('/review?shown=all')).text)).toEqual([]);
+    expect((await preview(anna, 'accept', [])).text).toContain('No delivery is ticked.');
+    expect((await preview(anna, 'accept', [{ tick: '4711-1-abc' }])).text).toContain(
+      'left out: 4711.',
+    );
+    expect(boxesIn((await anna.get('/review?shown=rejected')).text)).toEqual([]);
+  });
+});
+
 describe('all that fit a filter', () => {
   const markIn = (page: string) => /name="expect" value="([\w-]+)"/.exec(page)?.[1] ?? '';
 

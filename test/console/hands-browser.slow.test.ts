@@ -273,6 +273,62 @@ describe('an act by hand', () => {
   });
 });
 
+describe('ticks', () => {
+  it('go with their deliveries through a reload, and keys act on them', async () => {
+    const sent = createSent(house);
+    await holdMore(house, 5);
+    const { page, complaints } = await visit(browser, house, 'anna', 'operator');
+    const ben = await signIn(house, 'ben', 'operator');
+    await page.goto(`${house.url}/review?rule=hold-all&sort=number`);
+    const ticked = () => page.locator('[data-tick]:checked');
+    const named = () => ticked().evaluateAll((all) => all.map((box) => box.dataset.tick));
+    const says = page.locator('[data-ticks]');
+    const [first, second, third, fourth] = await page
+      .locator('[data-tick]')
+      .evaluateAll((all) => all.map((box) => box.dataset.tick));
+    await page.keyboard.press('j');
+    await page.keyboard.press('x');
+    for (const key of ['j', 'j']) await page.keyboard.press(key);
+    await page.keyboard.press('Shift+X');
+    expect(await named()).toEqual([first, second, third]);
+    await page.getByLabel(`Tick ${third}`).click();
+    await page.getByLabel(`Tick ${fourth}`).click();
+    await says.getByText('3 ticked').waitFor();
+    await picture(page, 'ticked');
+    const row = (await seenRows(ben)).find(({ deliveryNo }) => deliveryNo === second);
+    if (!row) throw new Error('it is not held');
+    const { decisionId, contentHash } = row;
+    const seen = { decisionId, contentHash, reason: 'ask Jutta' };
+    expect((await ben.json(`/deliveries/${row.orderDeliveryId}/hold`, seen)).status).toBe(200);
+    // The list has a new first row, and another place for each of the others.
+    await page.goto(`${house.url}/review?rule=hold-all&sort=number&descending=1`);
+    expect(await named()).toEqual([]);
+    await page.goto(`${house.url}/review?rule=hold-all&sort=number`);
+    await says.getByText(`Not ticked any more, as changed or gone: ${second}.`).waitFor();
+    expect(await named()).toEqual([first, fourth]);
+    await page.keyboard.press('a');
+    await page.getByRole('heading', { name: 'Accept 2 deliveries?' }).waitFor();
+    await picture(page, 'ticked-asked');
+    await page.goBack();
+    await says.getByText('2 ticked').waitFor();
+    await page.keyboard.press('a');
+    await page.getByLabel('Reason').fill('checked');
+    await page.keyboard.press('Enter');
+    await page.locator('#done', { hasText: '2 accepted, being sent.' }).waitFor();
+    await says.getByText('None is ticked').waitFor();
+    await until('the service to hear of both', () => {
+      const { all } = house.reference.world.book.deliveries;
+      const accepted = all.filter(
+        ({ deliveryNo, status }) =>
+          status === 'accepted' && [first, fourth].includes(deliveryNo ?? ''),
+      );
+      return accepted.length === 2 || undefined;
+    });
+    expect(sent()).toHaveLength(2);
+    expect(complaints).toEqual([]);
+  });
+});
+
 describe('a session that ended', () => {
   it('shows on an open page, and its sign-in leads back to place and text', async () => {
     const sent = createSent(house);

@@ -1,6 +1,7 @@
 // Keys, rows beside the list, live counts, and what a person typed. Everything works without it.
 const here = () => location.pathname + location.search;
-const isTyping = (element) => element?.closest('input, textarea, select') !== null;
+const isTyping = (element) =>
+  element?.closest('input:not([type="checkbox"]), textarea, select') !== null;
 
 // Texts that a person typed stay in this tab until they are sent, or their writer signs out.
 const DRAFTS = 'drafts';
@@ -164,6 +165,75 @@ if (detail() && getComputedStyle(detail()).position !== 'static') {
   document.querySelector('tr.open')?.scrollIntoView({ block: 'nearest' });
 }
 
+// Ticks are kept for their list and their tab by id and version, never by place.
+const boxes = () => [...document.querySelectorAll('[data-tick]')];
+const idOf = (box) => box.closest('tr').dataset.row;
+const ticksKey = () => {
+  const query = new URLSearchParams(location.search);
+  query.delete('open');
+  return `ticks ${location.pathname}?${query}`;
+};
+
+const sayTicks = (gone = []) => {
+  const said = document.querySelector('[data-ticks]');
+  const count = boxes().filter(({ checked }) => checked).length;
+  const now =
+    count > 0
+      ? `${count} ticked: buttons and keys act on ${count > 1 ? 'these' : 'this one'}.`
+      : 'None is ticked: keys act on the marked delivery, x ticks it.';
+  const lost =
+    gone.length > 0 ? ` Not ticked any more, as changed or gone: ${gone.join(', ')}.` : '';
+  said.textContent = now + lost;
+  for (const button of said.closest('form').querySelectorAll('[name="act"]')) {
+    button.disabled = count === 0;
+  }
+};
+
+const keepTicks = () => {
+  const ticked = boxes().filter(({ checked }) => checked);
+  writeDrafts((typed) => {
+    typed[ticksKey()] = ticked.map((box) => [idOf(box), box.value, box.dataset.tick]);
+  });
+};
+
+const restoreTicks = () => {
+  if (!document.querySelector('[data-ticks]')) return;
+  const kept = readDrafts().typed[ticksKey()] ?? [];
+  const now = new Map(boxes().map((box) => [idOf(box), box]));
+  for (const [id, box] of now)
+    box.checked = kept.some((one) => one[0] === id && one[1] === box.value);
+  sayTicks(kept.filter(([id]) => !now.get(id)?.checked).map(([, , name]) => name));
+  keepTicks();
+};
+
+const forgetTicks = () =>
+  writeDrafts((typed) => {
+    for (const key of Object.keys(typed)) if (key.startsWith('ticks ')) delete typed[key];
+  });
+
+// Shift ticks, or clears, all from the last one on.
+let lastTicked;
+const tickTo = (box, isRange) => {
+  const all = boxes();
+  const [from, to] = [all.indexOf(lastTicked), all.indexOf(box)].sort((a, b) => a - b);
+  if (isRange && from >= 0) for (const one of all.slice(from, to + 1)) one.checked = box.checked;
+  lastTicked = box;
+  keepTicks();
+  sayTicks();
+};
+
+document.addEventListener('click', ({ target, shiftKey }) => {
+  if (target.matches?.('[data-tick]')) tickTo(target, shiftKey);
+});
+
+const tickMarked = (isRange) => {
+  const box = document.querySelector('tr.open [data-tick]');
+  if (!box) return;
+  box.checked = !box.checked;
+  tickTo(box, isRange);
+};
+restoreTicks();
+
 addEventListener('popstate', () => {
   if (!detail()) return;
   const id = new URLSearchParams(location.search).get('open');
@@ -211,7 +281,9 @@ document.addEventListener('click', (event) => {
 /** The keys of a button work once a reason is given: they lead to its field before. */
 const press = (key) => {
   const target = document.querySelector(
-    `#detail:not([inert]) [data-key="${key}"], main > .columns > :not(#detail) [data-key="${key}"]`,
+    boxes().some(({ checked }) => checked)
+      ? `#ticked [data-key="${key}"]`
+      : `#detail:not([inert]) [data-key="${key}"], main > .columns > :not(#detail) [data-key="${key}"]`,
   );
   if (!target) return false;
   const reason = target.form?.querySelector('[name="reason"]');
@@ -228,6 +300,8 @@ document.addEventListener('keydown', (event) => {
   const acts = {
     j: () => step(1),
     k: () => step(-1),
+    x: () => tickMarked(false),
+    X: () => tickMarked(true),
     '/': () => document.querySelector('#f-q')?.focus(),
     z: () => document.querySelector('#done button')?.click(),
     '?': () => document.querySelector('#keys')?.toggleAttribute('open'),
@@ -265,6 +339,7 @@ const send = async (form, submitter) => {
   const next = answer?.headers.get('location');
   if (next) {
     forget(form);
+    if ('ticked' in form.dataset) forgetTicks();
     location.assign(next);
     return;
   }

@@ -11,22 +11,25 @@ import { money, whole } from './format.ts';
 import { NOTHING_BY_ENTER } from './parts.ts';
 import { type ReviewView, reviewTable, withQuery } from './review.ts';
 
-/** Acts on all, with the words of their buttons and of the question. */
-const ON_ALL = [
-  [acceptDelivery, 'Accept all', 'Accept', 'They are accepted at the service within seconds.'],
-  [holdDelivery, 'Hold all', 'Hold', 'They stay yours: the rules leave them alone.'],
-  [releaseDelivery, 'Give all to the rules', 'Give to the rules', 'The rules decide them again.'],
+const ACCEPTED = 'They are accepted at the service within seconds.';
+const HELD = 'They stay yours: the rules leave them alone.';
+const GIVEN = 'The rules decide them again.';
+/** Acts on several, with the words of their buttons and of the question, and with their keys. */
+export const ON_ALL = [
+  [acceptDelivery, 'Accept all', 'Accept', ACCEPTED, 'a'],
+  [holdDelivery, 'Hold all', 'Hold', HELD, 'h'],
+  [releaseDelivery, 'Give all to the rules', 'Give to the rules', GIVEN, 'u'],
 ] as const;
 
 export const BULK_ACTIONS = ON_ALL.map(([act]) => actionOf(act));
 
-function deliveries(count: number): string {
+export function deliveriesText(count: number): string {
   return plural(count, 'delivery', 'deliveries');
 }
 
 /** Says that these are too many for one act, and what to do. */
 function tooMany(count: number): Html {
-  return html`<p>${deliveries(count)} fit this filter, and one act takes at most
+  return html`<p>${deliveriesText(count)} fit this filter, and one act takes at most
 ${whole(BULK_MAX)}. Narrow the filter by rule, country, season, currency, value or waiting time, and
 decide one part after the other.</p>`;
 }
@@ -65,9 +68,9 @@ ${form ?? tooMany(count)}</details>`;
 }
 
 /** The deliveries as a number, with their value in each currency. */
-function whatOf({ count, customers, sums }: ReviewSelection): string {
+export function whatOf({ count, customers, sums }: ReviewSelection): string {
   const worth = sums.map(({ currency, value }) => money(value, currency)).join(' + ');
-  return `${deliveries(count)} of ${plural(customers, 'customer')}, ${worth}.`;
+  return `${deliveriesText(count)} of ${plural(customers, 'customer')}, ${worth}.`;
 }
 
 export interface BulkView extends Pick<ReviewView, 'rules' | 'query' | 'view'> {
@@ -92,7 +95,7 @@ export function bulkPage({ action, selection, changed, ...of }: BulkView): Html 
     }${away}`;
   }
   const more = count - view.page.rows.length;
-  return html`<h1>${one} ${deliveries(count)}?</h1>
+  return html`<h1>${one} ${deliveriesText(count)}?</h1>
 ${changed !== undefined && html`<p class="problem" role="alert">${changed}</p>`}
 <p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}
 ${more > 0 && html`<p>and ${whole(more)} more, <a href="${back}">all in the list</a></p>`}

@@ -134,9 +134,11 @@ ${
 <p id="newer" role="status" hidden><a href="">${newer}</a></p>
 <main id="main" data-mark="${mark}" data-seen="${mark && String(marks[mark] ?? '')}">${body}</main>
 <details id="keys"><summary>Keys</summary><p><kbd>j</kbd> <kbd>k</kbd> next and previous delivery ·
+<kbd>x</kbd> tick, <kbd>Shift</kbd> <kbd>x</kbd> tick all from the last one ·
 <kbd>a</kbd> accept · <kbd>h</kbd> hold · <kbd>u</kbd> give to the rules · <kbd>r</kbd> reject ·
 <kbd>z</kbd> undo · <kbd>/</kbd> search · <kbd>?</kbd> this list. The first press of a key leads
-to the reason, which every decision needs; Enter there does what the key says.</p></details>
+to the reason, which every decision needs; Enter there does what the key says. With ticked
+deliveries the keys are about these, and a page asks once more.</p></details>
 <footer><span>Selvedge ${version}</span><span>Times: ${timeZone}</span>
 <span>The same on the host: <code>${cli}</code></span>
 <form method="post" action="/sign-out/everywhere"><button class="small">Sign out everywhere</button>

@@ -3,6 +3,7 @@
 import { LIST_SHOWN, SHOWN } from '../../decisions/review/filter.ts';
 import type { Facet, Facets, ReviewRow } from '../../decisions/review/listing.ts';
 import { deliveries } from '../../decisions/review/lists.ts';
+import { versionOf } from '../../decisions/review/mark.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
@@ -20,6 +21,8 @@ export interface ReviewView {
   readonly query: URLSearchParams;
   /** Choice of an act on all that fit the filter. */
   readonly bulk: Html | false;
+  /** Choice of an act on the ticked ones. */
+  readonly ticked: Html | false;
   readonly open: Html | undefined;
 }
 
@@ -103,10 +106,22 @@ const NARROW = {
   shown: deliveries.shown.filter((of) => !BESIDE.includes(of.title)),
 };
 
-function deliveryLink(query: URLSearchParams, row: ReviewRow): Html {
+/** Form to which the boxes of the list belong, and its parameter for each of them. */
+export const TICKS = { form: 'ticked', name: 't' } as const;
+
+/** Box of a delivery that an act could change; nothing of it is kept by its place in the list. */
+function tickBox(row: ReviewRow): Html | false {
+  if (row.status !== 'pending' && row.status !== 'accepted') return false;
+  const name = row.deliveryNo ?? String(row.orderDeliveryId);
+  return html`<input type="checkbox" form="${TICKS.form}" name="${TICKS.name}" value="${versionOf(
+    row,
+  )}" data-tick="${name}" aria-label="Tick ${name}" autocomplete="off"> `;
+}
+
+function deliveryLink(query: URLSearchParams, row: ReviewRow, isTickable: boolean): Html {
   const id = row.orderDeliveryId;
   const href = withQuery('/review', query, { open: String(id) });
-  return html`<a href="${href}" data-open="${id}">${row.deliveryNo ?? String(id)}</a>${
+  return html`${isTickable && tickBox(row)}<a href="${href}" data-open="${id}">${row.deliveryNo ?? String(id)}</a>${
     row.note !== null &&
     html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
   }`;
@@ -117,13 +132,16 @@ function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {
   return deadline === null ? '' : span(deadline - now);
 }
 
-/** Rows of the list. */
-export function reviewTable({ view, query }: Pick<ReviewView, 'view' | 'query'>): Html {
+/** Rows of the list, with boxes to tick where an act on the ticked ones stands beside. */
+export function reviewTable(
+  { view, query }: Pick<ReviewView, 'view' | 'query'>,
+  isTickable = false,
+): Html {
   const { page, reader } = view;
   const { now } = reader;
   const cell = (of: (row: ReviewRow) => HtmlValue) => (row: Given) => of(deliveries.row.parse(row));
   const cells = {
-    Delivery: cell((row) => deliveryLink(query, row)),
+    Delivery: cell((row) => deliveryLink(query, row, isTickable)),
     Pieces: cell(({ pieces }) => whole(pieces)),
     Value: cell(({ value, currency }) => money(value, currency)),
     Waiting: cell(({ packedAt }) => span(now - packedAt)),
@@ -154,7 +172,7 @@ function list(of: ReviewView): Html {
       ? none
       : html`${none}${nextPage(query, page.next, 'Look further back')}`;
   }
-  return html`${reviewTable(of)}${page.next !== null && nextPage(query, page.next, 'Next page')}`;
+  return html`${reviewTable(of, of.ticked !== false)}${page.next !== null && nextPage(query, page.next, 'Next page')}`;
 }
 
 function nextPage(query: URLSearchParams, after: string, text: string): Html {
@@ -174,7 +192,7 @@ ${filters(of)}
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>
-${of.bulk}
+${of.bulk}${page.rows.length > 0 && of.ticked}
 <div class="columns"><div id="list">${list(of)}</div>
 <div id="detail">${
     open ?? (page.rows.length > 0 && html`<p class="empty">Choose a delivery.</p>`)

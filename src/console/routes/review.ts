@@ -2,9 +2,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { whatChanged } from '../../decisions/review/bulk.ts';
-import { reviewFacets, selectForReview } from '../../decisions/review/listing.ts';
+import { listForReview, reviewFacets, selectForReview } from '../../decisions/review/listing.ts';
 import { deliveries, filterFor } from '../../decisions/review/lists.ts';
-import { BULK_MAX, expected, markOf } from '../../decisions/review/mark.ts';
+import { BULK_MAX, expected, markOf, versionOf } from '../../decisions/review/mark.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
 import type { Html } from '../../lib/html.ts';
 import { canonical } from '../../surface/given.ts';
@@ -13,10 +13,12 @@ import { refusalOf } from '../../surface/problem.ts';
 import { mayDo, requireRole } from '../../surface/roles.ts';
 import { commandOf } from '../command-line.ts';
 import { signedIn } from '../context.ts';
+import { backTo } from '../done.ts';
 import { BULK_ACTIONS, bulkPage, bulkPart } from '../pages/bulk.ts';
 import { deliveryCardPart } from '../pages/card.ts';
 import { deliveryPage } from '../pages/delivery.ts';
-import { reviewPage } from '../pages/review.ts';
+import { reviewPage, TICKS, withQuery } from '../pages/review.ts';
+import { TICKED_ACTIONS, tickedAct, tickedPage, tickedPart } from '../pages/ticked.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
 import { refusalPart } from '../refusal.ts';
 import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
@@ -74,7 +76,9 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const head = { title: 'Review', tab: '/review', cli } as const;
   const rules = await rulesShown();
   const bulk = bulkPart({ count: facets.count, selection, role, query });
-  const page = reviewPage({ view, facets, rules, query, bulk, open });
+  const ticked =
+    mayDo(role, acceptDelivery.role) && tickedPart(role, withQuery('/review', query, { open: '' }));
+  const page = reviewPage({ view, facets, rules, query, bulk, ticked, open });
   return show(request, reply, head, page);
 }
 
@@ -101,6 +105,46 @@ async function askOnceMore(context: PageContext, request: FastifyRequest, reply:
   const rules = await context.rulesShown();
   const page = bulkPage({ action: act, selection, changed, rules, query, view });
   return context.show(request, reply, head, page);
+}
+
+const tickedQuery = z.object({
+  act: z.enum(TICKED_ACTIONS),
+  back: z.string().default('/review'),
+  ticks: z.array(z.string().regex(/^\d{1,15}-\d{1,15}-[\da-f]+$/)).max(BULK_MAX),
+});
+
+/** Asks once more before an act on the ticked ones; those that changed since are left out. */
+async function askOfTicked(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const query = parametersOf(request);
+  const stated = { ...Object.fromEntries(query), ticks: query.getAll(TICKS.name) };
+  const { act: action, back, ticks } = tickedQuery.parse(stated);
+  const [act] = tickedAct(action);
+  requireRole(signedIn(request).role, act.name, act.role);
+  const { db } = context.deps;
+  const from = readingFor(context, request);
+  const ids = ticks.map((tick) => Number.parseInt(tick, 10));
+  const filter = { shown: 'all', ids } as const;
+  const now = await selectForReview(db, filter);
+  const same = now.deliveries.filter((one) => ticks.includes(versionOf(one)));
+  const left = same.map(({ orderDeliveryId }) => orderDeliveryId);
+  const only = { ...filter, ids: left };
+  const place = { sort: 'waiting', descending: false, limit: BULK_LINES } as const;
+  const { rows } = await listForReview(db, only, place);
+  const shown = await from.maskedEach(rows, ({ orderId }) => orderId);
+  const page = { rows: shown, next: null, back: null };
+  const reader = await context.readerOf(request);
+  const names = new Map(now.deliveries.map((one) => [one.orderDeliveryId, one.deliveryNo]));
+  const changed = ids.filter((id) => !left.includes(id)).map((id) => names.get(id) ?? String(id));
+  const body = tickedPage({
+    action,
+    selection: await selectForReview(db, only),
+    changed,
+    back: backTo(back),
+    query: new URLSearchParams(),
+    view: { page, reader, given: {}, from, choices: {} },
+  });
+  const cli = `selvedge deliveries ${action} ${left.join(' ')} --reason "…"`;
+  return context.show(request, reply, { title: 'Decide several', tab: '/review', cli }, body);
 }
 
 async function showDelivery(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
@@ -153,6 +197,7 @@ export function installReview(app: FastifyInstance, context: PageContext): void 
     return { ...selection, ids: all.map(({ orderDeliveryId }) => orderDeliveryId) };
   });
   app.get('/review/all', (request, reply) => askOnceMore(context, request, reply));
+  app.get('/review/ticked', (request, reply) => askOfTicked(context, request, reply));
   app.get('/review/card/:id', async (request, reply) => {
     const { id } = idParams.parse(request.params);
     const card = await context.cardContext(request, '/review', '');

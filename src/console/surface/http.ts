@@ -183,8 +183,15 @@ function selectOf({ select, expect, ...rest }: Given) {
   return { select: read.data, given };
 }
 
-/** Outcome of an act on many things, in one line. */
-function manyText(of: ActHead, value: unknown): string {
+/** Refused things that the outcome of an act on many names. */
+const NAMED_MAX = 10;
+
+/** Outcome of an act on many things, in one line; `names` are those that people know them by. */
+function manyText(
+  of: ActHead,
+  value: unknown,
+  names: ReadonlyMap<string, string> = new Map(),
+): string {
   const { many, several, args } = of;
   const how = several ?? many;
   const { did, isUnderWay = () => false } = how ?? { did: undefined };
@@ -192,14 +199,17 @@ function manyText(of: ActHead, value: unknown): string {
   const [thing = ''] = args;
   const { answers } = answersSchema.parse(value);
   const failed = answers.flatMap((one) => (one.ok ? [] : [one]));
-  const [first] = failed;
   const sent = answers.filter((one) => one.ok && isUnderWay(one)).length;
   const count = answers.length - failed.length;
   const some = sent < count ? `, ${sent} of them being sent` : ', being sent';
   const done = `${count} ${did}${sent === 0 ? '' : some}`;
-  if (!first) return done;
-  const name = String(first[thing]).replace(/^id:/, '');
-  return `${done}; ${failed.length} not: ${name}: ${first.message}`;
+  if (failed.length === 0) return done;
+  const named = failed.slice(0, NAMED_MAX).map((one) => {
+    const name = String(one[thing]);
+    return `${names.get(name) ?? name.replace(/^id:/, '')}: ${one.message}`;
+  });
+  const more = failed.length > NAMED_MAX ? [`and ${failed.length - NAMED_MAX} more`] : [];
+  return `${done}; ${failed.length} not: ${[...named, ...more].join('; ')}`;
 }
 
 /** Form that takes back all that was done to each of many things. */
@@ -219,15 +229,27 @@ function undoOfMany(of: ActHead, value: unknown) {
 const severalSchema = z.object({
   things: z.preprocess((text) => tryParseJson(String(text)), z.array(z.looseObject({}))),
 });
+const labelSchema = z.string().max(100).optional();
 
 /** Does an act to each of several things that a form of a page names. */
 function mountSeveral(app: FastifyInstance, context: PageContext): void {
   app.post('/acts/:name/several', (request, reply) => {
     const of = actNamed(ACTS, z.object({ name: z.string() }).parse(request.params).name);
-    const { things } = severalSchema.parse(request.body);
-    const { back = pageOf(of, {}), reason } = bodyOf(of, { body: request.body, params: {} });
-    const asked = { act: of.name, given: {}, reason, dryRun: false, things };
-    const noticeOf = (value: unknown) => ({ text: `${manyText(of, value)}.`, back });
+    const labelled = severalSchema.parse(request.body).things;
+    const things = labelled.map(({ label: _, ...thing }) => thing);
+    const [thing = ''] = of.args;
+    const names = labelled.flatMap(({ label, [thing]: named }): [string, string][] => {
+      const name = labelSchema.parse(label);
+      return name === undefined ? [] : [[String(named), name]];
+    });
+    const { back = pageOf(of, {}), ...stated } = bodyOf(of, { body: request.body, params: {} });
+    const { things: __, ...given } = stated.given;
+    const asked = { act: of.name, given, reason: stated.reason, dryRun: false, things };
+    const noticeOf = (value: unknown) => ({
+      text: `${manyText(of, value, new Map(names))}.`,
+      undo: undoOfMany(of, value),
+      back,
+    });
     return answer(context, [request, reply], asked, [answerForm(of, asked), noticeOf]);
   });
 }

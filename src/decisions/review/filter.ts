@@ -79,6 +79,8 @@ export interface ReviewFilter {
    * contains.
    */
   readonly q?: string | undefined;
+  /** Ids of the only deliveries that are meant, wherever they are in the list. */
+  readonly ids?: readonly number[] | undefined;
   /** The reader may not see names, so nothing is found or sorted by them. */
   readonly isMasked?: boolean | undefined;
 }

@@ -364,6 +364,7 @@ export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets
 
 interface SelectedDelivery {
   readonly orderDeliveryId: number;
+  readonly deliveryNo: string | null;
   readonly decisionId: number | null;
   readonly contentHash: string;
 }
@@ -385,6 +386,7 @@ export interface ReviewSelection {
 
 interface SelectedRow {
   readonly id: number;
+  readonly delivery_no: string | null;
   readonly decision_id: number | null;
   readonly content_hash: string;
   readonly account_no: string | null;
@@ -395,8 +397,8 @@ interface SelectedRow {
 export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promise<ReviewSelection> {
   const latest = await sql<{ id: number }>`select coalesce(max(decision_id), 0) id
     from decision`.execute(db);
-  const { rows } = await sql<SelectedRow>`select d.order_delivery_id id, e.decision_id,
-      d.content_hash, o.account_no, ${CURRENCY} currency, ${VALUE} value
+  const { rows } = await sql<SelectedRow>`select d.order_delivery_id id, d.delivery_no,
+      e.decision_id, d.content_hash, o.account_no, ${CURRENCY} currency, ${VALUE} value
     from ${FROM} where ${conditions(filter, await windowOf(db, filter))} order by 1`.execute(db);
   const byCurrency = Map.groupBy(rows, ({ currency }) => currency);
   return {
@@ -412,6 +414,7 @@ export async function selectForReview(db: Db | Tx, filter: ReviewFilter): Promis
     customers: new Set(rows.map((row) => row.account_no)).size,
     deliveries: rows.map((row) => ({
       orderDeliveryId: row.id,
+      deliveryNo: row.delivery_no,
       decisionId: row.decision_id,
       contentHash: row.content_hash,
     })),

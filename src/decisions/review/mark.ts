@@ -26,6 +26,20 @@ export function markOf({ count, digest, asOf }: Required<ExpectedSet>): string {
   return `${count}-${digest}-${asOf}`;
 }
 
+/** Characters of a content's hash that tell one version of a delivery from another. */
+const HASH_CHARS = 12;
+
+interface Version {
+  readonly orderDeliveryId: number;
+  readonly decisionId: number | null;
+  readonly contentHash: string;
+}
+
+/** A delivery as somebody saw it, in one word. */
+export function versionOf({ orderDeliveryId, decisionId, contentHash }: Version): string {
+  return [orderDeliveryId, decisionId ?? 0, contentHash.slice(0, HASH_CHARS)].join('-');
+}
+
 /** Schema of a set that was seen: its {@link markOf}, or its parts. */
 export const expected = z
   .union([z.string().max(100), expectedSet], { error: HOW })

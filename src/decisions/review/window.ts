@@ -5,6 +5,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db, Tx } from '../../store/store.ts';
+import type { ReviewFilter, Shown } from './filter.ts';
 
 /** Most deliveries that one window has: as many as the longest list that is given out. */
 export const WINDOW_ROWS = 10_000;
@@ -20,7 +21,7 @@ export interface Windowed {
 }
 
 /** SQL: ids of what each list of the past shows, by an index in their order. */
-const IDS: Readonly<Record<string, RawBuilder<unknown>>> = {
+const IDS: Partial<Readonly<Record<Shown, RawBuilder<unknown>>>> = {
   accepted: sql`delivery where status = 'accepted' and`,
   rejected: sql`delivery where status = 'rejected' and`,
   canceled: sql`delivery where status = 'canceled' and`,
@@ -37,9 +38,10 @@ function ofCustomer(accountNo: string): Windowed {
 
 export async function windowOf(
   db: Db | Tx,
-  { shown, customer }: { readonly shown: string; readonly customer?: string | undefined },
+  { shown, customer, ids: only }: Pick<ReviewFilter, 'shown' | 'customer' | 'ids'>,
   below: number = FIRST_WINDOW,
 ): Promise<Windowed> {
+  if (only) return { where: sql`d.order_delivery_id in (${sql.join(only)})`, next: null };
   const ids = IDS[shown];
   if (ids === undefined) return { where: sql`true`, next: null };
   if (customer !== undefined) return ofCustomer(customer);

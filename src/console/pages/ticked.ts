@@ -1,0 +1,85 @@
+/** Acts on the deliveries that a person ticked: the choice above the list, and the page that asks. */
+import type { ReviewSelection } from '../../decisions/review/listing.ts';
+import { rejectDelivery } from '../../decisions/review/surface.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { plural } from '../../lib/strings.ts';
+import { mayDo, type Role } from '../../surface/roles.ts';
+import { actionOf } from '../surface/addresses.ts';
+import { deliveriesText, ON_ALL, whatOf } from './bulk.ts';
+import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
+import { type ReviewView, reviewTable, TICKS } from './review.ts';
+
+const FINAL = 'A reject is final at the service.';
+/** Acts on the ticked ones, with the words of {@link ON_ALL}. */
+const ON_TICKED = [...ON_ALL, [rejectDelivery, 'Reject', 'Reject', FINAL, 'r']] as const;
+
+export const TICKED_ACTIONS = ON_TICKED.map(([act]) => actionOf(act));
+
+/** The act on the ticked ones with its words. */
+export function tickedAct(action: string): (typeof ON_TICKED)[number] {
+  return ON_TICKED.find(([act]) => actionOf(act) === action) ?? ON_TICKED[0];
+}
+
+/** Choice of an act on the ticked ones; the page that it leads to asks once more. */
+export function tickedPart(role: Role, back: string): Html {
+  return html`<form id="${TICKS.form}" class="bulk" method="get" action="/review/ticked">
+<input type="hidden" name="back" value="${back}">
+<p><span data-ticks role="status">Tick deliveries to decide several at once.</span></p>
+<div class="buttons">${NOTHING_BY_ENTER}${ON_TICKED.filter(([act]) => mayDo(role, act.role)).map(
+    ([act, , button, , key]) =>
+      html`<button class="small" name="act" value="${actionOf(act)}" data-key="${key}">${button}
+ticked… <kbd>${key}</kbd></button>`,
+  )}</div>${SAYS_ENTER}</form>`;
+}
+
+export interface TickedView extends Pick<ReviewView, 'query' | 'view'> {
+  readonly action: string;
+  /** The deliveries that are as they were when they were ticked. */
+  readonly selection: ReviewSelection;
+  /** Names of those that have changed since, or are gone. */
+  readonly changed: readonly string[];
+  readonly back: string;
+}
+
+/** Members that name each delivery, with what was seen of it and its name for people. */
+function thingsOf({ deliveries }: ReviewSelection): string {
+  return JSON.stringify(
+    deliveries.map(({ orderDeliveryId, deliveryNo, decisionId, contentHash }) => ({
+      delivery: `id:${orderDeliveryId}`,
+      decisionId: decisionId ?? 0,
+      contentHash,
+      label: deliveryNo ?? String(orderDeliveryId),
+    })),
+  );
+}
+
+/** Page that asks once more before the ticked deliveries are decided. */
+export function tickedPage({ action, selection, changed, back, ...of }: TickedView): Html {
+  const { count } = selection;
+  const [act, , one, effect] = tickedAct(action);
+  const away = html`<p><a href="${back}">No, back to the list</a></p>`;
+  const left =
+    changed.length > 0 &&
+    html`<p class="problem" role="alert">Changed since you ticked, and left out: ${changed.join(
+      ', ',
+    )}.</p>`;
+  if (count === 0) {
+    return html`<h1>${one}</h1>${left}<p class="empty">No delivery is ticked.</p>${away}`;
+  }
+  const more = count - of.view.page.rows.length;
+  const numbers = count === 1 ? 'number of the delivery' : `numbers of all ${count}`;
+  return html`<h1>${one} ${deliveriesText(count)}?</h1>${left}
+<p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}
+${more > 0 && html`<p>and ${plural(more, 'other')}</p>`}
+<form class="bulk" method="post" action="/acts/${act.name}/several" data-ticked
+ data-keep="${action} ticked"><input type="hidden" name="things" value="${thingsOf(selection)}">
+<input type="hidden" name="back" value="${back}">
+${
+  act.typed !== undefined &&
+  html`<label for="confirm">Type the ${numbers} to go on</label>
+<input id="confirm" name="${act.typed.member}" required autocomplete="off">`
+}<label for="bulk-reason">Reason</label>
+<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">
+<div class="buttons"><button class="${act.danger ? 'danger' : 'primary'}">${one}
+${deliveriesText(count)}</button></div></form>${away}`;
+}
