@@ -28,13 +28,15 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
-  console: 11_200,
+  // By 600: ticks, saved views, whose a delivery is and notes with names.
+  console: 11_800,
   // And what a reload holds, at every door.
-  daemon: 5_369, // the worker that notes whether the service answers; decimals of an account
+  daemon: 5_370, // the worker that notes whether the service answers; decimals of an account
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
-  // confirmed; what people stopped since a backup.
-  decisions: 15_055,
+  // confirmed; what people stopped since a backup. By 400: pages back, values at rates, whose a
+  // delivery is, notes as a history.
+  decisions: 15_455,
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.

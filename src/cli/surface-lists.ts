@@ -114,6 +114,7 @@ export async function withReading<T>(
           (await import('../decisions/simulation/rule-figures.ts')).ruleFigures(db, now),
       },
       timeZone: async () => (await import('./report/zone.ts')).timeZoneOf(config),
+      rates: config.console.rates,
       sessionIdleMs: config.console.sessions.idle,
       seesAddresses: true,
       masked: async (_orderIds, value) => value,

@@ -23,6 +23,7 @@ export interface ConsoleSettings {
   readonly sessionIdleMs: number;
   /** Reasons of decisions that forms offer. */
   readonly reasons: readonly string[];
+  readonly rates: Config['console']['rates'];
   /** Settings of the authenticating proxy; null: no proxy signs people in. */
   readonly proxy: ProxySettings | null;
   readonly freshnessMs: Readonly<Record<string, number>>;

@@ -123,7 +123,7 @@ function proxyOf({ console: { proxy } }: Config): ProxySettings | null {
 }
 
 export function createConsole(config: Config, parts: ConsoleParts): Console {
-  const { enabled, host, port, publicUrl, timeZone, sessions, reasons } = config.console;
+  const { enabled, host, port, publicUrl, timeZone, sessions, reasons, rates } = config.console;
   const { store, clock, random } = parts;
   const log = parts.log.child({ room: 'console' });
   const sessionIdleMs = sessions.idle;
@@ -152,6 +152,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     timeZone,
     sessionIdleMs,
     reasons,
+    rates,
     proxy: proxyOf(config),
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),

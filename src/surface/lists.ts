@@ -77,8 +77,6 @@ export interface ListHead {
   readonly empty: string;
   /** Parameter that names the place of the next page. */
   readonly pageParameter: 'after' | 'before';
-  /** Whether there is no way to the page before. */
-  readonly isOneWay: boolean;
   readonly limit: number;
   /** Member of the JSON answer that has the rows. */
   readonly rowsAs: string;
@@ -116,7 +114,7 @@ type Shape = Readonly<Record<string, z.ZodType>>;
 type Read<T extends Shape> = z.output<z.ZodObject<T>>;
 
 type Optional = 'args' | 'sorts' | 'pageParameter' | 'limit' | 'rowsAs' | 'more' | 'thing';
-type Stated = Omit<ListHead, Optional | 'query' | 'row' | 'shown' | 'beside' | 'isOneWay'> &
+type Stated = Omit<ListHead, Optional | 'query' | 'row' | 'shown' | 'beside'> &
   Partial<Pick<ListHead, Optional>>;
 
 /** A list each of whose rows is a place in it. */
@@ -133,7 +131,7 @@ interface ByPages<Q extends Shape, R extends Shape> {
     from: Reading,
     query: Read<Q>,
     page: Page,
-  ): Promise<{ readonly rows: readonly Read<R>[]; readonly next: string | null }>;
+  ): Promise<Omit<ListPage, 'rows'> & { readonly rows: readonly Read<R>[] }>;
 }
 
 interface Spec<Q extends Shape, R extends Shape, B extends Shape> extends Stated {
@@ -201,7 +199,6 @@ function pageOf(of: ListHead, given: Given, rowsMax: number): Page {
   if (sort !== undefined && !of.sorts.includes(sort)) {
     throw invalid(`sort: the list cannot be sorted by ${sort}`, `known: ${of.sorts.join(', ')}`);
   }
-  if (back !== undefined && of.isOneWay) throw invalid('back: the list only goes on');
   const after = places[of.pageParameter];
   const isDescending = descending === '1' || descending === 'true';
   return { after, back, sort, limit: Number(limit), descending: isDescending };
@@ -277,7 +274,6 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
     args: [],
     sorts: [],
     pageParameter: 'after',
-    isOneWay: 'readPage' in spec,
     limit: LIMIT,
     rowsAs: 'rows',
     ...spec,
@@ -298,7 +294,7 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
       const wanted = await readHere(query, asked, from);
       const { rows, ...places } =
         'readPage' in spec
-          ? { ...(await spec.readPage(from, wanted, page)), back: null }
+          ? await spec.readPage(from, wanted, page)
           : await readByRows(spec, from, wanted, page);
       const hidden = from.seesAddresses ? rows : ((await spec.hide?.(from, rows)) ?? rows);
       return { rows: from.seesAddresses ? hidden : masked(row, hidden), ...places };
@@ -334,13 +330,7 @@ function asParameter(schema: z.core.$ZodType): z.core.$ZodType {
 }
 
 /** Parameters of a list's address, for programs. */
-export function parametersOf({
-  query,
-  args,
-  pageParameter,
-  sorts,
-  isOneWay,
-}: ListHead): z.ZodObject {
+export function parametersOf({ query, args, pageParameter, sorts }: ListHead): z.ZodObject {
   const own = Object.entries(query.shape)
     .filter(([name]) => !args.includes(name))
     .flatMap(([name, one]) => {
@@ -356,7 +346,7 @@ export function parametersOf({
     ...order,
     ...(first === undefined ? {} : { descending: z.enum(['', '0', '1']).optional() }),
     [pageParameter]: z.string().max(2_000).optional(),
-    ...(!isOneWay && { back: z.string().max(2_000).optional() }),
+    back: z.string().max(2_000).optional(),
     limit: z.int().min(1).max(ROWS_MAX).optional(),
   });
 }

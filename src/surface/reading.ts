@@ -81,6 +81,8 @@ export interface Reading {
   readonly rules: RulesRead;
   /** Zone of times of day. */
   timeZone(): Promise<string>;
+  /** Currencies whose amounts are compared, with the value of one unit in a common one. */
+  readonly rates: readonly { readonly currency: string; readonly rate: number }[];
   /** Milliseconds after which a session that nobody uses is over. */
   readonly sessionIdleMs: number;
   /** Undefined: a command reads. */

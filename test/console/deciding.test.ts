@@ -1,8 +1,8 @@
 /** People decide held deliveries at the console, over HTTP as a browser without scripts does it. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { bulkPart } from '../../src/console/pages/bulk.ts';
 import { deliveryCardPart } from '../../src/console/pages/card.ts';
+import { bulkPart } from '../../src/console/pages/several/bulk.ts';
 import { deliveryView } from '../../src/console/read/delivery.ts';
 import { renderHtml } from '../../src/lib/html.ts';
 import { until } from '../support/house.ts';

@@ -14,6 +14,7 @@ export const CONSOLE_SETTINGS: ConsoleSettings = {
   ...{ instance: 'main', version: '0', publicUrl: null, timeZone: 'UTC', proxy: null },
   ...{ sessionIdleMs: 7_200_000, freshnessMs: {}, pulled: {}, notAtLevel: {} },
   reasons: [],
+  rates: [],
   reports: { directory: '', locale: null, schedules: [], store: { path: '', busyTimeoutMs: 1 } },
   // A folder without a database: no daemon runs there, and there is no backup.
   installation: { ...installationOf(SOME), dataDir: '.', freshnessMs: {} },

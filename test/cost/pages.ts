@@ -24,6 +24,7 @@ export function settingsOf({ config }: Pick<House, 'config'>): ConsoleSettings {
     ...{ instance, version: 'test', publicUrl: null, timeZone: null, proxy: null },
     ...{ sessionIdleMs: HOUR_MS, notAtLevel: {} },
     reasons: [],
+    rates: [],
     freshnessMs: freshnessOf(config),
     pulled: pulledStreams(config),
     installation: installationOf(config),

@@ -26,6 +26,7 @@ it('pushes are listed with the newest or the oldest first, page by page and back
     timeZone: async () => 'UTC',
     sessionIdleMs: 0,
     rules: { inForce: unread, figures: unread },
+    rates: [],
     seesAddresses: true,
     masked: async (_orderIds, value) => value,
     maskedEach: async (rows) => rows,

@@ -198,6 +198,7 @@ it('a day in the filter of a list begins at midnight where the house is', async 
     reports: { directory: '', schedules: [] },
     sessionIdleMs: 0,
     rules: { inForce: unread, figures: unread },
+    rates: [],
     seesAddresses: true,
     masked: async (_orderIds, value) => value,
     maskedEach: async (rows) => rows,

@@ -144,6 +144,20 @@ function operatorList() {
   });
 }
 
+function rateList() {
+  const rate = z.strictObject({
+    currency: text('a currency', 'EUR', /^[A-Z]{3}$/),
+    rate: z.number().positive().register(z.globalRegistry, {
+      expected: 'a number above 0',
+      example: '0.134',
+    }),
+  });
+  return z.array(rate).max(100).register(z.globalRegistry, {
+    expected: 'a list of up to 100 currencies with their rates',
+    example: '[{ currency: EUR, rate: 1 }, { currency: DKK, rate: 0.134 }]',
+  });
+}
+
 function proxySection(fields: ContextFields) {
   return z.strictObject({
     userHeader: headerName().nullable(),
@@ -210,6 +224,7 @@ export function consoleSection(fields: ContextFields) {
       expected: 'reasons of at most 200 characters, 20 at most',
       example: '[goods are on their way, customer called]',
     }),
+    rates: rateList(),
     operators: operatorList(),
     proxy: proxySection(fields),
     sessions: z.strictObject({ last: duration('5m', '30d'), idle: duration('1m', '30d') }),

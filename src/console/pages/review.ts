@@ -9,7 +9,7 @@ import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import type { Given } from '../../surface/given.ts';
 import type { RulesShown } from '../rules.ts';
-import { tableFor } from '../surface/html.ts';
+import { pagingOf, tableFor } from '../surface/html.ts';
 import type { ListView } from '../surface/lists.ts';
 import { money, span, whole } from './format.ts';
 
@@ -63,7 +63,7 @@ function facetSelect(
 }
 
 /** Query parameters of the list that do not belong to its filter. */
-const PLACE = new Set(['open', 'after', 'sort', 'descending']);
+const PLACE = new Set(['open', 'after', 'back', 'sort', 'descending']);
 
 function filters({ facets, query, rules }: ReviewView): Html {
   const shown = query.get('shown') ?? LIST_SHOWN;
@@ -121,7 +121,8 @@ function tickBox(row: ReviewRow): Html | false {
 function deliveryLink(query: URLSearchParams, row: ReviewRow, isTickable: boolean): Html {
   const id = row.orderDeliveryId;
   const href = withQuery('/review', query, { open: String(id) });
-  return html`${isTickable && tickBox(row)}<a href="${href}" data-open="${id}">${row.deliveryNo ?? String(id)}</a>${
+  const link = html`<a href="${href}" data-open="${id}">${row.deliveryNo ?? String(id)}</a>`;
+  return html`${isTickable && tickBox(row)}${link}${
     row.note !== null &&
     html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
   }`;
@@ -159,6 +160,8 @@ export function reviewTable(
 function list(of: ReviewView): Html {
   const { view, query } = of;
   const { page } = view;
+  const { open: _, ...given } = Object.fromEntries(query);
+  const paging = pagingOf(deliveries, page, given);
   if (page.rows.length === 0) {
     const shown = query.get('shown') ?? LIST_SHOWN;
     const none = html`<p class="empty">${
@@ -168,22 +171,32 @@ function list(of: ReviewView): Html {
             page.next === null ? '' : ` among these ${whole(WINDOW_ROWS)}`
           }.`
     }</p>`;
-    return page.next === null
-      ? none
-      : html`${none}${nextPage(query, page.next, 'Look further back')}`;
+    return html`${none}${paging}`;
   }
-  return html`${reviewTable(of, of.ticked !== false)}${page.next !== null && nextPage(query, page.next, 'Next page')}`;
+  return html`${reviewTable(of, of.ticked !== false)}${paging}`;
 }
 
-function nextPage(query: URLSearchParams, after: string, text: string): Html {
-  const href = withQuery('/review', query, { after, open: '' });
-  return html`<p><a class="button" href="${href}">${text}</a></p>`;
+/** How amounts of several currencies are sorted; nothing where that is no question. */
+function aboutValues({ view, facets, query }: ReviewView): Html | false {
+  if (query.get('sort') !== 'value' || facets.currency.length < 2) return false;
+  const rates = new Set(view.from.rates.map(({ currency }) => currency));
+  const [known, others] = [true, false].map((is) =>
+    facets.currency.flatMap(({ name }) => (rates.has(name) === is ? [name] : [])),
+  );
+  const compared = known && known.length > 0 && `${known.join(', ')} are compared at your rates. `;
+  const apart = others && others.length > 0 && `Each alone, without a rate: ${others.join(', ')}.`;
+  return html`<p class="soft">Sorted by value. ${compared}${apart}</p>`;
 }
 
 export function reviewPage(of: ReviewView): Html {
   const { view, facets, query, open } = of;
   const { page, reader } = view;
-  const csv = withQuery('/review.csv', query, { open: '', after: '', locale: reader.locale });
+  const csv = withQuery('/review.csv', query, {
+    open: '',
+    after: '',
+    back: '',
+    locale: reader.locale,
+  });
   return html`<h1>Review</h1>
 ${filters(of)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
@@ -193,7 +206,7 @@ ${filters(of)}
   } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>
 ${of.bulk}${page.rows.length > 0 && of.ticked}
-<div class="columns"><div id="list">${list(of)}</div>
+${aboutValues(of)}<div class="columns"><div id="list">${list(of)}</div>
 <div id="detail">${
     open ?? (page.rows.length > 0 && html`<p class="empty">Choose a delivery.</p>`)
   }</div></div>`;

@@ -48,6 +48,7 @@ export function readingFor(context: PageContext, request: FastifyRequest): Readi
       figures: () => figures.now(),
     },
     timeZone: zoneOf,
+    rates: settings.rates,
     sessionIdleMs: settings.sessionIdleMs,
     host: {
       written: machine.written,

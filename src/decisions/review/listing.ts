@@ -11,10 +11,11 @@ import type { Db, Tx } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { deliveryWaits, IS_UNDECIDABLE } from '../../store/waiting.ts';
 import { as, flag, money, oneOf, time, whole } from '../../surface/members.ts';
+import type { Reading } from '../../surface/reading.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
 import type { ReviewFilter, Shown } from './filter.ts';
 import { deliveryState } from './state.ts';
-import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowOf } from './window.ts';
+import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowBefore, windowOf } from './window.ts';
 
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 type Sort = (typeof SORTS)[number];
@@ -24,7 +25,10 @@ export interface Page {
   readonly descending: boolean;
   /** Position after which the page begins: {@link ReviewPage.next} of the page before. */
   readonly after?: string | undefined;
+  /** Position before which it ends: {@link ReviewPage.back} of the next page; goes first. */
+  readonly back?: string | undefined;
   readonly limit: number;
+  readonly rates?: Reading['rates'] | undefined;
 }
 
 const text = (title: string, more = {}) => as(z.string(), title, 'text', more);
@@ -68,6 +72,8 @@ export interface ReviewPage {
   readonly rows: readonly ReviewRow[];
   /** Position at which the next page begins; null: this is the last page. */
   readonly next: string | null;
+  /** Position at which the page before ends; null: this is the first page. */
+  readonly back: string | null;
 }
 
 const PACKED_AT = sql<number>`coalesce(d.created_at, d.first_seen_at)`;
@@ -98,7 +104,7 @@ const FROM = sql`delivery d ${JOINED}`;
 const SORT_BY: Readonly<Record<Sort, RawBuilder<string | number | null>>> = {
   waiting: PACKED_AT,
   deadline: sql`coalesce(${HOLD_UNTIL}, 9e15)`,
-  value: sql`coalesce(${VALUE}, -1)`,
+  value: sql`coalesce(${VALUE}, -1)`, // in its own currency
   pieces: sql`coalesce(${PIECES}, -1)`,
   customer: sql`coalesce(lower(o.company), '')`,
   number: sql`d.order_delivery_id`,
@@ -171,36 +177,52 @@ function conditions(filter: ReviewFilter, { where }: Windowed): RawBuilder<boole
   return sql.join(all, sql` and `);
 }
 
-/** Position in the list: behind a row, or at the beginning of a window. */
+/**
+ * SQL: values of different currencies, made comparable by the rates; a currency without a rate is a
+ * group of its own behind them, because amounts in two currencies have no order.
+ */
+function byValue(rates: Reading['rates']) {
+  const known = JSON.stringify(rates);
+  const rate = sql`(select r.value ->> 'rate' from json_each(${known}) r
+    where r.value ->> 'currency' = ${CURRENCY})`;
+  return {
+    by: sql<number>`coalesce(cast(round(${VALUE} * coalesce(${rate}, 1)) as integer), -1)`,
+    group: sql<string>`iif(${rate} is null, coalesce(${CURRENCY}, '~'), '')`,
+  };
+}
+
+/** Position in the list: behind a row, or at the beginning, or end, of a window. */
 interface Place {
   /** Delivery below which the window begins. */
   readonly below: number;
-  readonly row?: { readonly value: string | number; readonly id: number } | undefined;
+  readonly row?: Found | undefined;
+}
+
+interface Found {
+  readonly id: number;
+  readonly place: string | number;
+  /** Rows of a group are together, the groups by their names. */
+  readonly part: string;
 }
 
 function placeOf(after: string): Place | undefined {
   try {
     const place: unknown = JSON.parse(Buffer.from(after, 'base64url').toString());
     if (!Array.isArray(place)) return undefined;
-    const [below, value, id]: unknown[] = place;
+    const [below, value, id, part = '']: unknown[] = place;
     if (!Number.isSafeInteger(below)) return undefined;
     if (value === undefined) return { below: Number(below) };
     const isValue = typeof value === 'string' || typeof value === 'number';
-    if (!isValue || !Number.isSafeInteger(id)) return undefined;
-    return { below: Number(below), row: { value, id: Number(id) } };
+    if (!isValue || !Number.isSafeInteger(id) || typeof part !== 'string') return undefined;
+    return { below: Number(below), row: { place: value, id: Number(id), part } };
   } catch {
     return undefined;
   }
 }
 
 function textOf({ below, row }: Place): string {
-  const place = row ? [below, row.value, row.id] : [below];
+  const place = row ? [below, row.place, row.id, row.part] : [below];
   return Buffer.from(JSON.stringify(place)).toString('base64url');
-}
-
-interface Found {
-  readonly id: number;
-  readonly place: string | number;
 }
 
 /** Claims `c` that a list shows in the order of waiting, each part by an index of its own. */
@@ -209,6 +231,11 @@ const CLAIMS_SHOWN: Partial<Readonly<Record<Shown, readonly RawBuilder<boolean>[
   uncovered: [sql`c.outcome = 'no_rule'`],
   waiting: [sql`c.waits = 1`, IS_UNDECIDABLE],
 };
+
+/** SQL: direction in which rows are read, which is turned around for a page before; and sign. */
+function directionOf({ descending, back }: Page) {
+  return descending === (back === undefined) ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+}
 
 /**
  * SQL: what is held or waits, in the order of waiting: it is read until the page is full, however
@@ -221,12 +248,12 @@ function byWaiting(
   windowed: Windowed,
   row: Place['row'],
 ) {
-  const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
+  const [order, beyond] = directionOf(page);
   const start = row
-    ? sql`(c.packed_at, c.order_delivery_id) ${beyond} (${row.value}, ${row.id})`
+    ? sql`(c.packed_at, c.order_delivery_id) ${beyond} (${row.place}, ${row.id})`
     : sql`true`;
   const [part, ...others] = claims.map(
-    (shown) => sql<Found>`select c.order_delivery_id id, c.packed_at place
+    (shown) => sql<Found>`select c.order_delivery_id id, c.packed_at place, '' part
     from claim c cross join delivery d on d.order_delivery_id = c.order_delivery_id
     ${JOINED}
     where ${shown} and ${start} and ${conditions(filter, windowed)}
@@ -251,13 +278,20 @@ async function idsOf(
     return (await byWaiting(claims, filter, page, windowed, row).execute(db)).rows;
   }
   const isByAccount = page.sort === 'customer' && filter.isMasked === true;
-  const by = isByAccount ? BY_ACCOUNT : SORT_BY[page.sort];
-  const [order, beyond] = page.descending ? [sql`desc`, sql`<`] : [sql`asc`, sql`>`];
-  const start = row ? sql`where (place, id) ${beyond} (${row.value}, ${row.id})` : sql``;
-  const { rows } = await sql<Found>`select id, place from (
-      select d.order_delivery_id id, ${by} place from ${FROM}
+  const alone = { by: isByAccount ? BY_ACCOUNT : SORT_BY[page.sort], group: sql`''` };
+  const { by, group } = page.sort === 'value' ? byValue(page.rates ?? []) : alone;
+  const [order, beyond] = directionOf(page);
+  // Groups keep their order, however their rows are sorted.
+  const [parts, behind] = page.back === undefined ? [sql`asc`, sql`>`] : [sql`desc`, sql`<`];
+  const start = row
+    ? sql`where part ${behind} ${row.part}
+        or (part = ${row.part} and (place, id) ${beyond} (${row.place}, ${row.id}))`
+    : sql``;
+  const { rows } = await sql<Found>`select id, place, part from (
+      select d.order_delivery_id id, ${by} place, ${group} part from ${FROM}
       where ${conditions(filter, windowed)}
-    ) ${start} order by place ${order}, id ${order} limit ${page.limit + 1}`.execute(db);
+    ) ${start} order by part ${parts}, place ${order}, id ${order} limit ${page.limit + 1}
+    `.execute(db);
   return rows;
 }
 
@@ -290,11 +324,11 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-function startOf({ after }: Page): Place {
-  if (after === undefined) return { below: FIRST_WINDOW };
-  const place = placeOf(after);
+function startOf({ after, back = after }: Page): Place {
+  if (back === undefined) return { below: FIRST_WINDOW };
+  const place = placeOf(back);
   if (place) return place;
-  const hint = 'take "next" of the page before, or leave "after" out';
+  const hint = 'take "next" or "back" of a page, or leave "after" and "back" out';
   throw new RefusedError('review.place', 'there is no such place in the list', { hint });
 }
 
@@ -302,16 +336,25 @@ export async function listForReview(db: Db, filter: ReviewFilter, page: Page): P
   const { below, row } = startOf(page);
   const windowed = await windowOf(db, filter, below);
   const found = await idsOf(db, filter, page, windowed, row);
-  const shown = found.slice(0, page.limit);
-  const last = found.length > page.limit ? shown.at(-1) : undefined;
+  const isBack = page.back !== undefined;
+  const inOrder = found.slice(0, page.limit);
+  const shown = isBack ? inOrder.toReversed() : inOrder;
+  const hasMore = found.length > page.limit;
+  const at = (one: Found | undefined) => one && { below, row: one };
   const further = windowed.next === null ? undefined : { below: windowed.next };
-  const next = last ? { below, row: { value: last.place, id: last.id } } : further;
+  const before =
+    below >= FIRST_WINDOW ? undefined : { below: await windowBefore(db, filter, below) };
+  const hasNext = isBack ? row !== undefined : hasMore;
+  const hasBack = isBack ? hasMore : row !== undefined;
+  const next = (hasNext ? at(shown.at(-1)) : undefined) ?? further;
+  const back = (hasBack ? at(shown[0]) : undefined) ?? before;
   return {
     rows: await rowsOf(
       db,
       shown.map(({ id }) => id),
     ),
     next: next ? textOf(next) : null,
+    back: back ? textOf(back) : null,
   };
 }
 

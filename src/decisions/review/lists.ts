@@ -107,10 +107,10 @@ export const deliveries = list({
   sorts: SORTS,
   notes: async ({ db, now }) => absenceNotes(await readAnswers(db), now),
   empty: 'No delivery fits.',
-  async readPage(from, query, { sort: named, descending, after, limit }) {
+  async readPage(from, query, { sort: named, ...place }) {
     const filter = await filterIn(from, query);
     const sort = SORTS.find((one) => one === named) ?? 'waiting';
-    return listForReview(from.db, filter, { sort, descending, after, limit });
+    return listForReview(from.db, filter, { ...place, sort, rates: from.rates });
   },
   hide: (from, rows) => from.maskedEach(rows, ({ orderId }) => orderId),
 });

@@ -60,3 +60,17 @@ export async function windowOf(
     next,
   };
 }
+
+/** Id below which the window begins whose end is above this id. */
+export async function windowBefore(
+  db: Db | Tx,
+  { shown }: Pick<ReviewFilter, 'shown'>,
+  above: number,
+): Promise<number> {
+  const ids = IDS[shown];
+  if (ids === undefined) return FIRST_WINDOW;
+  const { rows } = await sql<{ readonly id: number }>`
+    select order_delivery_id id from ${ids} order_delivery_id >= ${above}
+    order by order_delivery_id limit 1 offset ${WINDOW_ROWS}`.execute(db);
+  return rows[0]?.id ?? FIRST_WINDOW;
+}

@@ -8,10 +8,10 @@ import { temporaryStore } from '../../support/store.ts';
 const DELIVERIES = 10_300;
 
 /** Deliveries of which one in a hundred is pending, as many are refused, and the rest accepted. */
-async function createPast() {
+async function createPast(count = DELIVERIES) {
   const { db } = await temporaryStore();
   const numbers = sql`with recursive n(i) as (
-    select 1 union all select i + 1 from n where i < ${DELIVERIES})`;
+    select 1 union all select i + 1 from n where i < ${count})`;
   await sql`${numbers} insert into sales_order (order_id, status, completed, account_no, company,
       shipping_address, extra, content_hash, first_seen_at, changed_at, read_seq, source)
     select i, 'pending', 0, 'A-' || (i % 1000), 'Shop ' || (i % 1000), '{}', '{}', 'h', 1, 1, 1, ''
@@ -44,7 +44,20 @@ async function createPast() {
     } while (after !== undefined);
     return all;
   };
-  return { db, pages };
+  /** Pages from the last one back to the first, in the order in which they stand. */
+  const pagesBack = async (filter: ReviewFilter, page: Omit<Page, 'after'>) => {
+    const first = await listForReview(db, filter, page);
+    let found = first;
+    while (found.next) found = await listForReview(db, filter, { ...page, after: found.next });
+    const all: number[][] = [];
+    while (found.back) {
+      found = await listForReview(db, filter, { ...page, back: found.back });
+      all.unshift(found.rows.map(({ orderDeliveryId }) => orderDeliveryId));
+    }
+    const again = await listForReview(db, filter, { ...page, after: found.next ?? undefined });
+    return { all, after: again.rows.map(({ orderDeliveryId }) => orderDeliveryId) };
+  };
+  return { db, pages, pagesBack };
 }
 
 const OLDEST_FIRST = { sort: 'waiting', descending: false, limit: 6_000 } as const;
@@ -74,6 +87,21 @@ describe('a list of the past', () => {
     expect(refused).toEqual([Array.from({ length: DELIVERIES / 100 }, (_, at) => at * 100 + 1)]);
   });
 
+  it('leads back by the pages that led on, over the ends of windows and in any order', async () => {
+    const { pages, pagesBack } = await createPast();
+    for (const place of [
+      OLDEST_FIRST,
+      { sort: 'customer', descending: true, limit: 6_000 },
+    ] as const) {
+      const on = await pages({ shown: 'all' }, place);
+      const { all, after } = await pagesBack({ shown: 'all' }, place);
+      // A page before is as long as it can be: the ends of pages are others, the rows the same.
+      expect(all.flat()).toEqual(on.slice(0, 2).flat());
+      expect(all.map(({ length }) => length)).toEqual([4_000, 6_000]);
+      expect(after.slice(0, 10)).toEqual(all[1]?.slice(0, 10));
+    }
+  });
+
   it('is counted as far as a page looks, and says so', async () => {
     const { db } = await createPast();
     expect(await reviewFacets(db, { shown: 'all' })).toMatchObject({
@@ -82,5 +110,30 @@ describe('a list of the past', () => {
     });
     expect(await reviewFacets(db, { shown: 'pending' })).toMatchObject({ count: 103, among: null });
     expect(await reviewFacets(db, { shown: 'refused' })).toMatchObject({ count: 103, among: null });
+  });
+});
+
+describe('a list that is sorted by value', () => {
+  const rates = [
+    { currency: 'EUR', rate: 1 },
+    { currency: 'DKK', rate: 0.134 },
+  ];
+  it('compares currencies at the rates alone, and keeps each other one by itself', async () => {
+    const { db, pages } = await createPast(7);
+    await sql`update sales_order set currency =
+      json_extract('["EUR","DKK","SEK","EUR","DKK","SEK",""]', '$[' || (order_id - 1) || ']')
+      `.execute(db);
+    // 100 EUR, 700 DKK (93.80 EUR), 90 SEK, 50 EUR, 800 DKK (107.20 EUR), 2,000 SEK; one unknown.
+    await sql`insert into delivery_line (order_delivery_id, line_no, barcode, season_name,
+        delivery_name, fulfilled_quantity, price, extra)
+      select key + 1, 1, 'b' || key, '', '', 1, value * 10000, '{}'
+      from json_each('[100,700,90,50,800,2000]')`.execute(db);
+    const ids = async (descending: boolean, more: Partial<Page>) => {
+      const found = await pages({ shown: 'all' }, { sort: 'value', descending, limit: 2, ...more });
+      return found.flat();
+    };
+    expect(await ids(true, { rates })).toEqual([5, 1, 2, 4, 6, 3, 7]);
+    expect(await ids(false, { rates })).toEqual([4, 2, 1, 5, 3, 6, 7]);
+    expect(await ids(true, {})).toEqual([5, 2, 1, 4, 6, 3, 7]);
   });
 });

@@ -1,15 +1,19 @@
 /** Acts on all deliveries that fit a filter: the choice beside the list, and the page that asks. */
-import { LIST_SHOWN, reviewFilter } from '../../decisions/review/filter.ts';
-import type { ReviewSelection } from '../../decisions/review/listing.ts';
-import { BULK_MAX, markOf } from '../../decisions/review/mark.ts';
-import { acceptDelivery, holdDelivery, releaseDelivery } from '../../decisions/review/surface.ts';
-import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
-import { mayDo, type Role } from '../../surface/roles.ts';
-import { actionOf } from '../surface/addresses.ts';
-import { money, whole } from './format.ts';
-import { NOTHING_BY_ENTER } from './parts.ts';
-import { type ReviewView, reviewTable, withQuery } from './review.ts';
+import { LIST_SHOWN, reviewFilter } from '../../../decisions/review/filter.ts';
+import type { ReviewSelection } from '../../../decisions/review/listing.ts';
+import { BULK_MAX, markOf } from '../../../decisions/review/mark.ts';
+import {
+  acceptDelivery,
+  holdDelivery,
+  releaseDelivery,
+} from '../../../decisions/review/surface.ts';
+import { type Html, html } from '../../../lib/html.ts';
+import { plural } from '../../../lib/strings.ts';
+import { mayDo, type Role } from '../../../surface/roles.ts';
+import { actionOf } from '../../surface/addresses.ts';
+import { money, whole } from '../format.ts';
+import { NOTHING_BY_ENTER } from '../parts.ts';
+import { type ReviewView, reviewTable, withQuery } from '../review.ts';
 
 const ACCEPTED = 'They are accepted at the service within seconds.';
 const HELD = 'They stay yours: the rules leave them alone.';

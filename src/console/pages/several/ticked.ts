@@ -1,13 +1,13 @@
-/** Acts on the deliveries that a person ticked: the choice above the list, and the page that asks. */
-import type { ReviewSelection } from '../../decisions/review/listing.ts';
-import { rejectDelivery } from '../../decisions/review/surface.ts';
-import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
-import { mayDo, type Role } from '../../surface/roles.ts';
-import { actionOf } from '../surface/addresses.ts';
+/** Acts on deliveries that a person ticked: the choice above the list, and the page that asks. */
+import type { ReviewSelection } from '../../../decisions/review/listing.ts';
+import { rejectDelivery } from '../../../decisions/review/surface.ts';
+import { type Html, html } from '../../../lib/html.ts';
+import { plural } from '../../../lib/strings.ts';
+import { mayDo, type Role } from '../../../surface/roles.ts';
+import { actionOf } from '../../surface/addresses.ts';
+import { NOTHING_BY_ENTER, SAYS_ENTER } from '../parts.ts';
+import { type ReviewView, reviewTable, TICKS } from '../review.ts';
 import { deliveriesText, ON_ALL, whatOf } from './bulk.ts';
-import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
-import { type ReviewView, reviewTable, TICKS } from './review.ts';
 
 const FINAL = 'A reject is final at the service.';
 /** Acts on the ticked ones, with the words of {@link ON_ALL}. */
