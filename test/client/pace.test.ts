@@ -3,6 +3,7 @@ import { createLimiter } from '../../src/client/http/limiter.ts';
 import type { PaceFigures } from '../../src/client/http/pace.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
+import { seededRandom } from '../../src/lib/random.ts';
 import { createRateLimit } from '../../src/reference/edge/rates.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 
@@ -15,14 +16,14 @@ function startService(perSecondMax: number) {
   const none = Number.POSITIVE_INFINITY;
   const service = { perSecond: none, refusedOneIn: none, taken: 0, refused: 0 };
   let [second, inSecond] = [0, 0];
+  const random = seededRandom(1);
   const request = async (): Promise<void> => {
     const release = await limiter.acquire('pull');
     const begunAt = clock.monotonic();
     const now = Math.floor(begunAt / 1_000);
     if (now !== second) [second, inSecond] = [now, 0];
     inSecond += 1;
-    const nth = service.taken + service.refused + 1;
-    const isUnlucky = nth % service.refusedOneIn === 0;
+    const isUnlucky = random.chance(1 / service.refusedOneIn);
     if (inSecond > service.perSecond || isUnlucky) {
       service.refused += 1;
       limiter.tooFast(begunAt);
@@ -56,12 +57,12 @@ function startAccount(allowed: number) {
   const begin = () => createLimiter({ requestsPerSecond: 20, concurrencyMax: 8 }, clock);
   let limiter = begin();
   const rates = createRateLimit(clock);
+  const random = seededRandom(2);
   const oneIn = Number.POSITIVE_INFINITY;
   const account = { allowed, isClosed: false, refusedOneIn: oneIn, waits: true };
   const count = { taken: 0, refused: 0 };
   const waitSeconds = (): number => {
-    const nth = count.taken + count.refused + 1;
-    if (account.isClosed || nth % account.refusedOneIn === 0) return 1;
+    if (account.isClosed || random.chance(1 / account.refusedOneIn)) return 1;
     return rates.take('key', account.allowed);
   };
   const client = async (): Promise<void> => {
@@ -187,10 +188,9 @@ describe('the pace', () => {
     const { clock, limiter, stop } = startService(20);
     limiter.tooFast(clock.monotonic());
     stop();
-    await clock.advance(25_000);
-    expect(perSecond(limiter)).toBeGreaterThan(17);
-    expect(perSecond(limiter)).toBeLessThan(20);
-    await clock.advance(30_000);
+    await clock.advance(6_000);
+    expect(perSecond(limiter)).toBeLessThan(10);
+    await clock.advance(20_000);
     expect(perSecond(limiter)).toBe(20);
   });
 
@@ -236,7 +236,7 @@ describe('the pace', () => {
       await over(600_000);
       const { taken, refused } = await over(1_800_000);
       expect(refused).toBeLessThanOrEqual(15);
-      expect(taken).toBeGreaterThan(1_800 * r * 0.85);
+      expect(taken).toBeGreaterThan(1_800 * r * 0.8);
     },
   );
 
@@ -251,11 +251,17 @@ describe('the pace', () => {
   });
 });
 
+/** Which request of how many is refused by chance. */
+const ONE_IN = new Map<string, number>([
+  ['half', 2],
+  ['a third', 3],
+]);
+
 describe('the pace after refusals', () => {
   it.each(
     [20, 5].flatMap((allowed) =>
       (allowed === 5 ? [1, 5, 20] : [1]).flatMap((minutes) =>
-        (['all', 'all without Retry-After', 'half', 'most, for another program'] as const).map(
+        (['all', 'all without Retry-After', 'half', 'a third', 'most, for another'] as const).map(
           (refused) => ({ allowed, minutes, refused }),
         ),
       ),
@@ -265,14 +271,17 @@ describe('the pace after refusals', () => {
     await over(300_000);
     account.waits = burst.refused !== 'all without Retry-After';
     account.isClosed = burst.refused.startsWith('all');
-    account.refusedOneIn = burst.refused === 'half' ? 2 : Number.POSITIVE_INFINITY;
+    account.refusedOneIn = ONE_IN.get(burst.refused) ?? Number.POSITIVE_INFINITY;
     const stop = burst.refused.startsWith('most') ? others(burst.allowed * 0.75) : () => undefined;
     const { refused } = await over(burst.minutes * 60_000);
     Object.assign(account, { isClosed: false, refusedOneIn: Number.POSITIVE_INFINITY });
     stop();
-    expect(refused).toBeLessThan(10 + 8 * burst.minutes);
+    expect(refused).toBeLessThan(12 + 6 * burst.minutes);
     const backMs = await over(60_000, () => pace() >= 0.9 * burst.allowed);
     expect(backMs.ms).toBeLessThan(60_000);
+    // The rate may be refused on the way up, and is used a minute later all the same.
+    await over(60_000 - backMs.ms);
+    expect((await over(60_000)).taken).toBeGreaterThan(0.9 * 60 * burst.allowed);
     // A program that was killed begins anew, at the configured rate.
     restart();
     expect(pace()).toBe(20);
@@ -288,7 +297,7 @@ describe('the pace after refusals', () => {
       stop();
       sum += (await over(20_000)).taken;
     }
-    expect(sum / (25 * 20 * r)).toBeGreaterThan(0.6);
+    expect(sum / (25 * 20 * r)).toBeGreaterThan(0.35);
     const { ms } = await over(60_000, () => pace() >= 0.9 * r);
     expect(ms).toBeLessThan(60_000);
   });
