@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { Clock } from '../../../src/lib/clock.ts';
+import { EXIT } from '../../../src/lib/errors.ts';
 import { runCommand } from '../../support/daemon-process.ts';
 
 export interface Paper {
@@ -153,14 +154,14 @@ function httpDoor({ folder, token, clock }: DoorSettings): Door {
 }
 
 const NOUNS = { order: 'orders', pending_refund: 'refunds' } as const;
-const EXIT_AGAIN = 1;
 
 function cliDoor({ folder, config, clock }: DoorSettings): Door {
   const push = async (file: string, noun: string): Promise<string[]> => {
     for (;;) {
       const { code, output } = await runCommand([noun, 'push', file, '--config', config]);
       if (code === 0) return [];
-      if (code !== EXIT_AGAIN) return [`${noun} push ended with ${code}: ${output.slice(0, 500)}`];
+      if (code !== EXIT.temporary.code)
+        return [`${noun} push ended with ${code}: ${output.slice(0, 500)}`];
       await clock.sleep(PAUSE_MS);
     }
   };
