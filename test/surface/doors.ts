@@ -11,7 +11,7 @@ import type { Role } from '../../src/surface/roles.ts';
 import type { CliHouse } from '../cli/house.ts';
 import { type Caller, caller, program, signIn } from '../console/support.ts';
 
-export const DOORS = ['page', 'token', 'local', 'command'] as const;
+const DOORS = ['page', 'token', 'local', 'command'] as const;
 export type Door = (typeof DOORS)[number];
 
 interface Asked {

@@ -1,0 +1,4 @@
+/** Each act as a command, which reads the configuration and opens the database each time. */
+import { keepContract } from './contract.ts';
+
+keepContract(['command']);
