@@ -117,7 +117,7 @@ export function keepContract(through: readonly Door[]): void {
       }
     });
 
-    it('is refused with one code at each door: by role, by member, by thing, by state', async () => {
+    it('is refused with one code at each door: by role, member, thing and state', async () => {
       const { nothing, given: make } = exampleOf(name);
       for (const door of open()) {
         const given = await make(house, door);

@@ -155,12 +155,15 @@ function httpDoor({ folder, token, clock }: DoorSettings): Door {
 
 const NOUNS = { order: 'orders', pending_refund: 'refunds' } as const;
 
+/** Exit codes of a command whose daemon was not there, or was killed before it had answered. */
+const ENDED_EARLY: readonly (number | null)[] = [EXIT.temporary.code, EXIT.failure.code];
+
 function cliDoor({ folder, config, clock }: DoorSettings): Door {
   const push = async (file: string, noun: string): Promise<string[]> => {
     for (;;) {
       const { code, output } = await runCommand([noun, 'push', file, '--config', config]);
       if (code === 0) return [];
-      if (code !== EXIT.temporary.code)
+      if (!ENDED_EARLY.includes(code))
         return [`${noun} push ended with ${code}: ${output.slice(0, 500)}`];
       await clock.sleep(PAUSE_MS);
     }
