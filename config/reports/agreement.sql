@@ -6,8 +6,8 @@ about: >-
 params:
   since: { type: time, from: week, about: the beginning; its whole week counts, default: 84d }
 totals: [deliveries]
-chart: { kind: stacked, x: week, y: deliveries, series: decided_by }
-formats: { week: date, deliveries: count, week_percent: percent }
+chart:
+  { kind: stacked, title: Deliveries by week and who decided, x: week, y: deliveries, series: decided_by }
 empty: Nothing that was packed in this time is decided.
 */
 SELECT week, decided_by, rules_said, became, deliveries,

@@ -4,20 +4,15 @@ about: >-
   Without a style: all that a packed delivery or an open order wants (anything else is as free as
   the lists say). Of a season, by its delivery windows. Red is sold beyond what there is.
 params:
-  style: { type: text, about: the number of a style, default: "" }
+  style: { type: text, offers: styles, about: the number of a style, default: "" }
   show:
     type: text
     about: all, or only what is oversold
     choices: [all, oversold]
     default: all
-formats:
-  style_no: text
-  size: text
-  barcode: text
-  quantity: count
-  packed: count
-  to_pack: count
-  ats: heat
+columns:
+  quantity: On hand
+  to_pack: Open orders
 empty: Nothing of it is wanted, or oversold.
 */
 WITH to_pack AS MATERIALIZED (

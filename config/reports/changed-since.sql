@@ -4,10 +4,13 @@ about: >-
   Entries of the change feed by kind of row and by what of it changed, with the latest of each.
 params:
   since: { type: time, about: the beginning, default: 1d }
-  entity: { type: text, about: "a kind of row, such as stock_variant", default: "" }
+  entity: { type: text, label: Kind of row, offers: entities, about: "a kind of row, such as stock_variant", default: "" }
+columns:
+  changed: Changed members
+  latest_key: Latest row
+  last_at: Latest change
 totals: [changes]
-chart: { kind: bar, x: entity, y: changes }
-formats: { changes: count, last_at: date, latest_key: text }
+chart: { kind: bar, title: Changes by kind of row, x: entity, y: changes }
 empty: Nothing has changed since then.
 */
 SELECT entity, op, changed, changes, rows, last_at,

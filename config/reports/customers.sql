@@ -10,19 +10,6 @@ params:
     choices: [all, over-limit, open, held]
     default: all
 totals: [orders, amount, open_orders, open_amount]
-formats:
-  account_no: text
-  orders: count
-  amount: amount
-  open_orders: count
-  open_amount: amount
-  deliveries: count
-  held: count
-  refunds: count
-  credit_limit: amount
-  balance: amount
-  credit_left: heat
-  overdue_days: count
 empty: There is no such customer.
 */
 WITH amounts AS MATERIALIZED (

@@ -3,8 +3,7 @@ title: Decisions per day, outcome and rule
 about: A decision in which several rules took part counts for each of them.
 params:
   since: { type: time, from: day, about: the beginning; its whole day counts, default: 14d }
-chart: { kind: line, x: day, y: decisions, series: rule }
-formats: { decisions: count }
+chart: { kind: line, title: Decisions per day by rule, x: day, y: decisions, series: rule }
 empty: Nothing was decided in this time.
 */
 SELECT
@@ -18,4 +17,4 @@ FROM decision d
 LEFT JOIN json_each(d.rules) r ON true
 WHERE d.at >= :since
 GROUP BY 1, 2, 3
-ORDER BY 1, 2, 4 DESC, 3;
+ORDER BY 1 DESC, 4 DESC, 2, 3;

@@ -10,17 +10,15 @@ params:
     about: what makes a row
     choices: [brand, customer, country, style, season, month]
     default: customer
+columns:
+  name: "{by}"
+  ordered: Ordered (pcs)
+  shipped: Shipped (pcs)
+  missing: Missing (pcs)
+  complete: Complete orders
 totals: [ordered, shipped, missing]
-chart: { kind: bar, x: name, y: fill_percent }
-formats:
-  name: text
-  orders: count
-  complete: count
-  ordered: count
-  shipped: count
-  missing: count
-  fill_percent: percent
-  complete_percent: percent
+rates: { fill_percent: [shipped, ordered] }
+chart: { kind: bar, title: Fill rate, x: name, y: fill_percent, lowest: 15 }
 empty: No order of this time is completed.
 */
 WITH line AS (

@@ -1,6 +1,8 @@
 /*
 title: How old the data of each stream is
-formats: { rows: count, age_seconds: count }
+columns:
+  due_at: Next pull
+  complete_at: Last complete pull
 empty: No stream has been pulled yet.
 */
 SELECT stream, complete_at, age_seconds, rows, due_at, failures, last_error

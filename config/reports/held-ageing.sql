@@ -2,12 +2,12 @@
 title: How long deliveries wait for a person, by what holds them
 about: From when they were packed. The list of them is held-deliveries.
 totals: [deliveries, pieces, amount]
-chart: { kind: stacked, x: waits, y: deliveries, series: held_by }
-formats:
-  deliveries: count
-  pieces: count
-  amount: amount
-  unpriced: count
+chart:
+  kind: stacked
+  title: Held deliveries by how long they wait
+  x: waits
+  y: deliveries
+  series: held_by
 empty: Nothing is held.
 */
 SELECT

@@ -1,7 +1,7 @@
 /*
 title: Deliveries that wait for a person
 about: What the rules or people hold, the oldest first, with the reason.
-formats: { pieces: count, amount: amount }
+totals: [pieces, amount]
 empty: Nothing is held.
 */
 SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours, reason

@@ -1,5 +1,10 @@
 /*
 title: What a person should look at, with what each is about
+columns:
+  at: Since
+  kind: Incident
+  entity: About
+  key: Which
 empty: There is nothing to look at.
 */
 SELECT at, kind, entity, key, detail

@@ -1,7 +1,7 @@
 /*
 title: All deliveries that are not decided yet
 about: Pending deliveries, the oldest first, with what the rules said of each.
-formats: { pieces: count, amount: amount }
+totals: [pieces, amount]
 empty: Every delivery is decided.
 */
 SELECT delivery_no, order_no, company, country_code, pieces, amount, currency, age_hours,

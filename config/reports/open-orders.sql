@@ -3,16 +3,18 @@ title: Open orders by customer
 about: >-
   From stock and ahead; what of each is not delivered yet. Each currency has its
   own row; unpriced: orders whose amount is not known.
+params:
+  customer: { type: text, offers: customers, about: one account alone, default: "" }
+columns:
+  oldest: Oldest order
 totals: [orders, pieces, amount]
-chart: { kind: bar, x: company, y: pieces }
-formats:
-  account_no: text
-  company: text
-  orders: count
-  pieces: count
-  amount: amount
-  unpriced: count
-  oldest: date
+chart:
+  kind: bar
+  title: Open pieces by customer
+  x: account_no
+  label: company
+  y: pieces
+  highest: 20
 empty: No order is open.
 */
 SELECT account_no, company, orders, pieces, amount, currency, unpriced, oldest
@@ -21,7 +23,7 @@ FROM (
     round(sum(open_amount), 2) AS amount, currency, count(*) - count(open_amount) AS unpriced,
     min(ordered_at) AS oldest
   FROM v_order
-  WHERE completed = 0 AND status <> 'canceled' AND gone = 0
+  WHERE completed = 0 AND status <> 'canceled' AND gone = 0 AND :customer IN ('', account_no)
   GROUP BY account_no, currency
 ) told
 -- Rows of one company stand together.

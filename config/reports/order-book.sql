@@ -4,23 +4,25 @@ about: >-
   Pre-orders without canceled ones, by customer, country, brand or style, or each window as a whole.
   Open is what follows; what is neither shipped nor open, its order was completed without.
 params:
-  season: { type: text, about: a season, default: "" }
+  season: { type: text, offers: seasons, about: a season, default: "" }
+  window: { type: text, offers: windows, about: a delivery window, default: "" }
   by:
     type: text
     about: what makes a row
     choices: [window, customer, country, brand, style]
     default: window
+columns:
+  name: "{by}"
+  ordered: Ordered (pcs)
+  shipped: Shipped (pcs)
+  open: Open (pcs)
 totals: [ordered, shipped, open, amount, open_amount, unpriced]
-chart: { kind: stacked, x: season_name, y: [shipped, open] }
-formats:
-  orders: count
-  ordered: count
-  shipped: count
-  open: count
-  shipped_percent: percent
-  amount: amount
-  open_amount: amount
-  unpriced: count
+rates: { shipped_percent: [shipped, ordered] }
+chart:
+  kind: stacked
+  title: Pre-ordered pieces by season and window
+  x: [season_name, delivery_name]
+  y: [shipped, open]
 empty: There are no pre-orders.
 */
 WITH line AS (
@@ -49,6 +51,7 @@ WITH line AS (
     CASE WHEN :by = 'customer' THEN company END AS company,
     CASE WHEN :by IN ('brand', 'style') THEN barcode END AS barcode
   FROM line
+  WHERE :window IN ('', delivery_name)
   -- Variants are found several times as fast in the order of their index.
   ORDER BY CASE WHEN :by IN ('brand', 'style') THEN barcode END
   LIMIT 1000000000

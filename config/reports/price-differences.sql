@@ -7,12 +7,7 @@ params:
   since: { type: time, from: day, about: ordered after this; its whole day counts, default: 28d }
   percent: { type: number, about: differences of this many percent at least, default: 1 }
 totals: [pieces, amount]
-formats:
-  pieces: count
-  price: amount
-  list_price: amount
-  difference_percent: percent
-  amount: amount
+columns: { amount: Difference in value }
 empty: All lines of this time have the price of the list.
 */
 WITH line AS (

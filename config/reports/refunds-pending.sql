@@ -1,6 +1,5 @@
 /*
 title: Pending refunds that the service has not confirmed
-formats: { pieces: count }
 empty: The service has confirmed every pending refund.
 */
 SELECT pending_refund_id, order_id, reference, status, created_at, pieces

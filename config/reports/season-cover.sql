@@ -2,14 +2,14 @@
 title: How far the stock covers the open pre-orders
 about: A row per style and season, the worst first.
 params:
-  season: { type: text, about: the season }
+  season: { type: text, offers: seasons, about: the season }
+columns:
+  open_preorders: Open pre-orders (pcs)
+  covered: Covered (pcs)
+  missing: Missing (pcs)
 totals: [open_preorders, covered, missing]
-formats:
-  variants: count
-  open_preorders: count
-  covered: count
-  missing: heat
-  cover_percent: percent
+rates: { cover_percent: [covered, open_preorders] }
+formats: { missing: heat }
 empty: The season has no open pre-orders.
 */
 SELECT style_no, style_name, count(*) AS variants, sum(open_preorders) AS open_preorders,

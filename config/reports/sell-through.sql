@@ -1,21 +1,27 @@
 /*
-title: Sold per week and style, against the stock of that week
+title: Sold from stock per week and style, against the stock of that week
 about: >-
-  Pieces of accepted deliveries by the week they were packed in (from Monday), and what was in
-  stock when the week ended (of this week: now), by the change feed; no number where that does not
-  tell. Sell-through is sold of sold and left; cover how many such weeks the rest lasts.
+  Sold: pieces of orders from stock in accepted deliveries, by the week they were packed in (from
+  Monday). Pieces of pre-orders stand apart and are in no percentage; a style of which nothing else
+  was delivered in a week is left out. On hand: when the week ended (of this week: now), by the
+  change feed; no number where that does not tell. Sell-through is sold of sold and left; cover how
+  many such weeks the rest lasts.
 params:
   since: { type: time, from: week, about: the beginning; its whole week counts, default: 28d }
-  style: { type: text, about: the number of a style, default: "" }
-  top: { type: number, about: rows at most, default: 200 }
-chart: { kind: stacked, x: week, y: sold, series: style_no }
-formats:
-  week: date
-  style_no: text
-  sold: count
-  in_stock: count
-  sell_through_percent: percent
-empty: Nothing was sold in this time.
+  style: { type: text, offers: styles, about: the number of a style, default: "" }
+  top: { type: number, label: Rows, about: rows at most, default: 200 }
+columns:
+  sold: Sold from stock (pcs)
+  of_preorders: Delivered of pre-orders (pcs)
+  in_stock: On hand at the end (pcs)
+chart:
+  kind: stacked
+  title: Pieces sold from stock by week and style
+  x: week
+  y: sold
+  series: style_no
+  label: style_name
+empty: Nothing was sold from stock in this time.
 */
 WITH line AS (
   -- Weeks since the Monday before 1970, where the house is.
@@ -25,7 +31,9 @@ WITH line AS (
       ORDER BY z.since DESC LIMIT 1)) / 86400000 + 3) / 7 AS week,
     iif(v.barcode IS NOT NULL, v.style_no, a.style_no) AS style_no,
     iif(v.barcode IS NOT NULL, v.style_name, a.style_name) AS style_name,
-    l.fulfilled_quantity AS pieces
+    l.fulfilled_quantity AS pieces,
+    coalesce(nullif(l.season_name, ''), nullif((
+      SELECT o.season_name FROM sales_order o WHERE o.order_id = d.order_id), '')) AS season_name
   FROM delivery d
   CROSS JOIN delivery_line l ON l.order_delivery_id = d.order_delivery_id
   LEFT JOIN stock_variant_row v ON v.barcode = l.barcode
@@ -37,10 +45,12 @@ WITH line AS (
       >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
 ), sold AS MATERIALIZED (
   SELECT date((7 * week - 3) * 86400, 'unixepoch') AS week, style_no,
-    nullif(max(style_name), '') AS style_name, sum(pieces) AS sold
+    nullif(max(style_name), '') AS style_name, sum(iif(season_name IS NULL, pieces, 0)) AS sold,
+    sum(iif(season_name IS NULL, 0, pieces)) AS of_preorders
   FROM line
   WHERE :style IN ('', style_no)
   GROUP BY line.week, style_no
+  HAVING sold > 0
   ORDER BY sold DESC, line.week, style_no
   LIMIT :top
 ), week AS MATERIALIZED (
@@ -80,7 +90,7 @@ WITH line AS (
   FROM sold s
   JOIN week w ON w.week = s.week
 )
-SELECT week, style_no, style_name, sold, in_stock,
+SELECT week, style_no, style_name, sold, of_preorders, in_stock,
   round(100.0 * sold / nullif(sold + max(0, in_stock), 0), 1) AS sell_through_percent,
   (20 * max(0, in_stock) + sold) / nullif(2 * sold, 0) / 10.0 AS cover_weeks
 FROM counted

@@ -10,14 +10,15 @@ params:
     about: what makes a row
     choices: [brand, season]
     default: brand
+columns:
+  name: "{by}"
 totals: [variants, pieces, wholesale_value, unpriced]
-chart: { kind: stacked, x: not_sold_for, y: pieces, series: name }
-formats:
-  name: text
-  variants: count
-  pieces: count
-  wholesale_value: amount
-  unpriced: count
+chart:
+  kind: stacked
+  title: Pieces in stock by how long they have not sold
+  x: not_sold_for
+  y: pieces
+  series: name
 empty: Nothing is in stock.
 */
 SELECT CASE unsold_days WHEN 0 THEN 'under 30 days' WHEN 30 THEN '30 to 90 days'

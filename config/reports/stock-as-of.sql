@@ -2,10 +2,11 @@
 title: Stock of a style at some time
 about: What was there then, by the change feed; no quantity where it does not tell.
 params:
-  style: { type: text, about: the number of the style }
-  at: { type: time, about: the moment; without it now, default: 0s }
+  style: { type: text, offers: styles, about: the number of the style }
+  at: { type: time, label: As of, about: the moment; without it now, default: 0s }
+columns:
+  quantity: On hand
 totals: [quantity]
-formats: { barcode: text, size: text, quantity: count }
 empty: There was nothing of this style then.
 */
 SELECT barcode, color_name, size, quantity

@@ -5,7 +5,7 @@ about: >-
   pre-orders want; and how much of all that is wanted the stock covers (percent). A size that the
   list does not name for a color stays empty.
 params:
-  style: { type: text, about: the number of the style }
+  style: { type: text, offers: styles, about: the number of the style }
   show:
     type: text
     about: one figure alone
@@ -16,6 +16,11 @@ pivot:
   column: size
   value: pieces
   order: size_rank
+  shade: { column: figure, value: free }
+groups: [color_name, color_code]
+above: [brand_name, style_no, style_name]
+columns:
+  figure: Pieces
 formats: { pieces: heat, total: number }
 empty: Neither the stock list nor an open order has such a style.
 */
@@ -73,12 +78,12 @@ SELECT brand_name, style_no, style_name, color_code, color_name, figure,
   size_rank
 FROM (
   SELECT c.*, f.column1 AS place, f.column2 AS figure, nullif(wanted, 0) AS whole,
-    CASE f.column1 WHEN 1 THEN quantity WHEN 2 THEN packed WHEN 3 THEN to_pack WHEN 4 THEN ats
+    CASE f.column1 WHEN 1 THEN quantity WHEN 2 THEN packed WHEN 3 THEN ats WHEN 4 THEN to_pack
       WHEN 5 THEN preorders ELSE iif(wanted > 0, covered, NULL) END AS part
-  FROM cell c, (VALUES (1, 'in stock'), (2, 'packed'), (3, 'open orders'), (4, 'free'),
+  FROM cell c, (VALUES (1, 'in stock'), (2, 'packed'), (3, 'free'), (4, 'open orders'),
     (5, 'pre-orders'), (6, 'cover %')) f
 ) told
 WHERE :show IN ('', 'all', figure)
 WINDOW line AS (PARTITION BY brand_name, style_no, style_name, color_code, color_name, place)
-ORDER BY brand_name NULLS FIRST, color_code NULLS FIRST, color_name NULLS FIRST,
+ORDER BY brand_name NULLS FIRST, color_name NULLS FIRST, color_code NULLS FIRST,
   style_name NULLS FIRST, place, size_rank NULLS LAST, size NULLS FIRST;

@@ -4,17 +4,15 @@ about: >-
   At wholesale prices, as counted last on that day or before; pieces without such a price are
   not in the value.
 params:
-  at: { type: time, about: the day, default: 0s }
+  at: { type: time, label: As of, about: the day, default: 0s }
 totals: [variants, in_stock, pieces, wholesale_value, unpriced]
-chart: { kind: bar, x: brand_name, y: pieces }
-formats:
-  day: date
-  brand_name: text
-  variants: count
-  in_stock: count
-  pieces: count
-  wholesale_value: amount
-  unpriced: count
+columns: { in_stock: Variants in stock }
+chart:
+  kind: bar
+  title: Value of the stock at wholesale prices by brand
+  x: brand_name
+  y: wholesale_value
+  highest: 20
 empty: The stock of that day was not counted.
 */
 SELECT max(day) AS day, brand_name, sum(variants) AS variants, sum(in_stock) AS in_stock, sum(pieces) AS pieces,
@@ -24,5 +22,4 @@ WHERE day = (SELECT max(day) FROM v_stock_day WHERE day <= date(:at / 1000, 'uni
   SELECT z.modifier FROM zone_offset z
   WHERE z.since <= :at / 1000 ORDER BY z.since DESC LIMIT 1)))
 GROUP BY brand_name, currency
-ORDER BY sum(sum(pieces)) OVER (PARTITION BY brand_name) DESC, brand_name NULLS FIRST,
-  currency NULLS FIRST;
+ORDER BY currency NULLS LAST, wholesale_value DESC NULLS LAST, pieces DESC, brand_name NULLS FIRST;

@@ -2,11 +2,6 @@
 title: The latest runs of every stream
 params:
   since: { type: time, about: the beginning, default: 1d }
-formats:
-  rows_seen: count
-  rows_changed: count
-  rows_deleted: count
-  rows_quarantined: count
 empty: Nothing was pulled in this time.
 */
 SELECT run_id, stream, outcome, reason, rows_seen, rows_changed, rows_deleted, rows_quarantined,

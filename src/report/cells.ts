@@ -30,7 +30,7 @@ const TWO = { minimumFractionDigits: 2, maximumFractionDigits: 2 } as const;
 const NUMBERS: Readonly<Partial<Record<ColumnKind, Intl.NumberFormatOptions>>> = {
   amount: TWO,
   count: { maximumFractionDigits: 0 },
-  percent: { style: 'percent', maximumFractionDigits: 1 },
+  percent: { style: 'percent', minimumFractionDigits: 1, maximumFractionDigits: 1 },
   number: { useGrouping: false, maximumFractionDigits: 10 },
   heat: { maximumFractionDigits: 4 },
 };
@@ -64,14 +64,16 @@ export function createCellFormat({ locale, timeZone }: Manner, nothing = ''): Ce
     return known;
   };
   const day = new Intl.DateTimeFormat(locale ?? LOCALE, { ...DAY, timeZone: 'UTC' });
-  const moment = new Intl.DateTimeFormat(locale ?? LOCALE, { ...MOMENT, timeZone });
+  // Without a locale as ISO 8601 writes it, which the Swedish one does.
+  const moment = new Intl.DateTimeFormat(locale ?? 'sv-SE', { ...MOMENT, timeZone });
   return (kind, cell) => {
     if (cell === null) return nothing;
-    if (kind === 'date' && locale !== undefined) {
+    if (kind === 'date') {
       const found = momentOf(cell);
-      return found ? (found.isDay ? day : moment).format(found.at) : String(cell);
+      if (!found || (found.isDay && locale === undefined)) return String(cell);
+      return (found.isDay ? day : moment).format(found.at);
     }
-    if (typeof cell !== 'number' || kind === 'text' || kind === 'date') return String(cell);
+    if (typeof cell !== 'number' || kind === 'text') return String(cell);
     return numberFormat(kind).format(kind === 'percent' ? hundredth(cell) : cell);
   };
 }

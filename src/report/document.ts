@@ -3,6 +3,7 @@ import type { Manner } from './cells.ts';
 import type { ParameterValues } from './parameters.ts';
 import type { Report } from './report-file.ts';
 import type { ReportTable, Rows } from './table.ts';
+import { labelOf } from './words/columns.ts';
 
 export interface ReportDocument {
   readonly report: Report;
@@ -15,13 +16,15 @@ export interface ReportDocument {
   readonly at: number;
 }
 
-/** Parameters and time of a run in words: `style S-1001 · 2026-01-05 09:00 Europe/Berlin`. */
+/** Parameters and time of a run in words: `Style S-1001 · 2026-01-05 09:00 Europe/Berlin`. */
 export function describeRun({ report, values, manner, at }: ReportDocument): string {
-  const told = Object.entries(report.params).flatMap(([name, { type }]) => {
+  const told = Object.entries(report.params).flatMap(([name, parameter]) => {
+    const { type } = parameter;
     const value = values[name];
     // A parameter with an empty text restricts nothing, so it is not named.
     if (value === undefined || value === '') return [];
-    return [`${name} ${type === 'time' ? localTime(Number(value), manner) : value}`];
+    const shown = type === 'time' ? localTime(Number(value), manner) : value;
+    return [`${labelOf(name, parameter)} ${shown}`];
   });
   return [...told, `${localTime(at, manner)} ${manner.timeZone}`].join(' · ');
 }

@@ -23,19 +23,19 @@ export function isLineFormat(format: Format): format is LineFormat {
 
 export interface LineManner {
   readonly locale: string | undefined;
-  /** Column kinds that the report's head declares, by column name. */
-  readonly kinds: Readonly<Record<string, ColumnKind>>;
+  /** Kind of a column, as it is declared. */
+  readonly kindOf: (name: string) => ColumnKind | undefined;
 }
 
 function asObject(names: readonly string[], cells: readonly Cell[]): Record<string, Cell> {
   return Object.fromEntries(names.map((name, index) => [name, cells[index] ?? null]));
 }
 
-function csvManner(names: readonly string[], { locale, kinds }: LineManner): CsvManner {
+function csvManner(names: readonly string[], { locale, kindOf }: LineManner): CsvManner {
   const comma = locale !== undefined && hasDecimalComma(locale);
   return {
     separator: comma ? ';' : ',',
-    number: (value, column) => csvNumber(kinds[names[column] ?? ''], value, comma),
+    number: (value, column) => csvNumber(kindOf(names[column] ?? ''), value, comma),
   };
 }
 
@@ -58,11 +58,12 @@ export function createLineWriter(
 }
 
 /** CSV or NDJSON lines of a table that is in memory. */
-export function linesOf(format: LineFormat, table: ReportTable, manner: LineManner): string[] {
+export function linesOf(format: LineFormat, table: ReportTable, { locale }: Manner): string[] {
   const lines: string[] = [];
   const names = table.columns.map(({ name }) => name);
-  const kinds = Object.fromEntries(table.columns.map(({ name, kind }) => [name, kind]));
-  const writer = createLineWriter(format, { ...manner, kinds }, (text) => lines.push(text));
+  const kinds = new Map(table.columns.map(({ name, kind }) => [name, kind]));
+  const manner = { locale, kindOf: (name: string) => kinds.get(name) };
+  const writer = createLineWriter(format, manner, (text) => lines.push(text));
   writer.columns(names);
   for (const row of table.rows) writer.row(row);
   return lines;

@@ -5,6 +5,7 @@ import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { as, flag, text, time, whole } from '../surface/members.ts';
 import type { Reading, ReportsRead } from '../surface/reading.ts';
 import { readReports } from './report-file.ts';
+import { OFFERS } from './report-head.ts';
 import { nextDue } from './schedules/due.ts';
 import { readSchedule } from './schedules/state.ts';
 
@@ -102,6 +103,8 @@ export const schedules = list({
 const parameter = z.strictObject({
   type: z.enum(['text', 'number', 'time']),
   about: z.string(),
+  label: z.string().optional(),
+  offers: z.enum(OFFERS).optional(),
   from: z.enum(['day', 'week']).optional(),
   choices: z.array(z.string()).readonly().optional(),
   default: z.string().optional(),

@@ -8,7 +8,7 @@ import { type Format, linesOf, objectsOf, textTable } from './formats.ts';
 import { pageOf } from './page.ts';
 import type { ParameterValues } from './parameters.ts';
 import { type Query, type RowSink, runQuery } from './query.ts';
-import { chartOf } from './report-chart.ts';
+import { chartsOf } from './report-chart.ts';
 import type { Report } from './report-file.ts';
 import { createCollector, type Rows, requireColumns, shapeTable } from './table.ts';
 import { workbookOf } from './xlsx.ts';
@@ -93,7 +93,7 @@ const BYTE_ORDER_MARK = '\ufeff';
 
 /** Makes the content of a file in the format wanted. */
 export async function makeFile(document: ReportDocument, format: Format): Promise<Buffer> {
-  const { report, given, table, manner } = document;
+  const { table, manner } = document;
   if (format === 'xlsx') return workbookOf(document);
   return Buffer.from(textIn());
 
@@ -102,12 +102,12 @@ export async function makeFile(document: ReportDocument, format: Format): Promis
       case 'html':
         return pageOf(document);
       case 'svg':
-        return `${renderHtml(chartDocument(chartOf(report, given, manner)))}\n`;
+        return `${renderHtml(chartDocument(...chartsOf(document)))}\n`;
       case 'json':
         return `${JSON.stringify(objectsOf(table), null, 2)}\n`;
       case 'csv':
       case 'ndjson': {
-        const lines = linesOf(format, table, { locale: manner.locale, kinds: report.formats });
+        const lines = linesOf(format, table, manner);
         const mark = format === 'csv' && manner.locale !== undefined ? BYTE_ORDER_MARK : '';
         return `${mark}${lines.map((line) => `${line}\n`).join('')}`;
       }

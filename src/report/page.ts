@@ -7,8 +7,9 @@ import { visible } from '../lib/strings.ts';
 import { createCellFormat, LOCALE } from './cells.ts';
 import { describeRun, type ReportDocument } from './document.ts';
 import { createHeat, type Heat } from './heat.ts';
-import { chartOf } from './report-chart.ts';
+import { chartsOf } from './report-chart.ts';
 import { isNumeric, type TableColumn } from './table.ts';
+import { type ReadableTable, readable } from './words/readable.ts';
 
 const STYLE = html`
 :root{color-scheme:light dark;--back:#fff;--ink:#1a1f27;--faint:#565f6d;--edge:#d9dde3;
@@ -18,19 +19,20 @@ const STYLE = html`
 --edge:#333c48;--h1:#1b2b3e;--h2:#1f3a5a;--h3:#234b78;--h4:#285c96;
 --n1:#3c2226;--n2:#56292f;--n3:#71303a;--n4:#8c3844}}
 body{margin:1.5rem;background:var(--back);color:var(--ink);font:14px/1.45 system-ui,sans-serif}
-h1{margin:0;font-size:1.4rem}
+h1{margin:0;font-size:1.4rem}h2{margin:1rem 0 0;font-size:1.05rem}
 p{margin:.3rem 0}
 .run,.note,.empty{color:var(--faint)}
 figure{margin:1rem 0;max-width:60rem}
 .plot{overflow-x:auto}
 .chart{width:100%;height:auto}
-.key{display:inline-block;margin-right:1em}.key i{font-style:normal}
+.key{display:inline-block;margin-right:1em}.drawn{width:.7em;height:.7em}
 .table{overflow-x:auto}
 table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}
 th,td{padding:.28em .68em;border-bottom:1px solid var(--edge);text-align:left;vertical-align:top}
 thead th{border-bottom:2px solid var(--faint);white-space:nowrap}
-.number{text-align:right}.number,.date,.whole{white-space:nowrap}
-tfoot td{border-top:2px solid var(--faint);font-weight:600}
+.stock tbody{border-bottom:2px solid var(--edge)}.stock tbody th{font-weight:400}
+.number{text-align:right}.number,.date,.whole{white-space:nowrap}th.number{white-space:normal}
+tfoot td{font-weight:600}tfoot tr:first-child td{border-top:2px solid var(--faint)}
 .h1{background:var(--h1)}.h2{background:var(--h2)}.h3{background:var(--h3)}.h4{background:var(--h4)}
 .n1{background:var(--n1)}.n2{background:var(--n2)}.n3{background:var(--n3)}.n4{background:var(--n4)}
 @page wide{size:A4 landscape;margin:12mm}
@@ -53,18 +55,14 @@ function classOf({ kind }: TableColumn, level: number): string {
   return [form || '', heat].filter((name) => name !== '').join(' ');
 }
 
-/** Title of a column: SQL names become words; names from a pivot's data stay. */
-function headOf({ name, isPivoted }: TableColumn): string {
-  return visible(isPivoted ? name : name.replaceAll('_', ' '));
+/** A report with its table in words. */
+export interface Readable extends Pick<ReportDocument, 'report' | 'manner'> {
+  readonly table: ReadableTable;
 }
 
 /** HTML table of a report, or the sentence that takes its place when there are no rows. */
-export function tablePart({
-  report,
-  table,
-  manner,
-}: Pick<ReportDocument, 'report' | 'table' | 'manner'>): Html {
-  const { columns, rows, totals } = table;
+export function tablePart({ report, table, manner }: Readable): Html {
+  const { columns, rows, totals, spans, caption } = table;
   const [format, heat] = [createCellFormat(manner), createHeat(table)];
   if (rows.length === 0) return html`<p class="empty">${report.empty ?? 'There are no rows.'}</p>`;
   const cell = (column: TableColumn, value: string | number | null, level: number): Html => {
@@ -72,18 +70,29 @@ export function tablePart({
     const form = classOf(column, level) || (HYPHENED.test(text) ? 'whole' : '');
     return html`<td class="${form}">${visible(text)}</td>`;
   };
-  const line = (row: (typeof rows)[number], shade: Heat): Html =>
-    html`<tr>${columns.map((column, index) => {
+  const line = (row: (typeof rows)[number], at: number, shade: Heat): Html => {
+    const span = spans[at];
+    return html`<tr>${columns.map((column, index) => {
       const value = row[index] ?? null;
-      return cell(column, value, shade(index, value));
+      if (span === undefined || index > 1) return cell(column, value, shade(index, value, at));
+      const text = visible(format(column.kind, value));
+      if (index === 1) return html`<th scope="row">${text}</th>`;
+      return span > 0 && html`<th scope="rowgroup" rowspan="${span}">${text}</th>`;
     })}</tr>
 `;
-  return html`<div class="table" tabindex="0" role="group" aria-label="${report.title}"><table>
+  };
+  const bodies = [...rows.keys()].filter((at) => at === 0 || (spans[at] ?? 0) > 0);
+  return html`${caption !== undefined && html`<p>${visible(caption)}</p>`}
+<div class="table" tabindex="0" role="group" aria-label="${report.title}">
+<table${spans.length > 0 && html` class="grid stock"`}>
 <thead><tr>${columns.map(
-    (column) => html`<th scope="col" class="${classOf(column, 0)}">${headOf(column)}</th>`,
-  )}</tr></thead><tbody>
-${rows.map((row) => line(row, heat))}</tbody>${
-    totals.length > 0 && html`<tfoot>${totals.map((row) => line(row, () => 0))}</tfoot>`
+    (column) => html`<th scope="col" class="${classOf(column, 0)}">${visible(column.heading)}</th>`,
+  )}</tr></thead>${bodies.map(
+    (from, index) => html`<tbody>
+${rows.slice(from, bodies[index + 1]).map((row, at) => line(row, from + at, heat))}</tbody>`,
+  )}${
+    totals.length > 0 &&
+    html`<tfoot>${totals.map((row) => line(row, rows.length, () => 0))}</tfoot>`
   }</table></div>`;
 }
 
@@ -93,12 +102,14 @@ ${rows.map((row) => line(row, heat))}</tbody>${
  * everything.
  */
 export function chartPart(
-  { report, given, manner }: Pick<ReportDocument, 'report' | 'given' | 'manner'>,
+  document: Pick<ReportDocument, 'report' | 'given' | 'values' | 'manner'>,
   { table }: { readonly table: boolean },
 ): Html | undefined {
-  if (!report.chart || given.rows.length === 0) return undefined;
+  if (!document.report.chart || document.given.rows.length === 0) return undefined;
   try {
-    return chartFigure(chartOf(report, given, manner), { table });
+    return html`${chartsOf(document).map(
+      (chart) => html`<h2>${visible(chart.title)}</h2>${chartFigure(chart, { table })}`,
+    )}`;
   } catch (thrown) {
     if (!(thrown instanceof RefusedError)) throw thrown;
     return html`<p class="note">No chart: ${thrown.message}.</p>`;
@@ -110,7 +121,7 @@ const EM_CHAR = 0.62;
 const EM_ROOM = 1.4;
 
 /** Minimum width of the table in em, by which printing shrinks letters to fit the paper. */
-function leastWidth({ table, manner }: ReportDocument): string {
+function leastWidth({ table, manner }: Readable): string {
   const format = createCellFormat(manner);
   const longest = (words: readonly string[]): number => Math.max(...words.map((one) => one.length));
   const widths = table.columns.map((column, index) => {
@@ -120,23 +131,25 @@ function leastWidth({ table, manner }: ReportDocument): string {
       return isWhole ? text.length : longest(text.split(/[\s-]+/));
     });
     const most = cells.reduce((max, length) => Math.max(max, length), 0);
-    return Math.max(most, longest(headOf(column).split(' '))) * EM_CHAR + EM_ROOM;
+    return Math.max(most, longest(column.heading.split(' '))) * EM_CHAR + EM_ROOM;
   });
   return widths.reduce((sum, width) => sum + width, 1).toFixed(1);
 }
 
 export function pageOf(document: ReportDocument): string {
-  const { report, table, manner } = document;
+  const { report, manner } = document;
   const { title, about } = report;
+  const table = readable(document);
+  const shown = { report, table, manner };
   const page = html`<!doctype html>
 <html lang="${manner.locale ?? LOCALE}"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <meta name="viewport" content="width=device-width"><title>${title}</title>
-<style>${CHART_STYLE}${STYLE}:root{--ems:${leastWidth(document)}}</style></head><body>
+<style>${CHART_STYLE}${STYLE}:root{--ems:${leastWidth(shown)}}</style></head><body>
 <h1>${title}</h1>${about !== undefined && html`<p>${about}</p>`}
 <p class="run">${visible(describeRun(document))}</p>
 ${chartPart(document, { table: false })}
-${tablePart(document)}
+${tablePart(shown)}
 ${table.notes.map((note) => html`<p class="note">${note}</p>`)}
 </body></html>
 `;

@@ -12,7 +12,7 @@
  * same name there replaces a shipped one.
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Document, isNode, LineCounter, parseDocument, visit, YAMLParseError } from 'yaml';
 import { ConfigError, RefusedError, toError } from '../lib/errors.ts';
@@ -25,6 +25,8 @@ const SHIPPED = fileURLToPath(new URL('../../config/reports', import.meta.url));
 export interface Report extends ReportHead {
   readonly name: string;
   readonly sql: string;
+  /** Whether it is from the user's folder; the dictionary declares the kinds of the others. */
+  readonly isOwn: boolean;
   /** Path of the report's file, for messages. */
   readonly file: string;
 }
@@ -142,7 +144,8 @@ function readReport(folder: string, name: string): Report {
     throw new ConfigError('report.encoding', message, { hint: 'save it in this encoding' });
   }
   const text = bytes.toString('utf8');
-  return { ...headOf(file, text), name, file, sql: text.replace(HEAD, '').trim() };
+  const isOwn = folder !== SHIPPED;
+  return { ...headOf(file, text), name, file, isOwn, sql: text.replace(HEAD, '').trim() };
 }
 
 function namesIn(folder: string): string[] {
@@ -195,8 +198,8 @@ export function findReport(directory: string, name: string): Report {
  * `plane/` where PostgreSQL needs other words. Throws RefusedError for a report of the user's
  * folder.
  */
-export function planeSqlOf({ name, file, sql }: Report): string {
-  if (dirname(file) !== SHIPPED) {
+export function planeSqlOf({ name, file, isOwn, sql }: Report): string {
+  if (isOwn) {
     const message = `${file} is a report of your own, which is SQL for SQLite`;
     throw new RefusedError('report.not_on_plane', message, {
       hint: 'ask the views of the plane in PostgreSQL, or run it on the mirror, without --on plane',

@@ -2,6 +2,10 @@
 import { z } from 'zod';
 import { CHART_KINDS } from '../lib/chart/data.ts';
 
+/** Lists of the mirror from which a form offers values (words/offers.ts reads them). */
+export const OFFERS = ['brands', 'customers', 'entities', 'seasons', 'styles', 'windows'] as const;
+export type Offer = (typeof OFFERS)[number];
+
 /** Parameter of a report: `text`, whole `number`, or `time` (ISO 8601, or `28d` ago). */
 const parameterSchema = z
   .strictObject({
@@ -9,6 +13,10 @@ const parameterSchema = z
     about: z.string().min(1),
     /** A time counts from the begin of its day or week, where the house is. */
     from: z.enum(['day', 'week']).optional(),
+    /** Word for it in forms and below titles; without it its name. */
+    label: z.string().min(1).optional(),
+    /** List of the mirror that its form offers; any other value may be typed. */
+    offers: z.enum(OFFERS).optional(),
     /** Texts that the parameter accepts; all others are refused. */
     choices: z.array(z.string().min(1)).min(2).optional(),
     default: z.union([z.string(), z.number()]).transform(String).optional(),
@@ -61,6 +69,8 @@ const pivotSchema = z
     value: column,
     /** Column by which the new columns are sorted, such as the rank of a size. */
     order: column.optional(),
+    /** Value of a column, the only one whose rows have a ground by `heat`. */
+    shade: z.strictObject({ column, value: z.string() }).optional(),
   })
   .refine(({ rows, column: across, value }) => !rows.includes(across) && !rows.includes(value), {
     path: ['rows'],
@@ -70,13 +80,25 @@ const pivotSchema = z
 const chartSchema = z
   .strictObject({
     kind: z.enum(CHART_KINDS),
-    x: column,
+    /** Title of the chart; without it that of the report. */
+    title: z.string().min(1).optional(),
+    /** Columns whose values together make one place of the x axis. */
+    x: z.union([column, columns]),
+    /** Column whose text is shown in place of the series, else of x: a name for a number. */
+    label: column.optional(),
     y: z.union([column, columns]),
     series: column.optional(),
+    /** Most places of the x axis: those with the highest, or the lowest, values. */
+    highest: z.int().min(1).optional(),
+    lowest: z.int().min(1).optional(),
   })
   .refine(({ y, series }) => series === undefined || typeof y === 'string', {
     path: ['series'],
     error: 'goes with a single y only',
+  })
+  .refine(({ highest, lowest }) => highest === undefined || lowest === undefined, {
+    path: ['lowest'],
+    error: 'goes without highest only',
   });
 
 export const headSchema = z
@@ -86,11 +108,24 @@ export const headSchema = z
     params: z.record(z.string().regex(/^[a-z][a-z0-9_]*$/), parameterSchema).default({}),
     pivot: pivotSchema.optional(),
     totals: columns.optional(),
+    /** Columns that people read as one, and once for all rows below each other that agree in it. */
+    groups: columns.optional(),
+    /** Columns that people read above the table where all rows agree in them. */
+    above: columns.optional(),
     chart: chartSchema.optional(),
     formats: z.record(column, z.enum(COLUMN_KINDS)).default({}),
+    /** Headings of columns; without one that of the dictionary (words/columns.ts), or the name. */
+    columns: z.record(column, z.string().min(1)).default({}),
+    /** Percents of the totals: each the first sum of two, in percent of the second. */
+    rates: z.record(column, z.tuple([column, column])).default({}),
     empty: z.string().min(1).optional(),
   })
-  .superRefine(({ pivot, totals = [], formats }, ctx) => {
+  .superRefine(({ pivot, totals = [], formats, rates }, ctx) => {
+    for (const [name, parts] of Object.entries(rates)) {
+      const lost = parts.find((part) => !totals.includes(part));
+      const message = `${lost} is none of the totals`;
+      if (lost !== undefined) ctx.addIssue({ code: 'custom', path: ['rates', name], message });
+    }
     const wrong = (index: number, message: string): void =>
       ctx.addIssue({ code: 'custom', path: ['totals', index], message });
     for (const [index, name] of totals.entries()) {

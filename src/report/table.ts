@@ -9,6 +9,7 @@ import { pivotRows, ROW_TOTAL } from './pivot.ts';
 import type { Cell, RowSink } from './query.ts';
 import type { Report } from './report-file.ts';
 import type { ColumnKind } from './report-head.ts';
+import { declaredKind, headingOf } from './words/columns.ts';
 
 export interface Rows {
   readonly columns: readonly string[];
@@ -34,8 +35,9 @@ export interface ReportTable {
 /** Most cells of a report whose rows are all held in memory. */
 const CELLS_MAX = 500_000;
 
-const CURRENCY = 'currency';
-const TOTAL = 'total';
+export const CURRENCY = 'currency';
+/** Label of a row of sums. */
+export const TOTAL = 'total';
 
 export function isNumeric(kind: ColumnKind): boolean {
   return kind !== 'text' && kind !== 'date';
@@ -58,10 +60,14 @@ export function createCollector(): RowSink & { readonly collected: () => Rows } 
 
 /** Refuses a report whose head names columns that its SELECT does not return. */
 export function requireColumns(report: Report, given: readonly string[]): void {
-  const { pivot, totals = [], chart, formats } = report;
+  const { pivot, totals = [], groups = [], above = [], chart, formats, columns, rates } = report;
   const named: (readonly [string, string])[] = [
     ...Object.keys(formats).map((name) => ['formats', name] as const),
+    ...Object.keys(columns).map((name) => ['columns', name] as const),
+    ...Object.keys(rates).map((name) => ['rates', name] as const),
     ...totals.map((name) => ['totals', name] as const),
+    ...groups.map((name) => ['groups', name] as const),
+    ...above.map((name) => ['above', name] as const),
     ...(pivot ? pivotColumns(pivot).map((name) => ['pivot', name] as const) : []),
     ...(chart ? chartColumns(chart).map((name) => ['chart', name] as const) : []),
   ];
@@ -78,8 +84,8 @@ function pivotColumns({ rows, column, value, order }: NonNullable<Report['pivot'
   return [...rows, column, value, ...(order === undefined ? [] : [order])];
 }
 
-function chartColumns({ x, y, series }: NonNullable<Report['chart']>): string[] {
-  return [x, ...[y].flat(), ...(series === undefined ? [] : [series])];
+function chartColumns({ x, label, y, series }: NonNullable<Report['chart']>): string[] {
+  return [x, label ?? [], y, series ?? []].flat();
 }
 
 const DATE = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)?$/;
@@ -94,12 +100,12 @@ function kindOf(values: readonly Cell[]): ColumnKind {
 
 /** Kind of a column of the SELECT: as the head declares it, else by its values. */
 export function kindIn(
-  { formats }: Pick<Report, 'formats'>,
+  report: Pick<Report, 'formats' | 'isOwn'>,
   { columns, rows }: Rows,
   name: string,
 ): ColumnKind {
   const index = columns.indexOf(name);
-  return formats[name] ?? kindOf(rows.map((row) => row[index] ?? null));
+  return declaredKind(report, name) ?? kindOf(rows.map((row) => row[index] ?? null));
 }
 
 /**
@@ -146,33 +152,68 @@ function summedIn({ pivot, totals = [] }: Report, columns: readonly TableColumn[
   );
 }
 
-function totalsOf(report: Report, { columns, rows }: Shaped): Cell[][] {
+/** Sums of rows in the columns where `isSummed`; `key` is their currency. */
+function sumRow(
+  { columns, rows }: Shaped,
+  isSummed: (index: number) => boolean,
+  [by, key]: readonly [index: number, key: Cell],
+): Cell[] {
+  const label = columns.findIndex((_, index) => !isSummed(index) && index !== by);
+  return columns.map((_, index): Cell => {
+    if (isSummed(index)) return addUp(rows.map((row) => row[index] ?? null));
+    if (index === by) return key;
+    return index === label ? TOTAL : null;
+  });
+}
+
+/** Puts the percents of the totals into their row of sums. */
+function withRates({ rates }: Report, { columns }: Shaped, sums: readonly Cell[]): Cell[] {
+  const sumOf = (name: string): Cell => sums[columns.findIndex((one) => one.name === name)] ?? null;
+  return sums.map((sum, index) => {
+    const [part, whole] = (rates[columns[index]?.name ?? ''] ?? []).map(sumOf);
+    if (typeof part !== 'number' || typeof whole !== 'number' || whole === 0) return sum;
+    return Number(((100 * part) / whole).toFixed(1));
+  });
+}
+
+/** Grand totals, each sum once: a row for all, and one of the amounts of each currency. */
+function totalsOf(report: Report, shaped: Shaped): Cell[][] {
+  const { columns, rows } = shaped;
   const summed = summedIn(report, columns);
   if (summed.size === 0 || rows.length === 0) return [];
-  const hasAmount = [...summed].some((index) => columns[index]?.kind === 'amount');
-  const by = hasAmount ? columns.findIndex(({ name }) => name === CURRENCY) : -1;
+  const isAmount = (index: number): boolean => columns[index]?.kind === 'amount';
+  const amounts = [...summed].filter(isAmount);
+  const by = amounts.length > 0 ? columns.findIndex(({ name }) => name === CURRENCY) : -1;
   const groups = by < 0 ? new Map([[null, rows]]) : Map.groupBy(rows, (row) => row[by] ?? null);
-  const label = columns.findIndex((_, index) => !summed.has(index) && index !== by);
-  return [...groups].map(([key, members]) =>
-    columns.map((_, index): Cell => {
-      if (summed.has(index)) return addUp(members.map((row) => row[index] ?? null));
-      if (index === by) return key;
-      return index === label ? TOTAL : null;
-    }),
+  const told = [...groups].filter(([, members]) =>
+    members.some((row) => amounts.some((index) => row[index] !== null)),
   );
+  if (told.length < 2) {
+    const whole = sumRow(shaped, (index) => summed.has(index), [by, told[0]?.[0] ?? null]);
+    return [withRates(report, shaped, whole)];
+  }
+  const isCount = (index: number): boolean => summed.has(index) && !isAmount(index);
+  const counts = withRates(report, shaped, sumRow(shaped, isCount, [by, null]));
+  const money = told.map(([key, members]) =>
+    sumRow({ columns, rows: members }, (index) => amounts.includes(index), [by, key]),
+  );
+  return amounts.length === summed.size ? money : [counts, ...money];
 }
 
 function notesOf(report: Report, given: Rows, isCut: boolean): string[] {
-  const { totals = [], formats } = report;
+  const { totals = [] } = report;
   const notes = isCut
     ? [`There are more than ${given.rows.length} rows; the others are left out.`]
     : [];
-  const amounts = totals.filter((name) => formats[name] === 'amount');
+  const amounts = totals.filter((name) => declaredKind(report, name) === 'amount');
   const unknown = amounts.filter((name) => {
     const index = given.columns.indexOf(name);
     return given.rows.some((row) => row[index] === null);
   });
-  for (const name of unknown) notes.push(`Where ${name} is not known, the total is without it.`);
+  for (const name of unknown) {
+    const heading = headingOf(report, {}, name);
+    notes.push(`Where ${heading} is not known, the total is without it.`);
+  }
   return notes;
 }
 

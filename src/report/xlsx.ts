@@ -10,6 +10,7 @@ import { createHeat, type Heat } from './heat.ts';
 import type { Cell } from './query.ts';
 import type { ColumnKind } from './report-head.ts';
 import { isNumeric } from './table.ts';
+import { type ReadableTable, readable } from './words/readable.ts';
 
 /** Most characters of a cell that Excel accepts. */
 const CELL_CHARS_MAX = 32_767;
@@ -102,12 +103,17 @@ function cellOf(kind: ColumnKind, cell: Cell, timeZone: string): CellObject | nu
   return textOf(String(cell));
 }
 
-function widthsOf({ table }: ReportDocument) {
-  return table.columns.map(({ name, kind }, index) => {
+/** A report with its table in words. */
+interface Readable extends ReportDocument {
+  readonly table: ReadableTable;
+}
+
+function widthsOf({ table }: Readable) {
+  return table.columns.map(({ heading, kind }, index) => {
     const longest = table.rows.reduce((most, row) => {
       const length = String(row[index] ?? '').length;
       return Math.max(most, length);
-    }, name.length);
+    }, heading.length);
     const grouped = isNumeric(kind) ? longest * 1.4 : longest;
     return { width: Math.min(WIDTH_MAX, Math.max(WIDTH_MIN, Math.ceil(grouped) + 2)) };
   });
@@ -122,11 +128,11 @@ function apart({ table }: ReportDocument, index: number): Partial<CellObject> {
 
 function bodyOf(document: ReportDocument, heat: Heat): (CellObject | null)[][] {
   const { table, manner } = document;
-  return table.rows.map((row) =>
+  return table.rows.map((row, at) =>
     table.columns.map(({ kind }, index) => {
       const cell = row[index] ?? null;
       const made = cellOf(kind, cell, manner.timeZone);
-      return made && { ...made, ...groundOf(heat(index, cell)), ...apart(document, index) };
+      return made && { ...made, ...groundOf(heat(index, cell, at)), ...apart(document, index) };
     }),
   );
 }
@@ -173,9 +179,10 @@ function printSettings(sheet: string, isWide: boolean) {
 }
 
 /** Bytes of the workbook: title, parameters, header, rows, totals, remarks. */
-export async function workbookOf(document: ReportDocument): Promise<Buffer> {
+export async function workbookOf(made: ReportDocument): Promise<Buffer> {
   // Loads the library only when it is needed: most commands write no workbook.
   const { default: writeWorkbook } = await import('write-excel-file/node');
+  const document = { ...made, table: readable(made) };
   const { report, table } = document;
   const title: CellObject = {
     ...textOf(report.title),
@@ -184,8 +191,8 @@ export async function workbookOf(document: ReportDocument): Promise<Buffer> {
     height: TITLE_HEIGHT,
   };
   const header = table.columns.map(
-    ({ name, kind }, index): CellObject => ({
-      ...textOf(name),
+    ({ heading, kind }, index): CellObject => ({
+      ...textOf(heading),
       fontWeight: 'bold',
       bottomBorderStyle: 'thin',
       align: isNumeric(kind) ? 'right' : 'left',
@@ -196,7 +203,7 @@ export async function workbookOf(document: ReportDocument): Promise<Buffer> {
   const remarks = [...(isEmpty ? [report.empty ?? 'There are no rows.'] : []), ...table.notes];
   const data = [
     [title],
-    [textOf(describeRun(document))],
+    [textOf([table.caption, describeRun(document)].filter((part) => part).join(' · '))],
     header,
     ...bodyOf(document, createHeat(table)),
     ...totalRows(document),

@@ -61,19 +61,38 @@ describe('a report', () => {
     expect(form.status).toBe(200);
     expect(form.text).toContain('name="param.style"');
     expect(form.text).not.toContain('role="alert"');
+    // The form offers the styles there are; any other may be typed.
+    expect(form.text).toMatch(new RegExp(`list="l-style"><datalist.*<option value="${SHIRT}">`));
     const { text } = await vera.get(GRID);
     expect(text.match(/<h1>/g)).toHaveLength(1);
-    expect(text).toMatch(/<td class="number n1">-3<\/td>/);
+    expect(text).toMatch(/<td class="number n\d">-\d+<\/td>/);
+    // As on the page of the style: a group of rows for each colour, the sum of a row at its end.
+    expect(text).toMatch(/<th scope="rowgroup" rowspan="6">Navy.*<\/th><th scope="row">On hand</);
+    expect(text).toMatch(/<th scope="col" class="number">Total<\/th><\/tr>/);
     expect(text).toContain('href="/reports/stock-grid.xlsx?param.style=S-100%2F1"');
     expect(text).toContain(`selvedge report run stock-grid --param &#39;style=${SHIRT}&#39;`);
   });
 
   it('has a chart with a table, and runs at once where it needs nothing', async () => {
     const { text } = await vera.get('/reports/own-orders');
-    expect(text).toMatch(/role="img"\s+aria-label="Orders: bars of order_no SO-990001/);
+    expect(text).toMatch(/role="img"\s+aria-label="Orders: bars of Order no\. SO-990001/);
     expect(text).toContain('<summary>As a table</summary>');
-    expect(text).toMatch(/<tfoot><tr><td class="">total<\/td>/);
+    expect(text).toMatch(/<tfoot><tr><td class="">Total<\/td>/);
     expect(text).toContain(CUSTOMER);
+  });
+
+  it('offers the values there are, with names for those who may see them', async () => {
+    const options = async (caller: Caller, path: string) =>
+      [...(await caller.get(path)).text.matchAll(/<option value="([^"]*)">([^<]*)<\/option>/g)].map(
+        ([, value, says]) => [value, says],
+      );
+    const customers = await options(vera, '/reports/open-orders');
+    expect(customers).toContainEqual(['C-990001', CUSTOMER]);
+    expect(await options(vera, '/reports/best-sellers')).toContainEqual(['7d', 'a week']);
+    expect(await options(bi, '/reports/open-orders')).toContainEqual(['C-990001', '']);
+    const typed = await vera.get('/reports/open-orders?param.customer=C-990001');
+    expect(typed.text).toContain(`>${CUSTOMER}</td>`);
+    expect(typed.text).not.toContain('>Ask &amp; Embla</td>');
   });
 
   it('is a workbook, CSV of the reader’s place, a file to send, and JSON', async () => {

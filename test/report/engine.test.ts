@@ -17,6 +17,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCli } from '../../src/cli/program.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { launchBrowser, watchPage } from '../support/chromium.ts';
+import { repositoryRoot } from '../support/source.ts';
 import { type ReportHouse, reportHouse } from './support.ts';
 
 const SALES = `SELECT * FROM (VALUES
@@ -76,8 +77,9 @@ describe('the shape of a report', () => {
     const lines = stdout.split('\n');
     expect(lines[1]).toBe('2026-01-05  black     M             2       3  1,234.50  EUR');
     expect(lines.slice(5)).toEqual([
-      'total                                      18  1,234.80  EUR',
-      'total                                      -2    100.00  DKK',
+      'total                                      16',
+      'total                                          1,234.80  EUR',
+      'total                                            100.00  DKK',
       '',
     ]);
   });
@@ -90,7 +92,7 @@ describe('the shape of a report', () => {
     );
     const { stdout, stderr } = await run('unknown');
     expect(stdout).toContain('total    2.50');
-    expect(stderr).toContain('Where amount is not known, the total is without it.');
+    expect(stderr).toContain('Where Value is not known, the total is without it.');
   });
 
   it('says in words what an empty result means', async () => {
@@ -231,14 +233,14 @@ describe('a workbook', () => {
     expect(title?.[0]).toBe('Kinds');
     expect(about?.[0]).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d Europe\/Berlin$/);
     expect(header).toEqual([
-      ...['barcode', 'ean', 'amount', 'share', 'day', 'at', 'formula', 'absent'],
+      ...['Barcode', 'Ean', 'Value', 'Share', 'Day', 'Time', 'Formula', 'Absent'],
     ]);
     // The moment is that of the clock on the wall in Berlin.
     expect(row?.map((cell) => (cell instanceof Date ? toSecond(cell) : cell))).toEqual([
       ...['5700180000017', '5700180000018', 1234.5, 0.125],
       ...[new Date('2026-01-05'), new Date('2026-01-06T00:30:00Z'), '=1+1', null],
     ]);
-    expect(total?.slice(0, 3)).toEqual(['total', null, 1234.5]);
+    expect(total?.slice(0, 3)).toEqual(['Total', null, 1234.5]);
   });
 
   it('keeps words apart and signs as they are, and names its printed titles once', async () => {
@@ -284,14 +286,25 @@ describe('a page', () => {
     expect(await page.locator('script, link').count()).toBe(0);
     const label = await page.getByRole('img').getAttribute('aria-label');
     expect(label).toBe(
-      'Sales: stacked bars of day 05.01.2026 to 06.01.2026; black 18, Bordeaux -2',
+      'Sales: stacked bars of Day 05.01.2026 to 06.01.2026; black 18, Bordeaux -2',
     );
     expect(await page.locator('tbody tr').first().locator('td').allTextContents()).toEqual([
       ...['05.01.2026', 'black', 'M', '2', '3', '1.234,50', 'EUR'],
     ]);
-    expect(await page.locator('tfoot tr').count()).toBe(2);
+    expect(await page.locator('tfoot tr').count()).toBe(3);
     const align = `getComputedStyle(document.querySelectorAll('tbody td')[5]).textAlign`;
     expect(await page.evaluate<string>(align)).toBe('right');
+    const key = await page.locator('.key svg').first().boundingBox();
+    expect(key?.height).toBeLessThan(16);
+    // A print repeats the headings on each sheet, and the sums stand once, at the end.
+    await page.emulateMedia({ media: 'print' });
+    const shown = `['thead', 'tfoot'].map((part) =>
+      getComputedStyle(document.querySelector('table > ' + part)).display)`;
+    const once = ['table-header-group', 'table-row-group'];
+    expect(await page.evaluate<string[]>(shown)).toEqual(once);
+    const css = readFileSync(join(repositoryRoot, 'src/console/assets/console.css'), 'utf8');
+    await page.evaluate(`document.querySelector('style').textContent = ${JSON.stringify(css)}`);
+    expect(await page.evaluate<string[]>(shown)).toEqual(once);
     await browser.close();
     expect(complaints).toEqual([]);
   });
@@ -327,7 +340,7 @@ describe('a picture', () => {
   it('stands alone, with its words inside', async () => {
     const { stdout } = await run('sales', '--format', 'svg');
     expect(stdout).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
-    expect(stdout).toContain('<title>Sales</title><desc>Sales: stacked bars of day 2026-01-05 to');
+    expect(stdout).toContain('<title>Sales</title><desc>Sales: stacked bars of Day 2026-01-05 to');
     const none = await run('grid', '--format', 'svg');
     expect(none.code).toBe(EXIT.failure.code);
     expect(none.stderr).toContain('grid.sql: it declares no chart');

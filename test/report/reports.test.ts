@@ -266,8 +266,8 @@ describe('selvedge report', () => {
       ...['run', 'sell-through', '--param', 'since=2026-01-01', '--format', 'csv'],
     );
     expect(stdout.split('\n').slice(1, 3)).toEqual([
-      '2026-01-05,S-5,Ahead,4,0,100,0',
-      '2026-01-05,,,1,,,',
+      '2026-01-05,S-5,Ahead,4,0,0,100,0',
+      '2026-01-05,,,1,0,,,',
     ]);
   });
 

@@ -9,6 +9,7 @@ import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { createStockCounter } from '../../src/mirror/stock-count.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
 import { readReports } from '../../src/report/report-file.ts';
+import { declaredKind } from '../../src/report/words/columns.ts';
 import { openStore } from '../../src/store/store.ts';
 import { selvedge } from '../cli/support.ts';
 import {
@@ -565,7 +566,7 @@ describe('the reports that come along', () => {
       found.set(report.name, statement.all(values).length);
       const amounts = statement.columns().map(({ name }) => name);
       for (const name of amounts.filter((one) => /(?:amount|price|value|balance)$/.test(one))) {
-        expect(report.formats?.[name], `${report.name}: ${name}`).toBe('amount');
+        expect(declaredKind(report, name), `${report.name}: ${name}`).toBe('amount');
       }
     }
     database.close();

@@ -3,12 +3,14 @@ WITH sold AS MATERIALIZED (
       SELECT z.modifier FROM zone_offset z
       WHERE z.since <= unixepoch(packed_at) ORDER BY z.since DESC LIMIT 1),
     'weekday 0', '-6 days') AS week, style_no, max(style_name) AS style_name,
-    sum(pieces)::bigint AS sold
+    sum(iif(season_name IS NULL, pieces, 0))::bigint AS sold,
+    sum(iif(season_name IS NULL, 0, pieces))::bigint AS of_preorders
   FROM v_delivery_line
   WHERE status = 'accepted' AND gone = 0
     AND packed_at >= strftime('%Y-%m-%dT%H:%M:%SZ', :since / 1000, 'unixepoch')
     AND (:style = '' OR style_no = :style)
   GROUP BY 1, 2
+  HAVING sum(iif(season_name IS NULL, pieces, 0)) > 0
   ORDER BY sold DESC NULLS LAST, week, style_no NULLS FIRST
   LIMIT :top
 ), week AS MATERIALIZED (
@@ -48,7 +50,7 @@ WITH sold AS MATERIALIZED (
   FROM sold s
   JOIN week w ON w.week = s.week
 )
-SELECT week, style_no, style_name, sold, in_stock,
+SELECT week, style_no, style_name, sold, of_preorders, in_stock,
   round(100.0 * sold / nullif(sold + max(0, in_stock), 0), 1) AS sell_through_percent,
   (20 * max(0, in_stock) + sold) / nullif(2 * sold, 0) / 10.0 AS cover_weeks
 FROM counted

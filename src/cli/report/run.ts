@@ -23,6 +23,7 @@ import { bindParameters } from '../../report/parameters.ts';
 import { reportOfAll, runOnPlane } from '../../report/plane.ts';
 import { findReport, planeSqlOf } from '../../report/report-file.ts';
 import { requireColumns } from '../../report/table.ts';
+import { declaredKind } from '../../report/words/columns.ts';
 import { requireReadable, storeOptions } from '../../store/store.ts';
 import { duration, wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
@@ -97,9 +98,9 @@ function formatOf({ format, json, output }: Options, { isTerminal }: Output): Fo
   return wanted;
 }
 
-/** Whether a format shows times of day in a zone. */
-function showsTimes(format: Format, locale: string | undefined): boolean {
-  return format === 'xlsx' || format === 'html' || (locale !== undefined && !isLineFormat(format));
+/** Whether a format shows times of day in a zone; programs get them in UTC. */
+function showsTimes(format: Format): boolean {
+  return format !== 'json' && !isLineFormat(format);
 }
 
 function tellNotes(output: Output, { table }: ReportDocument, isCut: boolean, limit: number): void {
@@ -127,7 +128,8 @@ async function stream(output: Output, job: Job, format: Format): Promise<boolean
   const { report, manner } = job;
   if (!isLineFormat(format) || report.pivot) return false;
   const line = format === 'csv' ? output.data : output.line;
-  const writer = createLineWriter(format, { locale: manner.locale, kinds: report.formats }, line);
+  const kindOf = (name: string) => declaredKind(report, name);
+  const writer = createLineWriter(format, { locale: manner.locale, kindOf }, line);
   const sink = {
     ...writer,
     columns(names: readonly string[]) {
@@ -208,7 +210,7 @@ export function reportRun(context: CliContext): Command {
       const order = {
         report,
         values: bindParameters(report, options.param, systemClock(), () => timeZoneOf(config)),
-        manner: { locale, timeZone: showsTimes(format, locale) ? timeZoneOf(config) : 'UTC' },
+        manner: { locale, timeZone: showsTimes(format) ? timeZoneOf(config) : 'UTC' },
         rowsMax: options.limit,
         timeMaxMs: options.timeout,
         store: storeOptions(config),

@@ -4,13 +4,17 @@ import type { ReportDocument } from '../../report/document.ts';
 import { schedules } from '../../report/lists.ts';
 import { chartPart, tablePart } from '../../report/page.ts';
 import type { Report } from '../../report/report-file.ts';
+import { inWords, labelOf } from '../../report/words/columns.ts';
+import type { Offered } from '../../report/words/offers.ts';
+import type { ReadableTable } from '../../report/words/readable.ts';
 import type { Given } from '../../surface/given.ts';
 import { tableFor } from '../surface/html.ts';
 import type { Reader } from './parts.ts';
 import { withQuery } from './review.ts';
 
 /** Report that was run for a page. */
-export interface MadeReport extends Pick<ReportDocument, 'table' | 'given' | 'manner'> {
+export interface MadeReport extends Pick<ReportDocument, 'given' | 'manner' | 'values'> {
+  readonly table: ReadableTable;
   /** Parameters and time of the run, in words. */
   readonly about: string;
 }
@@ -24,32 +28,49 @@ export interface ReportView {
   readonly problem: string | undefined;
   /** Schedules by which the report is made. */
   readonly planned: readonly Given[];
+  /** Values that the form offers, by the parameters' names. */
+  readonly offers: Readonly<Record<string, readonly Offered[]>>;
   readonly query: URLSearchParams;
   readonly reader: Reader;
 }
 
 export const PARAMETER = 'param.';
 
+/** Default of a time that is the present one. */
+const NOW = '0s';
+
 const TYPES = { text: 'text', number: 'number', time: 'text' } as const;
 
-function formPart({ report, given }: ReportView): Html | false {
+function listPart(id: string, offered: readonly Offered[]): Html | false {
+  if (offered.length === 0) return false;
+  const options = offered.map(
+    ({ value, says }) => html`<option value="${value}">${says ?? ''}</option>`,
+  );
+  return html`<datalist id="${id}">${options}</datalist>`;
+}
+
+function formPart({ report, given, offers }: ReportView): Html | false {
   const fields = Object.entries(report.params);
   if (fields.length === 0) return false;
   const field = ([name, parameter]: (typeof fields)[number]): Html => {
     const { type, about, default: preset, choices } = parameter;
-    const value = given[name] ?? preset ?? '';
+    const value = given[name] ?? (preset === NOW ? '' : (preset ?? ''));
     if (choices) {
-      return html`<div><label for="p-${name}">${name.replaceAll('_', ' ')}</label>
+      return html`<div><label for="p-${name}">${labelOf(name, parameter)}</label>
 <select id="p-${name}" name="${PARAMETER}${name}" aria-describedby="a-${name}">${choices.map(
-        (one) => html`<option value="${one}"${one === value && html` selected`}>${one}</option>`,
+        (one) =>
+          html`<option value="${one}"${one === value && html` selected`}>${inWords(one)}</option>`,
       )}</select><p class="soft" id="a-${name}">${about}</p></div>`;
     }
-    const hint = type === 'time' ? '2026-03-31, 2026-03-31T18:00:00Z or 28d ago' : '';
-    return html`<div><label for="p-${name}">${name.replaceAll('_', ' ')}</label>
+    const day = preset === NOW ? 'now, or 2026-03-31' : '2026-03-31, or 28d ago';
+    const hint = type === 'time' ? day : '';
+    const offered = offers[name] ?? [];
+    return html`<div><label for="p-${name}">${labelOf(name, parameter)}</label>
 <input id="p-${name}" name="${PARAMETER}${name}" type="${TYPES[type]}"
 value="${value}" placeholder="${hint}" aria-describedby="a-${name}"${
       preset === undefined && html` required`
-    }><p class="soft" id="a-${name}">${about}</p></div>`;
+    }${offered.length > 0 && html` list="l-${name}"`}>${listPart(`l-${name}`, offered)}
+<p class="soft" id="a-${name}">${about}</p></div>`;
   };
   return html`<form class="filters fields" method="get" action="/reports/${report.name}">
 ${fields.map(field)}<div class="buttons"><button class="primary">Run</button></div></form>`;

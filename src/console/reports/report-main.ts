@@ -7,6 +7,7 @@ import { toError } from '../../lib/errors.ts';
 import { describeRun } from '../../report/document.ts';
 import { makeFile, runReport } from '../../report/make.ts';
 import type { Outcome } from '../../report/schedules/make-process.ts';
+import { readable } from '../../report/words/readable.ts';
 import { maskRows } from './mask-rows.ts';
 import type { ConsoleJob } from './runs.ts';
 
@@ -23,7 +24,9 @@ async function make({ order, format, isMasked }: ConsoleJob): Promise<Outcome> {
   // Only the chart needs the rows as the SELECT returned them.
   const given = report.chart ? document.given : { columns: [], rows: [] };
   const content =
-    format === 'page' ? JSON.stringify({ table, given, at }) : await makeFile(document, format);
+    format === 'page'
+      ? JSON.stringify({ table: readable(document), given, at })
+      : await makeFile(document, format);
   await write(process.stdout, content);
   return { rows: table.rows.length, about: describeRun(document), notes: [...table.notes] };
 }

@@ -30,11 +30,19 @@ const rows = z.array(z.array(cell));
 export const pageContent = z.object({
   table: z.object({
     columns: z.array(
-      z.object({ name: z.string(), kind: z.enum(COLUMN_KINDS), isPivoted: z.boolean() }),
+      z.object({
+        name: z.string(),
+        heading: z.string(),
+        kind: z.enum(COLUMN_KINDS),
+        isPivoted: z.boolean(),
+      }),
     ),
     rows,
     totals: rows,
     notes: z.array(z.string()),
+    caption: z.string().optional(),
+    spans: z.array(z.number()),
+    shaded: z.array(z.number()).optional(),
   }),
   given: z.object({ columns: z.array(z.string()), rows }),
   at: z.number(),

@@ -9,6 +9,7 @@ import { schedules } from '../../report/lists.ts';
 import { bindParameters, type ParameterValues } from '../../report/parameters.ts';
 import { findReport, type Report } from '../../report/report-file.ts';
 import type { Made } from '../../report/schedules/make-process.ts';
+import { readOffers } from '../../report/words/offers.ts';
 import type { Refusal } from '../../surface/problem.ts';
 import { RefusedHere, type ReportSettings, signedIn } from '../context.ts';
 import { type MadeReport, PARAMETER, reportPage } from '../pages/reports.ts';
@@ -93,17 +94,18 @@ async function make(
   reply: FastifyReply,
   { report, given }: Asked,
   format: ConsoleFormat,
-): Promise<Made & { readonly manner: MadeReport['manner'] }> {
+): Promise<Made & Pick<MadeReport, 'manner' | 'values'>> {
   const { settings, clock } = deps;
   const { locale: wanted } = csvQuery.parse(request.query);
   // A page is in one language with the rest of the console; a file is for the spreadsheet in the
   // reader's language.
   const locale = format === 'page' ? (settings.reports.locale ?? localeOfReader()) : wanted;
   const manner = { locale, timeZone: await zoneOf() };
+  const values = valuesOf(report, given, clock, manner.timeZone);
   const order = {
     report,
     manner,
-    values: valuesOf(report, given, clock, manner.timeZone),
+    values,
     timeMaxMs: TIME_MS_MAX,
     rowsMax: format === 'page' ? PAGE_ROWS : FILE_ROWS,
     store: settings.reports.store,
@@ -112,7 +114,7 @@ async function make(
   reply.raw.on('close', () => gone.abort());
   const isMasked = !signedIn(request).seesAddresses;
   const made = await runs.make({ order, format, target: null, isMasked }, gone.signal);
-  return { ...made, manner };
+  return { ...made, manner, values };
 }
 
 const FILE_TYPES = {
@@ -175,9 +177,9 @@ async function shownOf(
   const isNew = Object.keys(asked.given).length === 0;
   if (isNew && missingOf(asked.report, asked.given).length > 0) return {};
   try {
-    const { content, about, manner } = await make(context, request, reply, asked, 'page');
+    const { content, about, manner, values } = await make(context, request, reply, asked, 'page');
     const { table, given } = pageContent.parse(tryParseJson(content.toString()));
-    return { made: { table, given, manner, about } };
+    return { made: { table, given, manner, values, about } };
   } catch (thrown) {
     return { problem: problemOf(thrown) };
   }
@@ -197,7 +199,8 @@ async function showReport(context: Runs, request: FastifyRequest, reply: Fastify
   const planned = await schedules.read(readingFor(context, request), { report: name });
   const { made, problem } = shown;
   const reader = await readerOf(request);
-  const view = { ...asked, made, problem, planned: planned.rows, query, reader };
+  const offers = await readOffers(deps.db, asked.report, signedIn(request).seesAddresses);
+  const view = { ...asked, made, problem, planned: planned.rows, offers, query, reader };
   const options = Object.entries(asked.given).map(([key, value]) => shellWord(`${key}=${value}`));
   const given = options.map((one) => `--param ${one}`);
   const cli = [`selvedge report run ${name}`, ...given].join(' ');

@@ -8,7 +8,7 @@ import { visible } from '../strings.ts';
 import type { ChartData, ChartSeries } from './data.ts';
 import { type Layout, layoutOf } from './layout.ts';
 import { CHART_STYLE } from './style.ts';
-import { fitText, LINE_PX, widthOf } from './text.ts';
+import { FONT_PX, fitText, LINE_PX, widthOf } from './text.ts';
 
 /** Maximum of series in a chart: the number of colours that can be told apart. */
 const SERIES_MAX = 8;
@@ -87,9 +87,12 @@ r="2.5"></circle>`;
   return html`<path class="line ${tone}" d="${path.join('')}"></path>${marks}`;
 }
 
-function axes({ xs }: ChartData, layout: Layout): Html {
+function axes({ xs, yName }: ChartData, layout: Layout): Html {
   const { ticks, labels, leans, left, right, base, y, middle } = layout;
-  return html`${ticks.map(
+  return html`${
+    yName !== undefined &&
+    html`<text class="tick" x="0" y="${FONT_PX}">${fitText(yName, right)}</text>`
+  }${ticks.map(
     ({ value, text }) => html`<line class="${value === 0 ? 'zero' : 'rule'}" x1="${px(left)}"
 x2="${px(right)}" y1="${px(y(value))}" y2="${px(y(value))}"></line>
 <text class="tick" x="${px(left - 6)}" y="${px(y(value))}" dy="4" text-anchor="end">${text}</text>`,
@@ -199,8 +202,29 @@ function keysOf({ series }: ChartData, layout: Layout) {
   });
 }
 
-/** Makes the chart as an SVG file of its own: title, legend, colours and a description inside. */
-export function chartDocument(given: ChartData): Html {
+interface Drawn {
+  readonly svg: Html;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Makes charts an SVG file of their own: one, or several below each other. */
+export function chartDocument(...charts: readonly ChartData[]): Html {
+  const drawn: Drawn[] = [];
+  for (const chart of charts) drawn.push(drawnBelow(chart, heightOf(drawn)));
+  const [only, ...others] = drawn;
+  if (only && others.length === 0) return only.svg;
+  const width = Math.max(...drawn.map((one) => one.width));
+  return html`<svg xmlns="http://www.w3.org/2000/svg" width="${width}"
+height="${heightOf(drawn)}">${drawn.map(({ svg }) => svg)}</svg>`;
+}
+
+function heightOf(drawn: readonly Drawn[]): number {
+  return drawn.reduce((sum, { height }) => sum + height, 0);
+}
+
+/** Draws a chart with title, legend, colours and a description inside, from a height on. */
+function drawnBelow(given: ChartData, top: number): Drawn {
   const data = withOthers(given);
   const layout = layoutOf(data);
   const keys = hasValues(data) ? keysOf(data, layout) : [];
@@ -208,7 +232,9 @@ export function chartDocument(given: ChartData): Html {
   const { width } = layout;
   const height = HEAD_PX + (hasValues(data) ? layout.height + rows * KEY_PX + 8 : 60);
   const summary = chartSummary(given);
-  return html`<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="${width + 24}"
+  const svg = html`<svg xmlns="http://www.w3.org/2000/svg" class="chart"${
+    top > 0 && html` y="${top}"`
+  } width="${width + 24}"
 height="${height + 16}" viewBox="-12 -8 ${width + 24} ${height + 16}" role="img"
 aria-label="${summary}">
 <title>${visible(data.title)}</title><desc>${summary}</desc><style>${CHART_STYLE}</style>
@@ -223,4 +249,5 @@ ${
   return html`<rect class="bar ${tone}" x="${px(x)}" y="${px(y)}" width="10" height="10"></rect>
 <text class="key" x="${px(x + KEY_PX - 5)}" y="${px(y + 9)}">${text}</text>`;
 })}</svg>`;
+  return { svg, width: width + 24, height: height + 16 };
 }

@@ -15,6 +15,8 @@ export interface ChartData {
   readonly title: string;
   readonly kind: ChartKind;
   readonly xName: string;
+  /** Name of the y axis with its unit, drawn above it; undefined: the title says it. */
+  readonly yName?: string;
   readonly xs: readonly string[];
   /**
    * Whether the x labels are a sequence (days, hours, numbers), of which some may be left out;

@@ -9,6 +9,8 @@ import { FONT_PX, fitLabel, LINE_PX, widthOf } from './text.ts';
 const WIDTH = 720;
 const PLOT_HEIGHT = 200;
 const TOP = 10;
+/** Height of the line above the axis with its name. */
+const NAME_PX = 18;
 const GAP = 8;
 /** Maximum length in pixels of a label that leans. */
 const LEAN_PX_MAX = 150;
@@ -124,9 +126,10 @@ function bottomOf(labels: readonly XLabel[], leans: boolean): number {
 
 export function layoutOf(data: ChartData): Layout {
   const count = Math.max(1, data.xs.length);
-  const base = TOP + PLOT_HEIGHT;
+  const top = TOP + (data.yName === undefined ? 0 : NAME_PX);
+  const base = top + PLOT_HEIGHT;
   const bars = data.kind === 'bar' ? Math.max(1, data.series.length) : 1;
-  const y = scaleLinear().domain(extentOf(data)).nice(TICKS).range([base, TOP]);
+  const y = scaleLinear().domain(extentOf(data)).nice(TICKS).range([base, top]);
   const ticks = ticksOf(y, data);
   const axis = Math.max(...ticks.map(({ text }) => widthOf(text)), 0) + GAP;
   let [left, right] = [axis, GAP];

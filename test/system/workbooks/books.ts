@@ -6,6 +6,7 @@ import { systemClock } from '../../../src/lib/clock.ts';
 import { makeFile, runReport } from '../../../src/report/make.ts';
 import { bindParameters } from '../../../src/report/parameters.ts';
 import { type Report, readReports } from '../../../src/report/report-file.ts';
+import { readable } from '../../../src/report/words/readable.ts';
 import { insertSeasonOfTrade } from '../../report/trade/season.ts';
 import { placeDatabase } from '../../support/store.ts';
 
@@ -62,8 +63,8 @@ export async function makeBooks(folder: string): Promise<readonly Book[]> {
     );
     const book = join(folder, `${report.name}.xlsx`);
     writeFileSync(book, await makeFile(document, 'xlsx'));
-    const { rows, columns } = document.table;
-    const names = columns.map(({ name }) => name);
+    const { rows, columns } = readable(document);
+    const names = columns.map(({ heading }) => heading);
     books.push({ path: book, name: report.name, rows: rows.length, columns: names });
   }
   return books;

@@ -36,7 +36,7 @@ it('a workbook of any report has the same values in exceljs, SheetJS and openpyx
         ...['s x', 's y', 's z', 'd 2026-02-28T00:00:00', 'd 2026-07-05T02:00:00', 's +1', 's 0'],
         ...[null, 'n -0.6415', 'n -2.675', 'n 1'],
       ],
-      ['s total', null, null, null, null, null, null, null, null, 'n -1.67'],
+      ['s Total', null, null, null, null, null, null, null, null, 'n -1.67'],
     ]);
   }
 });
