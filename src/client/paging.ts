@@ -161,12 +161,22 @@ export function signsIn(json: unknown, headers: AnswerHeaders, url: string): Sig
 export interface PagingMemory {
   /** Whether `count` is that of the list and not of the page. */
   isTotal: boolean;
-  /** Number of the first page; undefined: nothing has shown it. */
-  first: 0 | 1 | undefined;
-  /** Rows of lists that were seen to be whole in one answer, by what was asked. */
-  readonly whole: Map<string, number>;
+  /** Whether pages are numbered otherwise than is usual (walk.ts); undefined: nothing showed it. */
+  isOther: boolean | undefined;
+  /** Rows of lists that were seen to be whole, by what was asked, and how the account shows it. */
+  readonly ends: Map<string, { readonly rows: number; readonly by: 'empty' | 'refused' }>;
 }
 
 export function createPagingMemory(): PagingMemory {
-  return { isTotal: false, first: undefined, whole: new Map() };
+  return { isTotal: false, isOther: undefined, ends: new Map() };
+}
+
+/** Gives the memory of each path, the same one each time. */
+export function createPagingMemories(): (path: string) => PagingMemory {
+  const memories = new Map<string, PagingMemory>();
+  return (path) => {
+    const memory = memories.get(path) ?? createPagingMemory();
+    memories.set(path, memory);
+    return memory;
+  };
 }

@@ -361,6 +361,7 @@ export async function createService(
       ...VARIANT_LIST_DEFAULTS,
       mode: dialect.paging,
       pageRows: dialect.pageLimit,
+      firstPage: dialect.firstPage,
       batchRows: BATCH_ROWS,
       streamMsMax: timeouts.pullTotal,
     },

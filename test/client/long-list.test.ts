@@ -120,7 +120,7 @@ describe('an answer that is larger than a body may be', () => {
     const paging = { pageRows: 10, follow: 'token' } as const;
     const pull = createV2Client({ baseUrl: server.url, paging }, transport).collection('style');
     const ids: string[] = [];
-    for await (const { rows, doubts } of pull.pages) {
+    for await (const { rows, doubts } of pull) {
       ids.push(...rows.map(({ id }) => id));
       expect(doubts).toEqual([]);
     }

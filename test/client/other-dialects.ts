@@ -42,7 +42,7 @@ export async function worldOf(dialect: Record<string, unknown>) {
     loggedIn(rig, transport, 'v2'),
   );
   const colors: unknown[] = [];
-  for await (const page of v2.collection('color').pages) colors.push(...page.rows);
+  for await (const page of v2.collection('color')) colors.push(...page.rows);
   const streamed = await readAll(stream.stock({ detailed: true }));
   const paged = await readAll(pages.stock({ detailed: true }));
   expect(paged.variants).toEqual(streamed.variants);

@@ -371,8 +371,63 @@ describe('a list in pages with a surprise', () => {
       expect((await pulledOf(account, count, {}, undefined, memory)).barcodes).toEqual(
         barcodesOf(count),
       );
-      expect(memory.first).toBe(1);
+      expect(memory.isOther).toBe(false);
     }
+  });
+});
+
+describe('a list in pages whose first number is', () => {
+  const zeroBased: AccountOf =
+    (rows) =>
+    ({ page, limit }) => ({ data: { variants: slice(rows, page + 1, limit) } });
+  const oneBased: AccountOf =
+    (rows) =>
+    ({ page, limit }) => ({ data: { variants: slice(rows, Math.max(page, 1), limit) } });
+  const noZero: AccountOf =
+    (rows) =>
+    ({ page, limit }) => ({ data: { variants: page < 1 ? [] : slice(rows, page, limit) } });
+  const counted =
+    (account: AccountOf): AccountOf =>
+    (rows) =>
+    (asked) => ({ data: { count: rows.length, ...account(rows)(asked)?.data } });
+
+  it.each([
+    ['zero', zeroBased],
+    ['one', oneBased],
+    ['one', noZero],
+  ] as const)('set to %s is read from there', async (firstPage, account) => {
+    for (const count of [0, 1, 10, 23]) {
+      for (const one of [account, counted(account)]) {
+        const { barcodes, end } = await pulledOf(one, count, { firstPage });
+        expect([barcodes, end.doubts]).toEqual([barcodesOf(count), []]);
+      }
+    }
+  });
+
+  it.each([
+    ['one', zeroBased, 'zero'],
+    ['zero', oneBased, 'one'],
+    ['zero', noZero, 'one'],
+  ] as const)('wrongly set to %s is told with its next step', async (firstPage, account, right) => {
+    const told = expect.stringContaining(`set service.dialect.v1.firstPage: ${right}`);
+    for (const count of [3, 10, 23]) {
+      for (const one of [account, counted(account)]) {
+        // A page that holds the whole list leaves nothing in doubt.
+        const { barcodes, end } = await pulledOf(one, count, { firstPage });
+        if (barcodes.length !== count || end.rows !== count) expect(end.doubts).toEqual([told]);
+      }
+    }
+    if (firstPage !== 'zero') return;
+    const error = await rejection(pulledOf(refusing(422), 23, { firstPage }));
+    expect(error).toMatchObject({ hint: expect.stringContaining('firstPage: one') });
+  });
+
+  it('learned from a count that is not reached begins with it in the next pull', async () => {
+    const memory = createPagingMemory();
+    const first = await pulledOf(counted(zeroBased), 23, {}, undefined, memory);
+    expect(first.end.doubts).toEqual(['page=0 has other rows: the next pull begins with it']);
+    const { barcodes, end } = await pulledOf(counted(zeroBased), 23, {}, undefined, memory);
+    expect([barcodes, end.doubts]).toEqual([barcodesOf(23), []]);
   });
 });
 
@@ -476,7 +531,14 @@ describe('a collection of V2', () => {
         ? { status, errors: [{ status: String(status), detail: 'no such page' }] }
         : { data: rows.slice(offset, offset + limit), meta: { pageToken: 't' } };
 
-  async function collected(account: Collection, count: number) {
+  type Follow = 'token' | 'pages' | 'links';
+
+  async function pulls(
+    account: Collection,
+    count: number,
+    { follow = 'token', times = 1 }: { readonly follow?: Follow; readonly times?: number } = {},
+    from?: string,
+  ) {
     const rows = Array.from({ length: count }, (_, at) => ({ type: 'color', id: `${at}` }));
     await using server = await startFaulty(({ url }, response) => {
       const query = new URL(url ?? '', 'http://x').searchParams;
@@ -485,15 +547,27 @@ describe('a collection of V2', () => {
       answerJson(response, 'status' in answer ? Number(answer.status) : 200, answer);
     });
     await using transport = impatient({ retryWaitsMs: [] });
-    const paging = { pageRows: 3, follow: 'token' } as const;
+    const paging = { pageRows: 3, follow };
     const client = createV2Client({ baseUrl: server.url, paging }, transport);
-    const ids: string[] = [];
-    const doubts: string[] = [];
-    for await (const page of client.collection('color').pages) {
-      ids.push(...page.rows.map(({ id }) => id));
-      doubts.push(...page.doubts);
+    const all = rows.map(({ id }) => id);
+    const pulled = [];
+    for (let time = 1; time <= times; time += 1) {
+      const [ids, doubts, places]: [string[], string[], string[]] = [[], [], []];
+      const before = server.seen.length;
+      for await (const page of client.collection('color', {}, { from })) {
+        ids.push(...page.rows.map(({ id }) => id));
+        doubts.push(...page.doubts);
+        if (page.next !== undefined) places.push(page.next);
+      }
+      pulled.push({ ids, doubts, places, all, asked: server.seen.length - before });
     }
-    return { ids, doubts, all: rows.map(({ id }) => id) };
+    return pulled;
+  }
+
+  async function collected(...given: Parameters<typeof pulls>) {
+    const [pulled] = await pulls(...given);
+    if (!pulled) throw new Error('no pull');
+    return pulled;
   }
 
   it('is in doubt when its total is not reached', async () => {
@@ -546,6 +620,10 @@ describe('a collection of V2', () => {
       data: rows.slice(offset, offset + limit),
       meta: { nextToken: `t${offset}` },
     }),
+    'a total that is that of the page': (rows, offset, limit) => {
+      const data = rows.slice(offset, offset + limit);
+      return { data, meta: { total: data.length } };
+    },
     'a total': (rows, offset) => ({
       data: rows.slice(offset, offset + 2),
       meta: { total: String(rows.length) },
@@ -562,4 +640,47 @@ describe('a collection of V2', () => {
       }
     },
   );
+
+  const byPage: Collection = (rows, offset, limit) => ({
+    data: slice(rows, offset + 1, limit),
+    meta: { pageToken: 't' },
+  });
+  const byRow: Collection = (rows, offset, limit) => ({
+    data: rows.slice(offset, offset + limit),
+    meta: { pageToken: 't' },
+  });
+
+  it('is asked for with what earlier walks have learned, and only once behind its end', async () => {
+    for (const account of [byPage, byRow]) {
+      const asked = (await pulls(account, 7, { times: 3 })).map((pull) => pull.asked);
+      // What offsets count is looked at once, and an empty page twice until it was one before.
+      expect(asked).toEqual([6, 4, 4]);
+    }
+    const linked: Collection = (rows, offset, limit) => {
+      const next = offset + limit < rows.length ? `?page[offset]=${offset + limit}` : null;
+      return { ...byRow(rows, offset, limit), links: { next } };
+    };
+    expect((await pulls(linked, 7, { times: 2 })).map((pull) => pull.asked)).toEqual([3, 3]);
+    const refused = await pulls(refusingV2(404), 7, { times: 2 });
+    expect(refused.map((pull) => pull.asked)).toEqual([7, 4]);
+  });
+
+  it('goes on behind any page of an account whose offsets count pages', async () => {
+    const { places, all } = await collected(byPage, 11);
+    for (const [at, from] of places.slice(0, -1).entries()) {
+      const rest = await collected(byPage, 11, {}, from);
+      expect(rest.ids).toEqual(all.slice((at + 1) * 3));
+      expect(rest.doubts).toEqual([]);
+    }
+  });
+
+  it('is read by the setting, which is told with its next step where it is wrong', async () => {
+    const { ids, doubts, all, asked } = await collected(byPage, 7, { follow: 'pages' });
+    expect([ids, doubts]).toEqual([all, []]);
+    expect(asked).toBe(6);
+    const wrong = await collected(byRow, 7, { follow: 'pages' });
+    expect(wrong.doubts).toEqual([
+      'the pages have other numbers: set service.dialect.v2.paging: token',
+    ]);
+  });
 });

@@ -36,7 +36,7 @@ async function startService(answer: (token: string, path: string) => object | un
   const client = createV2Client({ baseUrl: server.url, paging }, sender);
   const brands = async () => {
     const rows: unknown[] = [];
-    for await (const page of client.collection('brand').pages) rows.push(...page.rows);
+    for await (const page of client.collection('brand')) rows.push(...page.rows);
     return rows;
   };
   const dialects = () => Object.keys(transport.stats().dialects);

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Transport } from '../../src/client/transport.ts';
 import { createV2Client, type V2Client } from '../../src/client/v2/client.ts';
-import type { V2Page, V2Paging, V2Pull } from '../../src/client/v2/pages.ts';
+import type { V2Page, V2Pages, V2Paging } from '../../src/client/v2/pages.ts';
 import { modelledFields, type ResourceType } from '../../src/client/v2/resources.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { type Rig, startRig } from '../reference/support.ts';
 import { answerJson, impatient, rejection, startFaulty } from './support.ts';
 import { loggedIn } from './v1-support.ts';
 
-async function pagesOf<R>(pull: V2Pull<R>): Promise<V2Page<R>[]> {
+async function pagesOf<R>(pull: V2Pages<R>): Promise<V2Page<R>[]> {
   const pages: V2Page<R>[] = [];
-  for await (const page of pull.pages) pages.push(page);
+  for await (const page of pull) pages.push(page);
   return pages;
 }
 
@@ -36,14 +36,11 @@ describe('V2 against the reference service', () => {
   });
 
   it.each(TYPES)('reads the collection of every %s, page by page', async (type) => {
-    const pull = clientWith().collection(type);
-    const pages = await pagesOf(pull);
+    const pages = await pagesOf(clientWith().collection(type));
     const rows = pages.flatMap((page) => page.rows);
-    expect(rows.length).toBe(pull.end().rows);
     expect(rows.length).toBeGreaterThan(0);
     expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
     expect(pages.flatMap(({ rejects }) => rejects)).toEqual([]);
-    expect(pull.end().pages).toBe(pages.length);
     const whole = await pagesOf(clientWith({ pageRows: 250, follow: 'links' }).collection(type));
     expect(whole.flatMap((page) => page.rows)).toEqual(rows);
   });
@@ -52,9 +49,9 @@ describe('V2 against the reference service', () => {
     const read = async (follow: 'token' | 'links') => {
       const client = clientWith({ follow });
       const ids: string[] = [];
-      for await (const page of client.collection('brand').pages) {
+      for await (const page of client.collection('brand')) {
         ids.push(...page.rows.map(({ id }) => id));
-        const name = `New ${follow} ${page.pageNumber}`;
+        const name = `New ${follow} ${ids.length}`;
         await client.create('brand', { attributes: { name } });
       }
       return ids;
@@ -192,12 +189,10 @@ describe('V2 answers', () => {
     await serve(
       () => ({ data, links: { next: null } }),
       async (client) => {
-        const pull = client.collection('brand');
-        const [page] = await pagesOf(pull);
+        const [page] = await pagesOf(client.collection('brand'));
         expect(page?.rows.map(({ id }) => id)).toEqual(['1', '3', '4']);
         expect(page?.rows[1]).toMatchObject({ attributes: {} });
         expect(page?.rejects.map(({ path }) => path)).toEqual(['type', 'id']);
-        expect(pull.end()).toEqual({ pages: 1, rows: 5 });
       },
     );
   });
@@ -338,7 +333,7 @@ describe('V2 answers', () => {
     await expect.poll(() => server.seen.length).toBe(2);
     outer.abort(new Error('stopped'));
     expect(await calledOff).toMatchObject({ message: 'stopped' });
-    for await (const _ of client.collection('brand').pages) break;
+    for await (const _ of client.collection('brand')) break;
     await expect.poll(() => transport.limiter.active()).toBe(0);
   });
 

@@ -6,7 +6,7 @@ import type { KnownChunks } from '../../lib/json-rows/known.ts';
 import type { CallOptions, Read } from '../calls.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
-import { createPagingMemory, type PagingMemory } from '../paging.ts';
+import { createPagingMemories } from '../paging.ts';
 import { readText } from '../tolerant/values.ts';
 import { oneByBrand } from './brands.ts';
 import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
@@ -103,12 +103,7 @@ function asked({ level }: Pick<V1Options, 'level'>, wanted: StockLevel) {
 export function catalogMethods(wire: V1Wire): CatalogMethods {
   const { catalog, options } = wire;
   const isOldLevel = options.level !== undefined && !hasAtLevel(options.level, 'stockList');
-  const memories = new Map<string, PagingMemory>();
-  const memoryOf = (path: string): PagingMemory => {
-    const memory = memories.get(path) ?? createPagingMemory();
-    memories.set(path, memory);
-    return memory;
-  };
+  const memoryOf = createPagingMemories();
   const many = (
     path: string,
     query: Readonly<Record<string, string | boolean | undefined>>,

@@ -209,6 +209,8 @@ export interface VariantListOptions {
   readonly mode: 'stream' | 'pages';
   /** Rows per page in mode `pages`, at most 250. */
   readonly pageRows: number;
+  /** Number of the first page, where it need not be learned. */
+  readonly firstPage: 'learned' | 'zero' | 'one';
   /** Number of pages requested concurrently in mode `pages`. */
   readonly pagesAheadMax: number;
   /**
@@ -226,6 +228,7 @@ export interface VariantListOptions {
 export const VARIANT_LIST_DEFAULTS: VariantListOptions = {
   mode: 'pages',
   pageRows: 250,
+  firstPage: 'learned',
   pagesAheadMax: 4,
   batchRows: 512,
   chunkRows: 16,
@@ -351,10 +354,10 @@ export function understood<T>(request: HttpRequest, scan: () => T): T {
   }
 }
 
+/** Reads the list as one answer, whose signs may tell that more follows. */
 export async function* streamed(
   pull: PullRequest,
-  finish: (end: PullEnd) => void,
-): AsyncGenerator<RowBatch, Signs, undefined> {
+): AsyncGenerator<RowBatch, readonly [PullEnd, Signs], undefined> {
   const { options, request } = pull;
   const answer = await pull.sender.stream({
     ...request,
@@ -392,6 +395,6 @@ export async function* streamed(
   const { status, count } = envelopeOfStream(pull, answer, end);
   yield* batchesOf(end.chunks);
   if (pending.length > 0) yield batch();
-  finish({ status, countFirst: count, count, rows: end.rows, shortPages: 0, doubts: [] });
-  return signsIn(end.rest, answer.headers, request.url);
+  const ended = { status, countFirst: count, count, rows: end.rows, shortPages: 0, doubts: [] };
+  return [ended, signsIn(end.rest, answer.headers, request.url)];
 }

@@ -7,11 +7,12 @@ import { z } from 'zod';
 import type { CallOptions, Read } from '../calls.ts';
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
+import { createPagingMemories } from '../paging.ts';
 import { type PortalLink, portalLinkSchema } from '../portal-link.ts';
 import { checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { askDocument, type Included, readIncluded, singleSchema } from './document.ts';
-import { pullCollection, type V2Paging, type V2Pull } from './pages.ts';
+import { pullCollection, type V2Pages, type V2Paging } from './pages.ts';
 import {
   RESOURCE_PATHS,
   type ResourceId,
@@ -65,7 +66,7 @@ export interface V2Client {
     type: T,
     query?: V2Query,
     call?: V2PullOptions,
-  ): V2Pull<ResourceOf<T>>;
+  ): V2Pages<ResourceOf<T>>;
   resource<T extends ResourceType>(
     type: T,
     id: string,
@@ -163,6 +164,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
 }
 
 export function createV2Client(options: V2Options, sender: Sender): V2Client {
+  const memoryOf = createPagingMemories();
   const get = (
     path: string,
     query: V2Query | undefined,
@@ -179,7 +181,9 @@ export function createV2Client(options: V2Options, sender: Sender): V2Client {
   return {
     collection(type, query, call) {
       const request = get(pathOf(options, type), query, call, 'pull');
-      return pullCollection({ sender, type, request, paging: options.paging, from: call?.from });
+      const memory = memoryOf(request.url);
+      const { paging } = options;
+      return pullCollection({ sender, type, request, paging, from: call?.from, memory });
     },
     resource: (type, id, query, call) =>
       askOne(sender, get(pathOf(options, type, id), query, call, 'read'), type),

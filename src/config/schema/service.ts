@@ -154,6 +154,7 @@ function dialect() {
       readTokenHeader: headerName(),
       idempotencyHeader: headerName().nullable(),
       paging: choice('stream', 'pages'),
+      firstPage: choice('learned', 'zero', 'one'),
       perBrand: choice('auto', 'always', 'never'),
       seasonParameter: text('the name of a query parameter', 'seasonName', MEMBER),
       unlisted: choice('unknown', 'zero'),
@@ -171,7 +172,7 @@ function dialect() {
         expected: 'a list of 1 to 8 JSON pointers',
         example: '[/data/token]',
       }),
-      paging: choice('token', 'links'),
+      paging: choice('token', 'pages', 'links'),
       sparseFields: flag(),
       mediaType: choice('application/vnd.api+json', 'application/json'),
       paths: z.strictObject({

@@ -125,7 +125,7 @@ async function withNumber(
     const styles: Style[] = [];
     const unreadable: string[] = [];
     const pull = v2.collection('style', { filter, fields: FIELDS }, { priority: 'push', signal });
-    for await (const { rows, rejects } of pull.pages) {
+    for await (const { rows, rejects } of pull) {
       for (const row of rows) {
         const { styleNo: shown } = row.attributes;
         const odd = ATTRIBUTES.find((name) => isOdd(row, name));

@@ -55,8 +55,7 @@ export function createPdmStream(
       };
       let pages = 0;
       if (done !== true) {
-        const pull = v2.collection(type, { fields }, { ...call, from });
-        for await (const page of pull.pages) {
+        for await (const page of v2.collection(type, { fields }, { ...call, from })) {
           const rowCount = page.rows.length + page.rejects.length;
           const digest = digestOf(canonicalJson([page.rows, page.rejects]));
           pages += 1;
