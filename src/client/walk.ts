@@ -3,9 +3,15 @@
  * proves its end (paging.ts), and learns in one memory how the account pages: how it numbers its
  * pages, what it states as the number of rows, how it answers behind the last page. A page that is
  * shorter than was asked for may be the last one, or a smaller size of the account, or have hidden
- * rows: what follows is asked for. A list whose end nothing proves ends with a doubt that names why.
+ * rows: what follows is asked for. A list whose end nothing proves ends with a doubt that says why.
  */
-import { BugError, errorCode, invariant, RefusedError, RetryLaterError } from '../lib/errors.ts';
+import {
+  BugError,
+  invariant,
+  RefusedError,
+  RetryLaterError,
+  type SelvedgeError,
+} from '../lib/errors.ts';
 import { type PagingMemory, proofOf, type Signs } from './paging.ts';
 
 /** Rows of an answer up to which it may be one page of a list. */
@@ -93,10 +99,9 @@ interface Walk<Body> {
 
 interface Step<Body> {
   readonly page: Page<Body>;
-  /** Place of the page behind this one; undefined: it is the last. */
-  readonly behind: Place | undefined;
-  /** Place to go on from later, also behind the last page. */
-  readonly rest: Place;
+  /** Place of the page behind this one, of which there is none if it is the last. */
+  readonly behind: Place;
+  readonly isLast: boolean;
 }
 
 export interface WalkEnd<Body> {
@@ -126,14 +131,24 @@ function totalOf<B>({ memory }: Pager<B>, { place, count, rowCount }: Page<B>) {
 const NO_PAGE = ['transport.broken_answer', 'v2.page_token_expired'];
 
 /** Whether an error means that the account has no such page: it refuses it, or gives no list. */
-function isNoPage(error: unknown): boolean {
+function isNoPage(error: unknown): error is SelvedgeError {
   const isNone = error instanceof RetryLaterError && NO_PAGE.includes(error.code);
   return isNone || error instanceof RefusedError;
 }
 
 /** Whether the account may fail at a number of a page, as programs do whose pages begin with 1. */
-export function isFault(error: unknown): boolean {
+export function isFault(error: unknown): error is RetryLaterError {
   return error instanceof RetryLaterError && error.code === 'service.fault';
+}
+
+/** Fetches a page that may be none, for which its error comes. */
+async function attempt<B>(pager: Pager<B>, place: Place): Promise<Page<B> | SelvedgeError> {
+  try {
+    return await pager.fetch(place, 'empty');
+  } catch (error) {
+    if (isNoPage(error) || isFault(error)) return error;
+    throw error;
+  }
 }
 
 /**
@@ -145,29 +160,21 @@ export async function peek<B>(
   place: Place,
   sure?: Place,
 ): Promise<Page<B> | undefined> {
-  try {
-    return await pager.fetch(place, 'empty');
-  } catch (error) {
-    if (isNoPage(error)) return undefined;
-    if (!sure || !isFault(error)) throw error;
-    await pager.fetch(sure);
-    return undefined;
-  }
+  const shown = await attempt(pager, place);
+  if (!(shown instanceof Error)) return shown;
+  if (isFault(shown) && !sure) throw shown;
+  if (isFault(shown) && sure) await pager.fetch(sure);
+  return undefined;
 }
 
 /** Whether the account refuses the page behind this one with the same error. */
 export async function isRefusedBehind<B>(
   pager: Pager<B>,
   place: Place,
-  error: unknown,
+  { code }: SelvedgeError,
 ): Promise<boolean> {
-  try {
-    await pager.fetch(moved(place, 1), 'empty');
-    return false;
-  } catch (other) {
-    if (!isNoPage(other) && !isFault(other)) throw other;
-    return errorCode(other) === errorCode(error);
-  }
+  const shown = await attempt(pager, moved(place, 1));
+  return shown instanceof Error && shown.code === code;
 }
 
 /** Place some pages behind this one, or before it. */
@@ -250,7 +257,9 @@ async function doubtOfRepeat<B>(
   // An account that repeats its last page for all numbers behind it does read them.
   if (!first || place.page > 2 || rows > pager.first.size || rows < 2) return undefined;
   const half = await peek(pager, { ...place, size: Math.floor(rows / 2) }, place);
-  if (!half || half.rowCount >= rows) return undefined;
+  // Where offsets are not read, a page that is full as asked for need not be everything.
+  const isFull = !pager.isAligned && rows === pager.first.size;
+  if (!half || (half.rowCount >= rows && !isFull)) return undefined;
   const [one] = pager.marksOf(half);
   const [other] = before ?? [];
   const names = `${pager.nameOf(place)} has the rows of ${pager.nameOf(first.place)} again`;
@@ -269,7 +278,6 @@ function sizeBehind<B>({ isAligned }: Pager<B>, { place, count = 0, rowCount }: 
 
 interface Judgement {
   readonly isLast: boolean;
-  /** Place of the page behind this one. */
   readonly behind: Place;
   /** Reason to doubt that the list ends here. */
   readonly doubt?: string | undefined;
@@ -394,7 +402,7 @@ async function* stepsOf<B>(pager: Pager<B>): Steps<B> {
     if (rowCount < behind.size && behind.link === undefined) walk.shortNow += 1;
     if (ahead.length === 0) walk.next = behind;
     if (!isLast) askAhead(walk, ahead, page.place);
-    yield { page, behind: isLast ? undefined : behind, rest: behind };
+    yield { page, behind, isLast };
     if (isLast) return yield ended(page, doubt ?? (await doubtOfNumbers(walk, page)));
   }
 }

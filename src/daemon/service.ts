@@ -254,9 +254,8 @@ function createV2(
   if (!enabled || baseUrl === null || login === null) return undefined;
   const paging = { pageRows: dialect.pageLimit, follow: dialect.paging };
   const sender = session(loginCredential(baseUrl, login, dialect));
-  const { sparseFields, paths, mediaType } = dialect;
-  const client = createV2Client({ baseUrl, paging, sparseFields, paths, mediaType }, sender);
-  return { client, raw: { baseUrl, sender, mediaType } };
+  const client = createV2Client({ ...dialect, baseUrl, paging }, sender);
+  return { client, raw: { baseUrl, sender, mediaType: dialect.mediaType } };
 }
 
 /** Route to the service and to the relay's API: certificates and proxy. */

@@ -130,6 +130,12 @@ export function isStoreUnusable(error: unknown): boolean {
   return error instanceof StoreError;
 }
 
+/** The refusal with a hint that fits it better; another error stays as it is. */
+export function hinted(error: unknown, hint: string): unknown {
+  if (!(error instanceof RefusedError)) return error;
+  return new RefusedError(error.code, error.message, { cause: error, lines: error.lines, hint });
+}
+
 /** Code of a system error such as `ENOENT`; otherwise the thrown value as text. */
 export function errorCode(thrown: unknown): string {
   const isCoded = thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string';

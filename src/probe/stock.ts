@@ -2,11 +2,9 @@
  * Probes the stock list: brand by brand or not, whole or in pages, the longest page, the form of
  * its rows.
  */
-import type { PlainAnswer } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import { isJsonObject } from '../lib/json.ts';
 import {
-  countOf,
   isGood,
   isMissing,
   numberOf,
@@ -18,6 +16,7 @@ import {
 } from './answers.ts';
 import type { LevelSign } from './level.ts';
 import { proposeMembers } from './members.ts';
+import { findPaging } from './paging.ts';
 import type { Talk } from './talk.ts';
 
 export interface StockSeen {
@@ -31,93 +30,12 @@ export interface StockSeen {
 
 const STOCK = '/variants/stock';
 const OLD = '/variants';
-/** Page sizes that are tried, the largest first. */
-const PAGE_SIZES = [250, 100, 50];
 /** Query parameter that no account knows, to see whether unknown ones are refused. */
 const NONSENSE = { selvedgeProbe: 1 };
 
 const barcodeOf = (row: Row | undefined): string | undefined => textOf(row?.barcode);
 
-/** Number of rows in an answer; of a truncated one, as many as begin in it. */
-function rowCount(answer: PlainAnswer): number {
-  const rows = rowsOf(answer, 'variants');
-  return rows?.length ?? (answer.text.match(/"barcode"/g) ?? []).length;
-}
-
-/** Puts the brand with the longest list first, because a shorter list may fit into one page. */
-async function preferLongest(talk: Talk, path: string): Promise<void> {
-  const counted: [string, number][] = [];
-  for (const brandName of talk.brands().slice(0, 4)) {
-    talk.witness.looking(`the list of ${brandName}`);
-    const answer = await talk.get(path, { brandName });
-    counted.push([brandName, rowCount(answer)]);
-  }
-  const [longest] = counted.sort(([, a], [, b]) => b - a)[0] ?? [];
-  if (longest === undefined) return;
-  talk.know([longest, ...talk.brands().filter((one) => one !== longest)]);
-}
-
 type V1 = Config['service']['dialect']['v1'];
-
-/** Finds out whether the stock list is read whole or page by page. */
-async function findPaging(talk: Talk, path: string, own: V1) {
-  const { witness } = talk;
-  const setting = 'service.dialect.v1.paging';
-  if (talk.branded.has('stock')) await preferLongest(talk, path);
-  const bare = await talk.getBranded('stock', path);
-  const [whole, count] = [rowCount(bare), countOf(bare)];
-  const first = await talk.getBranded('stock', path, { page: 1, limit: 2 });
-  const heeded = isGood(first) && rowCount(first) <= 2;
-  if (!isGood(bare) && heeded) {
-    const with2 = `with limit=2: ${rowCount(first)} rows`;
-    const seen = `GET ${path} without limit: ${wordsOf(bare)}; ${with2}`;
-    witness.found({ setting, value: 'pages', seen });
-    return { rows: rowsOf(first, 'variants') ?? [], total: countOf(first) };
-  }
-  const seen = `GET ${path} without limit: ${bare.isCut ? 'more than ' : ''}${whole} rows`;
-  if (!heeded) {
-    const how = isGood(first) ? `${rowCount(first)} rows` : wordsOf(first);
-    const doubt = isGood(bare) ? undefined : `GET ${path} without limit: ${wordsOf(bare)}`;
-    witness.found({ setting, value: 'stream', seen: `limit=2 is not heeded: ${how}`, doubt });
-    return { rows: rowsOf(bare, 'variants') ?? [], total: count };
-  }
-  const isMore = !bare.isCut && whole > 2 && (await hasMore(talk, path, whole));
-  const value = isMore ? 'pages' : 'stream';
-  const more = isMore ? `, and page=2&limit=${whole} has more` : '';
-  const doubt =
-    whole <= 2 ? 'the list is so short that a page cannot be told from all of it' : undefined;
-  witness.found({ setting, value: doubt ? own.paging : value, seen: seen + more, doubt });
-  if (isMore) await findPageSize(talk, path, own, whole);
-  return { rows: rowsOf(bare, 'variants') ?? [], total: isMore ? undefined : whole };
-}
-
-async function hasMore(talk: Talk, path: string, whole: number): Promise<boolean> {
-  const second = await talk.getBranded('stock', path, { page: 2, limit: Math.min(whole, 250) });
-  return whole <= 250 && isGood(second) && rowCount(second) > 0;
-}
-
-/** Finds the longest page that the account gives. */
-async function findPageSize(talk: Talk, path: string, own: V1, whole: number) {
-  const setting = 'service.dialect.v1.pageLimit';
-  for (const limit of PAGE_SIZES) {
-    const answer = await talk.getBranded('stock', path, { page: 1, limit });
-    const rows = rowCount(answer);
-    if (!isGood(answer)) continue;
-    if (rows >= limit) {
-      talk.witness.found({ setting, value: limit, seen: `limit=${limit} gave ${rows} rows` });
-      return;
-    }
-    const next = await talk.getBranded('stock', path, { page: 2, limit });
-    const isCapped = isGood(next) && rowCount(next) > 0 && rows >= whole;
-    if (isCapped) {
-      const seen = `limit=${limit} gave ${rows} rows, and page 2 has more`;
-      talk.witness.found({ setting, value: rows, seen });
-    }
-    return;
-  }
-  const doubt = `limit=${PAGE_SIZES.join(', ')}: all refused`;
-  talk.witness.found({ setting, value: own.pageLimit, seen: doubt, doubt });
-}
 
 /** Tests the parameters that came with a level; conclusive only where unknown ones are refused. */
 async function parameterSigns(talk: Talk): Promise<LevelSign[]> {
@@ -190,9 +108,9 @@ export async function probeStock(talk: Talk, own: V1): Promise<StockSeen> {
       return { path, rows: [], isThere: false, currencies: [], signs };
     }
   }
-  const { rows } = await findPaging(talk, path, own);
+  const { rows, first } = await findPaging(talk, path, own);
   const shown = await talk.getBranded('stock', path, {
-    page: 1,
+    page: first,
     limit: 50,
     ...(path === STOCK ? { detailed: true } : {}),
   });

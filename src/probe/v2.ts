@@ -40,13 +40,14 @@ function rowsIn({ json }: PlainAnswer): readonly unknown[] | undefined {
   return Array.isArray(data) ? data : undefined;
 }
 
-function nextOf({ json }: PlainAnswer): string | undefined {
+/** Link to the next page; null: there is none, undefined: nothing says it. */
+function nextOf({ json }: PlainAnswer): string | null | undefined {
   const links = isJsonObject(json) && isJsonObject(json.links) ? json.links : {};
-  return textOf(links.next);
+  return links.next === null ? null : textOf(links.next);
 }
 
-function idsOf(answer: PlainAnswer): string {
-  return (rowsIn(answer) ?? []).map((row) => (isJsonObject(row) ? String(row.id) : '')).join();
+function idsOf(answer: PlainAnswer): readonly string[] {
+  return (rowsIn(answer) ?? []).map((row) => (isJsonObject(row) ? String(row.id) : ''));
 }
 
 async function findCollections(
@@ -88,36 +89,62 @@ async function findCollections(
   return there;
 }
 
-async function findPaging(talk: Talk, own: V2, path: string): Promise<void> {
-  const { witness } = talk;
-  const setting = 'service.dialect.v2.paging';
-  const first = await talk.get(path, { 'page[limit]': 1 });
-  const meta = isJsonObject(first.json) && isJsonObject(first.json.meta) ? first.json.meta : {};
-  const token = textOf(meta.pageToken);
-  if (nextOf(first) === undefined && token === undefined) {
-    const doubt = 'there is one page only, or none that leads on';
-    witness.found({ setting, value: own.paging, seen: `GET ${path}`, doubt });
-    return;
-  }
-  if (token !== undefined) {
-    const query = { 'page[limit]': 1, 'page[token]': token, 'page[offset]': 1 };
-    const second = await talk.get(path, query);
-    if (isGood(second) && idsOf(second) !== idsOf(first)) {
-      const seen = 'meta.pageToken and page[offset]=1 give the second row';
-      witness.found({ setting, value: 'token', seen });
-      return;
-    }
-  }
-  const seen = token === undefined ? 'there is no meta.pageToken' : 'its page token leads nowhere';
-  witness.found({ setting, value: 'links', seen: `${seen}, and links.next is given` });
+/** How the pages of V2 are found: by a token, by links, or by offsets alone. */
+interface Paging {
+  readonly token: string | undefined;
+  /** Whether offsets count pages. */
+  readonly isByPage: boolean;
 }
 
-async function findPageLimit(talk: Talk, own: V2, path: string): Promise<void> {
+/**
+ * Finds what the second offset gives: rows of the first page and one more where offsets count rows,
+ * none of them where they count pages.
+ */
+async function findPaging(talk: Talk, own: V2, path: string): Promise<Paging> {
+  const { witness } = talk;
+  const setting = 'service.dialect.v2.paging';
+  const few = { 'page[limit]': 2 };
+  const first = await talk.get(path, few);
+  const meta = isJsonObject(first.json) && isJsonObject(first.json.meta) ? first.json.meta : {};
+  const token = textOf(meta.pageToken);
+  const isLinked = typeof nextOf(first) === 'string';
+  const at = { ...few, 'page[token]': token, 'page[offset]': 1 };
+  const ids = idsOf(first);
+  const second = ids.length < 2 ? undefined : await talk.get(path, at);
+  const shown = second && isGood(second) ? idsOf(second) : undefined;
+  const isRead = shown !== undefined && shown.join() !== ids.join();
+  const isByPage = isRead && !shown.some((id) => ids.includes(id));
+  const name = token === undefined ? 'page[offset]=1' : 'meta.pageToken and page[offset]=1';
+  if (isByPage) {
+    const seen = `${name} give no row of the first page: offsets count pages`;
+    witness.found({ setting, value: 'pages', seen });
+  } else if (isRead && (token !== undefined || !isLinked)) {
+    witness.found({ setting, value: 'token', seen: `${name} give the second row` });
+  } else if (isLinked) {
+    const why = token === undefined ? 'there is no meta.pageToken' : 'its page token leads nowhere';
+    witness.found({ setting, value: 'links', seen: `${why}, and links.next is given` });
+  } else {
+    const doubt = 'there is one page only, or none that leads on';
+    witness.found({ setting, value: own.paging, seen: `GET ${path}`, doubt });
+  }
+  return { token, isByPage };
+}
+
+/** Finds the longest page: the account may refuse a longer one, or cut it. */
+async function findPageLimit(talk: Talk, own: V2, path: string, paging: Paging): Promise<void> {
+  const setting = 'service.dialect.v2.pageLimit';
   for (const limit of new Set([own.pageLimit, 250, 100, 50])) {
-    const answer = await talk.get(path, { 'page[limit]': limit });
+    const page = { 'page[limit]': limit };
+    const answer = await talk.get(path, page);
     if (!isGood(answer)) continue;
-    const seen = `page[limit]=${limit} is taken`;
-    talk.witness.found({ setting: 'service.dialect.v2.pageLimit', value: limit, seen });
+    const ids = idsOf(answer);
+    const offset = paging.isByPage ? 1 : ids.length;
+    const at = { ...page, 'page[token]': paging.token, 'page[offset]': offset };
+    const isShort = ids.length > 0 && ids.length < limit && nextOf(answer) !== null;
+    const next = isShort ? await talk.get(path, at) : undefined;
+    const isCut = next && isGood(next) && idsOf(next).some((id) => !ids.includes(id));
+    const seen = `page[limit]=${limit} is ${isCut ? `cut to ${ids.length} rows` : 'taken'}`;
+    talk.witness.found({ setting, value: isCut ? ids.length : limit, seen });
     return;
   }
 }
@@ -156,8 +183,7 @@ export async function probeV2(talk: Talk, own: V2): Promise<void> {
     return;
   }
   const path = `/pdm/${first[1]}`;
-  await findPaging(talk, own, path);
-  await findPageLimit(talk, own, path);
+  await findPageLimit(talk, own, path, await findPaging(talk, own, path));
   await findSparse(talk, own, there);
   const seen = `${there.length} collections below /pdm were answered`;
   witness.found({ setting: 'service.v2.enabled', value: true, seen });

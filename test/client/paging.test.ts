@@ -650,7 +650,7 @@ describe('a collection of V2', () => {
     meta: { pageToken: 't' },
   });
 
-  it('is asked for with what earlier walks have learned, and only once behind its end', async () => {
+  it('is asked for by what earlier walks have learned, and once behind its end', async () => {
     for (const account of [byPage, byRow]) {
       const asked = (await pulls(account, 7, { times: 3 })).map((pull) => pull.asked);
       // What offsets count is looked at once, and an empty page twice until it was one before.

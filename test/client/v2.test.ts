@@ -121,7 +121,7 @@ describe('V2 against the reference service', () => {
     expect(error).toMatchObject({ name: 'RefusedError', code: 'service.not_found' });
   });
 
-  it('creates, changes and removes where that is allowed', async () => {
+  it('creates and changes where that is allowed', async () => {
     const client = clientWith();
     const { value: brand } = await client.create('brand', { attributes: { name: 'Fresh' } });
     const { value: style } = await client.create('style', {
@@ -132,11 +132,6 @@ describe('V2 against the reference service', () => {
     const attributes = { styleName: 'Newer' };
     const changed = await client.update('style', style.id, { attributes });
     expect(changed.value.attributes.styleName).toBe('Newer');
-    const { value: other } = await client.create('brand', { attributes: { name: 'Short-lived' } });
-    await client.remove('brand', other.id);
-    expect(await rejection(client.resource('brand', other.id))).toMatchObject({
-      code: 'service.not_found',
-    });
     const refused = await rejection(client.create('brand', { attributes: {} }));
     expect(refused).toMatchObject({ name: 'RefusedError', lines: [expect.any(String)] });
   });
@@ -337,17 +332,14 @@ describe('V2 answers', () => {
     await expect.poll(() => transport.limiter.active()).toBe(0);
   });
 
-  it('gives the link to the portal, and is in doubt about an odd answer to a write', async () => {
+  it('is in doubt about an odd answer to a write', async () => {
     const link = { url: 'https://portal/#t=1', expiresAt: '2026-01-01T00:00:00Z' };
     await serve(
       () => ({ data: link }),
       async (client, seen) => {
-        const { value } = await client.webhookPortal();
-        expect(value.url.reveal()).toBe(link.url);
-        expect(JSON.stringify(value)).toContain('[secret portal link]');
         const error = await rejection(client.create('brand', { attributes: { name: 'x' } }));
         expect(error).toMatchObject({ name: 'InDoubtError' });
-        expect(seen).toHaveLength(2);
+        expect(seen).toHaveLength(1);
       },
     );
   });

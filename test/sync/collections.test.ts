@@ -154,7 +154,7 @@ describe('a list without links', () => {
     for (let times = 0; times < 2; times += 1) {
       expect(await run(colors)).toMatchObject({
         outcome: 'partial',
-        reason: 'the last page is full, and nothing says that it is the last',
+        reason: expect.stringContaining('page[offset]=4 has the rows of page[offset]=0 again'),
       });
     }
     const gone = store.db

@@ -5,16 +5,16 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
-import { LoginAgainError, RefusedError } from '../../lib/errors.ts';
+import { RefusedError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { rowsOf } from '../../lib/json-rows/rows-of.ts';
 import { createRowScanner } from '../../lib/json-rows.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, type Reject, readRows, rowReader } from '../rows.ts';
-import type { Sender, StreamAnswer } from '../transport.ts';
+import type { Sender } from '../transport.ts';
 import { countIn, dataOf, oddData } from './envelope.ts';
-import { understood } from './variants.ts';
+import { readEnd, understood } from './variants.ts';
 
 /** Bytes of rows after which a list with a cursor is left. */
 const CUT_BYTES = 8_388_608;
@@ -46,19 +46,6 @@ function tooLong(request: HttpRequest): RefusedError {
   return new RefusedError('transport.too_large', `GET ${pathname}: the list is too long`, {
     hint: `it has more than ${LIST_BYTES_MAX} bytes, and no cursor by which to read it in parts`,
   });
-}
-
-function throwIfFailure(
-  sender: Sender,
-  request: HttpRequest,
-  { headers, refused }: StreamAnswer,
-  rest: unknown,
-): unknown {
-  try {
-    return dataOf(sender, request, rest, headers);
-  } catch (error) {
-    throw error instanceof LoginAgainError ? refused(error) : error;
-  }
 }
 
 /** Reads the list under `member`; `mayCut`: the caller goes on by a cursor behind the last row. */
@@ -104,7 +91,7 @@ export async function longList<T>(
   }
   const end = understood(request, () => scanner.end());
   for (const chunk of end.chunks) take(chunk.bytes);
-  const data = throwIfFailure(sender, request, answer, end.rest);
+  const data = readEnd(answer, () => dataOf(sender, request, end.rest, answer.headers));
   if (!end.found) throw oddData(request, { path: member, reason: 'there is no list' });
   return { ...found, count: countIn(data) };
 }

@@ -4,11 +4,11 @@
  * with a doubt that names it.
  */
 import { hash } from 'node:crypto';
-import { invariant, RefusedError } from '../../lib/errors.ts';
+import { hinted, invariant } from '../../lib/errors.ts';
 import { createKnownAhead } from '../../lib/json-rows/known.ts';
 import { createRowScanner } from '../../lib/json-rows.ts';
 import type { HttpRequest } from '../http/request.ts';
-import { createPagingMemory, signsIn } from '../paging.ts';
+import { signsIn } from '../paging.ts';
 import {
   isFault,
   isRefusedBehind,
@@ -58,7 +58,7 @@ function placeOf(page: number, size: number, isOther: boolean): Place {
 /** Place where a pull begins: at its first page, or behind what an earlier one kept. */
 function startOf({ from, options, memory }: PullRequest): Place {
   const { pageRows, firstPage } = options;
-  const isOther = firstPage === 'learned' ? (memory?.isOther ?? false) : firstPage === 'zero';
+  const isOther = firstPage === 'learned' ? (memory.isOther ?? false) : firstPage === 'zero';
   if (typeof from !== 'string') return placeOf(from ?? 1, pageRows, isOther && from === undefined);
   const [, page, own, first] = NUMBERED.exec(from) ?? [];
   if (page !== undefined) return placeOf(Number(page), Number(own), first === '0');
@@ -137,7 +137,7 @@ function linkedPlace({ place, signs: { next } }: Page<Body>, behind: Place): Pla
 }
 
 function pagerOf(pull: PullRequest, signal: AbortSignal): Pager<Body> {
-  const { memory = createPagingMemory(), options, request } = pull;
+  const { memory, options, request } = pull;
   const { firstPage } = options;
   const isLearned = firstPage === 'learned';
   const fetch = fetcherOf(pull, signal);
@@ -150,17 +150,11 @@ function pagerOf(pull: PullRequest, signal: AbortSignal): Pager<Body> {
     pagesAheadMax: options.pagesAheadMax,
     isAligned: true,
     isLearned,
-    async fetch(place, tried) {
-      try {
-        return await fetch(place, tried === 'refused');
-      } catch (error) {
+    fetch: (place, tried) =>
+      fetch(place, tried === 'refused').catch((error: unknown) => {
         const isFixed = firstPage === 'zero' && place.page === 1;
-        if (!isFixed || !(error instanceof RefusedError)) throw error;
-        const { code, message, lines } = error;
-        const hint = `if its pages begin with 1, ${other}`;
-        throw new RefusedError(code, message, { cause: error, lines, hint });
-      }
-    },
+        throw isFixed ? hinted(error, `if its pages begin with 1, ${other}`) : error;
+      }),
     marksOf,
     linked: linkedPlace,
     nameOf: (place) => `page=${numberOf(place)}`,
@@ -202,7 +196,7 @@ async function* paged(
     if ('first' in step) return finish(endOf(step));
     pull.onPage?.();
     const { body, rowCount } = step.page;
-    const next = textOf(step.rest, pull.options.pageRows);
+    const next = textOf(step.behind, pull.options.pageRows);
     if (body && rowCount > 0) yield { ...body.batch, next };
   }
 }
@@ -210,7 +204,7 @@ async function* paged(
 const PAGES = 'set service.dialect.v1.paging: pages';
 
 /** Largest size of a page by which the rows divide evenly. */
-function evenSize(rows: number, pageRows: number): number {
+export function evenSize(rows: number, pageRows: number): number {
   let size = Math.min(rows, pageRows);
   while (rows % size !== 0) size -= 1;
   return size;
@@ -226,7 +220,8 @@ async function doubtOfStream(pull: PullRequest, rows: number): Promise<string | 
   const { memory, key } = pager;
   if (rows === 0 || rows > PAGE_ROWS_MAX || rows === memory.ends.get(key)?.rows) return undefined;
   const size = evenSize(rows, pull.options.pageRows);
-  const place = placeOf(rows / size + 1, size, false);
+  const isOther = pager.first.isOther;
+  const place = placeOf(rows / size + 1, size, isOther);
   let behind: Page<Body> | undefined;
   try {
     behind = await peek(pager, place);
@@ -238,13 +233,13 @@ async function doubtOfStream(pull: PullRequest, rows: number): Promise<string | 
     return undefined;
   }
   if (behind && behind.rowCount > 0) {
-    const others = [1, place.page - 1].map((page) => peek(pager, placeOf(page, size, false)));
+    const others = [1, place.page - 1].map((page) => peek(pager, placeOf(page, size, isOther)));
     // An account that does not read the number, or repeats its last page, shows nothing new.
     const marks = marksOf(behind);
     const isNew = (await Promise.all(others)).every(
       (page) => page === undefined || !isWithin(marks, marksOf(page)),
     );
-    const at = `page=${place.page}&limit=${size}`;
+    const at = `page=${numberOf(place)}&limit=${size}`;
     if (isNew) return `${rows} rows came, and ${at} has more: ${PAGES}`;
   }
   memory.ends.set(key, { rows, by: 'empty' });

@@ -248,7 +248,7 @@ export interface PullRequest {
   /** Called for each received page in mode `pages`. */
   readonly onPage?: (() => void) | undefined;
   /** Findings of earlier pulls of the list. */
-  readonly memory?: PagingMemory | undefined;
+  readonly memory: PagingMemory;
 }
 
 /** JSON path of the list, and its paths at accounts that leave out `data` or `variants`. */
@@ -333,15 +333,12 @@ export function nothing(
   return NO_ROWS;
 }
 
-function envelopeOfStream(
-  { sender, request }: PullRequest,
-  answer: StreamAnswer,
-  end: RowScanEnd,
-): Envelope {
+/** Reads what stands around the rows of a stream, which may say that the token has died. */
+export function readEnd<T>({ refused }: StreamAnswer, read: () => T): T {
   try {
-    return envelopeOf(sender, request, answer, end);
+    return read();
   } catch (error) {
-    throw error instanceof LoginAgainError ? answer.refused(error) : error;
+    throw error instanceof LoginAgainError ? refused(error) : error;
   }
 }
 
@@ -392,7 +389,7 @@ export async function* streamed(
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
   const end = understood(request, () => endOfRows(scanner, options));
-  const { status, count } = envelopeOfStream(pull, answer, end);
+  const { status, count } = readEnd(answer, () => envelopeOf(pull.sender, request, answer, end));
   yield* batchesOf(end.chunks);
   if (pending.length > 0) yield batch();
   const ended = { status, countFirst: count, count, rows: end.rows, shortPages: 0, doubts: [] };

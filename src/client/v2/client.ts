@@ -3,12 +3,10 @@
  * resource type of docs/wire.md, "V2 (JSON:API)". Errors are those of transport, session and paging
  * (pages.ts).
  */
-import { z } from 'zod';
 import type { CallOptions, Read } from '../calls.ts';
 import { errorOfBrokenAnswer } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { createPagingMemories } from '../paging.ts';
-import { type PortalLink, portalLinkSchema } from '../portal-link.ts';
 import { checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { askDocument, type Included, readIncluded, singleSchema } from './document.ts';
@@ -84,12 +82,7 @@ export interface V2Client {
     input: ResourceInput,
     call?: CallOptions,
   ): Promise<V2Read<ResourceOf<T>>>;
-  remove(type: 'brand' | 'type', id: string, call?: CallOptions): Promise<void>;
-  /** Gives a new link into the webhook portal each time; the link is a secret and works once. */
-  webhookPortal(call?: CallOptions): Promise<Read<PortalLink>>;
 }
-
-const portalSchema = z.looseObject({ data: portalLinkSchema });
 
 const MEDIA_TYPE = 'application/vnd.api+json';
 
@@ -122,7 +115,7 @@ async function askOne<T extends ResourceType>(
   throw errorOfBrokenAnswer(askedOf(request), problem);
 }
 
-type WriteMethods = Pick<V2Client, 'create' | 'update' | 'remove' | 'webhookPortal'>;
+type WriteMethods = Pick<V2Client, 'create' | 'update'>;
 
 /** URL path of a collection, or of one of its resources. */
 function pathOf({ paths }: V2Options, type: ResourceType, id?: string): string {
@@ -133,9 +126,9 @@ function pathOf({ paths }: V2Options, type: ResourceType, id?: string): string {
 function writeMethods(options: V2Options, sender: Sender): WriteMethods {
   const headers = { 'content-type': options.mediaType ?? MEDIA_TYPE };
   const write = (
-    method: 'POST' | 'PATCH' | 'DELETE',
+    method: 'POST' | 'PATCH',
     path: string,
-    data: unknown,
+    data: ResourceInput & { readonly type: ResourceType; readonly id?: string },
     call: CallOptions | undefined,
   ): HttpRequest => ({
     method,
@@ -144,22 +137,14 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     signal: call?.signal,
     onStatus: call?.onStatus,
     beforeSend: call?.beforeSend,
-    ...(data === undefined ? {} : { json: { data }, headers }),
+    json: { data },
+    headers,
   });
   return {
     create: (type, input, call) =>
       askOne(sender, write('POST', pathOf(options, type), { type, ...input }, call), type),
     update: (type, id, input, call) =>
       askOne(sender, write('PATCH', pathOf(options, type, id), { type, id, ...input }, call), type),
-    async remove(type, id, call) {
-      await sender.request(write('DELETE', pathOf(options, type, id), undefined, call));
-    },
-    async webhookPortal(call) {
-      // The POST is safe to repeat, because it only makes another link.
-      const request = { ...write('POST', '/webhook-portal', undefined, call), safe: true };
-      const { value, startedAt } = await askDocument(sender, request, portalSchema);
-      return { value: value.data, startedAt };
-    },
   };
 }
 

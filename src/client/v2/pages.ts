@@ -6,12 +6,12 @@
  * restarts), links in a circle or a repeated page (`v2.page_loop`), a broken page
  * (`transport.broken_answer`).
  */
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { hinted, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import { errorOfBrokenAnswer, NO_SUCH_PAGE, NOT_FOUND_BARE } from '../http/answer.ts';
 import { askedOf, type HttpRequest } from '../http/request.ts';
 import { keyText } from '../key-text.ts';
-import { createPagingMemory, type PagingMemory, type Signs, signsIn } from '../paging.ts';
+import { type PagingMemory, type Signs, signsIn } from '../paging.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import { isTooLarge } from '../v1/long-list.ts';
@@ -50,7 +50,7 @@ export interface V2PullRequest<T extends ResourceType> {
   /** Position to resume from: `next` of an earlier run's last page. */
   readonly from?: string | undefined;
   /** Findings of earlier pulls of the collection. */
-  readonly memory?: PagingMemory | undefined;
+  readonly memory: PagingMemory;
 }
 
 /** Error codes by which the service answers a request with an expired page token. */
@@ -98,23 +98,21 @@ interface Body {
   readonly nextLink?: string | undefined;
 }
 
-/** Adds a hint when the refused first request named fields, which an account may not know. */
-function withHint(error: RefusedError, query: URLSearchParams): RefusedError {
-  const { code, message, lines } = error;
-  const isSparse = [...query.keys()].some((name) => name.startsWith('fields_'));
-  if (code !== 'service.bad_request' || !isSparse) return error;
-  const hint = 'if it does not know a field, set service.dialect.v2.sparseFields: false';
-  return new RefusedError(code, message, { cause: error, lines, hint });
+function gone(message: string, cause?: unknown): RetryLaterError {
+  const hint = 'the run starts over';
+  return new RetryLaterError('v2.page_token_expired', message, { cause, hint });
 }
+
+const SPARSE = 'if it does not know a field, set service.dialect.v2.sparseFields: false';
 
 function throwOfPage(error: unknown, query: URLSearchParams): never {
   if (!(error instanceof RefusedError) || !DEAD_TOKEN_CODES.has(error.code)) throw error;
   const carried = query.has(TOKEN) || query.has(OFFSET);
-  if (!carried) throw withHint(error, query);
-  throw new RetryLaterError('v2.page_token_expired', `the page is gone: ${error.message}`, {
-    cause: error,
-    hint: 'the run starts over',
-  });
+  // The account may not know a field that the first request names.
+  const isSparse = [...query.keys()].some((name) => name.startsWith('fields_'));
+  if (!carried && error.code === 'service.bad_request' && isSparse) throw hinted(error, SPARSE);
+  if (!carried) throw error;
+  throw gone(`the page is gone: ${error.message}`, error);
 }
 
 /** Signs of a page, as far as V2 can follow them: by parameters of its paging alone. */
@@ -125,15 +123,16 @@ function followed(signs: Signs): Signs {
 
 /** Position of the pages of a collection, in the parameters of its queries. */
 function createPlaces<T extends ResourceType>(pull: V2PullRequest<T>) {
-  const { paging, from, memory = createPagingMemory() } = pull;
+  const { paging, from, memory } = pull;
   const base = baseQuery(pull);
-  let token: string | undefined;
+  /** Token that the first answer gave. */
+  const pinned: { token?: string | undefined } = {};
   const queryOf = ({ page, rows, size, isOther, link }: Place): URLSearchParams => {
     if (link !== undefined) return new URLSearchParams(link);
     const query = new URLSearchParams(base);
     query.set(LIMIT, String(size));
     const offset = isOther ? page - 1 : rows;
-    if (token !== undefined) query.set(TOKEN, token);
+    if (pinned.token !== undefined) query.set(TOKEN, pinned.token);
     if (page > 1) query.set(OFFSET, String(offset));
     return query;
   };
@@ -143,12 +142,8 @@ function createPlaces<T extends ResourceType>(pull: V2PullRequest<T>) {
     const query = new URLSearchParams(text);
     const isByPage = query.has(BY_PAGE);
     query.delete(BY_PAGE);
-    if (frozen(query) !== frozen(base)) {
-      const message = 'the checkpoint belongs to another query';
-      const hint = 'the run starts over';
-      throw new RetryLaterError('v2.page_token_expired', message, { hint });
-    }
-    token = query.get(TOKEN) ?? undefined;
+    if (frozen(query) !== frozen(base)) throw gone('the checkpoint belongs to another query');
+    pinned.token = query.get(TOKEN) ?? undefined;
     const size = Number(query.get(LIMIT) ?? paging.pageRows);
     const offset = Number(query.get(OFFSET) ?? 0);
     const [page, rows] = isByPage ? [offset + 1, offset * size] : [2, offset];
@@ -157,6 +152,7 @@ function createPlaces<T extends ResourceType>(pull: V2PullRequest<T>) {
   };
   return {
     first: () => (from === undefined ? begin : resumed(from)),
+    pinned,
     queryOf,
     /** Text to go on from at a place. */
     textOf(place: Place): string {
@@ -164,17 +160,13 @@ function createPlaces<T extends ResourceType>(pull: V2PullRequest<T>) {
       if (place.isOther && place.link === undefined) query.set(BY_PAGE, '1');
       return query.toString();
     },
-    token: () => token,
-    pin(given: string | undefined) {
-      token = given ?? token;
-    },
   };
 }
 
 type Places = ReturnType<typeof createPlaces>;
 
 function fetcherOf<T extends ResourceType>(
-  { sender, request }: V2PullRequest<T>,
+  { sender, request, paging }: V2PullRequest<T>,
   places: Places,
   signal: AbortSignal,
 ) {
@@ -184,7 +176,7 @@ function fetcherOf<T extends ResourceType>(
       const asked = { ...request, query: Object.fromEntries(query), signal };
       const read = await askDocument(sender, asked, collectionSchema, true);
       const { value: document, startedAt, headers } = read;
-      places.pin(document.meta?.pageToken ?? undefined);
+      places.pinned.token = document.meta?.pageToken ?? places.pinned.token;
       const { data: rows, included } = document;
       const nextLink = document.links?.next ?? undefined;
       const found = signsIn({ ...document, data: undefined }, headers, request.url);
@@ -212,8 +204,8 @@ function fetcherOf<T extends ResourceType>(
   return async (place: Place, tried?: 'empty' | 'refused'): Promise<Page<Body>> => {
     const page = await fetch(place);
     // An answer that was cut short must not look like the end of the collection.
-    const isOdd = page.rowCount === 0 && place.page > 1 && tried === undefined;
-    return isOdd ? fetch(place) : page;
+    const isLater = place.page > 1 || (page.signs.says === 'more' && paging.follow !== 'links');
+    return page.rowCount === 0 && isLater && tried === undefined ? fetch(place) : page;
   };
 }
 
@@ -227,7 +219,7 @@ function pagerOf<T extends ResourceType>(
   places: Places,
   signal: AbortSignal,
 ): Pager<Body> {
-  const { request, paging, memory = createPagingMemory() } = pull;
+  const { request, paging, memory } = pull;
   const { queryOf } = places;
   const isLearned = paging.follow !== 'pages';
   const offsetOf = (place: Place) => Number(queryOf(place).get(OFFSET) ?? 0);
@@ -255,7 +247,7 @@ function pagerOf<T extends ResourceType>(
       // A link whose offset is one more, while the page has more rows, shows that it counts pages.
       const linked = URL.parse(nextLink, request.url)?.searchParams.get(OFFSET);
       if (Number(linked ?? 0) === offsetOf(place) + 1 && rowCount > 1) memory.isOther = true;
-      if (places.token() !== undefined && paging.follow !== 'links') {
+      if (places.pinned.token !== undefined && paging.follow !== 'links') {
         return { ...behind, isOther: memory.isOther ?? place.isOther };
       }
       return { ...behind, link: linkOf(nextLink).toString() };
@@ -294,12 +286,16 @@ export async function* pullCollection<T extends ResourceType>(
     if ('first' in step) {
       const { doubt } = step;
       if (doubt !== undefined && page.signs.says === 'more') {
-        throw new RetryLaterError('v2.page_loop', `${request.url}: ${doubt}`);
+        throw new RetryLaterError(
+          'v2.page_loop',
+          `${request.url}: the pages go round in circles: ${doubt}`,
+        );
       }
       if (doubt !== undefined) yield pageOf(undefined, [doubt]);
       return;
     }
-    const { behind } = step;
+    const { isLast } = step;
+    const behind = isLast ? undefined : step.behind;
     rows += page.rowCount;
     const doubts: string[] = [];
     const fewer = from === undefined && !behind ? (page.count ?? 0) - rows : 0;

@@ -6,7 +6,7 @@
 import type { CallOptions } from '../../client/calls.ts';
 import { type BrandedRead, isInvalid, wantsBrand } from '../../client/v1/brands.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import { RefusedError } from '../../lib/errors.ts';
+import { hinted, RefusedError } from '../../lib/errors.ts';
 import type { Traits } from '../account-traits.ts';
 
 export interface BrandList {
@@ -71,11 +71,6 @@ async function oneHasRows({
   }
 }
 
-function withHint(error: RefusedError, hint: string): RefusedError {
-  const { code, message, lines } = error;
-  return new RefusedError(code, message, { cause: error, lines, hint });
-}
-
 /**
  * Opens an incident that the service answers the list neither as a whole nor by brand, and throws.
  */
@@ -91,7 +86,7 @@ async function tellNeither(
     setting: 'service.dialect.v1.perBrand',
   };
   await traits.tell({ kind: KIND, entity: 'list', key: read, detail });
-  throw withHint(said.byBrand, NEITHER);
+  throw hinted(said.byBrand, NEITHER);
 }
 
 /** Reads the list by brand; returns the refusal, if the service refuses that. */
@@ -123,7 +118,7 @@ async function firstWhole<T>(traits: Traits, read: BrandedRead, routes: Routes<T
     // Some accounts answer with an empty list when no brand is named.
     if (!(await oneHasRows(routes))) return whole.result;
   } else if (needs.mode === 'never') {
-    throw wantsBrand(whole) ? withHint(whole, NEVER) : whole;
+    throw wantsBrand(whole) ? hinted(whole, NEVER) : whole;
   } else if (!wantsBrand(whole) && (await oneHasRows(routes)) === undefined) {
     // The refusal is not about brands, and naming one does not help.
     throw whole;
