@@ -18,7 +18,7 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
  * room that needs more gets a higher number, with the reason in a comment beside it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  cli: 8_301,
+  cli: 8_450, // with proposals of rules as people read them
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals behind the last page are told from faults in the midst of a list.
@@ -29,7 +29,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
   // By 600: ticks, saved views, whose a delivery is and notes with names.
-  console: 11_800,
+  console: 11_860, // and proposals of rules, kept for a while
   // And what a reload holds, at every door.
   daemon: 5_370, // the worker that notes whether the service answers; decimals of an account
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
@@ -74,8 +74,10 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // what waits for a person, as SQL that all rooms share.
   // With whose a system key is, commits among programs that read, and the zone of the house.
   store: 6_610,
+  // Rules from what people decided: examples, exact search, proofs, drafts with tests.
+  suggest: 4_500,
   // With wrong paths and methods.
-  surface: 1_615, // and dates of the house in filters
+  surface: 1_775, // and dates of the house in filters; what a proposed rule is
   sync: 8_395, // with decimals that texts prove, kept for the next pull
 };
 

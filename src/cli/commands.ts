@@ -177,6 +177,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       test: async () => (await import('./rules/test.ts')).rulesTest,
       backtest: async () => (await import('./rules/backtest.ts')).rulesBacktest,
       whatif: async () => (await import('./rules/whatif.ts')).rulesWhatif,
+      suggest: async () => (await import('./rules/suggest.ts')).rulesSuggest,
       reload: async () => (await import('./rules/acting/reload.ts')).rulesReload,
       matches: async () => (await import('./rules/acting/matches.ts')).rulesMatches,
       arm: async () => (await import('./rules/acting/arm.ts')).rulesArm,
@@ -185,6 +186,7 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     lists: async () => [
       ...(await import('../decisions/reject/lists.ts')).ruleLists,
       (await import('../decisions/review/parts.ts')).facts,
+      (await import('../suggest/lists.ts')).suggestions,
     ],
   },
   {

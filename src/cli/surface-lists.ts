@@ -7,11 +7,12 @@ import { listPath } from '../console/surface/addresses.ts';
 import { systemClock } from '../lib/clock.ts';
 import { csvLine } from '../lib/csv.ts';
 import type { RuleSet } from '../rules/rule.ts';
-import type { Db } from '../store/store.ts';
+import { type Db, storeOptions } from '../store/store.ts';
 import { csvTable, fromWire, textCell } from '../surface/forms.ts';
 import type { Given } from '../surface/given.ts';
 import type { List, Shown } from '../surface/lists.ts';
 import type { Reading } from '../surface/reading.ts';
+import type { Suggestion } from '../surface/suggestion.ts';
 import { wholeNumber } from './arguments.ts';
 import { type CliContext, examples } from './command.ts';
 import type { Output } from './output.ts';
@@ -96,6 +97,8 @@ export async function withReading<T>(
   rulesOf?: (db: Db) => Promise<RuleSet>,
 ): Promise<T> {
   const now = systemClock().now();
+  // Rows and what stands beside them are of one reading.
+  let suggested: Promise<Suggestion> | undefined;
   return withMirror(command, context, (db, store, config) =>
     read({
       db,
@@ -112,6 +115,11 @@ export async function withReading<T>(
           (await (await import('../decisions/simulation/rule-sets.ts')).ruleSetInForce(db)).ruleSet,
         figures: async () =>
           (await import('../decisions/simulation/rule-figures.ts')).ruleFigures(db, now),
+        async suggest(wish) {
+          const { runSuggest } = await import('../suggest/beside.ts');
+          suggested ??= runSuggest(storeOptions(config), systemClock(), wish);
+          return suggested;
+        },
       },
       timeZone: async () => (await import('./report/zone.ts')).timeZoneOf(config),
       rates: config.console.rates,

@@ -3,6 +3,7 @@
 import type { RuleSet } from '../rules/rule.ts';
 import type { BackupPlace } from '../store/backup/manifest.ts';
 import type { Db, Store } from '../store/store.ts';
+import type { Suggestion, SuggestOptions } from './suggestion.ts';
 
 /** Folder of the reports, and when each is made by the clock. */
 export interface ReportsRead {
@@ -60,6 +61,8 @@ interface RulesRead {
   inForce(): Promise<RuleSet | undefined>;
   /** Figures of each rule that matched, or nearly did; undefined: they are not counted yet. */
   figures(): Promise<readonly RuleFigures[] | undefined>;
+  /** Rules proposed from what people decided, which takes a process of its own up to a minute. */
+  suggest(options: SuggestOptions): Promise<Suggestion>;
 }
 
 export interface Reading {

@@ -25,7 +25,7 @@ it('pushes are listed with the newest or the oldest first, page by page and back
     reports: { directory: '', schedules: [] },
     timeZone: async () => 'UTC',
     sessionIdleMs: 0,
-    rules: { inForce: unread, figures: unread },
+    rules: { inForce: unread, figures: unread, suggest: unread },
     rates: [],
     seesAddresses: true,
     masked: async (_orderIds, value) => value,

@@ -197,7 +197,7 @@ it('a day in the filter of a list begins at midnight where the house is', async 
     rowsMax: 100,
     reports: { directory: '', schedules: [] },
     sessionIdleMs: 0,
-    rules: { inForce: unread, figures: unread },
+    rules: { inForce: unread, figures: unread, suggest: unread },
     rates: [],
     seesAddresses: true,
     masked: async (_orderIds, value) => value,

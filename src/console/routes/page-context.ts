@@ -17,6 +17,7 @@ import type { PauseReader, Reader } from '../pages/parts.ts';
 import { createLiveCounts, type LiveCounts } from '../read/live.ts';
 import type { ReadRules } from '../rules.ts';
 import { localeOf, sendPage } from '../show.ts';
+import { createSuggestions, type Suggestions } from '../suggestions.ts';
 
 // Reads customers' private texts, so that they can be masked where other texts quote them.
 
@@ -114,6 +115,7 @@ export interface PageContext {
   readonly deps: ConsoleDeps;
   readonly rulesShown: ReadRules;
   readonly figures: FigureCounter;
+  readonly suggestions: Suggestions;
   readonly live: () => Promise<LiveCounts>;
   /** Whether the daemon's loop does not answer, so that nothing can be changed. */
   readonly isSilent: () => boolean;
@@ -154,6 +156,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     deps,
     rulesShown,
     figures: createFigureCounter(storeOptions(settings.machine), clock),
+    suggestions: createSuggestions(storeOptions(settings.machine), clock),
     live,
     isSilent,
     zoneOf,

@@ -66,7 +66,10 @@ function installDescription(app: FastifyInstance): void {
 
 export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown: ReadRules): void {
   const context = createPageContext(deps, rulesShown);
-  app.addHook('onClose', async () => context.figures.close());
+  app.addHook('onClose', async () => {
+    context.figures.close();
+    context.suggestions.close();
+  });
   installOverview(app, context);
   installReview(app, context);
   installDeliveryParts(app, context);

@@ -31,7 +31,7 @@ const BELOW_ROWS = 100;
 
 /** Surroundings of a list that this session reads. */
 export function readingFor(context: PageContext, request: FastifyRequest): Reading {
-  const { deps, zoneOf, rulesShown, figures } = context;
+  const { deps, zoneOf, rulesShown, figures, suggestions } = context;
   const { db, snapshot, clock, settings } = deps;
   const { pulled, notAtLevel, machine, reports } = settings;
   return {
@@ -46,6 +46,7 @@ export function readingFor(context: PageContext, request: FastifyRequest): Readi
     rules: {
       inForce: async () => (await inForceOf(rulesShown))?.ruleSet,
       figures: () => figures.now(),
+      suggest: (wish) => suggestions.of(wish),
     },
     timeZone: zoneOf,
     rates: settings.rates,

@@ -12,6 +12,7 @@ import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
 import { orders, pushes, refunds } from '../../outbox/lists.ts';
 import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
 import { reportLists } from '../../report/lists.ts';
+import { suggestions } from '../../suggest/lists.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import type { List } from '../../surface/lists.ts';
 import { runs, streams } from '../../sync/lists.ts';
@@ -56,6 +57,7 @@ export const LISTS: readonly List[] = [
   ...stockLists,
   ...reportLists,
   ...ruleLists,
+  suggestions,
   streams,
   runs,
   ...eventLists,

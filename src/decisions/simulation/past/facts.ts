@@ -190,14 +190,19 @@ function underSettings({ settings }: RuleSet): (facts: Facts) => Facts {
   };
 }
 
-/** Makes a reader of past facts as a rule set sees them. */
+/**
+ * Makes a reader of past facts as a rule set sees them.
+ * @param more paths of facts that no rule of the set reads.
+ */
 export async function createPastFacts(
   db: Db,
   period: Period,
   ruleSet: RuleSet,
+  more: readonly string[] = [],
 ): Promise<PastFacts> {
   const asking = ruleSet.rules.filter(({ mode }) => mode !== 'off');
-  const notGathered = notGatheredOf([...new Set(asking.flatMap((rule) => rule.reads))]);
+  const read = asking.flatMap((rule) => rule.reads).concat(more);
+  const notGathered = notGatheredOf([...new Set(read)]);
   const after = await feedBefore(db, period.since);
   const { rows, sources } = createSources(db, period, after, ruleSet);
   const settled = underSettings(ruleSet);

@@ -1,0 +1,207 @@
+/** The list of proposed rules, for pages and programs. */
+import { z } from 'zod';
+import { plural } from '../lib/strings.ts';
+import { list, pageOfAll } from '../surface/lists.ts';
+import { as, oneOf, text, time, whole } from '../surface/members.ts';
+import { type Evidence, type Proposal, REFUSALS, type Suggestion } from '../surface/suggestion.ts';
+
+const DAY_MS = 86_400_000;
+const SINCE_MS = 90 * DAY_MS;
+
+const words = (title: string) => as(z.string(), title, 'text');
+const texts = z.array(z.string()).readonly();
+const KINDS = ['accept', 'hold', 'unless'] as const;
+const kind = z.enum(KINDS);
+
+const stake = z
+  .strictObject({
+    deliveries: z.int(),
+    amounts: z.record(z.string(), z.number().nullable()).readonly(),
+  })
+  .readonly()
+  .meta({ id: 'SuggestionStake', description: 'Deliveries, and sums of their values by currency' });
+
+const evidence = z
+  .strictObject({
+    since: time('Since'),
+    until: time('Until'),
+    agreed: stake,
+    disagreed: stake,
+    undecided: stake,
+    acts: z.int().meta({ description: 'One act on many deliveries counts once' }),
+    otherwise: z.int().meta({ description: 'Acts that decided otherwise' }),
+  })
+  .readonly()
+  .meta({ id: 'SuggestionEvidence' });
+
+const outcome = z.enum(['accept', 'reject', 'hold', 'release', 'no_rule']);
+
+const row = {
+  id: text('Rule', { isCode: true }),
+  kind: oneOf('Proposal', KINDS, {
+    words: { accept: 'accept', hold: 'hold', unless: 'exception' },
+  }),
+  title: words('Conditions'),
+  errorMax: z.number().meta({ description: 'Share of acts that may be wrong (one-sided, 95 %)' }),
+  errorAllowed: z.number(),
+  days: whole('Days'),
+  people: whole('People'),
+  customers: whole('Customers'),
+  lookAgainOn: words('Look again on').nullable(),
+  conditions: texts,
+  text: z.string().meta({ description: 'Rule file for a trial' }),
+  draft: z.string().meta({ description: 'Rule file to keep, in shadow' }),
+  learned: evidence,
+  checked: evidence,
+  counterexamples: z
+    .array(
+      z.strictObject({
+        orderDeliveryId: z.int().min(1),
+        deliveryNo: z.string(),
+        decisionId: z.int().min(1),
+        at: time('Decided'),
+        decided: z.enum(['accept', 'hold', 'reject']),
+      }),
+    )
+    .readonly(),
+  backtest: z
+    .array(z.strictObject({ from: outcome, to: outcome, ...stake.unwrap().shape }))
+    .readonly(),
+};
+
+const refusal = z.strictObject({
+  kind,
+  rule: z.string().nullable(),
+  conditions: texts,
+  code: z.enum(REFUSALS),
+  why: z.string(),
+});
+
+const twoWays = z.strictObject({
+  rule: z.string().nullable(),
+  conditions: texts,
+  ways: z
+    .array(
+      z.strictObject({
+        roles: texts,
+        people: z.int(),
+        acts: z.int(),
+        accepted: z.int(),
+      }),
+    )
+    .readonly(),
+});
+
+const overruled = z.strictObject({
+  rule: z.string(),
+  title: z.string(),
+  held: z.int(),
+  alone: z.int(),
+  accepted: z.int(),
+  rejected: z.int(),
+  kept: z.int(),
+});
+
+const beside = {
+  since: time('Since'),
+  until: time('Until'),
+  learnedUntil: time('Learned until'),
+  rules: z.string(),
+  decided: z.int(),
+  undecided: z.int(),
+  acts: z.int(),
+  covered: z.int().meta({ description: 'Decided by people, and by the rules in force now' }),
+  refused: z.array(refusal).readonly(),
+  twoWays: z.array(twoWays).readonly(),
+  overruled: z.array(overruled).readonly(),
+  notGathered: texts,
+};
+
+export const besideSchema = z.strictObject(beside);
+
+/** How people decided, in a line: `412 of 420 agree`. */
+export function agreedText({ agreed, disagreed, undecided }: Evidence): string {
+  const all = agreed.deliveries + disagreed.deliveries;
+  const open = undecided.deliveries > 0 ? `, ${undecided.deliveries} undecided` : '';
+  return `${agreed.deliveries} of ${all} agree${open}`;
+}
+
+export function errorText({ errorMax }: Pick<Proposal, 'errorMax'>): string {
+  return `${(100 * errorMax).toFixed(1)} %`;
+}
+
+interface Wish {
+  readonly since?: number | undefined;
+  readonly owner?: string | undefined;
+}
+
+function wished({ since, owner }: Wish, now: number) {
+  return { since: since ?? now - SINCE_MS, until: now, owner };
+}
+
+export const suggestions = list({
+  name: 'rules.suggest',
+  operation: 'suggestRules',
+  path: '/rules/suggest',
+  title: 'Suggestions',
+  about: 'propose rules that would have done what people decided',
+  more:
+    'Learns short rules from the earlier part of the period, and looks once at the later one,\n' +
+    'where an accept may be wrong in 6 % at the most, a hold in 10 %. Where no rule applied it\n' +
+    'proposes a rule, where a hold rule held an exception of it, and never a reject. A\n' +
+    'proposal is a draft: try it, then keep it in shadow. Nothing changes by itself.',
+  examples: [
+    ['rules suggest', 'from the last 90 days'],
+    ['rules suggest --write drafts', 'a copy of the rules with the proposals in shadow'],
+  ],
+  query: {
+    since: time('Since', {
+      about: 'learn from this time on, or 90d for ago (default: 90d)',
+    }).optional(),
+    owner: text(
+      'Owner',
+      { about: 'owner of the new rules; looks at exceptions of theirs only' },
+      100,
+    ).optional(),
+  },
+  row,
+  shown: [
+    'id',
+    'kind',
+    'title',
+    { title: 'Later part', text: ({ checked }) => agreedText(checked) },
+    { title: 'May be wrong', text: (one) => errorText(one) },
+    'lookAgainOn',
+  ],
+  sorts: ['id', 'kind'],
+  empty: 'Nothing is proposed.',
+  limit: 100,
+  rowsAs: 'proposals',
+  isWhole: true,
+  beside,
+  async read({ rules, now }, query, page) {
+    const { proposals } = await rules.suggest(wished(query, now));
+    return pageOfAll(proposals, page, ({ id, title }) => `${id} ${title}`);
+  },
+  async readBeside({ rules, now }, query) {
+    const { proposals: _, ...more } = await rules.suggest(wished(query, now));
+    return more;
+  },
+  place: ({ id, title }) => `${id} ${title}`,
+});
+
+/** What there was to learn from, in a sentence. */
+export function learnedText({
+  decided,
+  acts,
+  undecided,
+  covered,
+}: Pick<Suggestion, 'decided' | 'acts' | 'undecided' | 'covered'>): string {
+  const deliveries = plural(decided, 'delivery', 'deliveries');
+  const all = `${deliveries} decided by people in ${plural(acts, 'act')}`;
+  const more = [
+    ...(undecided > 0 ? [`${undecided} left alone`] : []),
+    ...(covered > 0 ? [`${covered} that the rules decide now`] : []),
+  ];
+  return more.length === 0 ? all : `${all}; ${more.join(', ')}`;
+}
