@@ -150,7 +150,8 @@ export function connectPostgres({ schema, ...way }: ConnectOptions): Connect {
     );
     const query: Query = async (text, params) => {
       try {
-        const result = await watched(() => client.query(text, params && [...params]));
+        const isFirst = text.startsWith('begin');
+        const result = await watched(() => client.query(text, params && [...params]), isFirst);
         return { rows: result.rows ?? [], count: result.rowCount ?? 0 };
       } catch (thrown) {
         throw asPlaneError(thrown);

@@ -92,7 +92,7 @@ export async function openPlaneSession(options: SessionOptions): Promise<PlaneSe
     await leave();
   };
   try {
-    await watched(() => client.query(settings(options)));
+    await watched(() => client.query(settings(options)), true);
     await requireUsage((text) => watched(() => client.query(text)));
   } catch (thrown) {
     await end();

@@ -20,8 +20,11 @@ export interface SessionWay {
 
 export interface Session {
   readonly client: Client;
-  /** Runs a statement of the client while the server is watched. */
-  watched<T>(statement: () => Promise<T>): Promise<T>;
+  /**
+   * Runs a statement of the client while the server is watched. A first one of a transaction needs
+   * nothing but a server, for which a pooler, which does answer, would have it wait for minutes.
+   */
+  watched<T>(statement: () => Promise<T>, isFirst?: boolean): Promise<T>;
   /** Ends the session soon, even where nobody answers; never throws. */
   end(): Promise<void>;
 }
@@ -30,7 +33,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
 /** A statement without an answer for so long makes the server be asked. */
 const SILENT_MS = 5_000;
 const PROBE_TIMEOUT_MS = 5_000;
+/** As long as a pooler waits before it tries again to reach its server. */
+const FIRST_MS_MAX = 15_000;
 const END_MS = 1_000;
+const NO_SERVER =
+  'no server took a transaction: the pooler has none, or all of its connections are in use';
 /** The first probe of the kernel; its others follow each second (libuv). */
 const KEEP_ALIVE_MS = 5_000;
 
@@ -99,8 +106,11 @@ export async function startSession(way: SessionWay, config: ClientConfig): Promi
   const client = await connect(way, config, socket);
   return {
     client,
-    async watched(statement) {
+    async watched(statement, isFirst = false) {
       let isOut = true;
+      const late = isFirst
+        ? clock.after(FIRST_MS_MAX, () => socket.destroy(new Error(NO_SERVER)))
+        : undefined;
       const watch = () =>
         clock.after(SILENT_MS, async () => {
           const answers = await doesAnswer(way);
@@ -118,6 +128,7 @@ export async function startSession(way: SessionWay, config: ClientConfig): Promi
       } finally {
         isOut = false;
         timer.cancel();
+        late?.cancel();
       }
     },
     async end() {

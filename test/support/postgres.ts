@@ -61,11 +61,16 @@ const SETTINGS = {
 };
 
 export interface PostgresOptions {
+  /** Makes it a standby of this one. */
+  readonly of?: Postgres;
   /** Further settings of postgresql.conf. */
   readonly settings?: Readonly<Record<string, string>>;
 }
 
-export async function startPostgres({ settings = {} }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres({
+  of,
+  settings = {},
+}: PostgresOptions = {}): Promise<Postgres> {
   const programs = postgresPrograms();
   if (programs === undefined) throw new Error('no PostgreSQL: apt-get install postgresql');
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-pg-'));
@@ -75,8 +80,10 @@ export async function startPostgres({ settings = {} }: PostgresOptions = {}): Pr
   const data = join(folder, 'data');
   const env = { PATH: process.env.PATH, LC_ALL: 'C.UTF-8' };
   const run = { ...user, env, cwd: '/' };
-  const initdb = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
-  execFileSync(join(programs, 'initdb'), initdb, { ...run, stdio: 'pipe' });
+  const [program, ...args] = of
+    ? ['pg_basebackup', '-d', of.url(), '-D', data, '-R', '-c', 'fast', '--no-sync']
+    : ['initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
+  execFileSync(join(programs, program), args, { ...run, stdio: 'pipe' });
   const port = await freePort();
   let server: ChildProcess | undefined;
   const url = (database = 'postgres', name = 'postgres') =>
