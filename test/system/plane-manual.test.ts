@@ -31,7 +31,6 @@ function standIns(folder: string, file: string): string {
   const pid = join(folder, 'pid');
   const programs = {
     apt: 'test "$*" = "install postgresql"',
-    sudo: 'test "$1" = -u && shift 2 && exec "$@"',
     runuser: 'test "$1" = -u && test "$3" = -- && shift 3 && exec "$@"',
     selvedge: `exec "${process.execPath}" "${LAUNCHER}" "$@"`,
     systemctl: `case "$*" in

@@ -78,7 +78,7 @@ export function createCheckpoints(
     const isBad = pinnedMs > WARN_PINNED_MS || bytes > LOG_BYTES_MAX;
     if (!isBad || clock.monotonic() - warnedAt < WARN_EVERY_MS) return;
     warnedAt = clock.monotonic();
-    const hint = 'a program reads without end; "sudo selvedge doctor" names it';
+    const hint = 'a program reads without end; "selvedge doctor", as root, names it';
     log.warn({ walBytes: bytes, pinnedMs, hint }, 'the log of the database cannot be emptied');
   };
 

@@ -26,8 +26,7 @@ async function wholeProgram(): Promise<Command> {
   return program;
 }
 
-const AT_ITS_PLACE =
-  /(?:^|\$ |&& |; |\$\(|sudo (?:-u selvedge )?|node bin\/)selvedge(?:\.mjs)? (.*)/;
+const AT_ITS_PLACE = /(?:^|\$ |&& |; |\$\(|node bin\/)selvedge(?:\.mjs)? (.*)/;
 
 interface Shown {
   /** Text typed after `selvedge`. */
