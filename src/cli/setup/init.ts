@@ -144,6 +144,8 @@ function givenLines(options: Options, folder: string): readonly Line[] {
     ...line('service.clientCertificate.key', file(options.clientKeyFile)),
     ...line('service.limits.loginSpacing', options.loginSpacing),
     ...line('listener.secrets', webhook && [{ secret: webhook }]),
+    // As the package makes it, whose units hand copies of it to another host.
+    ...line('store.backup.directory', isSystem ? '/var/backups/selvedge' : undefined),
     ...line('rules.directory', rules),
   ];
 }
