@@ -23,9 +23,17 @@ const PROGRAMS = new Map([
   ['systemd-tmpfiles', 'systemd'],
 ]);
 
+const isMissing = (name: string) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0;
+
+/** Whether programs are there that no test needs but one, which says what it is skipped for. */
+export function areThere(...names: readonly string[]): boolean {
+  const missing = names.filter(isMissing);
+  if (missing.length > 0) process.stderr.write(`skipped: ${missing.join(', ')} is missing\n`);
+  return missing.length === 0;
+}
+
 /** Fails at once, and in one line, where a program is missing. */
 export function setup(): void {
-  const isMissing = (name: string) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0;
   const missing = [...PROGRAMS].filter(([name]) => isMissing(name));
   // Debian keeps the server's programs out of the PATH.
   if (postgresPrograms() === undefined) missing.push(['postgres', 'postgresql']);
