@@ -10,7 +10,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { debianPackage } from './package/debian.ts';
-import { debianTree } from './package/tree.ts';
+import { type Described, debianTree } from './package/tree.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const [, , named] = process.argv;
@@ -49,16 +49,14 @@ function partsList(seconds: number): string {
 }
 
 const seconds = sourceDate();
-const described: { readonly version: string; readonly description: string } = JSON.parse(
-  readFileSync(join(root, 'package.json'), 'utf8'),
-);
+const described: Described = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { version } = described;
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
 // The project's .npmrc keeps scripts of packages from running, and our own `prepack` with them.
 npm('pack', '--ignore-scripts=false', '--foreground-scripts=false', '--pack-destination', folder);
 writeFileSync(join(folder, `selvedge-${version}.spdx.json`), partsList(seconds));
-const deb = debianPackage(described, debianTree(root, version, seconds), seconds);
+const deb = debianPackage(described, debianTree(root, described, seconds), seconds);
 writeFileSync(join(folder, `selvedge_${version}_amd64.deb`), deb);
 const names = readdirSync(folder).sort();
 const sums = names.map((name) => `${sha256(readFileSync(join(folder, name)))}  ${name}\n`);

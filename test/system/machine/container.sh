@@ -8,7 +8,9 @@ repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 work=${1:-/tmp/selvedge-nspawn}
 mirror=${MIRROR:-http://deb.debian.org/debian}
 suite=${SUITE:-bookworm}
-root=$work/rootfs
+# What is there besides a minimal Debian; another one lies in another folder.
+include=${include:-systemd,systemd-sysv,dbus,procps,curl,ca-certificates,libstdc++6,sqlite3}
+root=$work/${rootfs:-rootfs}
 tools=$work/tools
 mkdir -p "$work"
 cd "$work"
@@ -20,8 +22,7 @@ fi
 export LD_LIBRARY_PATH=$tools/usr/lib/x86_64-linux-gnu/systemd
 if ! [ -e "$root/etc/os-release" ]; then
   DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap "$tools/usr/sbin/debootstrap" --no-check-gpg \
-    --variant=minbase --include=systemd,systemd-sysv,dbus,procps,curl,ca-certificates,libstdc++6,sqlite3 \
-    "$suite" "$root" "$mirror" >debootstrap.log
+    --variant=minbase --include="$include" "$suite" "$root" "$mirror" >debootstrap.log
 fi
 
 
