@@ -20,10 +20,7 @@ export interface SessionWay {
 
 export interface Session {
   readonly client: Client;
-  /**
-   * Runs a statement of the client while the server is watched. A first one of a transaction needs
-   * nothing but a server, for which a pooler, which does answer, would have it wait for minutes.
-   */
+  /** Runs a statement while the server is watched; a pooler may let the first wait for minutes. */
   watched<T>(statement: () => Promise<T>, isFirst?: boolean): Promise<T>;
   /** Ends the session soon, even where nobody answers; never throws. */
   end(): Promise<void>;
@@ -36,8 +33,7 @@ const PROBE_TIMEOUT_MS = 5_000;
 /** As long as a pooler waits before it tries again to reach its server. */
 const FIRST_MS_MAX = 15_000;
 const END_MS = 1_000;
-const NO_SERVER =
-  'no server took a transaction: the pooler has none, or all of its connections are in use';
+const NO_SERVER = 'no server took a transaction: the pooler has none, or none that is free';
 /** The first probe of the kernel; its others follow each second (libuv). */
 const KEEP_ALIVE_MS = 5_000;
 
@@ -108,15 +104,14 @@ export async function startSession(way: SessionWay, config: ClientConfig): Promi
     client,
     async watched(statement, isFirst = false) {
       let isOut = true;
-      const late = isFirst
-        ? clock.after(FIRST_MS_MAX, () => socket.destroy(new Error(NO_SERVER)))
-        : undefined;
+      const lose = (why: string) => socket.destroy(new Error(why));
+      const late = isFirst ? clock.after(FIRST_MS_MAX, () => lose(NO_SERVER)) : undefined;
       const watch = () =>
         clock.after(SILENT_MS, async () => {
           const answers = await doesAnswer(way);
           if (!isOut) return;
           if (answers) timer = watch();
-          else socket.destroy(new Error('no answer to a statement, nor to a new connection'));
+          else lose('no answer to a statement, nor to a new connection');
         });
       let timer = watch();
       try {
