@@ -546,3 +546,27 @@ SELECT 'outbox.preorder_names',
   json_object('account', a.value ->> 'address', 'names', 'SeasonName'), s.updated_at
 FROM daemon_state s JOIN daemon_state a ON a.key = 'account'
 WHERE s.key = 'outbox.preorders_shown' AND s.value ->> 'isShown';
+
+-- ---- Review for a team --------------------------------------------------------------------------
+-- Notes of people about deliveries; 0.1.0 kept the latest alone.
+ALTER TABLE delivery_note RENAME TO delivery_note_latest;
+CREATE TABLE delivery_note (
+  note_id INTEGER PRIMARY KEY AUTOINCREMENT,
+  order_delivery_id INTEGER NOT NULL,
+  text TEXT NOT NULL,
+  author TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX delivery_note_delivery ON delivery_note (order_delivery_id);
+INSERT INTO delivery_note (order_delivery_id, text, author, at)
+SELECT order_delivery_id, text, author, at FROM delivery_note_latest ORDER BY at;
+DROP TABLE delivery_note_latest;
+
+-- Person who sees to a delivery; without a row nobody does.
+CREATE TABLE delivery_assignment (
+  order_delivery_id INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  actor TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX delivery_assignment_name ON delivery_assignment (name);

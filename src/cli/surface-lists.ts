@@ -14,7 +14,7 @@ import type { List, Shown } from '../surface/lists.ts';
 import type { Reading } from '../surface/reading.ts';
 import type { Suggestion } from '../surface/suggestion.ts';
 import { wholeNumber } from './arguments.ts';
-import { type CliContext, examples } from './command.ts';
+import { type CliContext, examples, userName } from './command.ts';
 import type { Output } from './output.ts';
 import { withMirror } from './reading.ts';
 import { remoteConsoleOf } from './remote/console.ts';
@@ -124,6 +124,7 @@ export async function withReading<T>(
       timeZone: async () => (await import('./report/zone.ts')).timeZoneOf(config),
       rates: config.console.rates,
       sessionIdleMs: config.console.sessions.idle,
+      me: userName(),
       seesAddresses: true,
       masked: async (_orderIds, value) => value,
       maskedEach: async (rows) => rows,

@@ -29,7 +29,7 @@ const KEPT_NAMES = new Set(
   ['id', 'at', 'since', 'barcode', 'reference', 'href', 'digest', 'kind', 'state', 'status']
     .concat(['outcome', 'code', 'rule', 'rules', 'style', 'color', 'size', 'season', 'currency'])
     .concat(['country', 'type', 'actor', 'author', 'endedBy', 'decidedBy', 'stream', 'target'])
-    .concat(['name', 'holder', 'entity', 'op']),
+    .concat(['name', 'holder', 'entity', 'op', 'assignedTo', 'noteBy']),
 );
 const KEPT_END = /(?:Id|No|At|Hash|Key|Name)$/;
 

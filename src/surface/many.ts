@@ -12,6 +12,8 @@ import { type Given, readGiven, readMember } from './given.ts';
 /** Reader of the filter, as far as it decides what fits. */
 export interface Chooser {
   readonly now: number;
+  /** Name of the reader, as others know it. */
+  readonly me: string;
   /** Whether things may be found by names and addresses. */
   readonly seesAddresses: boolean;
 }

@@ -165,6 +165,6 @@ export async function perform(
   const { all } = manyOf(one);
   if (!dryRun && select.expect === undefined) throw invalid('expect: it is missing');
   if (all && !dryRun) return all(select.filter, select.expect, who, now);
-  const { things, ...preview } = await selected(one, select, { now, seesAddresses });
+  const { things, ...preview } = await selected(one, select, { now, seesAddresses, me: who.actor });
   return dryRun ? preview : forEach(things, args, doOne);
 }

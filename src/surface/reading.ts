@@ -90,6 +90,8 @@ export interface Reading {
   readonly sessionIdleMs: number;
   /** Undefined: a command reads. */
   readonly host?: Host;
+  /** Name of the reader, as others know it. */
+  readonly me: string;
   /** Whether the reader may see names and addresses. */
   readonly seesAddresses: boolean;
   /**

@@ -114,12 +114,61 @@ describe('a person who decides', () => {
     expect(again).toMatchObject({ status: 409, json: { code: 'console.undo' } });
   });
 
-  it('keeps a note for the next one who looks', async () => {
+  it('keeps notes with names and times, the latest in the list, and takes one away', async () => {
     const [id] = await heldIds(house.daemon);
-    await anna.form(`/deliveries/${id}/note`, { text: 'calls back at three' });
-    const page = await vera.get(`/deliveries/${id}`);
-    expect(page.text).toContain('calls back at three');
-    expect(page.text).toContain('anna');
+    const note = (who: Caller, text: string) => who.form(`/deliveries/${id}/note`, { text });
+    await note(anna, 'calls back at three');
+    await note(ben, 'he did not');
+    const page = (await vera.get(`/deliveries/${id}`)).text.replaceAll('\n', ' ');
+    expect(page).toMatch(
+      /calls back at three <span class="soft">anna, <time.*he did not <span class="soft">ben, /,
+    );
+    const { json } = await vera.get(`/deliveries/${id}.json`);
+    expect(json).toMatchObject({
+      note: { text: 'he did not', author: 'ben' },
+      card: { notes: [{ text: 'calls back at three', author: 'anna' }, { author: 'ben' }] },
+    });
+    const rowNow = async () => {
+      const { json: list } = await anna.get(`/review.json?q=${id}`);
+      return z.object({ rows: z.array(z.looseObject({})) }).parse(list).rows[0];
+    };
+    expect(await rowNow()).toMatchObject({ note: 'he did not', noteBy: 'ben', notes: 2 });
+    expect((await anna.get('/review')).text).toContain('note: he did not, ben and 1 note before');
+    await note(ben, '');
+    expect(await rowNow()).toMatchObject({ note: 'calls back at three', noteBy: 'anna', notes: 1 });
+  });
+
+  it('takes a delivery, and finds those that are hers, those of others and of nobody', async () => {
+    const [id, other] = await heldIds(house.daemon);
+    const assign = (who: Caller, of: number | undefined, to: string) =>
+      who.form(`/deliveries/${of}/assign`, { to });
+    await assign(anna, id, 'me');
+    await assign(anna, other, 'ben');
+    const found = async (who: Caller, assigned: string) =>
+      (await seenRows(who, `?assigned=${assigned}`)).map((row) => row.orderDeliveryId);
+    expect([await found(anna, 'me'), await found(ben, 'me'), await found(ben, 'anna')]).toEqual([
+      [id],
+      [other],
+      [id],
+    ]);
+    expect(await found(anna, 'nobody')).not.toContain(id);
+    const page = (await ben.get('/review')).text;
+    expect(page).toContain('<b>anna</b> sees to it');
+    expect(page).toContain('<option value="anna">anna (1)</option>');
+    const csv = (await anna.get('/review.csv?assigned=me')).text.split('\r\n');
+    const column = (csv[0] ?? '').split(',').indexOf('assigned_to');
+    expect((csv[1] ?? '').split(',').at(column - (csv[0] ?? '').split(',').length)).toBe('anna');
+    // Acts on all that fit a filter mean the person who acts.
+    const shown = await anna.get('/review/selection.json?assigned=me');
+    expect(shown.json).toMatchObject({ count: 1, ids: [id] });
+    const { count, digest } = z.object({ count: z.int(), digest: z.string() }).parse(shown.json);
+    const bulk = { action: 'hold', dryRun: true, select: { filter: { assigned: 'me' } } };
+    const of = { ...bulk, select: { ...bulk.select, expect: { count, digest } } };
+    expect((await anna.json('/review/bulk', of)).json).toMatchObject({ seen: expect.anything() });
+    await assign(ben, id, 'nobody');
+    await assign(ben, other, 'nobody');
+    expect(await found(anna, 'me')).toEqual([]);
+    expect((await assign(vera, id, 'me')).status).toBe(403);
   });
 
   it('finds the form of an act on a page of its own, also before all is stated', async () => {
@@ -330,6 +379,20 @@ describe('deliveries that a person ticked', () => {
     );
   });
 
+  it('are assigned in one act to whom a person names', async () => {
+    const [first, second] = boxesIn((await anna.get(back)).text);
+    if (!first || !second) throw new Error('too few are held');
+    const asked = await preview(anna, 'assign', [first, second]);
+    expect(asked.text).toContain('<h1>Assign 2 deliveries?</h1>');
+    const said = { things: thingsIn(asked.text), back, to: 'Jutta' };
+    await anna.form('/acts/deliveries.assign/several', said);
+    expect((await anna.get(back)).text).toContain('<p>2 assigned.</p>');
+    const rows = await seenRows(anna, '?assigned=Jutta');
+    expect(rows.map(({ deliveryNo }) => deliveryNo).sort()).toEqual(
+      [first.name, second.name].sort(),
+    );
+  });
+
   it('are none where nothing can be done, or nothing is ticked', async () => {
     expect(boxesIn((await vera.get('/review?shown=all')).text)).toEqual([]);
     expect((await preview(anna, 'accept', [])).text).toContain('No delivery is ticked.');
@@ -512,6 +575,7 @@ describe('the card of a delivery', () => {
     };
     const context = {
       ...{ role: 'operator', timeZone: 'UTC', now: 0, reasons: ['customer called'], back: '/' },
+      names: ['ben'],
     };
     const shown = renderHtml(
       deliveryCardPart({ ...view, grid, card, account } as never, context as never),

@@ -147,6 +147,7 @@ async function decideAll(): Promise<void> {
   await decide('reject', rejected);
   await decide('reject', rejected, { confirmed: rejected.deliveryNo });
   await ask(anna, ['post', '/deliveries/{id}/note'], of, { body: { text: 'described' } });
+  await ask(anna, ['post', '/deliveries/{id}/assign'], of, { body: { to: 'me' } });
   const filter = { rule: 'hold-named' };
   const selection = ['get', '/review/selection.json'] as const;
   const expected = await ask(anna, selection, '', { query: filter });

@@ -27,6 +27,7 @@ it('pushes are listed with the newest or the oldest first, page by page and back
     sessionIdleMs: 0,
     rules: { inForce: unread, figures: unread, suggest: unread },
     rates: [],
+    me: 'tester',
     seesAddresses: true,
     masked: async (_orderIds, value) => value,
     maskedEach: async (rows) => rows,

@@ -199,6 +199,7 @@ it('a day in the filter of a list begins at midnight where the house is', async 
     sessionIdleMs: 0,
     rules: { inForce: unread, figures: unread, suggest: unread },
     rates: [],
+    me: 'tester',
     seesAddresses: true,
     masked: async (_orderIds, value) => value,
     maskedEach: async (rows) => rows,

@@ -49,7 +49,7 @@ function owners({ decisions: [latest] }: DeliveryCard): ReadonlyMap<string, stri
 }
 
 function printWords(output: Output, card: DeliveryCard): void {
-  const { review, rejects, holds } = card;
+  const { review, rejects, holds, assigned = null, notes = [] } = card;
   const ask = owners(card);
   for (const { rule, since, untilAt, expiresAt, afterwards, lapsedAt } of holds) {
     const end = lapsedAt === null ? `at most until ${time(expiresAt)}` : 'its time is up';
@@ -62,6 +62,10 @@ function printWords(output: Output, card: DeliveryCard): void {
     const why = review.why === null ? '' : ` (${review.why})`;
     output.line(`${review.actor} said ${review.action}${why} at ${time(review.at)}:`);
     output.line(`  ${review.reason}`);
+  }
+  if (assigned !== null) output.line(visible(`${assigned.name} sees to it`));
+  for (const { text, author, at } of notes) {
+    output.line(visible(`note of ${author} at ${time(at)}: ${text}`));
   }
   for (const { rule, state, dueAt, detail } of rejects) {
     const when = state === 'waiting' ? `, will be rejected at ${time(dueAt)}` : '';

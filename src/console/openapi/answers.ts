@@ -346,6 +346,8 @@ const decisionSchema = z
   })
   .meta({ id: 'Decision' });
 
+const noteSchema = z.strictObject({ text: z.string(), author: z.string(), at: time });
+
 const cardSchema = z
   .strictObject({
     orderDeliveryId: id,
@@ -403,6 +405,11 @@ const cardSchema = z
         lapsedAt: time.nullable(),
       }),
     ),
+    assigned: z
+      .strictObject({ name: z.string(), actor: z.string(), at: time })
+      .nullable()
+      .meta({ description: 'Who sees to it' }),
+    notes: z.array(noteSchema).meta({ description: 'The oldest first' }),
     decisions: z.array(decisionSchema).meta({ description: 'The latest first' }),
   })
   .meta({ id: 'DeliveryCard' });
@@ -443,7 +450,7 @@ export const deliverySchema = z
     siblings: z.array(
       z.strictObject({ orderDeliveryId: id, deliveryNo: textOrNull, status: z.string() }),
     ),
-    note: z.strictObject({ text: z.string(), author: z.string(), at: time }).nullable(),
+    note: noteSchema.nullable().meta({ description: 'The latest' }),
     missedBy: z.array(z.string()),
     attempts: z.array(
       z.strictObject({

@@ -3,9 +3,11 @@
  * acts that are possible.
  */
 
+import { ME, NOBODY } from '../../decisions/review/note.ts';
 import { deliveryState, isUnconfirmed } from '../../decisions/review/state.ts';
 import {
   acceptDelivery,
+  assignDelivery,
   holdDelivery,
   noteDelivery,
   rejectDelivery,
@@ -30,6 +32,10 @@ export interface CardContext {
   readonly now: number;
   /** Reasons to choose from: those of the settings, then those that this person gave last. */
   readonly reasons: readonly string[];
+  /** Name of the reader, as others know it. */
+  readonly me: string;
+  /** Names of people to choose from. */
+  readonly names: readonly string[];
   /** Address to which the card's forms return. */
   readonly back: string;
   /** Delivery of the list to open after this one is decided; empty: none; undefined: no list. */
@@ -179,19 +185,50 @@ ${isPending && mayDo(role, rejectDelivery.role) && rejectForm(view, context)}`;
 }
 
 function noteForm(view: DeliveryView, { role, timeZone, back }: CardContext): Html {
-  const { note } = view;
-  const shown =
-    note &&
-    html`<p>${note.text} <span class="soft">${note.author},
-${time(note.at, timeZone)}</span></p>`;
+  const shown = view.card.notes.map(
+    ({ text, author, at }) =>
+      html`<li>${text} <span class="soft">${author}, ${time(at, timeZone)}</span></li>`,
+  );
   const form =
     mayDo(role, noteDelivery.role) &&
     html`<form class="line" method="post" action="${pathOf(noteDelivery, view)}">
 <input type="hidden" name="back" value="${back}">
 <label for="note">Note</label>
-<input id="note" name="text" maxlength="1000" value="${note?.text ?? ''}" autocomplete="off">
+<input id="note" name="text" maxlength="1000" required autocomplete="off">
 <button class="small">Keep</button></form>`;
-  return html`<section><h3>Note</h3>${shown}${form}</section>`;
+  const last = view.card.notes.at(-1);
+  const away =
+    last !== undefined &&
+    mayDo(role, noteDelivery.role) &&
+    html`<form method="post" action="${pathOf(noteDelivery, view)}">
+<input type="hidden" name="back" value="${back}"><input type="hidden" name="text" value="">
+<button class="small">Take the latest away</button></form>`;
+  return html`<section><h3>Notes</h3>${shown.length > 0 && html`<ul>${shown}</ul>`}${form}${away}
+</section>`;
+}
+
+/** Who sees to the delivery, with the forms that change it: for oneself in a click. */
+function assignment(view: DeliveryView, { role, me, names, timeZone, back }: CardContext): Html {
+  const { assigned } = view.card;
+  const said =
+    assigned &&
+    html`<p>${assigned.name} sees to it <span class="soft">${
+      assigned.actor === assigned.name ? 'since' : `, says ${assigned.actor},`
+    } ${time(assigned.at, timeZone)}</span></p>`;
+  if (!mayDo(role, assignDelivery.role)) return html`${said}`;
+  const start = html`<form class="line" method="post" action="${pathOf(assignDelivery, view)}">
+<input type="hidden" name="back" value="${back}">`;
+  const own = (to: string, button: string) =>
+    html`${start}<input type="hidden" name="to" value="${to}">
+<button class="small">${button}</button></form>`;
+  return html`<section><h3>Assigned to</h3>${said}<div class="line">${
+    assigned?.name !== me && own(ME, 'Assign to me')
+  }${assigned && own(NOBODY, 'To nobody')}
+${start}<label class="hidden" for="assign">Name</label>
+<input id="assign" name="to" required maxlength="100" autocomplete="off" list="assign-names"
+ placeholder="Name"><datalist id="assign-names">${names.map(
+   (name) => html`<option value="${name}"></option>`,
+ )}</datalist> <button class="small">Assign</button></form></div></section>`;
 }
 
 function facts(view: DeliveryView, { timeZone, now }: CardContext): Html {
@@ -284,7 +321,7 @@ ${missedBy.map((text) => html`<p class="missed">${text}</p>`)}
 ${holds(view, context.timeZone)}</section>
 <section><h3>Content</h3>${linesTable(view)}</section>
 ${accountState(view)}${others(view)}
-${noteForm(view, context)}
+${assignment(view, context)}${noteForm(view, context)}
 <details class="cli"><summary>for the terminal</summary>
 <code>selvedge deliveries accept ${card.orderDeliveryId} --reason "…"</code></details>
 </article>`;

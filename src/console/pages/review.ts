@@ -4,6 +4,7 @@ import { LIST_SHOWN, SHOWN } from '../../decisions/review/filter.ts';
 import type { Facet, Facets, ReviewRow } from '../../decisions/review/listing.ts';
 import { deliveries } from '../../decisions/review/lists.ts';
 import { versionOf } from '../../decisions/review/mark.ts';
+import { ME, NOBODY } from '../../decisions/review/note.ts';
 import { WINDOW_ROWS } from '../../decisions/review/window.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
@@ -62,10 +63,34 @@ function facetSelect(
   )}</select></div>`;
 }
 
+/** Choice of who sees to the deliveries: the reader, nobody, or a colleague. */
+function assignedSelect({ facets, query }: ReviewView): Html {
+  const chosen = query.get('assigned') ?? '';
+  const named = facets.assigned.map(({ name, count }) => [name, `${name} (${count})`] as const);
+  const all = [['', 'all'], [ME, 'me'], [NOBODY, 'nobody'], ...named] as const;
+  const known = all.some(([name]) => name === chosen);
+  return html`<div><label for="f-assigned">Assigned to</label>
+<select id="f-assigned" name="assigned">${(known ? all : [...all, [chosen, chosen]]).map(
+    ([name, text]) =>
+      html`<option value="${name}"${name === chosen && html` selected`}>${text}</option>`,
+  )}</select></div>`;
+}
+
+/** Why a delivery waits, with who sees to it and the latest note. */
+function whyCell({ reason, assignedTo, note, noteBy, notes }: ReviewRow): Html {
+  const by = noteBy === null ? '' : `, ${noteBy}`;
+  return html`${reason ?? 'not decided yet'}${
+    assignedTo !== null && html` · <b>${assignedTo}</b> sees to it`
+  }${note !== null && html` · note: ${note}${by}`}${
+    notes > 1 && html` and ${plural(notes - 1, 'note')} before`
+  }`;
+}
+
 /** Query parameters of the list that do not belong to its filter. */
 const PLACE = new Set(['open', 'after', 'back', 'sort', 'descending']);
 
-function filters({ facets, query, rules }: ReviewView): Html {
+function filters(of: ReviewView): Html {
+  const { facets, query, rules } = of;
   const shown = query.get('shown') ?? LIST_SHOWN;
   const owner = query.get('owner') ?? '';
   const owners = [...rules.owners.keys()].sort();
@@ -90,6 +115,7 @@ ${owners.map((one) => html`<option${one === owner && html` selected`}>${one}</op
 ${facetSelect('country', 'Country', facets.country, query)}
 ${facetSelect('season', 'Season', facets.season, query)}
 ${facetSelect('currency', 'Currency', facets.currency, query)}
+${assignedSelect(of)}
 ${input('min', 'Value from', 'number')}${input('max', 'to', 'number')}
 ${input('older', 'Waits for hours', 'number')}
 ${input('q', 'Customer or number', 'search')}
@@ -122,10 +148,7 @@ function deliveryLink(query: URLSearchParams, row: ReviewRow, isTickable: boolea
   const id = row.orderDeliveryId;
   const href = withQuery('/review', query, { open: String(id) });
   const link = html`<a href="${href}" data-open="${id}">${row.deliveryNo ?? String(id)}</a>`;
-  return html`${isTickable && tickBox(row)}${link}${
-    row.note !== null &&
-    html` <span title="${row.note}">✎<span class="hidden">has a note</span></span>`
-  }`;
+  return html`${isTickable && tickBox(row)}${link}`;
 }
 
 function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {
@@ -147,7 +170,7 @@ export function reviewTable(
     Value: cell(({ value, currency }) => money(value, currency)),
     Waiting: cell(({ packedAt }) => span(now - packedAt)),
     Until: cell((row) => untilCell(row, now)),
-    Why: cell(({ reason }) => reason ?? 'not decided yet'),
+    Why: cell(whyCell),
   };
   const attributes = ({ orderDeliveryId: id }: Given) => {
     const isOpen = query.get('open') === String(id);

@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { refundsSince } from '../../decisions/facts/history.ts';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
-import { type DeliveryNote, noteOf } from '../../decisions/review/note.ts';
+import type { DeliveryNote } from '../../decisions/review/note.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
@@ -66,6 +66,7 @@ export interface DeliveryView {
   readonly history: AccountHistory | null;
   readonly account: AccountState | null;
   readonly siblings: readonly Sibling[];
+  /** The latest note. */
   readonly note: DeliveryNote | null;
   /** Sentences on the limits that kept the latest decision from accepting. */
   readonly missedBy: readonly string[];
@@ -248,7 +249,7 @@ export async function deliveryView(db: Db, named: string, now: number): Promise<
     history: await historyOf(db, card.customer.accountNo, now),
     account: await accountOf(db, card.customer.accountNo, now),
     siblings: await siblingsOf(db, card.order.orderId, id),
-    note: await noteOf(db, id),
+    note: card.notes.at(-1) ?? null,
     missedBy: textsOf(latest && missed.get(latest.decisionId)),
     attempts: await attemptsOf(db, id),
     events: await eventsOf(db, card.order.orderId),

@@ -1,6 +1,7 @@
 /** Context that all pages need beside their own rows: frame, time zone, rules and person. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { knownNames, nameOf } from '../../decisions/review/note.ts';
 import type { Html } from '../../lib/html.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { absenceNotes, readAnswers } from '../../store/answering.ts';
@@ -192,7 +193,9 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
       const { role, name } = signedIn(request);
       const last = await lastReasons(db, name);
       const reasons = [...new Set([...settings.reasons, ...last])];
-      return { role, timeZone: await zoneOf(), now: clock.now(), back, next, reasons };
+      const names = await knownNames(db);
+      const at = { timeZone: await zoneOf(), now: clock.now(), back, next };
+      return { role, ...at, reasons, me: nameOf(name), names };
     },
   };
 }

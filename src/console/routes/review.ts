@@ -5,6 +5,7 @@ import { whatChanged } from '../../decisions/review/bulk.ts';
 import { listForReview, reviewFacets, selectForReview } from '../../decisions/review/listing.ts';
 import { deliveries, filterFor } from '../../decisions/review/lists.ts';
 import { BULK_MAX, expected, markOf, versionOf } from '../../decisions/review/mark.ts';
+import { knownNames } from '../../decisions/review/note.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
 import type { Html } from '../../lib/html.ts';
 import { canonical } from '../../surface/given.ts';
@@ -140,6 +141,7 @@ async function askOfTicked(context: PageContext, request: FastifyRequest, reply:
     selection: await selectForReview(db, only),
     changed,
     back: backTo(back),
+    names: await knownNames(db),
     query: new URLSearchParams(),
     view: { page, reader, given: {}, from, choices: {} },
   });

@@ -1,6 +1,7 @@
 /** Serves declared lists at the console: a page, and its twins for programs. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { nameOf } from '../../decisions/review/note.ts';
 import { deliveryIds } from '../../decisions/review/parts.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
@@ -56,6 +57,7 @@ export function readingFor(context: PageContext, request: FastifyRequest): Readi
       backups: machine,
       ask: (what) => askFor(deps, { ask: what }),
     },
+    me: nameOf(signedIn(request).name),
     seesAddresses: signedIn(request).seesAddresses,
     masked: (orderIds, value, others) => maskedForOrders(request, db, orderIds, value, others),
     maskedEach: (rows, orderIdOf) => eachMasked(request, db, rows, orderIdOf),

@@ -74,5 +74,6 @@ export async function forgetDecisions(
   await forgetPeople(tx, 'reject_entry', sql`order_id = ${orderId}`);
   await forgetReports(tx, deliveryIds);
   await deleteByKeys(tx, 'delivery_note', 'order_delivery_id', deliveryIds);
+  await deleteByKeys(tx, 'delivery_assignment', 'order_delivery_id', deliveryIds);
   return rows.length;
 }

@@ -5,6 +5,7 @@
 import { decimalOf } from '../../lib/money.ts';
 import type { Db } from '../../store/store.ts';
 import { type DecisionRecord, decisionsOf, deliveryIdOf } from './deliveries.ts';
+import { type Assignment, assignmentOf, type DeliveryNote, notesOf } from './note.ts';
 
 async function head(db: Db, id: number) {
   const { order_no: orderNo, ...row } = await db
@@ -121,6 +122,10 @@ export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
   /** Open holds of the delivery, until when they last, and what follows. */
   readonly holds: Awaited<ReturnType<typeof holdsOf>>;
+  /** Who sees to it; null: nobody. */
+  readonly assigned: Assignment | null;
+  /** Notes of people, the oldest first. */
+  readonly notes: readonly DeliveryNote[];
   /** Decisions about the delivery, the latest first. */
   readonly decisions: readonly DecisionRecord[];
 };
@@ -134,6 +139,8 @@ export async function deliveryCard(db: Db, delivery: string): Promise<DeliveryCa
     review: await reviewOf(db, id),
     rejects: await rejectsOf(db, id),
     holds: await holdsOf(db, id),
+    assigned: await assignmentOf(db, id),
+    notes: await notesOf(db, id),
     decisions: await decisionsOf(db, id),
   };
 }

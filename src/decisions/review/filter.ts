@@ -1,6 +1,7 @@
 /** The filter of deliveries, as people and programs state it, and as the review list reads it. */
 import { z } from 'zod';
 import { as, flag, hours, oneOf } from '../../surface/members.ts';
+import { ME, NOBODY } from './note.ts';
 
 /**
  * States by which the list is filtered: of the delivery, of its latest decision, or of its push.
@@ -45,6 +46,11 @@ export const reviewFilter = {
     about: 'only those that have waited as long',
     option: 'older <duration>',
   }).optional(),
+  assigned: words(
+    'Assigned to',
+    'only those that this person sees to; me: you, nobody: no person does',
+    'assigned <name>',
+  ),
   overdue: flag('Overdue', { about: 'only those whose hold has lasted its time' }).optional(),
   q: words(
     'Customer or number',
@@ -79,6 +85,8 @@ export interface ReviewFilter {
    * contains.
    */
   readonly q?: string | undefined;
+  /** Name of the person who sees to it; null: nobody does. */
+  readonly assigned?: string | null | undefined;
   /** Ids of the only deliveries that are meant, wherever they are in the list. */
   readonly ids?: readonly number[] | undefined;
   /** The reader may not see names, so nothing is found or sorted by them. */
@@ -109,13 +117,15 @@ export const listFilter = {
 const HOUR_MS = 3_600_000;
 
 export function filterOf(
-  { older, owner, ...query }: ReviewQuery,
+  { older, owner, assigned: to, ...query }: ReviewQuery,
   now: number,
   owners: OwnersOfRules,
-  { seesAddresses }: { readonly seesAddresses: boolean },
+  { seesAddresses, me }: { readonly seesAddresses: boolean; readonly me: string },
 ): ReviewFilter {
+  const named = to === ME ? me : to;
   return {
     ...query,
+    assigned: to === NOBODY ? null : named,
     isMasked: !seesAddresses,
     rules: owner === undefined ? undefined : (owners.get(owner) ?? []),
     packedBefore: older === undefined ? undefined : now - older * HOUR_MS,

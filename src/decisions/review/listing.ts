@@ -64,6 +64,10 @@ export const reviewRow = {
   decisionId: whole('Decision', {}, 1).nullable(),
   contentHash: text('Version'),
   state: text('State', { about: 'In words; "being sent" until the service has confirmed it' }),
+  assignedTo: optional('Assigned to', { about: 'Who sees to it' }),
+  noteBy: optional('Note by', { about: 'Author of the latest note' }),
+  noteAt: time('Noted').nullable(),
+  notes: whole('Notes', { about: 'How many there are' }),
 };
 const reviewRowSchema = z.strictObject(reviewRow);
 export type ReviewRow = z.output<typeof reviewRowSchema>;
@@ -87,6 +91,10 @@ const VALUE = sql<number | null>`(select iif(count(*) = count(l.price * l.fulfil
 
 const PIECES = sql<number | null>`(select sum(l.fulfilled_quantity) from delivery_line l
   where l.order_delivery_id = d.order_delivery_id)`;
+
+/** SQL: who sees to the delivery. */
+const ASSIGNED_TO = sql<string | null>`(select a.name from delivery_assignment a
+  where a.order_delivery_id = d.order_delivery_id)`;
 
 /** SQL: currency of the order; the slower view is read only for the few orders that name none. */
 const CURRENCY = sql<string | null>`case when trim(o.currency) <> '' then o.currency else
@@ -153,7 +161,7 @@ function searched(q: string, isMasked: boolean) {
 
 /** SQL conditions of the filter on the delivery and its order, which no decision can change. */
 function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
-  const { country, customer, season, currency, min, max, packedBefore, q } = filter;
+  const { country, customer, season, currency, min, max, packedBefore, q, assigned } = filter;
   const all: RawBuilder<boolean>[] = [];
   if (country !== undefined) all.push(sql`o.country_code = ${country}`);
   // The plus sign keeps SQLite on the window: by the customer it would read all his orders.
@@ -162,6 +170,7 @@ function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
   if (currency !== undefined) all.push(sql`${CURRENCY} = ${currency}`);
   if (min !== undefined) all.push(sql`${VALUE} >= ${Math.round(min * 10_000)}`);
   if (max !== undefined) all.push(sql`${VALUE} <= ${Math.round(max * 10_000)}`);
+  if (assigned !== undefined) all.push(sql`${ASSIGNED_TO} is ${assigned}`);
   if (packedBefore !== undefined) all.push(sql`${PACKED_AT} < ${packedBefore}`);
   if (q !== undefined && q !== '') all.push(searched(q, filter.isMasked === true));
   return all;
@@ -309,10 +318,13 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
       ${SEASON} season, ${PIECES} pieces, ${VALUE} value, ${CURRENCY} currency,
       ${PACKED_AT} packedAt, n.outcome, n.rules, n.reason, ${HOLD_UNTIL} deadline,
       ${ESCALATED} overdue,
-      (select t.text from delivery_note t where t.order_delivery_id = d.order_delivery_id) note,
+      t.text note, t.author noteBy, t.at noteAt, ${ASSIGNED_TO} assignedTo,
+      (select count(*) from delivery_note c where c.order_delivery_id = d.order_delivery_id) notes,
       d.order_id orderId, n.actor decidedBy, n.at decidedAt, ${ofPush(sql`outbox.state`)} push,
       ${ofPush(REFUSAL)} refusal, e.decision_id decisionId, d.content_hash contentHash
-    from ${FROM} where d.order_delivery_id in (${sql.join(ids)})`.execute(db);
+    from ${FROM} left join delivery_note t on t.note_id = (select max(note_id)
+      from delivery_note x where x.order_delivery_id = d.order_delivery_id)
+    where d.order_delivery_id in (${sql.join(ids)})`.execute(db);
   const found = rows.map((raw) => ({
     ...raw,
     value: raw.value === null ? null : decimalOf(raw.value),
@@ -371,25 +383,27 @@ export interface Facets {
   readonly country: readonly Facet[];
   readonly season: readonly Facet[];
   readonly currency: readonly Facet[];
+  readonly assigned: readonly Facet[];
 }
 
-const FACETS = ['rule', 'country', 'season', 'currency'] as const;
+const FACETS = ['rule', 'country', 'season', 'currency', 'assigned'] as const;
 
 /**
- * Counts the deliveries that fit the filter, in all and for each rule, country, season and
- * currency; of what is long decided the newest alone.
+ * Counts the deliveries that fit the filter, in all and for each rule, country, season, currency
+ * and assignee; of what is long decided the newest alone.
  */
 export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets> {
   const windowed = await windowOf(db, filter);
   const { rows } = await sql<{ of: string; name: string | null; count: number }>`
     with found as materialized (select n.rules rules, o.country_code country, ${SEASON} season,
-      nullif(trim(o.currency), '') currency from ${FROM}
+      nullif(trim(o.currency), '') currency, ${ASSIGNED_TO} assigned from ${FROM}
       where ${conditions(filter, windowed)})
     select 'all' as 'of', null as name, count(*) as count from found
     union all select 'rule', value, count(*) from found, json_each(found.rules) group by value
     union all select 'country', country, count(*) from found group by country
     union all select 'season', season, count(*) from found group by season
-    union all select 'currency', currency, count(*) from found group by currency`.execute(db);
+    union all select 'currency', currency, count(*) from found group by currency
+    union all select 'assigned', assigned, count(*) from found group by assigned`.execute(db);
   const facet = (of: (typeof FACETS)[number]): Facet[] =>
     rows
       .flatMap((row) => (row.of === of && row.name !== null ? [row] : []))
@@ -402,6 +416,7 @@ export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets
     country: facet('country'),
     season: facet('season'),
     currency: facet('currency'),
+    assigned: facet('assigned'),
   };
 }
 

@@ -39,9 +39,10 @@ function untilText({ deadline, overdue }: ReviewRow, now: number): string | null
   return deadline === null ? null : formatDuration(Math.max(0, deadline - now));
 }
 
-function whyText({ reason, refusal, note }: ReviewRow): string {
+function whyText({ reason, refusal, note, noteBy, assignedTo }: ReviewRow): string {
   const text = refusal === null ? (reason ?? '') : `${refusal} (${reason})`;
-  return note === null ? text : `${text} [note: ${note}]`;
+  const noted = note === null ? '' : ` [note: ${note}${noteBy === null ? '' : `, ${noteBy}`}]`;
+  return `${text}${assignedTo === null ? '' : ` [${assignedTo} sees to it]`}${noted}`;
 }
 
 export const deliveries = list({

@@ -12,7 +12,7 @@ import { deliveryIdOf } from './deliveries.ts';
 import { filterOf, ownersOf, type ReviewQuery } from './filter.ts';
 import { selectForReview } from './listing.ts';
 import { type ExpectedSet, markOf } from './mark.ts';
-import { writeNote } from './note.ts';
+import { assignmentOf, ME, NOBODY, nameOf, writeAssignment, writeNote } from './note.ts';
 import type { ReviewAction, Reviewed, ReviewPreview } from './review.ts';
 import { type UndoDeps, undoingOf, undoLatest } from './undo.ts';
 
@@ -45,6 +45,13 @@ export interface ReviewOperations {
   undo(delivery: string, actor: Actor, saw: UndoSaw): Promise<Reviewed>;
   previewNote(delivery: string): Promise<Preview>;
   note(delivery: string, text: string, actor: Actor): Promise<{ readonly orderDeliveryId: number }>;
+  previewAssign(delivery: string, to: string, actor: Actor): Promise<Preview>;
+  /** Says who sees to the delivery, and answers with the name; null: nobody. */
+  assign(
+    delivery: string,
+    to: string,
+    actor: Actor,
+  ): Promise<{ readonly orderDeliveryId: number; readonly assignedTo: string | null }>;
 }
 type UndoSaw = Pick<Saw, 'decisionId'>;
 
@@ -77,6 +84,12 @@ function requestOf({ confirmed, ...stated }: Stated) {
   return { ...stated, confirmed: [confirmed, ...confirmed.split(/[\s,]+/)] };
 }
 
+/** The name that is meant; null: nobody. */
+function assignee(to: string, { actor }: Actor): string | null {
+  if (to === ME) return nameOf(actor);
+  return to === '' || to === NOBODY ? null : to;
+}
+
 export function createReviewOperations(deps: OperationsDeps): ReviewOperations {
   const { store, clock, rules, review } = deps;
   const { db } = store;
@@ -96,7 +109,9 @@ export function createReviewOperations(deps: OperationsDeps): ReviewOperations {
     },
     async find(asked, expect, chooser) {
       const { now } = chooser;
-      const filter = filterOf(asked, now, ownersOf(rules().ruleSet.rules), chooser);
+      const { rules: known } = rules().ruleSet;
+      const me = nameOf(chooser.me);
+      const filter = filterOf(asked, now, ownersOf(known), { ...chooser, me });
       const found = expect
         ? await selectExpected(db, filter, expect, now)
         : await selectForReview(db, filter);
@@ -131,13 +146,27 @@ export function createReviewOperations(deps: OperationsDeps): ReviewOperations {
     },
     async previewNote(delivery) {
       const id = await deliveryIdOf(db, delivery);
-      return { lines: [`the note about delivery ${id} would be replaced`] };
+      return { lines: [`a note about delivery ${id} would be kept, or the latest taken away`] };
     },
     note(delivery, text, actor) {
       return store.transaction(async (tx) => {
         const orderDeliveryId = await deliveryIdOf(tx, delivery);
         await writeNote(tx, orderDeliveryId, text, actor, clock.now());
         return { orderDeliveryId };
+      });
+    },
+    async previewAssign(delivery, to, actor) {
+      const id = await deliveryIdOf(db, delivery);
+      const before = (await assignmentOf(db, id))?.name ?? 'nobody';
+      const name = assignee(to, actor) ?? 'nobody';
+      return { lines: [`delivery ${id} would be assigned to ${name}, it is to ${before}`] };
+    },
+    assign(delivery, to, actor) {
+      return store.transaction(async (tx) => {
+        const orderDeliveryId = await deliveryIdOf(tx, delivery);
+        const assignedTo = assignee(to, actor);
+        await writeAssignment(tx, orderDeliveryId, assignedTo, actor, clock.now());
+        return { orderDeliveryId, assignedTo };
       });
     },
   };

@@ -244,7 +244,7 @@ export const noteDelivery = act({
   operation: 'noteDelivery',
   path: '/deliveries/{id}/note',
   about: 'write a note about a delivery, for the next who looks',
-  more: 'Replaces the note that is there; an empty text takes it away.',
+  more: 'Notes stay, with names and times; an empty text takes the latest one away.',
   button: 'Keep',
   role: 'operator',
   reason: 'none',
@@ -253,7 +253,7 @@ export const noteDelivery = act({
   input: {
     delivery,
     text: as(z.string().trim().max(1_000), 'Note', 'text', {
-      about: 'The note; an empty one takes it away',
+      about: 'The note; an empty one takes the latest away',
     }),
   },
   output: z.strictObject({ orderDeliveryId: z.int().min(1) }),
@@ -266,6 +266,41 @@ export const noteDelivery = act({
   },
 });
 
+export const assignDelivery = act({
+  name: 'deliveries.assign',
+  operation: 'assignDelivery',
+  path: '/deliveries/{id}/assign',
+  about: 'say who sees to a delivery',
+  more:
+    'Everybody reads the name; it changes nothing else. "me" is yourself, and "nobody" takes\n' +
+    'the name away. The lists show those of one name (--assigned <name>).',
+  button: 'Assign',
+  role: 'operator',
+  reason: 'none',
+  thing: 'delivery',
+  args: ['delivery', 'to'],
+  input: {
+    delivery,
+    to: as(z.string().trim().max(100), 'To', 'text', {
+      about: 'Name of the person; me: yourself, nobody: the name is taken away',
+    }),
+  },
+  output: z.strictObject({
+    orderDeliveryId: z.int().min(1),
+    assignedTo: z.string().nullable().meta({ description: 'Null: nobody' }),
+  }),
+  several: { did: 'assigned', max: BULK_MAX },
+  examples: [
+    ['deliveries assign DN-500012 me', 'so that nobody else does'],
+    ['deliveries assign DN-500012 nobody', 'for everybody again'],
+  ],
+  preview: (review: ReviewOperations, { delivery: named, to }, actor) =>
+    review.previewAssign(named, to, actor),
+  run: (review, { delivery: named, to }, actor) => review.assign(named, to, actor),
+  done: ({ assignedTo }, { delivery: named }) =>
+    `${String(named).replace(/^id:/, '')} is assigned to ${assignedTo ?? 'nobody'}`,
+});
+
 export const deliveryActs = [
   acceptDelivery,
   rejectDelivery,
@@ -273,4 +308,5 @@ export const deliveryActs = [
   releaseDelivery,
   undoDecision,
   noteDelivery,
+  assignDelivery,
 ];

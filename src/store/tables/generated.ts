@@ -204,6 +204,13 @@ interface DeliveryTable {
   unread: string | null;
 }
 
+interface DeliveryAssignmentTable {
+  order_delivery_id: number;
+  name: string;
+  actor: string;
+  at: number;
+}
+
 interface DeliveryLineTable {
   order_delivery_id: number;
   line_no: number;
@@ -217,6 +224,7 @@ interface DeliveryLineTable {
 }
 
 interface DeliveryNoteTable {
+  note_id: Generated<number>;
   order_delivery_id: number;
   text: string;
   author: string;
@@ -1022,6 +1030,7 @@ export interface Tables {
   decision: DecisionTable;
   decision_waits: DecisionWaitsTable;
   delivery: DeliveryTable;
+  delivery_assignment: DeliveryAssignmentTable;
   delivery_line: DeliveryLineTable;
   delivery_note: DeliveryNoteTable;
   duplicate_key: DuplicateKeyTable;

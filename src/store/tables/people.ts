@@ -62,6 +62,7 @@ export const TOLD: Readonly<Record<string, Told>> = {
     // A link may hold the post code; a parcel's number does not.
     people: { tracking_links: '[]', ...EXTRA },
   },
+  delivery_assignment: { staff: 'name actor' },
   delivery_line: { open: LINE, people: EXTRA },
   delivery_note: { staff: 'author', people: { text: '' } },
   duplicate_key: { open: 'stream key' },

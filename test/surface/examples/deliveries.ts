@@ -72,4 +72,8 @@ export const deliveryExamples: Examples = {
     given: async (house) => ({ delivery: `id:${await heldIn(house)}`, text: 'calls back' }),
     nothing: { given: { delivery: '4711', text: 'x' }, code: 'deliveries.unknown' },
   },
+  'deliveries.assign': {
+    given: async (house) => ({ delivery: `id:${await heldIn(house)}`, to: 'Jutta' }),
+    nothing: { given: { delivery: '4711', to: 'me' }, code: 'deliveries.unknown' },
+  },
 };

@@ -1,8 +1,9 @@
 /** Acts on deliveries that a person ticked: the choice above the list, and the page that asks. */
 import type { ReviewSelection } from '../../../decisions/review/listing.ts';
-import { rejectDelivery } from '../../../decisions/review/surface.ts';
+import { assignDelivery, rejectDelivery } from '../../../decisions/review/surface.ts';
 import { type Html, html } from '../../../lib/html.ts';
 import { plural } from '../../../lib/strings.ts';
+import type { ActHead } from '../../../surface/acts.ts';
 import { mayDo, type Role } from '../../../surface/roles.ts';
 import { actionOf } from '../../surface/addresses.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from '../parts.ts';
@@ -11,7 +12,11 @@ import { deliveriesText, ON_ALL, whatOf } from './bulk.ts';
 
 const FINAL = 'A reject is final at the service.';
 /** Acts on the ticked ones, with the words of {@link ON_ALL}. */
-const ON_TICKED = [...ON_ALL, [rejectDelivery, 'Reject', 'Reject', FINAL, 'r']] as const;
+const ON_TICKED = [
+  ...ON_ALL,
+  [rejectDelivery, 'Reject', 'Reject', FINAL, 'r'],
+  [assignDelivery, 'Assign', 'Assign', 'Everybody reads who sees to them.', ''],
+] as const;
 
 export const TICKED_ACTIONS = ON_TICKED.map(([act]) => actionOf(act));
 
@@ -28,7 +33,7 @@ export function tickedPart(role: Role, back: string): Html {
 <div class="buttons">${NOTHING_BY_ENTER}${ON_TICKED.filter(([act]) => mayDo(role, act.role)).map(
     ([act, , button, , key]) =>
       html`<button class="small" name="act" value="${actionOf(act)}" data-key="${key}">${button}
-ticked… <kbd>${key}</kbd></button>`,
+ticked…${key !== '' && html` <kbd>${key}</kbd>`}</button>`,
   )}</div>${SAYS_ENTER}</form>`;
 }
 
@@ -39,22 +44,43 @@ export interface TickedView extends Pick<ReviewView, 'query' | 'view'> {
   /** Names of those that have changed since, or are gone. */
   readonly changed: readonly string[];
   readonly back: string;
+  /** Names of people to choose from. */
+  readonly names: readonly string[];
 }
 
-/** Members that name each delivery, with what was seen of it and its name for people. */
-function thingsOf({ deliveries }: ReviewSelection): string {
+/** Members that name each delivery, with what an act wants seen of it and its name for people. */
+function thingsOf({ deliveries }: ReviewSelection, { seen }: ActHead): string {
   return JSON.stringify(
     deliveries.map(({ orderDeliveryId, deliveryNo, decisionId, contentHash }) => ({
       delivery: `id:${orderDeliveryId}`,
-      decisionId: decisionId ?? 0,
-      contentHash,
+      ...('contentHash' in seen.shape && { decisionId: decisionId ?? 0, contentHash }),
       label: deliveryNo ?? String(orderDeliveryId),
     })),
   );
 }
 
+/** Fields that the act wants beside the deliveries. */
+function fieldsOf(act: ActHead, count: number, names: readonly string[]): Html {
+  const numbers = count === 1 ? 'number of the delivery' : `numbers of all ${count}`;
+  const options = names.map((name) => html`<option value="${name}"></option>`);
+  return html`${
+    act.typed !== undefined &&
+    html`<label for="confirm">Type the ${numbers} to go on</label>
+<input id="confirm" name="${act.typed.member}" required autocomplete="off">`
+  }${
+    act === assignDelivery &&
+    html`<label for="assign">Name (me: yourself, nobody: the name is taken away)</label>
+<input id="assign" name="to" required maxlength="100" autocomplete="off" list="assign-names">
+<datalist id="assign-names">${options}</datalist>`
+  }${
+    act.reason !== 'none' &&
+    html`<label for="bulk-reason">Reason</label>
+<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">`
+  }`;
+}
+
 /** Page that asks once more before the ticked deliveries are decided. */
-export function tickedPage({ action, selection, changed, back, ...of }: TickedView): Html {
+export function tickedPage({ action, selection, changed, back, names, ...of }: TickedView): Html {
   const { count } = selection;
   const [act, , one, effect] = tickedAct(action);
   const away = html`<p><a href="${back}">No, back to the list</a></p>`;
@@ -67,19 +93,15 @@ export function tickedPage({ action, selection, changed, back, ...of }: TickedVi
     return html`<h1>${one}</h1>${left}<p class="empty">No delivery is ticked.</p>${away}`;
   }
   const more = count - of.view.page.rows.length;
-  const numbers = count === 1 ? 'number of the delivery' : `numbers of all ${count}`;
   return html`<h1>${one} ${deliveriesText(count)}?</h1>${left}
 <p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}
 ${more > 0 && html`<p>and ${plural(more, 'other')}</p>`}
 <form class="bulk" method="post" action="/acts/${act.name}/several" data-ticked
- data-keep="${action} ticked"><input type="hidden" name="things" value="${thingsOf(selection)}">
+ data-keep="${action} ticked"><input type="hidden" name="things" value="${thingsOf(
+   selection,
+   act,
+ )}">
 <input type="hidden" name="back" value="${back}">
-${
-  act.typed !== undefined &&
-  html`<label for="confirm">Type the ${numbers} to go on</label>
-<input id="confirm" name="${act.typed.member}" required autocomplete="off">`
-}<label for="bulk-reason">Reason</label>
-<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">
-<div class="buttons"><button class="${act.danger ? 'danger' : 'primary'}">${one}
+${fieldsOf(act, count, names)}<div class="buttons"><button class="${act.danger ? 'danger' : 'primary'}">${one}
 ${deliveriesText(count)}</button></div></form>${away}`;
 }
