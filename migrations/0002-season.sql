@@ -570,3 +570,14 @@ CREATE TABLE delivery_assignment (
   at INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX delivery_assignment_name ON delivery_assignment (name);
+
+-- Filters of the review list that are kept under a name, for all of the house.
+CREATE TABLE saved_view (
+  name TEXT PRIMARY KEY,
+  -- Filter and order, as parameters of an address.
+  filter TEXT NOT NULL,
+  -- 1: shown to whoever asks for nothing else.
+  is_default INTEGER NOT NULL,
+  author TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT;

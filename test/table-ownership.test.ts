@@ -22,9 +22,9 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     sync: 'absence stream_state sync_run',
     inbox: 'webhook_event',
     decisions:
-      'arming backtest_report decision delivery_assignment delivery_note evaluation fact_snapshot ' +
-      'hold match_seen ' +
-      'reject_entry restored_stop review rule_set rule_text season_window',
+      'arming backtest_report decision delivery_assignment delivery_note evaluation ' +
+      'fact_snapshot hold match_seen reject_entry restored_stop review rule_set rule_text ' +
+      'saved_view season_window',
     console: 'console_session',
     ops: 'notification notification_told',
     outbox:

@@ -135,7 +135,10 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       show: async () => (await import('./deliveries/show.ts')).deliveriesShow,
       explain: async () => (await import('./deliveries/explain.ts')).deliveriesExplain,
     },
-    lists: async () => (await import('../decisions/review/parts.ts')).deliveryPartLists,
+    lists: async () => [
+      ...(await import('../decisions/review/parts.ts')).deliveryPartLists,
+      (await import('../decisions/review/lists.ts')).views,
+    ],
     acts: async () => (await import('../decisions/review/surface.ts')).deliveryActs,
   },
   {

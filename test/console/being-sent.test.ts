@@ -38,6 +38,6 @@ it('is said of an accept and of a reject on pages, in lists and in answers', asy
     ],
   });
   const csv = (await bi.get('/review.csv?shown=all&sort=number')).text.split('\r\n');
-  expect(csv[0]).toMatch(/,state$/);
-  expect(csv[1]).toMatch(/,"accepted, being sent"$/);
+  expect(csv[0]).toMatch(/,state,assigned_to,/);
+  expect(csv[1]).toMatch(/,"accepted, being sent",/);
 });

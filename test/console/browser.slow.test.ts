@@ -203,7 +203,7 @@ describe('the console in a browser', () => {
     expect([await fold.isVisible(), await filter.isVisible()]).toEqual([true, false]);
     await picture(page, 'narrow-folded');
     await fold.click();
-    await page.getByLabel('Customer or number').fill('DN-');
+    await page.getByLabel('Name or number').fill('DN-');
     await page.getByRole('button', { name: 'Filter' }).click();
     await page.waitForURL('**/review?**q=DN-**');
     expect(await fold.textContent()).toBe('Filter (1 set)');

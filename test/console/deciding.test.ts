@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { deliveryCardPart } from '../../src/console/pages/card.ts';
-import { bulkPart } from '../../src/console/pages/several/bulk.ts';
+import { bulkPart } from '../../src/console/pages/deciding/bulk.ts';
 import { deliveryView } from '../../src/console/read/delivery.ts';
+import { savedViews } from '../../src/decisions/review/views.ts';
 import { renderHtml } from '../../src/lib/html.ts';
 import { until } from '../support/house.ts';
 import {
@@ -400,6 +401,57 @@ describe('deliveries that a person ticked', () => {
       'left out: 4711.',
     );
     expect(boxesIn((await anna.get('/review?shown=rejected')).text)).toEqual([]);
+  });
+});
+
+describe('saved views', () => {
+  const tabsIn = (page: string) =>
+    [...page.matchAll(/<a href="\/review\?([^"]*)"( aria-current="page")?>([^<]*)<\/a>/g)]
+      .filter(([, , , name]) => /^(?:All that wait|Large)/.test(name ?? ''))
+      .map(([, filter, current, name]) => [name, filter?.replaceAll('&amp;', '&'), !!current]);
+  const save = (who: Caller, more: Readonly<Record<string, string>>) =>
+    who.form('/review/views/save', { name: 'Large', filter: 'min=10&sort=value', ...more });
+
+  it('are tabs of all of the house, in whatever order their filter is written', async () => {
+    expect((await save(vera, {})).status).toBe(403);
+    const back = '/review?sort=value&min=10';
+    const done = await save(anna, { back });
+    expect([done.status, done.headers.get('location')]).toEqual([303, back]);
+    const page = (await ben.get('/review?sort=value&min=10&open=1')).text;
+    expect(tabsIn(page)).toEqual([
+      ['All that wait', 'shown=waiting', false],
+      ['Large', 'min=10&shown=waiting&sort=value', true],
+    ]);
+    expect(page).toContain('Change &quot;Large&quot;');
+    expect((await save(ben, {})).text).toContain('there is a view Large already');
+    expect(await save(ben, { filter: 'colour=red', name: 'x' })).toMatchObject({ status: 400 });
+    expect((await anna.get('/review/views.json')).json).toMatchObject({
+      rows: [{ name: 'Large', filter: 'min=10&shown=waiting&sort=value', author: 'anna' }],
+    });
+  });
+
+  it('can be what the list shows at first, and be taken away', async () => {
+    await save(anna, { replace: '1', default: '1' });
+    const first = await ben.get('/review');
+    const filter = 'min=10&shown=waiting&sort=value';
+    expect([first.status, first.headers.get('location')]).toEqual([303, `/review?${filter}`]);
+    expect(tabsIn((await ben.get('/review?shown=waiting')).text)).toEqual([
+      ['All that wait', 'shown=waiting', true],
+      ['Large (at first)', filter, false],
+    ]);
+    await ben.form('/review/views/rename', { name: 'Large', to: 'Large ones' });
+    await ben.form('/review/views/delete', { name: 'Large ones' });
+    expect((await ben.get('/review')).status).toBe(200);
+    const actions = (await auditOf(house, 'view.rename')).map(({ subject }) => subject);
+    expect(actions).toEqual(['view:Large']);
+  });
+
+  it('that search for words are kept from who may not see names', async () => {
+    await save(anna, { filter: 'q=Torvet' });
+    const { db } = house.daemon.store;
+    const counts = [true, false].map(async (seesAddresses) => savedViews(db, { seesAddresses }));
+    expect((await Promise.all(counts)).map(({ length }) => length)).toEqual([1, 0]);
+    await anna.form('/review/views/delete', { name: 'Large' });
   });
 });
 

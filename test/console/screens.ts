@@ -18,9 +18,13 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
   const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
   await store.db.updateTable('sync_run').set(suspicious).execute();
   const tried = await trialOf(own);
+  await own.form('/review/views/save', { name: 'Denmark', filter: 'country=DK&sort=value' });
+  const tick = /name="t" value="([\w-]+)"/.exec((await own.get('/review')).text)?.[1];
   const mistaken = await trialOf(own, { files: [{ path: 'a.yaml', text: 'rules:\n  - id: a\n' }] });
   return [
     ...['/', '/review', `/review?open=${id}`, '/review/all?act=accept', ...parts, '/outbox'],
+    ...['accept', 'reject', 'assign'].map((act) => `/review/ticked?act=${act}&t=${tick}`),
+    ...['/review/views', '/review?country=DK&sort=value'],
     ...['/stock', style, `${style}?asOf=2020-01-01T00:00`, `${style}/history`, `${style}/orders`],
     ...[`${style}/seasons`, '/reports', '/reports/all/schedules', '/reports/stock-grid'],
     `/reports/stock-grid?param.style=${encodeURIComponent(SHIRT)}`,

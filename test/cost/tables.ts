@@ -29,7 +29,7 @@ const PRESENT = [
   ...['schema_migration', 'season_window', 'stream_state', 'tally', 'zone_offset'],
   // Acts of people, of which a year has hundreds.
   ...['arming', 'audit', 'backtest_report', 'console_session', 'delivery_assignment'],
-  ...['delivery_note', 'match_seen'],
+  ...['delivery_note', 'match_seen', 'saved_view'],
   ...['reference_spelling'],
 ];
 

@@ -24,6 +24,8 @@ export interface ReviewView {
   readonly bulk: Html | false;
   /** Choice of an act on the ticked ones. */
   readonly ticked: Html | false;
+  /** Tabs of the saved views. */
+  readonly views: Html;
   readonly open: Html | undefined;
 }
 
@@ -61,6 +63,17 @@ function facetSelect(
         one.name,
       )} (${one.count})</option>`,
   )}</select></div>`;
+}
+
+/** Field for a customer, with those that there are to choose from. */
+function customerField({ facets, query }: ReviewView): Html {
+  return html`<div><label for="f-customer">Customer</label>
+<input id="f-customer" name="customer" list="f-customers" autocomplete="off" value="${
+    query.get('customer') ?? ''
+  }"><datalist id="f-customers">${facets.customer.map(
+    ({ name, label, count }) =>
+      html`<option value="${name}">${[label, `(${count})`].filter(Boolean).join(' ')}</option>`,
+  )}</datalist></div>`;
 }
 
 /** Choice of who sees to the deliveries: the reader, nobody, or a colleague. */
@@ -118,8 +131,7 @@ ${facetSelect('currency', 'Currency', facets.currency, query)}
 ${assignedSelect(of)}
 ${input('min', 'Value from', 'number')}${input('max', 'to', 'number')}
 ${input('older', 'Waits for hours', 'number')}
-${input('q', 'Customer or number', 'search')}
-<input type="hidden" name="customer" value="${query.get('customer') ?? ''}">
+${customerField(of)}${input('q', 'Name or number', 'search')}
 <input type="hidden" name="sort" value="${query.get('sort') ?? ''}">
 <div class="buttons"><button>Filter</button>
 <a class="button" href="/review">Clear</a></div></form></details>`;
@@ -188,7 +200,7 @@ function list(of: ReviewView): Html {
   if (page.rows.length === 0) {
     const shown = query.get('shown') ?? LIST_SHOWN;
     const none = html`<p class="empty">${
-      query.size === 0
+      [...query].every(([name, value]) => name === 'shown' && value === LIST_SHOWN)
         ? 'No delivery waits for you.'
         : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter${
             page.next === null ? '' : ` among these ${whole(WINDOW_ROWS)}`
@@ -221,7 +233,7 @@ export function reviewPage(of: ReviewView): Html {
     locale: reader.locale,
   });
   return html`<h1>Review</h1>
-${filters(of)}
+${of.views}${filters(of)}
 <p><span id="count">${plural(facets.count, 'delivery', 'deliveries')}</span>${
     facets.among !== null && ` among the newest ${whole(facets.among)}`
   }${

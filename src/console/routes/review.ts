@@ -7,6 +7,7 @@ import { deliveries, filterFor } from '../../decisions/review/lists.ts';
 import { BULK_MAX, expected, markOf, versionOf } from '../../decisions/review/mark.ts';
 import { knownNames } from '../../decisions/review/note.ts';
 import { acceptDelivery } from '../../decisions/review/surface.ts';
+import { savedViews, viewFilter } from '../../decisions/review/views.ts';
 import type { Html } from '../../lib/html.ts';
 import { canonical } from '../../surface/given.ts';
 import { split } from '../../surface/lists.ts';
@@ -16,10 +17,11 @@ import { commandOf } from '../command-line.ts';
 import { signedIn } from '../context.ts';
 import { backTo } from '../done.ts';
 import { deliveryCardPart } from '../pages/card.ts';
+import { BULK_ACTIONS, bulkPage, bulkPart } from '../pages/deciding/bulk.ts';
+import { TICKED_ACTIONS, tickedAct, tickedPage, tickedPart } from '../pages/deciding/ticked.ts';
+import { viewTabs } from '../pages/deciding/views.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage, TICKS, withQuery } from '../pages/review.ts';
-import { BULK_ACTIONS, bulkPage, bulkPart } from '../pages/several/bulk.ts';
-import { TICKED_ACTIONS, tickedAct, tickedPage, tickedPart } from '../pages/several/ticked.ts';
 import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
 import { refusalPart } from '../refusal.ts';
 import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
@@ -62,6 +64,11 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const { deps, rulesShown, show } = context;
   const { db } = deps;
   const { open: opened, ...given } = givenIn(deliveries, request);
+  const views = await savedViews(db, signedIn(request));
+  const first = views.find((one) => one.default);
+  if (parametersOf(request).size === 0 && first) {
+    return reply.code(303).header('location', `/review?${first.filter}`).send();
+  }
   const view = await readView(context, request, deliveries, given);
   const [asked] = split(given);
   const filter = await filterFor(view.from, asked);
@@ -77,9 +84,11 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const head = { title: 'Review', tab: '/review', cli } as const;
   const rules = await rulesShown();
   const bulk = bulkPart({ count: facets.count, selection, role, query });
-  const ticked =
-    mayDo(role, acceptDelivery.role) && tickedPart(role, withQuery('/review', query, { open: '' }));
-  const page = reviewPage({ view, facets, rules, query, bulk, ticked, open });
+  const back = withQuery('/review', query, { open: '' });
+  const ticked = mayDo(role, acceptDelivery.role) && tickedPart(role, back);
+  const now = { filter: viewFilter(query, view.reader.now), back, role };
+  const tabs = viewTabs({ views, ...now });
+  const page = reviewPage({ view, facets, rules, query, bulk, ticked, views: tabs, open });
   return show(request, reply, head, page);
 }
 

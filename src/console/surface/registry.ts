@@ -1,7 +1,7 @@
 /** Everything that is declared once and served by all doors, in the order of the tabs. */
 import { ruleLists, rules } from '../../decisions/reject/lists.ts';
 import { resetBreaker, ruleActs } from '../../decisions/reject/surface.ts';
-import { deliveries } from '../../decisions/review/lists.ts';
+import { deliveries, views } from '../../decisions/review/lists.ts';
 import { changes, facts } from '../../decisions/review/parts.ts';
 import { deliveryActs } from '../../decisions/review/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
@@ -49,6 +49,7 @@ const BY_HAND = new Map<List, string>([
 
 export const LISTS: readonly List[] = [
   deliveries,
+  views,
   changes,
   facts,
   pushes,

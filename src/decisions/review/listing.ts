@@ -384,7 +384,19 @@ export interface Facets {
   readonly season: readonly Facet[];
   readonly currency: readonly Facet[];
   readonly assigned: readonly Facet[];
+  /** Account numbers, each with a name where the reader may see names. */
+  readonly customer: readonly (Facet & { readonly label: string | null })[];
 }
+
+interface RawFacet {
+  readonly of: string;
+  readonly name: string | null;
+  readonly count: number;
+  readonly label: string | null;
+}
+
+/** Most customers that a filter offers: those with the most deliveries. */
+const CUSTOMERS_MAX = 100;
 
 const FACETS = ['rule', 'country', 'season', 'currency', 'assigned'] as const;
 
@@ -394,16 +406,19 @@ const FACETS = ['rule', 'country', 'season', 'currency', 'assigned'] as const;
  */
 export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets> {
   const windowed = await windowOf(db, filter);
-  const { rows } = await sql<{ of: string; name: string | null; count: number }>`
+  const { rows } = await sql<RawFacet>`
     with found as materialized (select n.rules rules, o.country_code country, ${SEASON} season,
-      nullif(trim(o.currency), '') currency, ${ASSIGNED_TO} assigned from ${FROM}
+      nullif(trim(o.currency), '') currency, ${ASSIGNED_TO} assigned, o.account_no, o.company
+      from ${FROM}
       where ${conditions(filter, windowed)})
-    select 'all' as 'of', null as name, count(*) as count from found
-    union all select 'rule', value, count(*) from found, json_each(found.rules) group by value
-    union all select 'country', country, count(*) from found group by country
-    union all select 'season', season, count(*) from found group by season
-    union all select 'currency', currency, count(*) from found group by currency
-    union all select 'assigned', assigned, count(*) from found group by assigned`.execute(db);
+    select 'all' as 'of', null as name, count(*) as count, null as label from found
+    union all select 'rule', value, count(*), null from found, json_each(found.rules) group by value
+    union all select 'country', country, count(*), null from found group by country
+    union all select 'season', season, count(*), null from found group by season
+    union all select 'currency', currency, count(*), null from found group by currency
+    union all select 'assigned', assigned, count(*), null from found group by assigned
+    union all select * from (select 'customer', account_no, count(*) n, max(company)
+      from found group by account_no order by n desc limit ${CUSTOMERS_MAX})`.execute(db);
   const facet = (of: (typeof FACETS)[number]): Facet[] =>
     rows
       .flatMap((row) => (row.of === of && row.name !== null ? [row] : []))
@@ -417,6 +432,11 @@ export async function reviewFacets(db: Db, filter: ReviewFilter): Promise<Facets
     season: facet('season'),
     currency: facet('currency'),
     assigned: facet('assigned'),
+    customer: rows.flatMap(({ of, name, count, label }) =>
+      of === 'customer' && name !== null
+        ? [{ name, count, label: filter.isMasked === true ? null : label }]
+        : [],
+    ),
   };
 }
 

@@ -4,10 +4,12 @@ import { formatDecimal } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { absenceNotes, readAnswers } from '../../store/answering.ts';
 import { type Given, readGiven } from '../../surface/given.ts';
-import { list } from '../../surface/lists.ts';
+import { list, pageOfAll } from '../../surface/lists.ts';
+import { flag, text, time } from '../../surface/members.ts';
 import type { Reading } from '../../surface/reading.ts';
 import { filterOf, listFilter, ownersOf, type ReviewFilter, type ReviewQuery } from './filter.ts';
 import { listForReview, type ReviewRow, reviewRow, SORTS } from './listing.ts';
+import { savedViews } from './views.ts';
 
 async function filterIn(from: Reading, query: ReviewQuery): Promise<ReviewFilter> {
   const inForce = query.owner === undefined ? undefined : await from.rules.inForce();
@@ -114,6 +116,29 @@ export const deliveries = list({
     return listForReview(from.db, filter, { ...place, sort, rates: from.rates });
   },
   hide: (from, rows) => from.maskedEach(rows, ({ orderId }) => orderId),
+});
+
+export const views = list({
+  name: 'deliveries.views',
+  operation: 'listViews',
+  path: '/review/views',
+  title: 'Saved views',
+  about: 'filters of the list that are kept under a name, for all of the house',
+  examples: [['deliveries views', 'what each of them shows']],
+  query: {},
+  row: {
+    name: text('Name'),
+    filter: text('Filter'),
+    default: flag('Default', { about: 'The list shows it at first' }),
+    author: text('By'),
+    at: time('Since'),
+  },
+  shown: ['name', 'filter', 'default', 'author', 'at'],
+  sorts: ['name', 'at'],
+  empty: 'No view is saved.',
+  read: async (from, _query, page) =>
+    pageOfAll(await savedViews(from.db, from), page, ({ name }) => name),
+  place: ({ name }) => name,
 });
 
 /** All that fit a filter, as an act on them expects them. */

@@ -15,6 +15,7 @@ import { type ExpectedSet, markOf } from './mark.ts';
 import { assignmentOf, ME, NOBODY, nameOf, writeAssignment, writeNote } from './note.ts';
 import type { ReviewAction, Reviewed, ReviewPreview } from './review.ts';
 import { type UndoDeps, undoingOf, undoLatest } from './undo.ts';
+import { createViewOperations, type ViewOperations } from './views.ts';
 
 /** Members of an act on a delivery; each action takes some of them. */
 export interface Stated {
@@ -33,6 +34,7 @@ export interface Saw {
 }
 
 export interface ReviewOperations {
+  readonly views: ViewOperations;
   preview(
     action: ReviewAction,
     stated: Stated,
@@ -90,10 +92,46 @@ function assignee(to: string, { actor }: Actor): string | null {
   return to === '' || to === NOBODY ? null : to;
 }
 
+/** Operations that tell other people something, and decide nothing. */
+function notesAndNames(
+  store: Store,
+  clock: Clock,
+): Pick<ReviewOperations, 'previewNote' | 'note' | 'previewAssign' | 'assign'> {
+  const { db } = store;
+  return {
+    async previewNote(delivery) {
+      const id = await deliveryIdOf(db, delivery);
+      return { lines: [`a note about delivery ${id} would be kept, or the latest taken away`] };
+    },
+    note(delivery, text, actor) {
+      return store.transaction(async (tx) => {
+        const orderDeliveryId = await deliveryIdOf(tx, delivery);
+        await writeNote(tx, orderDeliveryId, text, actor, clock.now());
+        return { orderDeliveryId };
+      });
+    },
+    async previewAssign(delivery, to, actor) {
+      const id = await deliveryIdOf(db, delivery);
+      const before = (await assignmentOf(db, id))?.name ?? 'nobody';
+      const name = assignee(to, actor) ?? 'nobody';
+      return { lines: [`delivery ${id} would be assigned to ${name}, it is to ${before}`] };
+    },
+    assign(delivery, to, actor) {
+      return store.transaction(async (tx) => {
+        const orderDeliveryId = await deliveryIdOf(tx, delivery);
+        const assignedTo = assignee(to, actor);
+        await writeAssignment(tx, orderDeliveryId, assignedTo, actor, clock.now());
+        return { orderDeliveryId, assignedTo };
+      });
+    },
+  };
+}
+
 export function createReviewOperations(deps: OperationsDeps): ReviewOperations {
   const { store, clock, rules, review } = deps;
   const { db } = store;
   return {
+    views: createViewOperations(store, clock),
     async preview(action, stated, actor) {
       const { confirmed = 'later', ...request } = requestOf(stated);
       const found = await review.preview({ ...actor, ...request, action, confirmed });
@@ -144,30 +182,6 @@ export function createReviewOperations(deps: OperationsDeps): ReviewOperations {
       const reason = actor.reason === '' ? 'undone' : actor.reason;
       return undoLatest({ ...deps, db }, id, { ...actor, reason }, decisionId);
     },
-    async previewNote(delivery) {
-      const id = await deliveryIdOf(db, delivery);
-      return { lines: [`a note about delivery ${id} would be kept, or the latest taken away`] };
-    },
-    note(delivery, text, actor) {
-      return store.transaction(async (tx) => {
-        const orderDeliveryId = await deliveryIdOf(tx, delivery);
-        await writeNote(tx, orderDeliveryId, text, actor, clock.now());
-        return { orderDeliveryId };
-      });
-    },
-    async previewAssign(delivery, to, actor) {
-      const id = await deliveryIdOf(db, delivery);
-      const before = (await assignmentOf(db, id))?.name ?? 'nobody';
-      const name = assignee(to, actor) ?? 'nobody';
-      return { lines: [`delivery ${id} would be assigned to ${name}, it is to ${before}`] };
-    },
-    assign(delivery, to, actor) {
-      return store.transaction(async (tx) => {
-        const orderDeliveryId = await deliveryIdOf(tx, delivery);
-        const assignedTo = assignee(to, actor);
-        await writeAssignment(tx, orderDeliveryId, assignedTo, actor, clock.now());
-        return { orderDeliveryId, assignedTo };
-      });
-    },
+    ...notesAndNames(store, clock),
   };
 }

@@ -301,6 +301,81 @@ export const assignDelivery = act({
     `${String(named).replace(/^id:/, '')} is assigned to ${assignedTo ?? 'nobody'}`,
 });
 
+function viewName(title: string) {
+  return as(z.string().trim().min(1).max(60), title, 'text', { about: 'Name of the view' });
+}
+const ofView = { role: 'operator', reason: 'none' } as const;
+
+export const saveView = act({
+  ...ofView,
+  name: 'deliveries.save-view',
+  operation: 'saveView',
+  path: '/review/views/save',
+  about: 'keep a filter and order of the list under a name',
+  more:
+    'All of the house see it as a tab above the list. The filter is as in the address of the\n' +
+    'page: shown=held&country=DK&sort=value. The default is what the list shows at first.',
+  button: 'Save',
+  args: ['name'],
+  input: {
+    name: viewName('Name'),
+    filter: as(z.string().max(2_000), 'Filter', 'text', {
+      about: 'Filter and order, as in the address of the page',
+    }),
+    default: flag('Default', { about: 'the list shows it at first, to everybody' }).default(false),
+    replace: flag('Replace', { about: 'in place of a view of this name' }).default(false),
+  },
+  output: z.strictObject({ filter: z.string() }),
+  examples: [['deliveries save-view "Denmark" --filter "shown=held&country=DK"', 'for all']],
+  preview: async ({ views }: ReviewOperations, view) => ({
+    lines: [await views.previewSave(view)],
+  }),
+  run: ({ views }, view, actor) => views.save(view, actor),
+  done: (_answer, { name }) => `the view ${name} is kept`,
+});
+
+export const renameView = act({
+  ...ofView,
+  name: 'deliveries.rename-view',
+  operation: 'renameView',
+  path: '/review/views/rename',
+  about: 'give a saved view another name',
+  button: 'Rename',
+  args: ['name', 'to'],
+  input: { name: viewName('Name'), to: viewName('New name') },
+  output: z.strictObject({}),
+  examples: [['deliveries rename-view Denmark Nordic', 'for all']],
+  preview: async ({ views }: ReviewOperations, { name, to }) => ({
+    lines: [await views.previewRename(name, to)],
+  }),
+  async run({ views }, { name, to }, actor) {
+    await views.rename(name, to, actor);
+    return {};
+  },
+  done: (_answer, { name, to }) => `the view ${name} is called ${to}`,
+});
+
+export const deleteView = act({
+  ...ofView,
+  name: 'deliveries.delete-view',
+  operation: 'deleteView',
+  path: '/review/views/delete',
+  about: 'take a saved view away',
+  button: 'Delete',
+  args: ['name'],
+  input: { name: viewName('Name') },
+  output: z.strictObject({}),
+  examples: [['deliveries delete-view Denmark', 'for all']],
+  preview: async ({ views }: ReviewOperations, { name }) => ({
+    lines: [await views.previewDelete(name)],
+  }),
+  async run({ views }, { name }, actor) {
+    await views.delete(name, actor);
+    return {};
+  },
+  done: (_answer, { name }) => `the view ${name} is gone`,
+});
+
 export const deliveryActs = [
   acceptDelivery,
   rejectDelivery,
@@ -309,4 +384,7 @@ export const deliveryActs = [
   undoDecision,
   noteDelivery,
   assignDelivery,
+  saveView,
+  renameView,
+  deleteView,
 ];

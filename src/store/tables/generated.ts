@@ -733,6 +733,14 @@ interface SalesOrderLineTable {
   extra: string;
 }
 
+interface SavedViewTable {
+  name: string;
+  filter: string;
+  is_default: number;
+  author: string;
+  at: number;
+}
+
 interface SchemaMigrationTable {
   version: number;
   name: string;
@@ -1079,6 +1087,7 @@ export interface Tables {
   rule_text: RuleTextTable;
   sales_order: SalesOrderTable;
   sales_order_line: SalesOrderLineTable;
+  saved_view: SavedViewTable;
   schema_migration: SchemaMigrationTable;
   season: SeasonTable;
   season_delivery: SeasonDeliveryTable;

@@ -134,6 +134,7 @@ export const TOLD: Readonly<Record<string, Told>> = {
     people: { comment: null, company: null, shipping_address: '{}', ...EXTRA },
   },
   sales_order_line: { open: LINE, people: EXTRA },
+  saved_view: { staff: 'name author', people: { filter: '' } },
   schema_migration: { open: 'name checksum' },
   season: { open: `season_name unread extra ${MARKS}` },
   season_delivery: { open: 'season_name delivery_name' },

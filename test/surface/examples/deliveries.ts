@@ -1,4 +1,5 @@
 import { createReview } from '../../../src/decisions/review/review.ts';
+import { createViewOperations } from '../../../src/decisions/review/views.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { HOLD_ALL, heldIds, holdMore } from '../../console/support.ts';
 import { loadedRules } from '../../decisions/support.ts';
@@ -15,6 +16,21 @@ async function heldIn(house: ContractHouse): Promise<number> {
   if (id === undefined) throw new Error('nothing is held');
   taken.add(id);
   return id;
+}
+
+let viewsMade = 0;
+
+function nextView(): string {
+  viewsMade += 1;
+  return `View ${viewsMade}`;
+}
+
+/** A saved view that nobody else has. */
+async function viewIn({ daemon }: ContractHouse): Promise<string> {
+  const views = createViewOperations(daemon.store, systemClock());
+  const view = { name: nextView(), filter: 'shown=held', default: false, replace: false };
+  await views.save(view, { actor: 'jutta', reason: '' });
+  return view.name;
 }
 
 const ANEW = {
@@ -75,5 +91,20 @@ export const deliveryExamples: Examples = {
   'deliveries.assign': {
     given: async (house) => ({ delivery: `id:${await heldIn(house)}`, to: 'Jutta' }),
     nothing: { given: { delivery: '4711', to: 'me' }, code: 'deliveries.unknown' },
+  },
+  'deliveries.save-view': {
+    given: async () => ({ name: nextView(), filter: 'country=DK&sort=value' }),
+    nothing: { given: { name: 'x', filter: 'colour=red' }, code: 'request.invalid' },
+    again: 'views.exists',
+  },
+  'deliveries.rename-view': {
+    given: async (house) => ({ name: await viewIn(house), to: nextView() }),
+    nothing: { given: { name: 'x', to: 'y' }, code: 'views.unknown' },
+    again: 'views.unknown',
+  },
+  'deliveries.delete-view': {
+    given: async (house) => ({ name: await viewIn(house) }),
+    nothing: { given: { name: 'x' }, code: 'views.unknown' },
+    again: 'views.unknown',
   },
 };

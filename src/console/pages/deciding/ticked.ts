@@ -102,6 +102,7 @@ ${more > 0 && html`<p>and ${plural(more, 'other')}</p>`}
    act,
  )}">
 <input type="hidden" name="back" value="${back}">
-${fieldsOf(act, count, names)}<div class="buttons"><button class="${act.danger ? 'danger' : 'primary'}">${one}
-${deliveriesText(count)}</button></div></form>${away}`;
+${fieldsOf(act, count, names)}<div class="buttons">
+<button class="${act.danger ? 'danger' : 'primary'}">${one} ${deliveriesText(count)}</button></div>
+</form>${away}`;
 }
