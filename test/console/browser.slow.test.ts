@@ -73,12 +73,15 @@ describe('the console in a browser', () => {
     await page.getByText('delivery.quantity > 0').waitFor();
     await picture(page, 'review');
     await page.locator('#detail').getByLabel('Reason').fill('price agreed');
-    await page.getByRole('button', { name: /^Accept/ }).click();
+    await page
+      .locator('#detail')
+      .getByRole('button', { name: /^Accept/ })
+      .click();
     await isDone(page, `${number} is accepted, being sent.`);
     expect(new URL(page.url()).searchParams.get('rule')).toBe('hold-all');
     const other = await openFirst(page);
     await page.locator('#detail').getByLabel('Reason').fill('ask Jutta');
-    await page.getByRole('button', { name: /^Hold/ }).click();
+    await page.locator('#detail').getByRole('button', { name: /^Hold/ }).click();
     await isDone(page, `${other} is held.`);
     await page.getByRole('button', { name: /^Undo/ }).click();
     await isDone(page, 'Undone');

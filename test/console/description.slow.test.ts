@@ -148,6 +148,12 @@ async function decideAll(): Promise<void> {
   await decide('reject', rejected, { confirmed: rejected.deliveryNo });
   await ask(anna, ['post', '/deliveries/{id}/note'], of, { body: { text: 'described' } });
   await ask(anna, ['post', '/deliveries/{id}/assign'], of, { body: { to: 'me' } });
+  const view = { name: 'Large', filter: 'min=10' };
+  await ask(anna, ['post', '/review/views/save'], '', { body: view });
+  await ask(anna, ['get', '/review/views.json'], '', {});
+  await ask(anna, ['post', '/review/views/rename'], '', { body: { name: 'Large', to: 'Big' } });
+  await ask(anna, ['post', '/review/views/delete'], '', { body: { name: 'Big' } });
+  await ask(anna, ['post', '/review/views/delete'], '', { body: { name: 'Big' } });
   const filter = { rule: 'hold-named' };
   const selection = ['get', '/review/selection.json'] as const;
   const expected = await ask(anna, selection, '', { query: filter });
@@ -303,7 +309,7 @@ const FOR_PEOPLE = [
   ...['get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings'],
   ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
-  ...['get /rules/:id/arm', 'get /acts/:name', 'get /review/all'],
+  ...['get /rules/:id/arm', 'get /acts/:name', 'get /review/all', 'get /review/ticked'],
   'post /acts/:name/several',
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
 ];

@@ -97,6 +97,7 @@ const QUERIES: Readonly<Record<string, string>> = {
   '/events/replay.json': '?hours=24',
   '/acts/:name': '?since=24h',
   '/review/all': '?act=hold',
+  '/review/ticked': '?act=hold',
 };
 
 /** Twins that share a route with their page. */

@@ -213,8 +213,8 @@ function assignment(view: DeliveryView, { role, me, names, timeZone, back }: Car
   const said =
     assigned &&
     html`<p>${assigned.name} sees to it <span class="soft">${
-      assigned.actor === assigned.name ? 'since' : `, says ${assigned.actor},`
-    } ${time(assigned.at, timeZone)}</span></p>`;
+      assigned.actor !== assigned.name && `(said ${assigned.actor}) `
+    }since ${time(assigned.at, timeZone)}</span></p>`;
   if (!mayDo(role, assignDelivery.role)) return html`${said}`;
   const start = html`<form class="line" method="post" action="${pathOf(assignDelivery, view)}">
 <input type="hidden" name="back" value="${back}">`;

@@ -322,8 +322,12 @@ export const saveView = act({
     filter: as(z.string().max(2_000), 'Filter', 'text', {
       about: 'Filter and order, as in the address of the page',
     }),
-    default: flag('Default', { about: 'the list shows it at first, to everybody' }).default(false),
-    replace: flag('Replace', { about: 'in place of a view of this name' }).default(false),
+    default: flag('Show it at first', {
+      about: 'the list shows it at first, to everybody',
+    }).default(false),
+    replace: flag('Replace one of this name', { about: 'in place of a view of this name' }).default(
+      false,
+    ),
   },
   output: z.strictObject({ filter: z.string() }),
   examples: [['deliveries save-view "Denmark" --filter "shown=held&country=DK"', 'for all']],

@@ -1,4 +1,4 @@
-/** Saved views of the review list: tabs above it, and the forms that keep, rename and delete them. */
+/** Saved views of the review list: tabs above it, and forms that keep, rename and delete them. */
 import { LIST_SHOWN } from '../../../decisions/review/filter.ts';
 import { deleteView, renameView, saveView } from '../../../decisions/review/surface.ts';
 import type { SavedView } from '../../../decisions/review/views.ts';
@@ -40,7 +40,7 @@ export function viewTabs({ views, filter, back, role }: ViewsPart): Html {
     (one) => tab(one.filter, one.default ? `${one.name} (at first)` : one.name),
   )}</nav>${
     mayDo(role, saveView.role) &&
-    html`<details class="bulk"><summary>${
+    html`<details><summary>${
       own ? `Change "${own.name}", or keep this as another view` : 'Keep this as a view'
     }…</summary>${save}${change}</details>`
   }`;
