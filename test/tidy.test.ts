@@ -34,9 +34,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   daemon: 5_370, // the worker that notes whether the service answers; decimals of an account
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
-  // confirmed; what people stopped since a backup. By 545: pages back, values at rates, whose a
+  // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
   // delivery is, notes as a history, saved views.
-  decisions: 15_600,
+  decisions: 15_620,
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.

@@ -24,6 +24,7 @@ const PAGES: Readonly<Record<string, readonly [path: string, name: string, ofOne
   rules: ['/rules', 'Rules'],
   stock: ['/stock', 'Stock'],
   sync: ['/pulls', 'Pulls', '/pulls/'],
+  views: ['/review/views', 'Saved views'],
 };
 
 /** Matches a command in a hint, with the noun and the thing that it names, or an option. */

@@ -191,9 +191,9 @@ function conditions(filter: ReviewFilter, { where }: Windowed): RawBuilder<boole
  * group of its own behind them, because amounts in two currencies have no order.
  */
 function byValue(rates: Reading['rates']) {
-  const known = JSON.stringify(rates);
-  const rate = sql`(select r.value ->> 'rate' from json_each(${known}) r
-    where r.value ->> 'currency' = ${CURRENCY})`;
+  const cases = rates.map(({ currency, rate }) => sql`when ${currency} then ${rate}`);
+  const rate =
+    cases.length === 0 ? sql`null` : sql`case ${CURRENCY} ${sql.join(cases, sql` `)} end`;
   return {
     by: sql<number>`coalesce(cast(round(${VALUE} * coalesce(${rate}, 1)) as integer), -1)`,
     group: sql<string>`iif(${rate} is null, coalesce(${CURRENCY}, '~'), '')`,
