@@ -581,3 +581,153 @@ CREATE TABLE saved_view (
   author TEXT NOT NULL,
   at INTEGER NOT NULL
 ) STRICT;
+
+-- ---- Shipment and customs ------------------------------------------------------------------------
+-- With what customs ask of each article. It stands in the members without a column, which all
+-- variants have already: columns would be empty until each variant changes.
+DROP VIEW v_delivery_line;
+CREATE VIEW v_delivery_line AS
+SELECT
+  l.order_delivery_id, d.delivery_no, d.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status, l.line_no,
+  coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+  nullif(l.delivery_name, '') AS delivery_name, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  l.fulfilled_quantity AS pieces, l.price / 10000.0 AS price,
+  l.fulfilled_quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = d.order_id) AS currency,
+  d.deleted_at IS NOT NULL AS gone,
+  nullif(CAST(coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+    ->> '$.details.customsTariffNumber' AS TEXT), '') AS tariff_no,
+  nullif(CAST(coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+    ->> '$.details.countryOfOrigin' AS TEXT), '') AS origin,
+  iif(json_type(coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra),
+    '$.details.weight') IN ('integer', 'real'),
+    coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+    ->> '$.details.weight', NULL) AS weight
+FROM delivery_line l
+JOIN delivery d ON d.order_delivery_id = l.order_delivery_id
+LEFT JOIN sales_order o ON o.order_id = d.order_id
+JOIN stock_variant_row v ON v.barcode = l.barcode
+UNION ALL
+SELECT
+  l.order_delivery_id, d.delivery_no, d.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status, l.line_no,
+  coalesce(nullif(l.season_name, ''), nullif(o.season_name, '')) AS season_name,
+  nullif(l.delivery_name, '') AS delivery_name, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT r.rank FROM size_rank r WHERE r.size = v.size) AS size_rank,
+  l.fulfilled_quantity AS pieces, l.price / 10000.0 AS price,
+  l.fulfilled_quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = d.order_id) AS currency,
+  d.deleted_at IS NOT NULL AS gone,
+  nullif(CAST(coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+    ->> '$.details.customsTariffNumber' AS TEXT), '') AS tariff_no,
+  nullif(CAST(coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+    ->> '$.details.countryOfOrigin' AS TEXT), '') AS origin,
+  iif(json_type(coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra),
+    '$.details.weight') IN ('integer', 'real'),
+    coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+    ->> '$.details.weight', NULL) AS weight
+FROM delivery_line l
+JOIN delivery d ON d.order_delivery_id = l.order_delivery_id
+LEFT JOIN sales_order o ON o.order_id = d.order_id
+LEFT JOIN season_variant_row v ON v.barcode = l.barcode AND v.season_barcode = (
+  SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
+WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = l.barcode);
+
+-- Deliveries with their parcels, their weight, and what customs ask.
+CREATE VIEW v_shipment AS
+SELECT
+  d.order_delivery_id, d.delivery_no, d.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(d.created_at, d.first_seen_at) / 1000, 'unixepoch')
+    AS packed_at,
+  d.status,
+  strftime('%Y-%m-%dT%H:%M:%SZ', d.accepted_at / 1000, 'unixepoch') AS accepted_at,
+  (SELECT strftime('%Y-%m-%dT%H:%M:%SZ', min(c.at) / 1000, 'unixepoch') FROM change c
+    WHERE c.entity = 'delivery' AND c.key = CAST(d.order_delivery_id AS TEXT)
+      AND json_extract(c.diff, '$.tracking_numbers[0]') = '[]') AS shipped_at,
+  nullif((SELECT group_concat(t.value, ', ') FROM json_each(d.tracking_numbers) t), '')
+    AS tracking_numbers,
+  d.tracking_numbers <> '[]' AS shipped,
+  d.status = 'accepted' AND d.tracking_numbers = '[]' AND d.deleted_at IS NULL AS to_ship,
+  iif(d.status = 'accepted' AND d.tracking_numbers = '[]' AND d.deleted_at IS NULL,
+    round((julianday('now') - 2440587.5
+      - coalesce(d.accepted_at, d.created_at, d.first_seen_at) / 86400000.0) * 24, 1), NULL)
+    AS age_hours,
+  (SELECT CASE WHEN count(*) = count(l.fulfilled_quantity) THEN sum(l.fulfilled_quantity) END
+    FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS pieces,
+  (SELECT CASE WHEN count(*) = count(l.pieces * l.weight)
+    THEN sum(l.pieces * l.weight) / 1000.0 END
+    FROM v_delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS weight_kg,
+  (SELECT CASE WHEN count(*) = count(l.fulfilled_quantity * l.price)
+    THEN sum(l.fulfilled_quantity * l.price) / 10000.0 END
+    FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = d.order_id) AS currency,
+  (SELECT group_concat(n.tariff_no, ', ') FROM (
+    SELECT DISTINCT l.tariff_no FROM v_delivery_line l
+    WHERE l.order_delivery_id = d.order_delivery_id AND l.tariff_no IS NOT NULL
+    ORDER BY 1) n) AS tariff_nos,
+  (SELECT group_concat(n.origin, ', ') FROM (
+    SELECT DISTINCT l.origin FROM v_delivery_line l
+    WHERE l.order_delivery_id = d.order_delivery_id AND l.origin IS NOT NULL
+    ORDER BY 1) n) AS origins,
+  (SELECT count(*) FROM v_delivery_line l WHERE l.order_delivery_id = d.order_delivery_id
+    AND (l.tariff_no IS NULL OR l.origin IS NULL OR l.weight IS NULL)) AS lines_without_customs,
+  d.deleted_at IS NOT NULL AS gone
+FROM (
+  SELECT x.*, (SELECT max(n.at) FROM decision n
+    WHERE n.order_delivery_id = x.order_delivery_id AND n.outcome = 'accept'
+      AND x.status = 'accepted') AS accepted_at
+  FROM delivery x
+) d
+LEFT JOIN sales_order o ON o.order_id = d.order_id;
+
+CREATE VIEW v_refund_line AS
+SELECT
+  l.order_refund_id, r.refund_no, r.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(r.created_at, r.first_seen_at) / 1000, 'unixepoch')
+    AS refunded_at,
+  r.status, l.line_no, nullif(l.refund_type, '') AS refund_type, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT z.rank FROM size_rank z WHERE z.size = v.size) AS size_rank,
+  l.refunded_quantity AS pieces, iif(l.restock = 1, l.refunded_quantity, 0) AS restocked,
+  l.price / 10000.0 AS price, l.refunded_quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = r.order_id) AS currency,
+  r.deleted_at IS NOT NULL AS gone
+FROM refund_line l
+JOIN refund r ON r.order_refund_id = l.order_refund_id
+LEFT JOIN sales_order o ON o.order_id = r.order_id
+JOIN stock_variant_row v ON v.barcode = l.barcode
+UNION ALL
+SELECT
+  l.order_refund_id, r.refund_no, r.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', coalesce(r.created_at, r.first_seen_at) / 1000, 'unixepoch')
+    AS refunded_at,
+  r.status, l.line_no, nullif(l.refund_type, '') AS refund_type, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size, (SELECT z.rank FROM size_rank z WHERE z.size = v.size) AS size_rank,
+  l.refunded_quantity AS pieces, iif(l.restock = 1, l.refunded_quantity, 0) AS restocked,
+  l.price / 10000.0 AS price, l.refunded_quantity * l.price / 10000.0 AS amount,
+  (SELECT c.currency FROM order_currency c WHERE c.order_id = r.order_id) AS currency,
+  r.deleted_at IS NOT NULL AS gone
+FROM refund_line l
+JOIN refund r ON r.order_refund_id = l.order_refund_id
+LEFT JOIN sales_order o ON o.order_id = r.order_id
+LEFT JOIN season_variant_row v ON v.barcode = l.barcode AND v.season_barcode = (
+  SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
+WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = l.barcode);

@@ -452,7 +452,11 @@ SELECT
   l.fulfilled_quantity * l.price * 0.0001 AS amount,
   (SELECT c.currency FROM order_currency c
     WHERE c.account = d.account AND c.order_id = d.order_id) AS currency,
-  (d.deleted_at IS NOT NULL)::int AS gone
+  (d.deleted_at IS NOT NULL)::int AS gone,
+  nullif(v.extra::json #>> '{details,customsTariffNumber}', '') AS tariff_no,
+  nullif(v.extra::json #>> '{details,countryOfOrigin}', '') AS origin,
+  CASE WHEN json_typeof(v.extra::json #> '{details,weight}') = 'number'
+    THEN (v.extra::json #>> '{details,weight}')::numeric END AS weight
 FROM delivery_line l
 JOIN delivery d ON d.account = l.account AND d.order_delivery_id = l.order_delivery_id
 LEFT JOIN sales_order o ON o.account = d.account AND o.order_id = d.order_id
@@ -473,10 +477,123 @@ SELECT
   l.fulfilled_quantity * l.price * 0.0001 AS amount,
   (SELECT c.currency FROM order_currency c
     WHERE c.account = d.account AND c.order_id = d.order_id) AS currency,
-  (d.deleted_at IS NOT NULL)::int AS gone
+  (d.deleted_at IS NOT NULL)::int AS gone,
+  nullif(v.extra::json #>> '{details,customsTariffNumber}', '') AS tariff_no,
+  nullif(v.extra::json #>> '{details,countryOfOrigin}', '') AS origin,
+  CASE WHEN json_typeof(v.extra::json #> '{details,weight}') = 'number'
+    THEN (v.extra::json #>> '{details,weight}')::numeric END AS weight
 FROM delivery_line l
 JOIN delivery d ON d.account = l.account AND d.order_delivery_id = l.order_delivery_id
 LEFT JOIN sales_order o ON o.account = d.account AND o.order_id = d.order_id
+LEFT JOIN season_variant_row v ON v.account = l.account AND v.barcode = l.barcode
+  AND v.season_barcode = (SELECT min(n.season_barcode) FROM season_variant_row n
+    WHERE n.account = v.account AND n.barcode = v.barcode)
+WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s
+  WHERE s.account = l.account AND s.barcode = l.barcode);
+
+CREATE OR REPLACE VIEW v_shipment AS
+SELECT
+  d.account, d.order_delivery_id, d.delivery_no, d.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  iso_time(coalesce(d.created_at, d.first_seen_at) / 1000) AS packed_at,
+  d.status,
+  iso_time(d.accepted_at / 1000) AS accepted_at,
+  (SELECT iso_time(min(c.at) / 1000) FROM change c
+    WHERE c.account = d.account AND c.entity = 'delivery'
+      AND c.key = CAST(d.order_delivery_id AS TEXT)
+      AND json_extract(c.diff, '$.tracking_numbers[0]') = '[]') AS shipped_at,
+  nullif((SELECT string_agg(t.value, ', ') FROM json_each(d.tracking_numbers) t), '')
+    AS tracking_numbers,
+  (d.tracking_numbers <> '[]')::int AS shipped,
+  (d.status = 'accepted' AND d.tracking_numbers = '[]' AND d.deleted_at IS NULL)::int AS to_ship,
+  CASE WHEN d.status = 'accepted' AND d.tracking_numbers = '[]' AND d.deleted_at IS NULL
+    THEN round((extract(epoch FROM now())
+      - coalesce(d.accepted_at, d.created_at, d.first_seen_at) / 1000.0) / 3600, 1) END
+    AS age_hours,
+  g.pieces, g.weight_kg, g.amount,
+  (SELECT c.currency FROM order_currency c
+    WHERE c.account = d.account AND c.order_id = d.order_id) AS currency,
+  g.tariff_nos, g.origins, g.lines_without_customs,
+  (d.deleted_at IS NOT NULL)::int AS gone
+FROM (
+  SELECT x.*, (SELECT max(n.at) FROM decision n
+    WHERE n.account = x.account AND n.order_delivery_id = x.order_delivery_id
+      AND n.outcome = 'accept' AND x.status = 'accepted') AS accepted_at
+  FROM delivery x
+) d
+LEFT JOIN sales_order o ON o.account = d.account AND o.order_id = d.order_id
+-- Each line looks up its own article: joined, the lists of variants would be read as a whole.
+CROSS JOIN LATERAL (
+  SELECT
+    CASE WHEN count(*) = count(l.fulfilled_quantity) THEN sum(l.fulfilled_quantity)::bigint END
+      AS pieces,
+    CASE WHEN count(*) = count(l.fulfilled_quantity * l.weight)
+      THEN sum(l.fulfilled_quantity * l.weight) * 0.001 END AS weight_kg,
+    CASE WHEN count(*) = count(l.fulfilled_quantity * l.price)
+      THEN sum(l.fulfilled_quantity * l.price) * 0.0001 END AS amount,
+    string_agg(DISTINCT l.tariff_no, ', ' ORDER BY l.tariff_no) AS tariff_nos,
+    string_agg(DISTINCT l.origin, ', ' ORDER BY l.origin) AS origins,
+    count(*) FILTER (WHERE l.tariff_no IS NULL OR l.origin IS NULL OR l.weight IS NULL)
+      AS lines_without_customs
+  FROM (
+    SELECT x.fulfilled_quantity, x.price,
+      nullif(x.article #>> '{customsTariffNumber}', '') AS tariff_no,
+      nullif(x.article #>> '{countryOfOrigin}', '') AS origin,
+      CASE WHEN json_typeof(x.article #> '{weight}') = 'number'
+        THEN (x.article #>> '{weight}')::numeric END AS weight
+    FROM (
+      SELECT n.fulfilled_quantity, n.price, coalesce(
+        (SELECT v.extra FROM stock_variant_row v
+          WHERE v.account = n.account AND v.barcode = n.barcode),
+        (SELECT v.extra FROM season_variant_row v
+          WHERE v.account = n.account AND v.barcode = n.barcode
+          ORDER BY v.season_barcode LIMIT 1))::json #> '{details}' AS article
+      FROM delivery_line n
+      WHERE n.account = d.account AND n.order_delivery_id = d.order_delivery_id
+      OFFSET 0
+    ) x
+  ) l
+) g;
+
+CREATE OR REPLACE VIEW v_refund_line AS
+SELECT
+  l.account, l.order_refund_id, r.refund_no, r.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  iso_time(coalesce(r.created_at, r.first_seen_at) / 1000) AS refunded_at,
+  r.status, l.line_no, nullif(l.refund_type, '') AS refund_type, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size,
+  (SELECT z.rank FROM size_rank z WHERE z.account = v.account AND z.size = v.size) AS size_rank,
+  l.refunded_quantity AS pieces,
+  CASE WHEN l.restock = 1 THEN l.refunded_quantity ELSE 0 END AS restocked,
+  l.price * 0.0001 AS price, l.refunded_quantity * l.price * 0.0001 AS amount,
+  (SELECT c.currency FROM order_currency c
+    WHERE c.account = r.account AND c.order_id = r.order_id) AS currency,
+  (r.deleted_at IS NOT NULL)::int AS gone
+FROM refund_line l
+JOIN refund r ON r.account = l.account AND r.order_refund_id = l.order_refund_id
+LEFT JOIN sales_order o ON o.account = r.account AND o.order_id = r.order_id
+JOIN stock_variant_row v ON v.account = l.account AND v.barcode = l.barcode
+UNION ALL
+SELECT
+  l.account, l.order_refund_id, r.refund_no, r.order_id, o.order_no, o.reference, o.account_no,
+  nullif(o.company, '') AS company, nullif(o.country_code, '') AS country_code,
+  iso_time(coalesce(r.created_at, r.first_seen_at) / 1000) AS refunded_at,
+  r.status, l.line_no, nullif(l.refund_type, '') AS refund_type, l.barcode,
+  v.style_no, nullif(v.style_name, '') AS style_name, nullif(v.brand_name, '') AS brand_name,
+  nullif(v.color_code, '') AS color_code, nullif(v.color_name, '') AS color_name,
+  nullif(v.size, '') AS size,
+  (SELECT z.rank FROM size_rank z WHERE z.account = v.account AND z.size = v.size) AS size_rank,
+  l.refunded_quantity AS pieces,
+  CASE WHEN l.restock = 1 THEN l.refunded_quantity ELSE 0 END AS restocked,
+  l.price * 0.0001 AS price, l.refunded_quantity * l.price * 0.0001 AS amount,
+  (SELECT c.currency FROM order_currency c
+    WHERE c.account = r.account AND c.order_id = r.order_id) AS currency,
+  (r.deleted_at IS NOT NULL)::int AS gone
+FROM refund_line l
+JOIN refund r ON r.account = l.account AND r.order_refund_id = l.order_refund_id
+LEFT JOIN sales_order o ON o.account = r.account AND o.order_id = r.order_id
 LEFT JOIN season_variant_row v ON v.account = l.account AND v.barcode = l.barcode
   AND v.season_barcode = (SELECT min(n.season_barcode) FROM season_variant_row n
     WHERE n.account = v.account AND n.barcode = v.barcode)

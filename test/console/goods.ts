@@ -29,6 +29,7 @@ function shirt(at: number, quantity: number) {
     details: {
       ...{ styleNo: SHIRT, styleName: 'Oxford shirt', brandName: 'Nordlys', colorName, size },
       ...{ colorCode: colorName === 'White' ? '100' : '490', currency: 'DKK', price: '400.00' },
+      ...{ customsTariffNumber: '62052000', countryOfOrigin: 'PT', weight: 310 },
     },
   };
 }

@@ -81,6 +81,34 @@ describe('a report', () => {
     expect(text).toContain(CUSTOMER);
   });
 
+  it('has the parcels that are to come, and a delivery’s page what customs ask of it', async () => {
+    const { db } = house.daemon.store;
+    const { text } = await vera.get('/deliveries/990001');
+    expect(text).toContain('<h2>Shipment</h2><p>No tracking number.</p>');
+    expect(text).toContain('<td>62052000</td><td>PT</td>');
+    expect((await vera.get('/deliveries/990001.json')).json).toMatchObject({
+      shipment: {
+        weightKg: 0.31,
+        customs: [{ tariffNo: '62052000', origin: 'PT', pieces: 1, weightKg: 0.31, value: 400 }],
+      },
+    });
+    await db
+      .updateTable('delivery')
+      .set({ status: 'accepted', tracking_numbers: '["TT-990001"]' })
+      .where('order_delivery_id', '=', 990_001)
+      .execute();
+    const found = await vera.get('/reports/shipments?param.find=tt-99');
+    expect(found.text).toContain('>TT-990001</td>');
+    expect((await vera.get('/deliveries/990001')).text).toContain('Tracking number: TT-990001');
+    const customs = await vera.get('/reports/customs.json?param.delivery=PO-990001');
+    expect(customs.json).toMatchObject({ rows: [{ tariff_no: '62052000', weight_kg: 0.31 }] });
+    await db
+      .updateTable('delivery')
+      .set({ status: 'pending', tracking_numbers: '[]' })
+      .where('order_delivery_id', '=', 990_001)
+      .execute();
+  });
+
   it('offers the values there are, with names for those who may see them', async () => {
     const options = async (caller: Caller, path: string) =>
       [...(await caller.get(path)).text.matchAll(/<option value="([^"]*)">([^<]*)<\/option>/g)].map(

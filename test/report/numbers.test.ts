@@ -80,6 +80,52 @@ describe('what is packed and not shipped', () => {
   });
 });
 
+describe('a shipment', () => {
+  const customs = (weight: number | null) =>
+    JSON.stringify({
+      details: { customsTariffNumber: '62034231', countryOfOrigin: 'PT', weight },
+    });
+
+  it('has its parcels, and says since when it is accepted and not shipped', async () => {
+    const { add, change, ask } = await filled();
+    const sql = `select status, accepted_at, shipped_at, tracking_numbers, shipped, to_ship,
+      age_hours is not null from v_shipment order by order_delivery_id limit 2`;
+    expect(ask(sql)).toEqual(['pending||||0|0|0', 'accepted|2026-01-05T12:10:00Z|||0|1|1']);
+    change(`update delivery set tracking_numbers = '["TT1","TT2"]' where order_delivery_id = 12`);
+    const diff = '{"tracking_numbers":["[]","[\\"TT1\\"]"]}';
+    const at = Date.parse('2026-01-06T10:00:00Z');
+    change(`insert into change (at, entity, key, op, diff, cause)
+      values (${at}, 'delivery', '12', 'update', '${diff}', 'run:1')`);
+    const shipped = 'accepted|2026-01-05T12:10:00Z|2026-01-06T10:00:00Z|TT1, TT2|1|0|0';
+    expect(ask(sql)[1]).toBe(shipped);
+    add('delivery', {
+      ...{ order_delivery_id: 99, order_id: 1, status: 'accepted', deleted_at: 1 },
+      ...{ tracking_numbers: '[]', tracking_links: '[]' },
+    });
+    const gone = 'select to_ship from v_shipment where order_delivery_id = 99';
+    expect(ask(gone)).toEqual(['0']);
+  });
+
+  it('has tariff number, origin, weight and value, and counts lines without them', async () => {
+    const { add, change, ask } = await filled();
+    const sql = `select pieces, weight_kg, amount, currency, tariff_nos, origins,
+      lines_without_customs from v_shipment where order_delivery_id = 12`;
+    expect(ask(sql)).toEqual(['4||320.0|DKK|||1']);
+    change(`update stock_variant_row set extra = '${customs(400)}' where barcode = '100'`);
+    expect(ask(sql)).toEqual(['4|1.6|320.0|DKK|62034231|PT|0']);
+    // Sizes of a colour share their members.
+    change(`insert into variant_extra (extra_id, extra, uses) values (1, '${customs(null)}', 1)`);
+    add('stock_variant', { barcode: '900', style_no: 'S-9', quantity: 1, extra_id: 1 });
+    add('delivery_line', { order_delivery_id: 12, line_no: 2, barcode: '900', price: 10_000 });
+    change('update delivery_line set fulfilled_quantity = 2 where line_no = 2');
+    expect(ask(sql)).toEqual(['6||322.0|DKK|62034231|PT|1']);
+    const lines = 'select barcode, tariff_no, origin, weight from v_delivery_line';
+    expect(ask(`${lines} where order_delivery_id = 12 order by line_no`)).toEqual([
+      ...['100|62034231|PT|400', '900|62034231|PT|'],
+    ]);
+  });
+});
+
 describe('stock by style and color', () => {
   const grid = 'select brand_name, color_name, sizes, quantity, by_size from v_stock_grid';
 

@@ -61,7 +61,7 @@ describe('selvedge report', () => {
        update refund set created_at = 1767700000000`,
     );
     const { reports } = readReports(own);
-    expect(reports).toHaveLength(29);
+    expect(reports).toHaveLength(31);
     for (const report of reports) {
       const wanted = Object.keys(report.params).flatMap((name) => {
         const value = given[name];

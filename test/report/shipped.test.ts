@@ -572,6 +572,7 @@ describe('the reports that come along', () => {
     database.close();
     const full = ['best-sellers', 'customers', 'lead-time', 'open-orders', 'sell-through'];
     full.push('stock-ageing', 'stock-grid', 'stock-as-of', 'changed-since', 'ats');
+    full.push('shipments', 'customs');
     expect(full.filter((name) => !found.get(name))).toEqual([]);
   });
 });

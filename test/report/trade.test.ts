@@ -110,6 +110,16 @@ describe('the views of trade', () => {
       const lines = `select order_delivery_id, line_no, barcode, style_no, pieces
       from v_delivery_line`;
       expect(sorted(mirror.ask(lines))).toEqual(sorted(packed));
+      const refunded = all.flatMap(({ refunds }) =>
+        refunds.flatMap((refund) =>
+          refund.lines.map(({ pieces, price }, at) => {
+            const amount = price === null ? null : (pieces * price) / 10_000;
+            return [refund.id, at + 1, refund.status, pieces, amount];
+          }),
+        ),
+      );
+      const back = `select order_refund_id, line_no, status, pieces, amount from v_refund_line`;
+      expect(sorted(mirror.ask(back))).toEqual(sorted(refunded));
     },
   );
 });

@@ -467,6 +467,21 @@ export const deliverySchema = z
     contentHash: z.string(),
     openPush: z.boolean().meta({ description: 'Nothing else can be decided now' }),
     tracking: z.array(z.string()),
+    shipment: z.strictObject({
+      acceptedAt: textOrNull,
+      shippedAt: textOrNull.meta({ description: 'When its first tracking number came' }),
+      waitsHours: numberOrNull.meta({ description: 'Since it was accepted, without a parcel' }),
+      weightKg: numberOrNull,
+      customs: z.array(
+        z.strictObject({
+          tariffNo: textOrNull,
+          origin: textOrNull,
+          pieces: wholeOrNull,
+          weightKg: numberOrNull,
+          value: numberOrNull,
+        }),
+      ),
+    }),
     counterfactuals: z
       .record(z.string(), counterfactualsSchema)
       .meta({ description: 'By decision: limits that would have let it pass' }),

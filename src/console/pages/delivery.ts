@@ -5,8 +5,10 @@ import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
 import { deliveryParts } from './delivery-parts.ts';
 import { evidence } from './evidence.ts';
-import { byWhom, span, time } from './format.ts';
+import { byWhom, money, span, time, whole } from './format.ts';
 import { withQuery } from './review.ts';
+
+const HOUR_MS = 3_600_000;
 
 interface Step {
   readonly at: number;
@@ -58,9 +60,35 @@ function pushesPart({ card }: DeliveryView): Html | false {
   )}</ul></section>`;
 }
 
+/** Parcels of the delivery, and what customs ask of it. */
+function shipmentPart({ card, tracking, shipment }: DeliveryView, timeZone: string): Html {
+  const { shippedAt, waitsHours, weightKg, customs } = shipment;
+  const when = shippedAt === null ? '' : html`, since ${time(Date.parse(shippedAt), timeZone)}`;
+  const rest = waitsHours === null ? 'No tracking number.' : 'Accepted and not shipped';
+  const parcels =
+    tracking.length > 0
+      ? html`<p>Tracking number: ${tracking.join(', ')}${when}</p>`
+      : html`<p>${rest}${waitsHours !== null && ` for ${span(waitsHours * HOUR_MS)}.`}</p>`;
+  const known = customs.filter(({ tariffNo, origin }) => tariffNo !== null || origin !== null);
+  const row = ({ tariffNo, origin, pieces, ...one }: (typeof customs)[number]): Html =>
+    html`<tr><td>${tariffNo ?? 'not told'}</td><td>${origin ?? 'not told'}</td>
+<td class="number">${whole(pieces)}</td><td class="number">${money(one.weightKg, null)}</td>
+<td class="number">${money(one.value, card.currency)}</td></tr>`;
+  return html`<section><h2>Shipment</h2>${parcels}
+${weightKg !== null && html`<p>Weight of its articles: ${money(weightKg, null)} kg.</p>`}
+${
+  known.length > 0 &&
+  html`<div class="table" tabindex="0" role="group" aria-label="Customs"><table><thead><tr>
+<th scope="col">Tariff no.</th><th scope="col">Origin</th><th scope="col" class="number">Pieces</th>
+<th scope="col" class="number">Weight (kg)</th>
+<th scope="col" class="number">Value</th></tr></thead>
+<tbody>${customs.map(row)}</tbody></table></div>`
+}</section>`;
+}
+
 /** Page of a delivery. `locale`: the reader's language for the CSV link; empty: not known. */
 export function deliveryPage(view: DeliveryView, context: CardContext, locale: string): Html {
-  const { card, tracking } = view;
+  const { card } = view;
   const earlier = card.decisions.slice(1);
   const csv = withQuery(`/deliveries/${card.orderDeliveryId}.csv`, new URLSearchParams(), {
     locale,
@@ -71,7 +99,7 @@ ${deliveryParts({ orderDeliveryId: card.orderDeliveryId, orderId: card.order.ord
 <div class="columns"><div>${deliveryCardPart(view, context)}</div><div>
 ${timelinePart(view, context.timeZone)}
 ${pushesPart(view)}
-${tracking.length > 0 && html`<section><h2>Tracking</h2><p>${tracking.join(', ')}</p></section>`}
+${shipmentPart(view, context.timeZone)}
 ${
   earlier.length > 0 &&
   html`<section><h2>Earlier decisions</h2>${earlier.map(

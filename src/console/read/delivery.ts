@@ -77,6 +77,28 @@ export interface DeliveryView {
   /** Whether the latest decision's push is open, so that nothing else can be decided. */
   readonly openPush: boolean;
   readonly tracking: readonly string[];
+  readonly shipment: Shipment;
+}
+
+/** Pieces of one tariff number and origin in a delivery. */
+interface CustomsRow {
+  readonly tariffNo: string | null;
+  readonly origin: string | null;
+  readonly pieces: number | null;
+  readonly weightKg: number | null;
+  readonly value: number | null;
+}
+
+/** Whether and when a delivery was shipped, and what customs ask of it. */
+export interface Shipment {
+  /** ISO 8601; null: it is not accepted, or nobody here decided so. */
+  readonly acceptedAt: string | null;
+  /** ISO 8601, of the first tracking number; null: the change feed does not tell. */
+  readonly shippedAt: string | null;
+  /** Hours since it was accepted; null: it has a tracking number, or is not accepted. */
+  readonly waitsHours: number | null;
+  readonly weightKg: number | null;
+  readonly customs: readonly CustomsRow[];
 }
 
 const HISTORY_MS = 90 * 86_400_000;
@@ -203,6 +225,21 @@ async function eventsOf(db: Db, orderId: number) {
   return rows;
 }
 
+async function shipmentOf(db: Db, id: number): Promise<Shipment> {
+  const { rows } = await sql<Omit<Shipment, 'customs'>>`select accepted_at as "acceptedAt",
+      shipped_at as "shippedAt", age_hours as "waitsHours", weight_kg as "weightKg"
+    from v_shipment where order_delivery_id = ${id}`.execute(db);
+  const customs = await sql<CustomsRow>`select tariff_no as "tariffNo", origin,
+      iif(count(*) = count(pieces), sum(pieces), null) as "pieces",
+      iif(count(*) = count(pieces * weight), sum(pieces * weight) / 1000.0, null) as "weightKg",
+      iif(count(*) = count(amount), sum(amount), null) as "value"
+    from v_delivery_line where order_delivery_id = ${id}
+    group by tariff_no, origin order by tariff_no nulls last, origin nulls last`.execute(db);
+  const [found] = rows;
+  const none = { acceptedAt: null, shippedAt: null, waitsHours: null, weightKg: null };
+  return { ...(found ?? none), customs: customs.rows };
+}
+
 const OPEN_PUSHES = new Set(['queued', 'sending', 'sent', 'in_doubt']);
 
 function textsOf(found: readonly Counterfactual[] | undefined): readonly string[] {
@@ -257,5 +294,6 @@ export async function deliveryView(db: Db, named: string, now: number): Promise<
     contentHash: row.content_hash,
     openPush: latest?.push ? OPEN_PUSHES.has(latest.push.state) : false,
     tracking: trackingOf(row.tracking_numbers),
+    shipment: await shipmentOf(db, id),
   };
 }

@@ -46,6 +46,13 @@ export const SIZE_RANK = {
   size_rank: 'place of the size (v_size); null: not ranked yet',
 } as const;
 
+/** Columns of what customs ask of an article; null where the service does not tell. */
+export const CUSTOMS = {
+  tariff_no: 'customs tariff number of the article; null: not told',
+  origin: 'country of origin of the article; null: not told',
+  weight: 'grams of a piece; null: not told',
+} as const;
+
 export const ORDER = {
   order_id: 'id of the order in the service',
   order_no: 'number that people see',

@@ -1,5 +1,6 @@
 /** Views of orders, deliveries, customers and refunds. */
 import {
+  CUSTOMS,
   DECIDED,
   DELIVERY,
   LISTED,
@@ -100,10 +101,36 @@ export const TRADE_VIEWS: readonly ViewSpec[] = [
       amount: 'pieces × price',
       currency: 'of the amounts',
       gone: '1: the service no longer has the delivery',
+      ...CUSTOMS,
     },
     example:
       "SELECT style_no, sum(pieces) FROM v_delivery_line WHERE status = 'accepted' " +
       "AND packed_at >= date('now', '-7 days') GROUP BY style_no",
+  },
+  {
+    name: 'v_shipment',
+    about:
+      'Every delivery with its parcels, and what customs ask of it. By tariff number and origin: ' +
+      'group v_delivery_line.',
+    columns: {
+      ...DELIVERY,
+      status: 'pending, accepted, rejected or canceled',
+      accepted_at: `when it was decided to accept it (${TIME}); null: it was not, or not here`,
+      shipped_at: `when its first tracking number came (${TIME}); null: the feed does not tell`,
+      tracking_numbers: 'tracking numbers, separated by commas; null: it has none',
+      shipped: '1: it has a tracking number',
+      to_ship: '1: accepted, and without a tracking number',
+      age_hours: 'of one that is to ship: hours since it was accepted, else packed',
+      pieces: WORTH.pieces,
+      weight_kg: 'weight of its articles in kg; null when one has none',
+      amount: WORTH.amount,
+      currency: WORTH.currency,
+      tariff_nos: 'customs tariff numbers of its articles, separated by commas',
+      origins: 'their countries of origin, separated by commas',
+      lines_without_customs: 'lines that lack tariff number, origin or weight',
+      gone: '1: the service no longer has it',
+    },
+    example: 'SELECT delivery_no, company, age_hours FROM v_shipment WHERE to_ship = 1',
   },
   {
     name: 'v_open_delivery',
@@ -200,6 +227,35 @@ export const TRADE_VIEWS: readonly ViewSpec[] = [
     example:
       "SELECT company, sum(pieces) FROM v_refund WHERE refunded_at >= date('now', '-30 days') " +
       'GROUP BY company',
+  },
+  {
+    name: 'v_refund_line',
+    about: 'Lines of refunds with what they are of: what came back.',
+    columns: {
+      order_refund_id: 'id of the refund in the service',
+      refund_no: 'number that people see',
+      order_id: DELIVERY.order_id,
+      order_no: DELIVERY.order_no,
+      reference: DELIVERY.reference,
+      account_no: DELIVERY.account_no,
+      company: DELIVERY.company,
+      country_code: DELIVERY.country_code,
+      refunded_at: `when it was made, or first seen (${TIME})`,
+      status: 'of the refund: pending, accepted, rejected or canceled',
+      line_no: 'line of the refund, from 1',
+      refund_type: 'type of the refund, such as return/credit',
+      ...LISTED,
+      ...SIZE_RANK,
+      pieces: 'pieces refunded',
+      restocked: 'pieces of these that go back into the stock',
+      price: 'price of a piece; null: none is told',
+      amount: 'pieces × price',
+      currency: 'of the amounts',
+      gone: '1: the service no longer has the refund',
+    },
+    example:
+      "SELECT style_no, refund_type, sum(pieces) FROM v_refund_line WHERE status = 'accepted' " +
+      'GROUP BY 1, 2',
   },
   {
     name: 'v_refund_pending',
