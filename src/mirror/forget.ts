@@ -138,18 +138,27 @@ async function forgetRows(
 const WORD_CHARS_MIN = 4;
 const NAMING = ['lastName', 'company', 'email', 'phone', 'mobile', 'address'];
 
-/** Blanks quarantined rows that name people of the order, whose number cannot be read there. */
-async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
+/** Words by which texts name the people of an order, as far as an address or a name has them. */
+export function namingWords(address: unknown, ...names: readonly unknown[]): readonly string[] {
+  const own = isJsonObject(address) ? NAMING.map((name) => address[name]) : [];
+  return [...names, ...own]
+    .filter((word) => typeof word === 'string' && word.trim().length >= WORD_CHARS_MIN)
+    .map((word) => String(word).trim());
+}
+
+/** Words by which texts name the people of an order of the mirror. */
+export async function wordsOfOrder(tx: Tx, orderId: number): Promise<readonly string[]> {
   const order = await tx
     .selectFrom('sales_order')
     .select(['company', 'shipping_address as address'])
     .where('order_id', '=', orderId)
     .executeTakeFirst();
-  const address = tryParseJson(order?.address ?? '');
-  const own = isJsonObject(address) ? NAMING.map((name) => address[name]) : [];
-  const words = [order?.company, ...own]
-    .filter((word) => typeof word === 'string' && word.trim().length >= WORD_CHARS_MIN)
-    .map((word) => String(word).trim().toLowerCase());
+  return namingWords(tryParseJson(order?.address ?? ''), order?.company);
+}
+
+/** Blanks quarantined rows that name people of the order, whose number cannot be read there. */
+async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
+  const words = (await wordsOfOrder(tx, orderId)).map((word) => word.toLowerCase());
   if (words.length === 0) return;
   const theirs = sql<boolean>`exists (select 1 from json_each(${JSON.stringify(words)}) w
     where instr(lower(raw), w.value) > 0)`;

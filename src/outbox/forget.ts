@@ -4,6 +4,8 @@
  * nothing is sent twice and the same document is recognised when it comes again.
  */
 import { sql } from 'kysely';
+import { parseJsonObject } from '../lib/json.ts';
+import { namingWords } from '../mirror/forget.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { forgetPeople } from '../store/tables/people.ts';
@@ -48,6 +50,36 @@ export async function pushesOf(db: Db | Tx, { orderId, reference }: OrderName): 
     isOpen: row.ended_at === null || row.state === 'dead',
     orderId: row.order_id,
   }));
+}
+
+/** Words by which texts name the people of these documents. */
+export async function wordsOfPushes(
+  tx: Tx,
+  outboxIds: readonly number[],
+): Promise<readonly string[]> {
+  const own = inKeys('outbox_id', outboxIds);
+  const bodies = await tx.selectFrom('outbox').select('body').where(own).execute();
+  return bodies.flatMap(({ body }) => namingWords(parseJsonObject(body).shippingAddress));
+}
+
+/**
+ * Changes texts of the outbox without making a receipt due: what it tells the ERP stays the same,
+ * and a document that is over is not told again.
+ */
+export async function withoutReceipts(tx: Tx, change: () => Promise<void>): Promise<void> {
+  const { rows } = await sql<{ readonly intakes: string; readonly files: string }>`
+    select (select json_group_object(outbox_id, receipt_due) from intake where receipt_due > 0)
+      intakes,
+      (select json_group_object(file_id, receipt_due) from intake_file where receipt_due > 0)
+      files`.execute(tx);
+  const { intakes = '{}', files = '{}' } = rows[0] ?? {};
+  await change();
+  await sql`update intake
+    set receipt_due = coalesce((select value from json_each(${intakes}) where key = outbox_id), 0)
+    where receipt_due > 0`.execute(tx);
+  await sql`update intake_file
+    set receipt_due = coalesce((select value from json_each(${files}) where key = file_id), 0)
+    where receipt_due > 0`.execute(tx);
 }
 
 /** SQL: a document without personal data. */

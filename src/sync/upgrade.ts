@@ -1,4 +1,5 @@
 /** Reads data again when a new program version or setting reads the service's answers otherwise. */
+import { sql } from 'kysely';
 import {
   createDecimals,
   DECIMAL_MARKS,
@@ -9,8 +10,9 @@ import {
 import type { Clock } from '../lib/clock.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { invalidateDigests } from '../mirror/list.ts';
+import { requestRefetches } from '../mirror/refetch-queue.ts';
 import { readState, writeState } from '../store/state.ts';
-import type { Db, Store } from '../store/store.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
 import { type RetryDeps, retryQuarantine } from './quarantine.ts';
 
 /**
@@ -85,5 +87,23 @@ export async function keepDecimals(
   await store.transaction(async (tx) => {
     await invalidateDigests(tx, isNews ? undefined : run?.stream);
     await writeState(tx, DECIMALS_KEY, text, clock);
+    if (isNews && run) await readUnreadAgain(tx, clock.now());
   });
+}
+
+/** Makes all due at once that was read before a proof, and may have amounts that were unknown. */
+async function readUnreadAgain(tx: Tx, now: number): Promise<void> {
+  // Which prices of a list were unknown stands nowhere, so that it is pulled once more.
+  await tx
+    .updateTable('stream_state')
+    .set({ due_at: now })
+    .where('stream', 'in', ['stock', 'season'])
+    .where('due_at', '>', now)
+    .execute();
+  const { rows } = await sql<{ readonly orderId: number }>`
+    select order_id "orderId" from sales_order where unread is not null and completed = 0
+    union select order_id from delivery
+      where unread is not null and status = 'pending' and deleted_at is null`.execute(tx);
+  const requests = rows.map(({ orderId }) => ({ orderId, cause: 'sweep:decimals' }));
+  await requestRefetches(tx, requests, now);
 }

@@ -36,6 +36,39 @@ describe('what the lists spell otherwise than the order', () => {
     expect(await fixture.decide({ rules })).toEqual(['1 accept']);
   });
 
+  it('is the same article without leading zeros, no piece of it counted on twice', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ '0712345678901': 3, '00409': 2 });
+    await fixture.delivery({ id: 1, lines: [['712345678901', 2]] });
+    await fixture.delivery({ id: 2, order: 2, lines: [['0712345678901', 2]] });
+    await fixture.delivery({ id: 3, order: 3, lines: [['712345678901', 1]] });
+    await fixture.delivery({ id: 4, order: 4, lines: [['409', 2]] });
+    const decided = await fixture.decide({ rules });
+    expect(decided).toEqual(['1 accept', '2 hold', '3 hold', '4 accept']);
+  });
+
+  it('is the order line of a delivery that has other zeros', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ '0712345678901': 9 });
+    const line = { barcode: '0712345678901', quantity: 3, price: 1 };
+    await fixture.order(1, { orderLineItems: [line] });
+    await fixture.delivery({ id: 1, lines: [['712345678901', 2]] });
+    expect((await factsOf(fixture, 1))?.delivery.lines).toMatchObject([
+      { ordered: 3, remaining_quantity: 1, stock_free: 9 },
+    ]);
+  });
+
+  it('are two articles where both are listed, and none where neither form is', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ '0712345678901': 2, '712345678901': 2 });
+    await fixture.delivery({ id: 1, lines: [['712345678901', 2]] });
+    await fixture.delivery({ id: 2, order: 2, lines: [['0712345678901', 2]] });
+    await fixture.delivery({ id: 3, order: 3, lines: [['00712345678901', 1]] });
+    expect(await fixture.decide({ rules })).toEqual(['1 accept', '2 accept', '3 hold']);
+    const told = 'the barcode 00712345678901 (the stock lists 712345678901 and 0712345678901)';
+    expect((await factsOf(fixture, 3))?.delivery.unread).toEqual([told]);
+  });
+
   it('is the same season, with the same deliveries', async () => {
     const fixture = await createDeciderFixture();
     const row = SEASON.toRow({ seasonName: 'SS28 ', deliveryNames: ['Drop 1 ', 'Dépôt'] });

@@ -23,6 +23,7 @@ export const WRITING: Accounts = {
   'flags as text': dialect({ flags: 'text' }),
   'flags as letters': dialect({ flags: 'letter' }),
   'barcodes as numbers': dialect({ barcodes: 'number' }),
+  'barcodes that lost their zeros': dialect({ barcodes: 'lostZeros' }),
   'empty objects as []': dialect({ emptyObject: 'array' }),
   'empty lists as {}': dialect({ emptyList: 'object' }),
   'empty lists as null': dialect({ emptyList: 'null' }),

@@ -15,6 +15,14 @@ const priced = (barcode: string, price: string): Row => ({
 /** Prices of an account with three decimals, of which the first may be thousands. */
 const KWD = ['12.500', '7.000', '0.750', '1250.000'].map((price, at) => priced(`b${at}`, price));
 
+function unreadOrder(id: number) {
+  return {
+    ...{ order_id: id, status: 'confirmed', completed: 0, extra: '{}', content_hash: '' },
+    ...{ first_seen_at: 1, changed_at: 1, read_seq: 1, source: 'a', unread: '["orderLineItems"]' },
+    shipping_address: '{}',
+  };
+}
+
 async function startAccount() {
   const { list, store, deps, stock } = await startList('stream');
   const prices = async () => {
@@ -43,9 +51,19 @@ async function startAccount() {
 
 describe('prices with three decimals as text', () => {
   it('are read once another one shows what the point is, and so after a restart', async () => {
-    const { list, pull } = await startAccount();
+    const { list, store, pull } = await startAccount();
     list.rows = KWD;
+    await store.db.insertInto('sales_order').values(unreadOrder(7)).execute();
     expect(await pull()).toEqual([null, null, 0.75, 1250]);
+    // What was read before the proof is asked for at once, and no later than the next pull is due.
+    const { due_at } = await store.db
+      .selectFrom('stream_state')
+      .select('due_at')
+      .where('stream', '=', 'stock')
+      .executeTakeFirstOrThrow();
+    expect(due_at).toBeLessThanOrEqual(Date.now());
+    const asked = await store.db.selectFrom('refresh').select(['order_id', 'cause']).execute();
+    expect(asked).toEqual([{ order_id: 7, cause: 'sweep:decimals' }]);
     expect(await pull()).toEqual([12.5, 7, 0.75, 1250]);
     // Nothing shows it any more.
     list.rows = [priced('b0', '13.500'), priced('b1', '7.000')];

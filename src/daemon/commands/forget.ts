@@ -17,8 +17,15 @@ import {
   type OrderKeys,
   ordersNamed,
   unfinishedParts,
+  wordsOfOrder,
 } from '../../mirror/forget.ts';
-import { forgetPushes, type OwnPush, pushesOf } from '../../outbox/forget.ts';
+import {
+  forgetPushes,
+  type OwnPush,
+  pushesOf,
+  withoutReceipts,
+  wordsOfPushes,
+} from '../../outbox/forget.ts';
 import { forgetFiles } from '../../outbox/intake/folder-channel.ts';
 import type { Forgotten, OrderOperations } from '../../outbox/surface.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
@@ -141,6 +148,8 @@ async function forgetInMirror(
   return store.transaction(async (tx) => {
     await requireOver(tx, subject, []);
     const now = clock.now();
+    const ofOrder = orderId === null ? [] : await wordsOfOrder(tx, orderId);
+    const words = [...ofOrder, ...(await wordsOfPushes(tx, outboxIds))];
     let decisions = 0;
     let events = 0;
     if (orderId !== null) {
@@ -148,8 +157,10 @@ async function forgetInMirror(
       decisions = await forgetDecisions(tx, orderId, keys.get('delivery') ?? []);
       events = await forgetEvents(tx, orderId);
     }
-    await forgetPushes(tx, outboxIds, references, orderId);
-    await forgetQuotes(tx);
+    await withoutReceipts(tx, async () => {
+      await forgetPushes(tx, outboxIds, references, orderId);
+      await forgetQuotes(tx, words);
+    });
     await forgetIncidents(tx, thingsOf(subject));
     const named = orderId === null ? `reference:${reference}` : `order:${orderId}`;
     const detail = { reference, decisions, events, pushes: outboxIds.length };

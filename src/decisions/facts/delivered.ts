@@ -3,6 +3,7 @@
  */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
+import { barcodeKey } from '../../mirror/catalog/spelt.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Tx } from '../../store/store.ts';
 
@@ -70,11 +71,11 @@ export async function deliveredPieces(
     ({ shared, unread }) => shared === 1 || unreadPaths(unread).includes('fulfilledLineItems'),
   );
   const lines = counted.filter((row) => row.line_no !== null);
-  const byBarcode = Map.groupBy(lines, ({ barcode }) => barcode);
+  const byBarcode = Map.groupBy(lines, ({ barcode }) => barcode && barcodeKey(barcode));
   const piecesOf = (some: readonly Row[]) =>
     isUnknown ? null : sumOfUnits(some.map(({ pieces }) => pieces));
   const isAllRead = !byBarcode.has(null);
-  const linesOf = (barcode: string) => byBarcode.get(barcode) ?? [];
+  const linesOf = (barcode: string) => byBarcode.get(barcodeKey(barcode)) ?? [];
   return {
     others: countByStatus(rows.filter(({ id }) => id !== orderDeliveryId)),
     quantity: piecesOf(lines),

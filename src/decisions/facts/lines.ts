@@ -8,7 +8,12 @@ import { sql } from 'kysely';
 import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { countryOf, currencyOf, emptyToNull, nameOf, spellingsOf } from '../../lib/strings.ts';
-import { byBarcode } from '../../mirror/catalog/spelt.ts';
+import {
+  barcodeForms,
+  byBarcode,
+  type SameBarcodes,
+  sameBarcodes,
+} from '../../mirror/catalog/spelt.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
@@ -267,6 +272,40 @@ function remainingOf(ordered: number | null, packed: number | null): number | nu
   return ordered === null || packed === null ? null : ordered - packed;
 }
 
+/** One name for barcodes that differ in leading zeros alone, and are not listed side by side. */
+function oneName(tx: Tx, barcodes: readonly string[]): Promise<SameBarcodes> {
+  return sameBarcodes([...new Set(barcodes)], (asked) =>
+    tx
+      .selectFrom('stock_variant')
+      .select('barcode')
+      .where(inKeys('barcode', asked))
+      .where('deleted_at', 'is', null)
+      .execute(),
+  );
+}
+
+interface Taking {
+  readonly barcodes: readonly string[];
+  readonly same: SameBarcodes;
+  readonly readAt: number;
+}
+
+/** Pieces that other deliveries claim, under one name for each barcode; null: unknown. */
+async function takenPieces(
+  tx: Tx,
+  orderDeliveryId: number,
+  { barcodes, same, readAt }: Taking,
+): Promise<Map<string, number | null>> {
+  const forms = [...new Set(barcodes.flatMap(barcodeForms))];
+  const taken = new Map<string, number | null>();
+  for (const [form, pieces] of await reservedPieces(tx, orderDeliveryId, forms, readAt)) {
+    const name = same.nameOf(form);
+    const before = taken.has(name) ? (taken.get(name) ?? null) : 0;
+    taken.set(name, before === null || pieces === null ? null : before + pieces);
+  }
+  return taken;
+}
+
 export interface LinesContext {
   readonly delivered: Delivered;
   readonly read: StockRead;
@@ -303,16 +342,23 @@ export async function lineFacts(
   const known = [...stock.values(), ...ahead.values()];
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const styles = await stylesOf(tx, [...styleNos]);
-  const taken = new Map(await reservedPieces(tx, orderDeliveryId, barcodes, read.at));
+  const ordered = order.lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
+  const same = await oneName(tx, [...barcodes, ...ordered]);
+  const taken = await takenPieces(tx, orderDeliveryId, { barcodes, same, readAt: read.at });
   const odd = new Set<string>();
   const facts = lines.map((line): LineFacts => {
     const barcode = line.barcode ?? '';
     const variant = stock.get(barcode);
-    const others = taken.has(barcode) ? (taken.get(barcode) ?? null) : 0;
+    const name = same.nameOf(barcode);
+    const others = taken.has(name) ? (taken.get(name) ?? null) : 0;
     const own = line.fulfilled_quantity;
-    taken.set(barcode, others === null || own === null ? null : others + own);
-    const ordered = order.lines.filter((other) => other.barcode === line.barcode);
+    taken.set(name, others === null || own === null ? null : others + own);
+    const ordered = order.lines.filter((other) => same.nameOf(other.barcode ?? '') === name);
     const meant = ofWindow(ordered, line);
+    const alike = variant ? [] : same.listed(barcode);
+    if (alike.length > 1) {
+      odd.add(`the barcode ${barcode} (the stock lists ${alike.join(' and ')})`);
+    }
     const price = prices.get(barcode);
     // Variants that are sold by pre-order only are missing from the stock list.
     const about: Listed | undefined = variant ?? price;

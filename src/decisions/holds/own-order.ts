@@ -103,7 +103,8 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
       and exists (select 1 from outbox_attempt a
         where a.outbox_id = o.outbox_id and a.max_order_id_before < s.order_id)
       and exists (select 1 from json_each(o.body, '$.lines') own
-        join sales_order_line l on l.order_id = s.order_id and l.barcode = own.value->>'$.barcode')
+        join sales_order_line l on l.order_id = s.order_id
+          and ltrim(l.barcode, '0') = ltrim(own.value->>'$.barcode', '0'))
       and not exists (select 1 from outbox other
         where other.order_id = s.order_id and +other.kind = 'order'
           and +other.state = 'confirmed'

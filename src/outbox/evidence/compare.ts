@@ -6,6 +6,7 @@ import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { amountUnits, formatAmount } from '../../lib/money.ts';
 import { countryOf, emptyToNull } from '../../lib/strings.ts';
+import { barcodeKey } from '../../mirror/catalog/spelt.ts';
 import { type SeasonsShown, unseenSeason } from './seasons.ts';
 import { foldReference } from './spelling.ts';
 
@@ -97,7 +98,7 @@ function lineOf(
 ): Line {
   const barcode = shown ?? UNREADABLE;
   const quantity = pieces ?? Number.NaN;
-  return { barcode, key: foldReference(barcode), quantity, priceUnits, more };
+  return { barcode, key: foldReference(barcodeKey(barcode)), quantity, priceUnits, more };
 }
 
 interface ShownLine {
@@ -227,7 +228,7 @@ export type Pieces = ReadonlyMap<string, number>;
 export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>[] | null): Pieces {
   const pieces = new Map<string, number>();
   for (const { barcode, quantity } of lines ?? []) {
-    const key = foldReference(barcode ?? UNREADABLE);
+    const key = foldReference(barcodeKey(barcode ?? UNREADABLE));
     pieces.set(key, (pieces.get(key) ?? 0) + (quantity ?? Number.NaN));
   }
   return pieces;

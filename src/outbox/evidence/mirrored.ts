@@ -1,7 +1,9 @@
 /** Reads orders and refunds from the mirror in the shape in which the service shows them. */
+
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
+import { barcodeSpellings } from '../../mirror/catalog/spelt.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { readResult } from '../document-state.ts';
@@ -62,7 +64,9 @@ export async function mirroredWithLines(
     .innerJoin('sales_order as o', 'o.order_id', 'l.order_id')
     .select('l.order_id')
     .distinct()
-    .where(inKeys('l.barcode', [...new Set(lines.map(({ barcode }) => barcode))]))
+    .where(
+      inKeys('l.barcode', [...new Set(lines.flatMap(({ barcode }) => barcodeSpellings(barcode)))]),
+    )
     .where('l.order_id', '>', floor)
     .where('o.deleted_at', 'is', null)
     .orderBy('l.order_id', 'desc')

@@ -5,7 +5,8 @@
 import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v1/schemas.ts';
 import { amountUnits, splitsCoin } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
-import { currencyOf, nameKey } from '../../lib/strings.ts';
+import { currencyOf } from '../../lib/strings.ts';
+import { barcodeKey } from '../../mirror/catalog/spelt.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { type PendingRefundDocument, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
@@ -18,7 +19,7 @@ const OVER = new Set(['rejected', 'canceled']);
  * differently.
  */
 function add(counts: Map<string, number>, barcode: string, quantity: number): void {
-  const key = nameKey(barcode);
+  const key = barcodeKey(barcode);
   counts.set(key, (counts.get(key) ?? 0) + quantity);
 }
 
@@ -124,7 +125,7 @@ export function refundableProblems(
   const barcodes = readable(order.orderLineItems).map(({ barcode }) => barcode);
   return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
     const at = `lines[${index}]`;
-    const key = nameKey(barcode);
+    const key = barcodeKey(barcode);
     if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
       return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
     }
@@ -160,7 +161,8 @@ export async function refundPriceProblems(
   const found = lines.map((line, index) => {
     const own = listed.get(line.barcode) ?? [];
     const ordered = (order.orderLineItems ?? []).flatMap(({ barcode, price }) => {
-      const units = nameKey(barcode ?? '') === nameKey(line.barcode) ? amountUnits(price) : null;
+      const units =
+        barcodeKey(barcode ?? '') === barcodeKey(line.barcode) ? amountUnits(price) : null;
       return units === null || units <= 0 ? [] : [{ units, currency }];
     });
     const isReduction = line.refundType?.includes('price_reduction') ?? true;

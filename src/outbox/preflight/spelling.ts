@@ -3,7 +3,7 @@
  * service's list, or of the other Unicode form of a letter. Unknown names stay as they are.
  */
 import { spellingIn } from '../../lib/strings.ts';
-import { byBarcode } from '../../mirror/catalog/spelt.ts';
+import { barcodeIn, byBarcode } from '../../mirror/catalog/spelt.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { OrderDocument, PendingRefundDocument } from '../documents.ts';
@@ -89,7 +89,7 @@ export function refundAsSpelt(
 ): PendingRefundDocument {
   const lines = document.lines.map((line) => ({
     ...line,
-    barcode: spellingIn(line.barcode, ordered) ?? line.barcode,
+    barcode: barcodeIn(line.barcode, ordered) ?? line.barcode,
   }));
   return { ...document, lines };
 }

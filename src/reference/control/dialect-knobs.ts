@@ -33,7 +33,8 @@ const valueKnobs = {
   numbers: oneOf('number', 'text', 'comma'),
   ids: oneOf('number', 'text'),
   flags: oneOf('boolean', 'number', 'text', 'letter'),
-  barcodes: oneOf('text', 'number'),
+  /** `lostZeros`: lists of variants have a zero before, all else is a number without it. */
+  barcodes: oneOf('text', 'number', 'lostZeros'),
   v2Ids: oneOf('text', 'number'),
   emptyObject: oneOf('object', 'array'),
   /**

@@ -66,6 +66,11 @@ const PRE_ORDER_MEMBERS: Readonly<
   small: { seasonName: 'SeasonName', deliveryName: 'DeliveryName' },
 };
 
+function takenBarcode(barcode: string, { dialect: { names, barcodes } }: Account): string {
+  if (barcodes === 'lostZeros') return barcode.replace(/^0/, '');
+  return barcodes === 'number' ? barcode : unspelledBarcode(barcode, names);
+}
+
 /** The body without members that the account does not know, with names as the world has them. */
 function bodyOf(value: unknown, name: string, account: Account, problems: string[]): unknown {
   const { names, barcodes, unknownParameters, preOrderNames } = account.dialect;
@@ -81,9 +86,9 @@ function bodyOf(value: unknown, name: string, account: Account, problems: string
     }
     return out;
   }
-  if (name === 'barcode' && typeof value === 'number' && barcodes === 'number') return `${value}`;
+  if (name === 'barcode' && typeof value === 'number' && barcodes !== 'text') return `${value}`;
   if (typeof value !== 'string') return value;
-  if (name === 'barcode') return barcodes === 'number' ? value : unspelledBarcode(value, names);
+  if (name === 'barcode') return takenBarcode(value, account);
   return NAMES.has(name) ? unspelled(value, names) : value;
 }
 
@@ -98,7 +103,7 @@ function isNewOrder({ method, path }: Route): boolean {
 
 /** The request as the route expects it; throws a 422 with all problems. */
 export function takeRequest(route: Route, request: Request, account: Account): Request {
-  const { names, barcodes, statusCase, statusNames } = account.dialect;
+  const { names, statusCase, statusNames } = account.dialect;
   const problems: string[] = [];
   const query = queryOf(route, members(request.query), account, problems);
   const body =
@@ -106,9 +111,7 @@ export function takeRequest(route: Route, request: Request, account: Account): R
   if (isNewOrder(route)) demandOrder(members(body), account, problems);
   if (problems.length > 0) throw invalid([...new Set(problems)]);
   const params = { ...members(request.params) };
-  if (typeof params.barcode === 'string' && barcodes === 'text') {
-    params.barcode = unspelledBarcode(params.barcode, names);
-  }
+  if (typeof params.barcode === 'string') params.barcode = takenBarcode(params.barcode, account);
   for (const name of ['brandName', 'seasonName']) {
     const given = query[name];
     if (typeof given === 'string') query[name] = unspelled(given, names);

@@ -129,7 +129,7 @@ function statusValue(status: string, dialect: Dialect, ofDelivery: boolean): str
 }
 
 function barcodeValue(barcode: string, dialect: Dialect): unknown {
-  return dialect.barcodes === 'number' && /^\d{1,15}$/.test(barcode)
+  return dialect.barcodes !== 'text' && /^[1-9]\d{0,14}$/.test(barcode)
     ? Number(barcode)
     : spelledBarcode(barcode, dialect.names);
 }

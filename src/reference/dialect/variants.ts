@@ -23,6 +23,7 @@ function kept(members: Members, { level, dialect }: Account): Members {
   const out: Members = {};
   for (const [name, value] of Object.entries(members)) {
     if (hasMember(level, 'variant', name)) out[name] = priced(name, value, dialect);
+    if (name === 'barcode' && dialect.barcodes === 'lostZeros') out[name] = `0${value}`;
   }
   return out;
 }

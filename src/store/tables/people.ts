@@ -202,10 +202,11 @@ export async function forgetPeople(
 }
 
 /**
- * Takes all quotations out of the kept texts: nobody knows which of them tell of the order that is
- * forgotten. `without_quotes` is a function of our connections.
+ * Takes the quotations out of kept texts that have one of the words, by which a person is known
+ * there; other texts tell of others and stay. `without_quotes` is a function of our connections.
  */
-export async function forgetQuotes(tx: Tx): Promise<void> {
+export async function forgetQuotes(tx: Tx, words: readonly string[]): Promise<void> {
+  const known = JSON.stringify(words.flatMap((word) => [word, word.toLowerCase()]));
   for (const table of Object.keys(TOLD)) {
     for (const name of quotesIn(table)) {
       const column = sql.ref(name);
@@ -213,7 +214,11 @@ export async function forgetQuotes(tx: Tx): Promise<void> {
       // The signs of a quotation first: they cost nothing where there is none.
       const signs = QUOTE_SIGNS.map((sign) => sql`instr(${column}, ${sign}) > 0`);
       await sql`update ${sql.table(table)} set ${column} = ${bare}
-        where (${sql.join(signs, sql` or `)}) and ${column} is not ${bare}`.execute(tx);
+        where (${sql.join(signs, sql` or `)}) and ${column} is not ${bare}
+          and exists (select 1 from json_each(${known}) w
+            where instr(${column}, w.value) > 0 or instr(lower(${column}), w.value) > 0)`.execute(
+        tx,
+      );
     }
   }
 }

@@ -20,7 +20,9 @@ describe('an order', () => {
     await store.transaction(async (tx) => {
       await upsertRows(tx, SEASON, seasons, FROM);
       await upsertRows(tx, FREIGHT_OPTION, options, FROM);
-      await writeStockVariants(tx, [{ barcode: 'K-1  ', quantity: 1 }], FROM);
+      const barcodes = ['K-1  ', '0712345678901', '08', '8'];
+      const rows = barcodes.map((barcode) => ({ barcode, quantity: 1 }));
+      await writeStockVariants(tx, rows, FROM);
     });
     const own = {
       seasonName: 'Hiver',
@@ -28,6 +30,8 @@ describe('an order', () => {
       lines: [
         { barcode: 'K-1', quantity: 1, price: '1', deliveryName: 'De\u0301but' },
         { barcode: 'K-2 ', quantity: 1, price: '1', deliveryName: 'Midi' },
+        { barcode: '712345678901', quantity: 1, price: '1' },
+        { barcode: '008', quantity: 1, price: '1' },
       ],
     };
     expect(await orderAsSpelt(store.db, own)).toEqual({
@@ -36,6 +40,9 @@ describe('an order', () => {
       lines: [
         { barcode: 'K-1  ', quantity: 1, price: '1', deliveryName: 'Début ' },
         { barcode: 'K-2 ', quantity: 1, price: '1', deliveryName: 'Midi' },
+        { barcode: '0712345678901', quantity: 1, price: '1' },
+        // Two articles, of which nobody knows which one is meant.
+        { barcode: '008', quantity: 1, price: '1' },
       ],
     });
   });

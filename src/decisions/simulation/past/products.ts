@@ -1,6 +1,7 @@
 /** What the lists of variants told of the goods of a delivery at a past moment, besides prices. */
 import { sql } from 'kysely';
 import { spellingsOf } from '../../../lib/strings.ts';
+import { barcodeSpellings } from '../../../mirror/catalog/spelt.ts';
 import type { Facts } from '../../../rules/facts/plain.ts';
 import { inKeys, type SqlRow } from '../../../store/bulk.ts';
 import type { Db } from '../../../store/store.ts';
@@ -75,13 +76,13 @@ export function createPastProducts(db: Db, after: number): PastProducts {
   const read = async (barcodes: readonly string[]): Promise<void> => {
     const more = barcodes.filter((barcode) => !known.has(barcode));
     if (more.length === 0) return;
-    const spelt = more.flatMap(spellingsOf);
+    const spelt = more.flatMap(barcodeSpellings);
     const [stock, ahead] = [
       await readVariants(db, LISTS[0], spelt, after),
       await readVariants(db, LISTS[1], spelt, after),
     ];
     for (const barcode of more) {
-      const spellings = new Set(spellingsOf(barcode));
+      const spellings = new Set(barcodeSpellings(barcode));
       const isSpelt = ({ row }: Variant): boolean => spellings.has(row.barcode);
       known.set(barcode, [stock.filter(isSpelt), ahead.filter(isSpelt)]);
     }
