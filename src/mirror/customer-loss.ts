@@ -35,8 +35,8 @@ export const CUSTOMER_TOTALS = Object.entries(KNOWN)
 
 /** Number of customers that may be lost at once in any case. */
 const LOST_MAX = 10;
-/** Share of the customers that may be lost at once. */
-const SHARE_MAX = 0.5;
+/** Share of the customers from which on a loss is none that is meant: a list cut in half has it. */
+const SHARE_MIN = 0.5;
 /** Customers that went one by one in this time count together. */
 const WINDOW_MS = 86_400_000;
 
@@ -94,7 +94,7 @@ export async function customerLoss(
     const went = isAll ? lately : 0;
     const left = Math.max(known - (found.totals[name] ?? 0), isAll ? found.gone : 0);
     const [lost, of] = [left + went, known + went];
-    const isTooMuch = left > 0 && lost > LOST_MAX && lost > of * SHARE_MAX;
+    const isTooMuch = left > 0 && lost > LOST_MAX && lost >= of * SHARE_MIN;
     return isTooMuch ? [`${lost} of ${of} ${name}`] : [];
   });
   return parts.length === 0 ? undefined : { what: parts.join(', '), gone: found.gone };

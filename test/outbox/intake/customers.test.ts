@@ -194,10 +194,20 @@ it('takes a loss over that a person has accepted, and then counts from there', a
 it('counts customers together that go one by one, and lets a few go', async () => {
   const { change, customers, lost } = await openBooks();
   await change(fill(40));
-  for (let at = 1; at <= 20; at += 1) {
+  for (let at = 1; at < 20; at += 1) {
     await change(`delete from erp_customer where account_no = 'C-${at}'`);
   }
-  expect([await lost(), (await customers()).length]).toEqual([undefined, 20]);
-  await change("delete from erp_customer where account_no = 'C-21'");
-  expect([await lost(), (await customers()).length]).toEqual(['21 of 40 customers', 20]);
+  expect([await lost(), (await customers()).length]).toEqual([undefined, 21]);
+  await change("delete from erp_customer where account_no = 'C-20'");
+  expect([await lost(), (await customers()).length]).toEqual(['20 of 40 customers', 21]);
+});
+
+it('keeps all of a short list that is cut exactly in half, and of one that is empty', async () => {
+  const { change, customers, lost } = await openBooks();
+  await change(fill(60));
+  await change('delete from erp_customer where cast(substr(account_no, 3) as integer) % 2 = 0');
+  expect(await lost()).toContain('30 of 60 customers');
+  expect((await customers()).length).toBe(60);
+  await change('delete from erp_customer');
+  expect((await customers()).length).toBe(60);
 });
