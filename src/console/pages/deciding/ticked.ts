@@ -66,16 +66,19 @@ function fieldsOf(act: ActHead, count: number, names: readonly string[]): Html {
   return html`${
     act.typed !== undefined &&
     html`<label for="confirm">Type the ${numbers} to go on</label>
-<input id="confirm" name="${act.typed.member}" required autocomplete="off">`
+<input id="confirm" name="${act.typed.member}" required autocomplete="off" autofocus>`
   }${
     act === assignDelivery &&
     html`<label for="assign">Name (me: yourself, nobody: the name is taken away)</label>
-<input id="assign" name="to" required maxlength="100" autocomplete="off" list="assign-names">
+<input id="assign" name="to" required maxlength="100" autocomplete="off" list="assign-names"
+ autofocus>
 <datalist id="assign-names">${options}</datalist>`
   }${
     act.reason !== 'none' &&
     html`<label for="bulk-reason">Reason</label>
-<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off">`
+<input id="bulk-reason" name="reason" required maxlength="1000" autocomplete="off"${
+      act.typed === undefined && html` autofocus`
+    }>`
   }`;
 }
 
