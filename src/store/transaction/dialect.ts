@@ -1,20 +1,25 @@
 /**
- * Kysely over better-sqlite3, with three changes to the stock dialect: a writing transaction begins
+ * Kysely over better-sqlite3, with four changes to the stock dialect: a writing transaction begins
  * IMMEDIATE (a deferred one fails at once with SQLITE_BUSY_SNAPSHOT when another connection has
- * written since its first read, and no timeout helps), statements are prepared once, and a
- * statement that writes outside of a transaction waits for its turn, too.
+ * written since its first read, and no timeout helps), statements are prepared once, a statement
+ * that writes outside of a transaction waits for its turn, too, and limits stand in the text: SQLite
+ * prepares a statement with a bound limit anew for each run, because it plans by the limit.
  */
 import type Database from 'better-sqlite3';
 import {
   type CompiledQuery,
   type DatabaseConnection,
   type Driver,
+  type LimitNode,
+  type QueryCompiler,
   type QueryResult,
   SqliteDialect,
   SqliteDriver,
+  SqliteQueryCompiler,
   type TransactionSettings,
+  ValueNode,
 } from 'kysely';
-import { StoreError } from '../../lib/errors.ts';
+import { BugError, StoreError } from '../../lib/errors.ts';
 import { readable } from '../../lib/json.ts';
 import { isDamage } from '../connection.ts';
 
@@ -29,13 +34,6 @@ const STATEMENTS_MAX = 512;
  * the lock. Other queries of the connection wait meanwhile.
  */
 export type WithWriteLock = <T>(write: () => Promise<T>) => Promise<T>;
-
-interface CachedDatabase {
-  readonly name: string;
-  readonly inTransaction: boolean;
-  prepare(sql: string): Database.Statement;
-  close(): void;
-}
 
 /** Hint for a damaged database; SQLite reports a single failed read of the disk as damage, too. */
 export const DAMAGE_HINT =
@@ -54,45 +52,75 @@ export function asCorruptionError(thrown: unknown, path: string): unknown {
 /** Translates an error of the database before it is thrown. */
 type TranslateError = (thrown: unknown) => unknown;
 
-/** The query with texts that are Unicode, whatever the service or a person sent. */
-function withReadable<Query extends CompiledQuery>(query: Query): Query {
-  const parameters = query.parameters.map((value) =>
-    typeof value === 'string' ? readable(value) : value,
-  );
-  return { ...query, parameters };
+/** A prepared statement, with what the driver would look up in it at each run. */
+interface Prepared {
+  /** Its rows are what the query says that they are. */
+  readonly statement: Database.Statement<unknown[], never>;
+  readonly isReader: boolean;
+  readonly isReadOnly: boolean;
+}
+
+/** Parameters with texts that are Unicode, whatever the service or a person sent. */
+function readables(parameters: readonly unknown[]): readonly unknown[] {
+  return parameters.map((value) => (typeof value === 'string' ? readable(value) : value));
+}
+
+function run<R>({ statement, isReader }: Prepared, given: readonly unknown[]): QueryResult<R> {
+  const parameters = readables(given);
+  if (isReader) return { rows: statement.all(parameters) };
+  const { changes, lastInsertRowid } = statement.run(parameters);
+  return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] };
+}
+
+type Prepare = (sql: string) => Prepared;
+
+function withStatementCache(database: Database.Database): Prepare {
+  const statements = new Map<string, Prepared>();
+  return (sql) => {
+    const known = statements.get(sql);
+    if (known) return known;
+    const statement = database.prepare<unknown[], never>(sql);
+    const prepared = { statement, isReader: statement.reader, isReadOnly: statement.readonly };
+    if (statements.size >= STATEMENTS_MAX) statements.clear();
+    statements.set(sql, prepared);
+    return prepared;
+  };
 }
 
 class ImmediateDriver extends SqliteDriver {
-  readonly #database: CachedDatabase;
-  readonly #withWriteLock: WithWriteLock;
+  readonly #database: Database.Database;
+  readonly #prepare: Prepare;
   readonly #translate: TranslateError;
+  readonly #connection: DatabaseConnection;
 
-  constructor(database: CachedDatabase, withWriteLock: WithWriteLock, translate: TranslateError) {
+  constructor(database: Database.Database, locked: WithWriteLock, translate: TranslateError) {
     super({ database });
     this.#database = database;
-    this.#withWriteLock = withWriteLock;
+    this.#prepare = withStatementCache(database);
     this.#translate = translate;
-  }
-
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    const connection = await super.acquireConnection();
-    return {
-      streamQuery: (query, chunkSize) => connection.streamQuery(query, chunkSize),
-      executeQuery: <R>(query: CompiledQuery): Promise<QueryResult<R>> => {
-        const execute = async (): Promise<QueryResult<R>> => {
-          try {
-            return await connection.executeQuery<R>(withReadable(query));
-          } catch (thrown) {
-            throw this.#translate(thrown);
-          }
-        };
-        return this.#isWriteOutsideTransaction(query) ? this.#withWriteLock(execute) : execute();
+    this.#connection = {
+      streamQuery: () => {
+        throw new BugError('bug.streamed_query', 'a query was streamed: the loop would wait for it');
+      },
+      executeQuery: async <R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> => {
+        const prepared = this.#guarded(() => this.#prepare(sql));
+        const execute = () => this.#guarded(() => run<R>(prepared, parameters));
+        if (prepared.isReadOnly || database.inTransaction) return execute();
+        return locked(async () => execute());
       },
     };
   }
 
-  #isWriteOutsideTransaction({ sql }: CompiledQuery): boolean {
-    return !this.#database.inTransaction && !this.#database.prepare(sql).readonly;
+  #guarded<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (thrown) {
+      throw this.#translate(thrown);
+    }
+  }
+
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    return this.#connection;
   }
 
   override async beginTransaction(
@@ -101,7 +129,11 @@ class ImmediateDriver extends SqliteDriver {
   ): Promise<void> {
     const begin = settings?.accessMode === 'read only' ? 'begin' : 'begin immediate';
     // The caller of a transaction already holds the write lock for all of it.
-    this.#database.prepare(begin).run();
+    this.#prepare(begin).statement.run();
+  }
+
+  override async commitTransaction(): Promise<void> {
+    this.#guarded(() => this.#prepare('commit').statement.run());
   }
 
   /**
@@ -112,47 +144,31 @@ class ImmediateDriver extends SqliteDriver {
   }
 }
 
-function withStatementCache(database: Database.Database): CachedDatabase {
-  const statements = new Map<string, Database.Statement>();
-  return {
-    name: database.name,
-    get inTransaction() {
-      return database.inTransaction;
-    },
-    close: () => {
-      statements.clear();
-      database.close();
-    },
-    prepare(sql) {
-      const known = statements.get(sql);
-      // A busy statement is still being iterated and cannot run twice at once.
-      if (known && !known.busy) return known;
-      const statement = database.prepare(sql);
-      if (statements.size >= STATEMENTS_MAX) statements.clear();
-      statements.set(sql, statement);
-      return statement;
-    },
-  };
+class LiteralLimits extends SqliteQueryCompiler {
+  protected override visitLimit(node: LimitNode): void {
+    const { limit } = node;
+    if (!ValueNode.is(limit) || !Number.isSafeInteger(limit.value)) return super.visitLimit(node);
+    this.append(`limit ${limit.value}`);
+  }
 }
 
 export class ImmediateSqliteDialect extends SqliteDialect {
-  readonly #database: CachedDatabase;
-  readonly #withWriteLock: WithWriteLock;
-  readonly #translate: TranslateError;
+  readonly #createDriver: () => Driver;
 
   constructor(
     database: Database.Database,
     withWriteLock: WithWriteLock,
     translate: TranslateError,
   ) {
-    const cached = withStatementCache(database);
-    super({ database: cached });
-    this.#database = cached;
-    this.#withWriteLock = withWriteLock;
-    this.#translate = translate;
+    super({ database });
+    this.#createDriver = () => new ImmediateDriver(database, withWriteLock, translate);
   }
 
   override createDriver(): Driver {
-    return new ImmediateDriver(this.#database, this.#withWriteLock, this.#translate);
+    return this.#createDriver();
+  }
+
+  override createQueryCompiler(): QueryCompiler {
+    return new LiteralLimits();
   }
 }
