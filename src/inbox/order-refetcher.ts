@@ -22,7 +22,7 @@ import {
   postponeRefetch,
   urgentRefetches,
 } from '../mirror/refetch-queue.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, Tx } from '../store/store.ts';
 
 export interface ReadRequest {
   readonly cause: string;
@@ -38,6 +38,11 @@ export interface ReadRequest {
   readonly priority: 'push' | 'read' | 'pull';
   /** To be called with the deliveries that the read has changed. */
   readonly onChanged: (orderDeliveryIds: readonly number[]) => void;
+  /**
+   * Ends the request in the transaction that writes what was read; a read that has not called it is
+   * ended in one of its own.
+   */
+  readonly complete: (tx: Tx) => Promise<void>;
   readonly signal: AbortSignal;
 }
 
@@ -169,16 +174,19 @@ interface Counts {
   refused: number;
 }
 
-/** Creates the function that makes one read; it rejects only when the database fails. */
+/**
+ * Creates the function that makes one read, and tells whether its request is over; it rejects only
+ * when the database fails.
+ */
 function createReader(
   deps: OrderRefetcherDeps,
   limits: OrderRefetcherLimits,
   count: Counts,
-): (due: DueRefetch, signal: AbortSignal) => Promise<void> {
+): (due: DueRefetch, signal: AbortSignal) => Promise<boolean> {
   const { store, clock, random, log } = deps;
   const outages = createOutages<number>(deps, READS);
 
-  const putOff = async (due: DueRefetch, error: Error): Promise<void> => {
+  const putOff = async (due: DueRefetch, error: Error): Promise<boolean> => {
     count.failed += 1;
     const least = error instanceof RetryLaterError ? (error.retryAfterMs ?? 0) : 0;
     const delayMs = Math.round(delayAfter(due.attempts, least, limits, random));
@@ -186,15 +194,16 @@ function createReader(
     const fields = { err: error, cause, attempt: due.attempts + 1, delayMs };
     outages.note(orderId, sharedReason(error), fields);
     await store.transaction((tx) => postponeRefetch(tx, due, clock.now() + delayMs, error.message));
+    return false;
   };
 
-  const refused = async (due: DueRefetch, error: RefusedError): Promise<void> => {
+  const refused = async (due: DueRefetch, error: RefusedError): Promise<boolean> => {
     count.refused += 1;
     outages.over(due.orderId);
     const isNews = await deps.onRefused(due, error);
     const { orderId, cause } = due;
     log[isNews ? 'warn' : 'debug']({ err: error, orderId, cause }, 'order refused');
-    await store.transaction((tx) => completeRefetch(tx, due));
+    return store.transaction((tx) => completeRefetch(tx, due));
   };
 
   return async (due, signal) => {
@@ -205,35 +214,53 @@ function createReader(
     const look = due.look !== undefined && priority === 'read' ? 'whole' : due.look;
     const changed: number[] = [];
     const onChanged = (ids: readonly number[]): void => void changed.push(...ids);
-    const request = { cause, refunds, look, isOnly, attempts, priority, onChanged, signal };
+    let isOver: boolean | undefined;
+    const complete = async (tx: Tx): Promise<void> => {
+      isOver = await completeRefetch(tx, due);
+    };
+    const asked = { cause, refunds, look, isOnly, attempts, priority };
+    const request = { ...asked, onChanged, complete, signal };
     try {
       await deps.readOrder(due.orderId, request);
     } catch (error) {
       // An aborted read has not failed: its row stays for the next start.
-      if (signal.aborted) return;
+      if (signal.aborted) return true;
       if (isStoreUnusable(error)) throw error;
-      if (error instanceof RefusedError) await refused(due, error);
-      else await putOff(due, toError(error));
+      const isGone =
+        error instanceof RefusedError
+          ? await refused(due, error)
+          : await putOff(due, toError(error));
       if (changed.length > 0) deps.onRead(due.orderId, changed);
-      return;
+      return isGone;
     }
     count.read += 1;
     outages.over(due.orderId);
-    await store.transaction((tx) => completeRefetch(tx, due));
+    if (isOver === undefined) await store.transaction(complete);
     deps.onRead(due.orderId, changed);
+    return isOver === true;
   };
 }
 
 /** Number of reads of which one is the oldest, so that new ones let nothing wait for ever. */
 const OLDEST_EVERY = 4;
 
+function urgentAmong(found: readonly DueRefetch[]): DueRefetch[] {
+  const urgent = found.filter(({ urgentAt }) => urgentAt !== null);
+  return urgent.sort((one, other) => (other.urgentAt ?? 0) - (one.urgentAt ?? 0));
+}
+
 /** Due reads by two orders: new deliveries, the latest first; and all, the oldest first. */
-function createLanes(store: Store, foundMax: number) {
+function createLanes(store: Store, foundMax: number, idleMsMax: number) {
   let urgent: readonly DueRefetch[] = [];
   let all: readonly DueRefetch[] = [];
-  let isMoreUrgent = false;
+  /** Whether the last lookup left out reads that were due. */
+  let areMore = false;
+  let areMoreUrgent = false;
   /** Whether requests arrived since the last lookup, which may have to go first. */
   let isOutdated = true;
+  /** When the next lookup is due: another read is, or another process may have asked for one. */
+  let nextAt = 0;
+  let foundAt = 0;
   let turn = 0;
   type Reading = ReadonlyMap<number, unknown>;
   const isOver = (found: readonly DueRefetch[], reading: Reading): boolean =>
@@ -245,14 +272,19 @@ function createLanes(store: Store, foundMax: number) {
       isOutdated = true;
     },
     async find(now: number, reading: Reading): Promise<void> {
-      const isUsedUp = isOver(all, reading) || (isMoreUrgent && isOver(urgent, reading));
-      if (!isOutdated && !isUsedUp) return;
+      const isUsedUp =
+        (areMore && isOver(all, reading)) || (areMoreUrgent && isOver(urgent, reading));
+      if (!isOutdated && !isUsedUp && now >= foundAt && now < nextAt) return;
       isOutdated = false;
+      foundAt = now;
       // Reads in progress are still rows of the queue, so the limit exceeds their number.
-      urgent = await urgentRefetches(store.db, now, foundMax);
-      isMoreUrgent = urgent.length === foundMax;
       all = await dueRefetches(store.db, now, foundMax);
+      areMore = all.length === foundMax;
+      urgent = areMore ? await urgentRefetches(store.db, now, foundMax) : urgentAmong(all);
+      areMoreUrgent = urgent.length === foundMax;
+      nextAt = Math.min((await nextRefetchAt(store.db, now)) ?? Infinity, now + idleMsMax);
     },
+    nextAt: () => nextAt,
     /** The next read; sweeps only if they may be read now. */
     next(reading: Reading, withSweeps: boolean): DueRefetch | undefined {
       turn += 1;
@@ -279,7 +311,7 @@ export function createOrderRefetcher(
   // Sweeps leave one slot for reads after events.
   const sweepsMax = Math.max(1, limits.concurrency - 1);
   const count: Counts = { read: 0, failed: 0, refused: 0 };
-  const lanes = createLanes(store, Math.max(FOUND_MAX, limits.concurrency));
+  const lanes = createLanes(store, Math.max(FOUND_MAX, limits.concurrency), limits.idleMsMax);
   const readOne = createReader(deps, limits, count);
 
   const startDue = async (
@@ -296,6 +328,9 @@ export function createOrderRefetcher(
       const isSweep = priorityOf(refetch.cause) === 'pull';
       if (isSweep) sweeps += 1;
       const done = readOne(refetch, signal)
+        .then((isOver) => {
+          if (!isOver) lanes.outdate();
+        })
         .catch(fail)
         .finally(() => {
           reading.delete(refetch.orderId);
@@ -321,8 +356,7 @@ export function createOrderRefetcher(
         await startDue(now, signal, (error) => {
           failure ??= { error };
         });
-        const next = await nextRefetchAt(store.db, now);
-        const untilNext = next === undefined ? limits.idleMsMax : next - clock.now();
+        const untilNext = lanes.nextAt() - clock.now();
         await wakeUp.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
       }
       await Promise.all([...reading.values()].map(({ done }) => done));

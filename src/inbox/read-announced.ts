@@ -9,11 +9,11 @@ import { deliverySchema, type SalesOrderDelivery } from '../client/v1/schemas.ts
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import { forgetAnnounced, unseenOf } from '../mirror/announced.ts';
+import { forgetAnnounced, type Unseen, unseenOf } from '../mirror/announced.ts';
 import { isMirroredContent } from '../mirror/delivery.ts';
 import { ORDER_UNREADABLE } from '../mirror/refetch-queue.ts';
-import { endIncidents, openIncident } from '../store/incidents.ts';
-import type { Store } from '../store/store.ts';
+import { openIncident } from '../store/incidents.ts';
+import type { Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import type { ParsedEvent } from './event.ts';
 import type { OrderRefetcherDeps, ReadRequest } from './order-refetcher.ts';
@@ -42,6 +42,9 @@ async function acceptedDelivery(
   return isKnown ? read.value.orderDeliveryId : undefined;
 }
 
+/** A read, with what is to be written in the transaction that writes what was read. */
+type AlsoWriting = ReadRequest & { readonly alsoWrite: (tx: Tx) => Promise<void> };
+
 export interface AnnouncedReaderDeps {
   readonly store: Store;
   readonly clock: Clock;
@@ -52,13 +55,13 @@ export interface AnnouncedReaderDeps {
   /** Reads an order with its lists into the mirror; undefined: a short look was enough. */
   readonly readOrder: (
     orderId: number,
-    request: ReadRequest & { readonly orderFirst: boolean },
+    request: AlsoWriting & { readonly orderFirst: boolean },
   ) => Promise<OrderRead>;
   /** Reads one delivery of an order into the mirror. */
   readonly readDelivery: (
     orderId: number,
     orderDeliveryId: number,
-    request: ReadRequest,
+    request: AlsoWriting,
   ) => Promise<unknown>;
   readonly onRead: OrderRefetcherDeps['onRead'];
   /** How the account writes decimals in texts. */
@@ -115,7 +118,7 @@ async function isStrange({ store, systemKeys }: Parts, orderId: number, event: P
 async function readOneDelivery(
   parts: Parts,
   orderId: number,
-  request: ReadRequest,
+  request: AlsoWriting,
   event: ParsedEvent,
 ): Promise<boolean> {
   if (!request.isOnly || request.refunds || request.look !== undefined) return false;
@@ -139,29 +142,34 @@ async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest
   const { store, clock, log, unknown, withRefunds } = parts;
   const { cause, attempts } = request;
   const event = await askingEvent(store.db, cause);
+  let unseen: readonly Unseen[] | undefined;
+  const alsoWrite = async (tx: Tx): Promise<void> => {
+    await unknown.found(tx, orderId);
+    unseen = await unseenOf(tx, orderId, clock.now(), withRefunds);
+    if (unseen.every(({ isGivenUp }) => isGivenUp)) await request.complete(tx);
+  };
+  const reading = { ...request, alsoWrite };
   try {
-    if (!event || !(await readOneDelivery(parts, orderId, request, event))) {
+    if (!event || !(await readOneDelivery(parts, orderId, reading, event))) {
       const strange = event !== undefined && (await isStrange(parts, orderId, event));
       const error = strange && unknown.insteadOf({ orderId, attempts, event });
       if (error) throw error;
       // An order that may be missing is asked for first, and its lists once it is there.
       const orderFirst = attempts > 0 || strange;
-      const read = await parts.readOrder(orderId, { ...request, orderFirst });
+      const read = await parts.readOrder(orderId, { ...reading, orderFirst });
       if (read && event) await learnKey(parts, event, read.order.reference);
     }
   } catch (error) {
     if (!(error instanceof RefusedError) || !event) throw error;
     throw await unknown.judge({ orderId, attempts, error, event });
   }
-  // A read that succeeds ends the incidents: the order was only not visible yet.
-  await endIncidents(store.db, ORDER_UNREADABLE, [String(orderId)], clock.now());
-  await unknown.found(orderId);
-  const unseen = await unseenOf(store.db, orderId, clock.now(), withRefunds);
-  const givenUp = unseen.filter(({ isGivenUp }) => isGivenUp);
+  // A short look may have written nothing.
+  if (unseen === undefined) await store.transaction(alsoWrite);
+  const givenUp = unseen?.filter(({ isGivenUp }) => isGivenUp) ?? [];
   if (givenUp.length > 0) {
     log.warn({ orderId, things: givenUp }, 'what an event announced was never shown');
   }
-  const [left] = unseen.filter(({ isGivenUp }) => !isGivenUp);
+  const left = unseen?.find(({ isGivenUp }) => !isGivenUp);
   if (!left) return;
   parts.onRead(orderId, []);
   const what = `${left.thing} ${left.id}`;

@@ -11,9 +11,9 @@ import { isNotFound } from '../client/http/answer.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
-import { ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
-import { endIncidents, openDetail, openKeys, updateIncident } from '../store/incidents.ts';
-import type { Db, Store } from '../store/store.ts';
+import { ORDER_UNREADABLE, ORDERS_UNKNOWN } from '../mirror/refetch-queue.ts';
+import { endIncidentRows, openDetail, updateIncident } from '../store/incidents.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
 
@@ -57,6 +57,17 @@ export async function isMirrored(db: Db, orderId: number): Promise<boolean> {
   return row !== undefined;
 }
 
+/** Open incidents that may be about an order: its own, and those of unknown orders. */
+function toldOf(tx: Tx, orderId: number) {
+  return tx
+    .selectFrom('incident')
+    .select(['id', 'kind', 'key', 'detail'])
+    .where('resolved_at', 'is', null)
+    .where('kind', 'in', [ORDER_UNREADABLE.kind, ORDERS_UNKNOWN.kind])
+    .where((eb) => eb.or([eb('kind', '=', ORDERS_UNKNOWN.kind), eb('key', '=', String(orderId))]))
+    .execute();
+}
+
 const detailSchema = z.looseObject({ count: z.int(), orders: z.array(z.int()) });
 
 /** A read that an event requested, and that the service refused. */
@@ -83,8 +94,11 @@ export interface UnknownOrders {
    * first there.
    */
   tell(read: Omit<RefusedRead, 'attempts'>): Promise<boolean>;
-  /** Takes an order that was read out of the incidents that name it, and ends those without any. */
-  found(orderId: number): Promise<void>;
+  /**
+   * Ends what was told of an order that could be read: it was only not visible yet. Takes it out of
+   * the incidents that name it, and ends those without any.
+   */
+  found(tx: Tx, orderId: number): Promise<void>;
 }
 
 export function createUnknownOrders(
@@ -137,17 +151,20 @@ export function createUnknownOrders(
       await updateIncident(db, { ...ORDERS_UNKNOWN, key, detail }, clock.now());
       return told === undefined;
     },
-    async found(orderId) {
+    async found(tx, orderId) {
       for (const [key, scout] of scouts) if (scout === orderId) scouts.delete(key);
-      for (const key of await openKeys(db, ORDERS_UNKNOWN)) {
-        const known = await detailOf(key);
-        if (!known?.orders.includes(orderId)) continue;
-        const orders = known.orders.filter((id) => id !== orderId);
+      const open = await toldOf(tx, orderId);
+      const own = open.filter(({ kind }) => kind === ORDER_UNREADABLE.kind);
+      await endIncidentRows(tx, own, clock.now());
+      for (const { id, kind, key, detail: text } of open) {
+        const known = detailSchema.safeParse(tryParseJson(text)).data;
+        if (kind !== ORDERS_UNKNOWN.kind || !known?.orders.includes(orderId)) continue;
+        const orders = known.orders.filter((one) => one !== orderId);
         const detail = { ...known, count: known.count - 1, orders };
         if (detail.count > 0) {
-          await updateIncident(db, { ...ORDERS_UNKNOWN, key, detail }, clock.now());
+          await updateIncident(tx, { ...ORDERS_UNKNOWN, key, detail }, clock.now());
         } else {
-          await endIncidents(db, ORDERS_UNKNOWN, [key], clock.now());
+          await endIncidentRows(tx, [{ id }], clock.now());
         }
       }
     },

@@ -62,7 +62,7 @@ interface Waiting {
   readonly since: number;
 }
 
-async function isSeen(db: Db, orderId: number, waiting: Waiting, now: number): Promise<boolean> {
+async function isSeen(db: Db | Tx, orderId: number, waiting: Waiting, now: number): Promise<boolean> {
   const { table, key, member } = THINGS[waiting.thing];
   const { rows } = await sql<{ readonly status: string | null }>`
     select status from ${sql.table(table)}
@@ -90,7 +90,7 @@ export interface Unseen {
  * seen.
  */
 export async function unseenOf(
-  db: Db,
+  db: Db | Tx,
   orderId: number,
   now: number,
   withRefunds: boolean,

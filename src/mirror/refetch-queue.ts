@@ -4,10 +4,11 @@
  * reader that finishes knows whether another one arrived meanwhile and the order must be read
  * again.
  */
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { endIncidentRows } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
+import type { Tables } from '../store/tables.ts';
 
 export interface DueRefetch {
   readonly orderId: number;
@@ -19,6 +20,8 @@ export interface DueRefetch {
   readonly refunds: boolean;
   /** Look that a sweep waits for; undefined: none does. */
   readonly look: Look | undefined;
+  /** When a decision began to wait for the read; null: none does. */
+  readonly urgentAt: number | null;
 }
 
 /**
@@ -181,9 +184,10 @@ const DUE = [
   'cause',
   'refunds',
   'look',
+  'urgent_at',
 ] as const;
 
-type DueRow = Record<Exclude<(typeof DUE)[number], 'cause'>, number> & { readonly cause: string };
+type DueRow = Pick<Selectable<Tables['refresh']>, (typeof DUE)[number]>;
 
 function refetchOf(row: DueRow): DueRefetch {
   return {
@@ -194,6 +198,7 @@ function refetchOf(row: DueRow): DueRefetch {
     cause: row.cause,
     refunds: row.refunds === 1,
     look: LOOKS[row.look],
+    urgentAt: row.urgent_at,
   };
 }
 
@@ -260,13 +265,17 @@ export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefin
   return row?.due_at ?? undefined;
 }
 
-/** Removes an order from the queue after its read, unless another request arrived meanwhile. */
-export async function completeRefetch(tx: Tx, done: DueRefetch): Promise<void> {
-  await tx
+/**
+ * Removes an order from the queue after its read, unless another request arrived meanwhile; tells
+ * whether it did.
+ */
+export async function completeRefetch(tx: Tx, done: DueRefetch): Promise<boolean> {
+  const { numDeletedRows } = await tx
     .deleteFrom('refresh')
     .where('order_id', '=', done.orderId)
     .where('generation', '=', done.generation)
-    .execute();
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
 }
 
 /** Postpones a failed read until `dueAt`. */

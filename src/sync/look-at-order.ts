@@ -11,7 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { areMirrored, DELIVERY, mayHaveShipped, writeDeliveries } from '../mirror/delivery.ts';
 import { noteDeliveriesRead } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from './account-traits.ts';
 import { HAS_DELIVERIES, isForeign, keepList, oldestOf } from './order-answers.ts';
 import type { OrderLooks } from './order-looks.ts';
@@ -29,6 +29,7 @@ export interface LookDeps {
 interface LookCall {
   readonly cause: string;
   readonly priority: 'push' | 'read' | 'pull';
+  readonly alsoWrite?: ((tx: Tx) => Promise<void>) | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -82,7 +83,7 @@ function isUnderWay({ status, trackAndTrace }: SalesOrderDelivery): boolean {
 export async function lookAtDeliveries(
   deps: LookDeps,
   orderId: number,
-  { cause, priority, signal }: LookCall,
+  { cause, priority, alsoWrite, signal }: LookCall,
 ): Promise<'alike' | 'other' | 'whole'> {
   const { store, v1, levels, sequence, clock, looks } = deps;
   const status = await statusOf(deps, orderId);
@@ -108,6 +109,7 @@ export async function lookAtDeliveries(
     const numberOf = (row: SalesOrderDelivery): number => row.orderDeliveryId;
     await keepList(tx, orderId, list, { ...writer, numberOf }, provenance);
     await noteDeliveriesRead(tx, orderId, oldest);
+    await alsoWrite?.(tx);
     return 'alike';
   });
 }

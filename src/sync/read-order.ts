@@ -47,8 +47,12 @@ interface OrderRequest {
   readonly orderFirst?: boolean;
   /** Called in the place of {@link OrderReaderDeps.onChanged}. */
   readonly onChanged?: OnChanged | undefined;
+  /** Writes something else in the transaction that writes what was read, behind it. */
+  readonly alsoWrite?: AlsoWrite | undefined;
   readonly signal: AbortSignal;
 }
+
+export type AlsoWrite = (tx: Tx) => Promise<void>;
 
 /** Called with the deliveries of which a read has changed the content, the status or the order. */
 type OnChanged = (orderDeliveryIds: readonly number[]) => void;
@@ -294,6 +298,7 @@ async function readWhole(
     // The order counts as read at the start of the read, because a slow answer is no newer and a
     // sweep must not rely on it.
     if (areRefundsWanted || look !== undefined) await noteDetailsRead(tx, orderId, oldest);
+    await request.alsoWrite?.(tx);
     // A changed order changes what each of its deliveries is decided on.
     return isChanged ? (deliveries?.rows ?? []).map(DELIVERIES.numberOf) : written.map(Number);
   });
@@ -325,15 +330,17 @@ export function createDeliveryReader(
   },
 ): ReadDelivery {
   const { store, v1, sequence, clock } = deps;
-  return async (orderId, orderDeliveryId, { cause, onChanged, ...call }) => {
+  return async (orderId, orderDeliveryId, { cause, onChanged, alsoWrite, ...call }) => {
     const startedAt = clock.now();
     const readSeq = await sequence.next();
     const read = await v1.delivery(orderId, orderDeliveryId, call).catch(unlessForeign);
     const oldest = oldestOf(orderId, startedAt, [read]);
     const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
-    const { written } = await store.transaction((tx) => {
+    const written = await store.transaction(async (tx) => {
       const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-      return writeDeliveries(tx, [read.value], provenance);
+      const { written } = await writeDeliveries(tx, [read.value], provenance);
+      await alsoWrite?.(tx);
+      return written;
     });
     if (written.length > 0) (onChanged ?? deps.onChanged)?.(written.map(Number));
     return read.value;

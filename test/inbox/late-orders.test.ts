@@ -110,10 +110,11 @@ describe('orders that are shown later than their events', () => {
     const tell = (orderId: number) => unknown.tell({ orderId, error: notFound(), event });
     expect([await tell(7), await tell(8), await tell(8)]).toEqual([true, false, false]);
     expect(await incident()).toMatchObject({ count: 2, orders: [7, 8] });
-    await unknown.found(7);
-    await unknown.found(9);
+    const found = (id: number) => store.transaction((tx) => unknown.found(tx, id));
+    await found(7);
+    await found(9);
     expect(await incident()).toMatchObject({ count: 1, orders: [8] });
-    await unknown.found(8);
+    await found(8);
     expect(await incident()).toBeNull();
   });
 });
@@ -182,7 +183,7 @@ describe('events of orders that are never there', () => {
       ...[undefined, expect.any(RetryLaterError), undefined],
     ]);
     await keys.note('new', true);
-    await unknown.found(1);
+    await store.transaction((tx) => unknown.found(tx, 1));
     expect(instead(2)).toBeUndefined();
     const other = { systemKey: 'other' };
     await unknown.judge({ orderId: 4, attempts: 9, error: notFound(), event: other });
