@@ -15,12 +15,12 @@ import {
   push,
 } from './push.ts';
 import {
-  dueItems,
   type Excluded,
   markInterruptedAsUnknown,
-  nextDueAt,
-  sentItems,
+  type Waiting,
   type Work,
+  waitingFor,
+  workOf,
 } from './queue.ts';
 import { createFailedLookups } from './retry-policy.ts';
 
@@ -39,9 +39,13 @@ const OUTAGES: OutageMessages = {
   hint: 'further ones with this reason are shown by: selvedge outbox list',
 };
 
-/** Due rows that were read ahead, so that not every free slot asks the database. */
-type ReadAhead = Map<Work, OutboxItem[]>;
+/** Rows that were read ahead, so that not every free slot asks the database. */
+type ReadAhead = Map<Work, Waiting>;
 const READ_AHEAD_MAX = 64;
+const NOTHING: Waiting = { due: [], nextAt: Number.POSITIVE_INFINITY, areMore: true };
+
+/** Reason of a wake-up: one that is made each time costs a stack trace. */
+const WOKEN = 'woken';
 
 type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 
@@ -83,53 +87,82 @@ async function markInterrupted({ store, clock, log }: DispatcherDeps): Promise<v
   if (unknown > 0) log.warn({ unknown }, 'pushes were interrupted; their outcome is unknown');
 }
 
+/** Reads what waits for these works: all of it at once, unless there is much. */
+async function readAhead(
+  { store, clock, limits }: DispatcherDeps,
+  works: readonly Work[],
+  excluded: Excluded,
+  ahead: ReadAhead,
+): Promise<void> {
+  const now = clock.now();
+  const most = Math.max(limits.concurrency, limits.lookups, READ_AHEAD_MAX);
+  const read = (work: Work | 'any') => waitingFor(store.db, work, now, excluded, most);
+  const whole = works.length === WORKS.length ? await read('any') : undefined;
+  for (const work of works) {
+    const isEach = whole === undefined || whole.areMore;
+    const due = whole?.due.filter((item) => workOf(item) === work) ?? [];
+    ahead.set(work, isEach ? await read(work) : { ...whole, due });
+  }
+}
+
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const { store, clock, limits } = deps;
+  const { clock, limits } = deps;
   const failedLookups = createFailedLookups(clock, limits.lookupMs);
   const outages = createOutages<number>(deps, OUTAGES);
   const echoes = createEchoes();
   let wake = new AbortController();
+  /** Whether other rows may be due than those read ahead. */
+  let isOutdated = true;
+  const wakeUp = (): void => {
+    isOutdated = true;
+    wake.abort(WOKEN);
+  };
 
   const fillSlots = async (busy: Busy, ahead: ReadAhead, seen: PauseLook, take: Take) => {
-    for (const work of WORKS) {
-      const free = freeSlots(limits, busy, work);
-      if (free <= 0) continue;
-      let items = ahead.get(work) ?? [];
-      if (work === 'send') {
-        const read = echoes.takeRead(new Set(busy.keys()));
-        if (read.length > 0) items = [...(await sentItems(store.db, read)), ...items];
-      }
-      if (items.length === 0) {
-        const most = Math.max(free, READ_AHEAD_MAX);
-        items = await dueItems(store.db, work, clock.now(), excluded(deps, seen, busy), most);
-      }
-      for (const item of items.splice(0, free)) {
-        const done = take(item).finally(() => {
-          busy.delete(item.orderingKey);
-          wake.abort();
-        });
-        busy.set(item.orderingKey, { work, done });
-      }
-      ahead.set(work, items);
+    const start = (work: Work, item: OutboxItem): void => {
+      const done = take(item).finally(() => {
+        busy.delete(item.orderingKey);
+        wakeUp();
+      });
+      busy.set(item.orderingKey, { work, done });
+    };
+    const freeFor = (work: Work) => freeSlots(limits, busy, work);
+    if (freeFor('send') > 0) {
+      for (const item of echoes.takeRead(new Set(busy.keys()))) start('send', item);
     }
+    const wasOutdated = isOutdated;
+    isOutdated = false;
+    const works = WORKS.filter((work) => {
+      const { due, areMore } = ahead.get(work) ?? NOTHING;
+      return freeFor(work) > 0 && due.length === 0 && (wasOutdated || areMore);
+    });
+    if (works.length > 0) await readAhead(deps, works, excluded(deps, seen, busy), ahead);
+    for (const work of WORKS) {
+      const free = Math.max(0, freeFor(work));
+      for (const item of ahead.get(work)?.due.splice(0, free) ?? []) {
+        // An answered row may have been due just as its order was read.
+        if (!busy.has(item.orderingKey)) start(work, item);
+      }
+    }
+    // A lane without a free slot was not looked at.
+    isOutdated ||= wasOutdated && works.length < WORKS.length;
   };
 
   /** Sleeps until a row is due (if a slot is free), a step ends, or a wake-up comes. */
-  const sleep = async (busy: Busy, seen: PauseLook, signal: AbortSignal): Promise<void> => {
+  const sleep = async (busy: Busy, ahead: ReadAhead, signal: AbortSignal): Promise<void> => {
     if (wake.signal.aborted) return;
     const free = WORKS.filter((one) => freeSlots(limits, busy, one) > 0);
-    const [first] = free;
-    const work = free.length === WORKS.length ? 'any' : first;
-    const next = work && (await nextDueAt(store.db, work, excluded(deps, seen, busy)));
-    const due = next ?? Number.POSITIVE_INFINITY;
+    const due = Math.min(...free.map((work) => (ahead.get(work) ?? NOTHING).nextAt));
     const wait = Math.min(limits.idleMsMax, Math.max(1, due - clock.now()));
     await clock.sleep(wait, AbortSignal.any([signal, wake.signal])).catch(() => undefined);
+    // Time has passed: what was not due may be, and another process may have added a row.
+    isOutdated ||= !wake.signal.aborted;
   };
   return {
     name: 'outbox',
-    wakeUp: () => wake.abort(),
+    wakeUp,
     onOrderRead(orderId) {
-      if (echoes.read(orderId)) wake.abort();
+      if (echoes.read(orderId)) wake.abort(WOKEN);
     },
     async run(signal) {
       const busy: Busy = new Map();
@@ -143,13 +176,16 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
           const seen = await deps.pauses.followFiles();
           const pausedReason = pausedSince(deps, seen);
           // After a clock step, rows that were read ahead have due times of the old clock.
-          if (aheadSince !== deps.processStartedAt()) ahead.clear();
+          if (aheadSince !== deps.processStartedAt()) {
+            ahead.clear();
+            isOutdated = true;
+          }
           aheadSince = deps.processStartedAt();
           const own = { ...deps, failedLookups, echoes, outages, pausedReason };
           await fillSlots(busy, ahead, seen, (item) =>
             push(own, item, signal).catch((error: unknown) => void failures.push(error)),
           );
-          await sleep(busy, seen, signal);
+          await sleep(busy, ahead, signal);
         }
       } finally {
         // Pushes end before `run` does, so that a restart finds no row that is still being sent.

@@ -296,8 +296,10 @@ async function send(
   const state = await endAttempt(store, item, { attempt, ...end }, now, dueAt);
   deps.onMoved(item, state);
   if (end.class === 'done') {
-    if (dueAt > now) return undefined;
-    return { ...item, state, attempts: attempt, result: end.answer };
+    const answered = { ...item, state, attempts: attempt, result: end.answer };
+    if (dueAt <= now) return answered;
+    deps.echoes.answered(answered);
+    return undefined;
   }
   const { outboxId, reference } = item;
   deps.echoes.end(outboxId);
@@ -323,6 +325,8 @@ const ECHO_MS = 10_000;
 export interface Echoes {
   /** Call it before the request: the event may be faster than the answer. */
   begin(item: OutboxItem, kind: OutboxKind): void;
+  /** Notes the row as its answer has left it, until the read that the event asks for. */
+  answered(item: OutboxItem): void;
   /** Whether the answer is in the mirror and the order was not read since. */
   isAwaited(item: OutboxItem, kind: OutboxKind): boolean;
   /** Whether the event has come and its read still waits for a slot. */
@@ -331,16 +335,19 @@ export interface Echoes {
   /** Notes that the order was read; returns whether a push has waited for that. */
   read(orderId: number): boolean;
   /** Returns pushes that were read meanwhile and are not being worked on, each once. */
-  takeRead(busy: ReadonlySet<string>): number[];
+  takeRead(busy: ReadonlySet<string>): OutboxItem[];
 }
 
 export function createEchoes(): Echoes {
-  const awaited = new Map<number, { orderId: number; orderingKey: string; isRead: boolean }>();
+  const awaited = new Map<number, { orderId: number; item?: OutboxItem; isRead: boolean }>();
   return {
     begin(item, { echo }) {
       if (!echo) return;
-      const { outboxId, orderingKey } = item;
-      awaited.set(outboxId, { orderId: echo.orderOf(item), orderingKey, isRead: false });
+      awaited.set(item.outboxId, { orderId: echo.orderOf(item), isRead: false });
+    },
+    answered(item) {
+      const own = awaited.get(item.outboxId);
+      if (own) own.item = item;
     },
     isAwaited(item, { echo }) {
       if (!echo?.isAwaited(item)) awaited.delete(item.outboxId);
@@ -358,11 +365,12 @@ export function createEchoes(): Echoes {
       return found.length > 0;
     },
     takeRead(busy) {
-      const found = [...awaited].filter(
-        ([, { isRead, orderingKey }]) => isRead && !busy.has(orderingKey),
+      const read = [...awaited.values()].flatMap(({ item, isRead }) =>
+        item && isRead ? item : [],
       );
-      for (const [outboxId] of found) awaited.delete(outboxId);
-      return found.map(([outboxId]) => outboxId);
+      const found = read.filter(({ orderingKey }) => !busy.has(orderingKey));
+      for (const { outboxId } of found) awaited.delete(outboxId);
+      return found;
     },
   };
 }

@@ -83,47 +83,42 @@ function workable(db: Db, work: Work | 'any', { busy, paused }: Excluded) {
   );
 }
 
-/** Reads the rows among these whose push was answered, due or not. */
-export async function sentItems(db: Db, outboxIds: readonly number[]): Promise<OutboxItem[]> {
-  const rows = await db
-    .selectFrom('outbox')
-    .select(COLUMNS)
-    .where(inKeys('outbox_id', outboxIds))
-    .where('state', '=', 'sent')
-    .where('blocked_reason', 'is', null)
-    .execute();
-  return rows.map(itemOf);
+/** What waits for a sort of work. */
+export interface Waiting {
+  /** The rows that are due, the first of them first. */
+  readonly due: OutboxItem[];
+  /** When the next one is due, in epoch milliseconds; infinite: none waits. */
+  readonly nextAt: number;
+  /** Whether there may be more that are due. */
+  readonly areMore: boolean;
 }
 
-export async function dueItems(
+/** Reads up to `limit` of the rows that wait for this work. */
+export async function waitingFor(
   db: Db,
-  work: Work,
+  work: Work | 'any',
   now: number,
   excluded: Excluded,
   limit: number,
-): Promise<OutboxItem[]> {
+): Promise<Waiting> {
   const rows = await workable(db, work, excluded)
     .select(COLUMNS.map((column) => `o.${column}` as const))
-    .where('o.due_at', '<=', now)
+    .select('o.due_at')
     .orderBy('o.due_at')
     .orderBy('o.outbox_id')
     .limit(limit)
     .execute();
-  return rows.map(itemOf);
+  const due = rows.filter((row) => row.due_at <= now);
+  return {
+    due: due.map(({ due_at: _, ...row }) => itemOf(row)),
+    nextAt: rows[due.length]?.due_at ?? Number.POSITIVE_INFINITY,
+    areMore: due.length === limit,
+  };
 }
 
-/** When the next row is due for this work, in epoch milliseconds; undefined: none waits. */
-export async function nextDueAt(
-  db: Db,
-  work: Work | 'any',
-  excluded: Excluded,
-): Promise<number | undefined> {
-  const row = await workable(db, work, excluded)
-    .select('o.due_at')
-    .orderBy('o.due_at')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.due_at;
+/** The sort of work that a row waits for. */
+export function workOf({ state }: Pick<OutboxItem, 'state'>): Work {
+  return state === 'in_doubt' ? 'lookup' : 'send';
 }
 
 /**

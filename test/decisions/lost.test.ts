@@ -3,7 +3,7 @@ import { appendFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
-import { dueItems } from '../../src/outbox/queue.ts';
+import { waitingFor } from '../../src/outbox/queue.ts';
 import { readPauses } from '../../src/store/pauses.ts';
 import { reviewOf } from '../outbox/support.ts';
 import {
@@ -83,7 +83,8 @@ it('a document that a person canceled since is left to a person', async () => {
   await listActs(fixture);
   const { after } = await loseAndRestore(fixture, backup);
   const free = { busy: new Set<string>(), paused: new Map<string, string>() };
-  expect(await dueItems(after.store.db, 'lookup', clock.now() + 1, free, 5)).toEqual([]);
+  const { due } = await waitingFor(after.store.db, 'lookup', clock.now() + 1, free, 5);
+  expect(due).toEqual([]);
   const rows = after.store.db.selectFrom('outbox').select(['state', 'blocked_reason']);
   expect(await rows.execute()).toEqual([
     {

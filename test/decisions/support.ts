@@ -16,7 +16,7 @@ import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
-import { dueItems, endAttempt, markSending } from '../../src/outbox/queue.ts';
+import { endAttempt, markSending, waitingFor } from '../../src/outbox/queue.ts';
 import type { Pauses } from '../../src/store/pauses.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { rulesOf } from '../rules/support.ts';
@@ -246,7 +246,7 @@ export async function createDeciderFixture(
 /** The push that is due is on its way; what is given puts it back as not taken by the service. */
 export async function sendInVain({ store, clock }: DeciderFixture): Promise<() => Promise<void>> {
   const free = { busy: new Set<string>(), paused: new Map<string, string>() };
-  const [item] = await dueItems(store.db, 'send', clock.now(), free, 1);
+  const [item] = (await waitingFor(store.db, 'send', clock.now(), free, 1)).due;
   if (!item) throw new Error('nothing is due');
   const at = { now: clock.now(), isPaused: () => false };
   await markSending(store, item, { send: true, baseline: {}, warnings: [] }, at);

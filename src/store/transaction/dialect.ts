@@ -100,7 +100,10 @@ class ImmediateDriver extends SqliteDriver {
     this.#translate = translate;
     this.#connection = {
       streamQuery: () => {
-        throw new BugError('bug.streamed_query', 'a query was streamed: the loop would wait for it');
+        throw new BugError(
+          'bug.streamed_query',
+          'a query was streamed: the loop would wait for it',
+        );
       },
       executeQuery: async <R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> => {
         const prepared = this.#guarded(() => this.#prepare(sql));
@@ -147,8 +150,9 @@ class ImmediateDriver extends SqliteDriver {
 class LiteralLimits extends SqliteQueryCompiler {
   protected override visitLimit(node: LimitNode): void {
     const { limit } = node;
-    if (!ValueNode.is(limit) || !Number.isSafeInteger(limit.value)) return super.visitLimit(node);
-    this.append(`limit ${limit.value}`);
+    if (ValueNode.is(limit) && Number.isSafeInteger(limit.value)) {
+      this.append(`limit ${limit.value}`);
+    } else super.visitLimit(node);
   }
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { deliveryView } from '../../../src/console/read/delivery.ts';
 import { createReview } from '../../../src/decisions/review/review.ts';
 import { countWaiting } from '../../../src/ops/waiting.ts';
-import { dueItems, endAttempt, markSending } from '../../../src/outbox/queue.ts';
+import { endAttempt, markSending, waitingFor } from '../../../src/outbox/queue.ts';
 import { createOutboxReview } from '../../../src/outbox/review/operations.ts';
 import { createDeciderFixture, type DeciderFixture, loadedRules } from '../support.ts';
 
@@ -45,7 +45,7 @@ type Parts = Parameters<DeciderFixture['decide']>[0];
 /** The push leaves, and the service says no. */
 async function refuse({ store, clock }: DeciderFixture): Promise<void> {
   const free = { busy: new Set<string>(), paused: new Map<string, string>() };
-  const [item] = await dueItems(store.db, 'send', clock.now(), free, 1);
+  const [item] = (await waitingFor(store.db, 'send', clock.now(), free, 1)).due;
   if (!item) throw new Error('nothing is due');
   const at = { now: clock.now(), isPaused: () => false };
   await markSending(store, item, { send: true, baseline: {}, warnings: [] }, at);
