@@ -154,6 +154,8 @@ export async function noteExternal(
   tx: Tx,
   context: RulesContext,
   orderDeliveryId: number,
+  /** Whether anything was ever decided about it: else no push can have been undone. */
+  isDecided = true,
 ): Promise<void> {
   const change = await newChange(tx, orderDeliveryId);
   if (change && (await mayLag(tx, orderDeliveryId, change))) return;
@@ -176,7 +178,8 @@ export async function noteExternal(
   }
   // Somebody put the delivery back before our push was read back: the mirror never showed the new
   // status.
-  if (await undonePush(tx, orderDeliveryId)) await record(tx, context, orderDeliveryId, 'pending');
+  if (isDecided && (await undonePush(tx, orderDeliveryId)))
+    await record(tx, context, orderDeliveryId, 'pending');
 }
 
 const CURSOR_KEY = 'decisions_feed_seq';

@@ -5,6 +5,7 @@
  * the rules. What is not known is null, and never a zero or a false. The head of
  * `rules/facts/table.ts` names all places of a new fact.
  */
+import { type RawBuilder, sql } from 'kysely';
 import { unreadPaths } from '../mirror/rows/unread.ts';
 import { othersWith } from '../mirror/shared-number.ts';
 import type { Facts } from '../rules/facts/plain.ts';
@@ -26,7 +27,27 @@ import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 
+/** What was decided about a delivery before, as far as the next decision asks for it. */
+export interface Past {
+  /** The latest decision and its basis; null: none was made. */
+  readonly decision_id: number | null;
+  readonly basis: string | null;
+  readonly rules_key: string | null;
+  readonly isDecided: boolean;
+  /** Whether a push of it is on its way. */
+  readonly isPushed: boolean;
+  /** Whether it ever was in the queue of rejects, and whether other deliveries of its order were. */
+  readonly wasQueued: boolean;
+  readonly wereOthersQueued: boolean;
+  /** Digest of the lines that a person has decided about; null: none has. */
+  readonly lines_hash: string | null;
+  /** Who stopped it after the backup that was restored, and how; null: nobody did. */
+  readonly stopped_by: string | null;
+  readonly stopped_as: string | null;
+}
+
 export interface Subject {
+  readonly past: Past;
   readonly delivery: {
     readonly order_delivery_id: number;
     readonly order_id: number;
@@ -135,6 +156,45 @@ async function moreOfOrder(
   };
 }
 
+const is = (of: RawBuilder<unknown>) => sql<number>`exists (select 1 from ${of})`;
+
+/** Reads a delivery and its past in one statement. */
+async function readDelivery(tx: Tx, orderDeliveryId: number) {
+  const own = sql.ref('d.order_delivery_id');
+  const row = await tx
+    .selectFrom('delivery as d')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('review as r', 'r.order_delivery_id', 'd.order_delivery_id')
+    .leftJoin('restored_stop as s', 's.order_delivery_id', 'd.order_delivery_id')
+    .selectAll('d')
+    .select(['e.decision_id', 'e.basis', 'e.rules_key', 'r.lines_hash'])
+    .select(['s.actor as stopped_by', 's.action as stopped_as'])
+    .select([
+      is(sql`decision n where n.order_delivery_id = ${own}`).as('isDecided'),
+      is(sql`outbox where outbox.order_delivery_id = ${own} and ended_at is null`).as('isPushed'),
+      is(sql`reject_entry q where q.order_delivery_id = ${own}`).as('wasQueued'),
+      is(sql`delivery o cross join reject_entry q on q.order_delivery_id = o.order_delivery_id
+        where o.order_id = d.order_id and o.order_delivery_id <> ${own}`).as('wereOthersQueued'),
+    ])
+    .where('d.order_delivery_id', '=', orderDeliveryId)
+    .executeTakeFirst();
+  if (!row) return undefined;
+  const { decision_id, basis, rules_key, lines_hash, stopped_by, stopped_as, ...delivery } = row;
+  const past: Past = {
+    decision_id,
+    basis,
+    rules_key,
+    lines_hash,
+    stopped_by,
+    stopped_as,
+    isDecided: row.isDecided === 1,
+    isPushed: row.isPushed === 1,
+    wasQueued: row.wasQueued === 1,
+    wereOthersQueued: row.wereOthersQueued === 1,
+  };
+  return { delivery, past };
+}
+
 /** Reads a delivery with its facts; undefined while its order is not mirrored yet. */
 export async function readSubject(
   tx: Tx,
@@ -142,12 +202,9 @@ export async function readSubject(
   context: FactsContext,
 ): Promise<Subject | undefined> {
   const { now, settings, rules } = context;
-  const delivery = await tx
-    .selectFrom('delivery')
-    .selectAll()
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirst();
-  if (!delivery) return undefined;
+  const own = await readDelivery(tx, orderDeliveryId);
+  if (!own) return undefined;
+  const { delivery, past } = own;
   const lines = await orderLines(tx, delivery.order_id);
   const delivered = await deliveredPieces(tx, delivery.order_id, orderDeliveryId);
   const order = await orderFacts(tx, delivery.order_id, lines, delivered);
@@ -187,5 +244,5 @@ export async function readSubject(
   };
   const { hash, isGone } = order;
   const { invalidFields } = customer;
-  return { delivery, orderHash: hash, orderIsGone: isGone, facts, invalidFields };
+  return { delivery, past, orderHash: hash, orderIsGone: isGone, facts, invalidFields };
 }

@@ -5,6 +5,7 @@
  * (journal/forget.ts).
  */
 import { deflateSync, inflateSync } from 'node:zlib';
+import { sql } from 'kysely';
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Facts } from '../rules/facts/plain.ts';
@@ -17,6 +18,14 @@ import {
   type TextDigests,
   unpackEvaluation,
 } from './journal/evaluations.ts';
+
+/** End of the journal, of the change feed, and what the journal keeps of a rule set. */
+export interface JournalHead {
+  readonly feed: number;
+  readonly previousHash: string;
+  /** Dictionary of the set's evaluations; null: it has none yet; undefined: the set is unknown. */
+  readonly words: Uint8Array | null | undefined;
+}
 
 export interface DecisionEntry {
   readonly orderDeliveryId: number;
@@ -88,14 +97,32 @@ function hashOf<Values extends TextDigests>(values: Values): string {
   );
 }
 
-/** Appends an entry to the journal and gives its id. */
-export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<number> {
-  const last = await tx
-    .selectFrom('decision')
-    .select('hash')
-    .orderBy('decision_id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+/** Reads where the next entry is appended, in its transaction. */
+export async function journalHead(tx: Tx, ruleSetHash: string): Promise<JournalHead> {
+  const { rows } = await sql<{
+    readonly feed: number | null;
+    readonly hash: string | null;
+    readonly known: number;
+    readonly words: Uint8Array | null;
+  }>`select (select max(seq) from change) feed,
+      (select hash from decision order by decision_id desc limit 1) hash,
+      s.hash is not null known, s.words
+    from (select 1) left join rule_set s on s.hash = ${ruleSetHash}`.execute(tx);
+  const [row] = rows;
+  return {
+    feed: row?.feed ?? 0,
+    previousHash: row?.hash ?? GENESIS,
+    words: row?.known === 1 ? row.words : undefined,
+  };
+}
+
+/** Appends an entry to the journal and gives its id; `head` is that of this transaction. */
+export async function appendDecision(
+  tx: Tx,
+  entry: DecisionEntry,
+  head?: JournalHead,
+): Promise<number> {
+  const { previousHash, words } = head ?? (await journalHead(tx, entry.ruleSetHash));
   const values = {
     order_delivery_id: entry.orderDeliveryId,
     order_id: entry.orderId,
@@ -111,13 +138,13 @@ export async function appendDecision(tx: Tx, entry: DecisionEntry): Promise<numb
     shadow: JSON.stringify(entry.shadow),
     ...signsOf(entry.evaluation),
     evaluation: JSON.stringify(entry.evaluation),
-    previous_hash: last?.hash ?? GENESIS,
+    previous_hash: previousHash,
   };
   const row = await tx
     .insertInto('decision')
     .values({
       ...values,
-      evaluation: await packEvaluation(tx, entry.ruleSetHash, values.evaluation),
+      evaluation: await packEvaluation(tx, entry.ruleSetHash, values.evaluation, words),
       hash: hashOf(values),
     })
     .returning('decision_id')

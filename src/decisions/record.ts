@@ -3,22 +3,16 @@
  * tells when it must be evaluated again. The rules, the safeguards of a reject and people all
  * record their decisions through here, inside their own transaction.
  */
-import { lastChange } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import { endHolds } from './holds/holds.ts';
-import { appendDecision } from './journal.ts';
+import { appendDecision, journalHead } from './journal.ts';
 import { basisOf, type Judgement, rulesKey } from './judgement.ts';
 import { storeTexts } from './rule-texts.ts';
 
 /** The delivery's latest decision, if its basis is unchanged and it was not canceled. */
-export async function unchangedDecision(tx: Tx, judgement: Judgement): Promise<number | undefined> {
-  const last = await tx
-    .selectFrom('evaluation')
-    .select(['decision_id', 'basis', 'rules_key'])
-    .where('order_delivery_id', '=', judgement.subject.delivery.order_delivery_id)
-    .executeTakeFirst();
-  if (!last || last.rules_key === '' || last.basis !== basisOf(judgement)) return undefined;
-  return last.decision_id;
+export function unchangedDecision(judgement: Judgement): number | undefined {
+  const { decision_id: last, basis, rules_key: key } = judgement.subject.past;
+  return last === null || key === '' || basis !== basisOf(judgement) ? undefined : last;
 }
 
 type Evaluated = Pick<Judgement, 'subject' | 'mode' | 'rules' | 'at' | 'dueAt'>;
@@ -54,21 +48,25 @@ export async function recordDecision(
   by: { readonly actor: string; readonly trigger: string },
 ): Promise<number> {
   const { rules, mode, subject, evaluation, outcome, at } = judgement;
-  await storeTexts(tx, { hash: rules.ruleSet.hash, files: rules.files }, at);
-  const decisionId = await appendDecision(tx, {
+  const { hash } = rules.ruleSet;
+  const { words, ...end } = await journalHead(tx, hash);
+  if (words === undefined) await storeTexts(tx, { hash, files: rules.files }, at);
+  const head = { ...end, words: words ?? null };
+  const entry = {
     orderDeliveryId: subject.delivery.order_delivery_id,
     orderId: subject.delivery.order_id,
     at,
     ...by,
-    ruleSetHash: rules.ruleSet.hash,
-    facts: { ...subject.facts, feed: await lastChange(tx) },
+    ruleSetHash: hash,
+    facts: { ...subject.facts, feed: head.feed },
     mode,
     outcome: outcome.kind,
     reason: outcome.reason,
     rules: outcome.rules,
     shadow: evaluation.shadow,
     evaluation,
-  });
+  };
+  const decisionId = await appendDecision(tx, entry, head);
   const { order_delivery_id: id } = subject.delivery;
   const row = { ...evaluated(judgement), decision_id: decisionId, basis: basisOf(judgement) };
   await tx

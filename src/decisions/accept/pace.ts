@@ -136,7 +136,7 @@ export async function holdForPace(
   };
   if (pace.pausedUntil > now) return heldUntil(pace.pausedUntil, pace.why);
   const { order_delivery_id: id } = subject.delivery;
-  const isCounted = await wasCounted(tx, id, hourBegan(now));
+  const isCounted = subject.past.isDecided && (await wasCounted(tx, id, hourBegan(now)));
   const why = await reasonToPause(tx, settings, pace, isCounted);
   if (why === undefined) {
     const counted = { ...pace, count: pace.count + Number(!isCounted) };

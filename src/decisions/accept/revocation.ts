@@ -195,7 +195,7 @@ export async function planAccepted(
   const isNews =
     change === 'none' ? endRevoked.length > 0 : mode === 'live' || outcome.code !== HELD;
   const isChange = isAsked && isNews;
-  const isHeld = outcome.code === HELD && !(await hasManualDecision(tx, subject));
+  const isHeld = outcome.code === HELD && !hasManualDecision(subject);
   const effects = isHeld ? [] : endRevoked;
   if (!isHeld || change === 'rules') {
     const keep: Effect = (own) =>
@@ -218,7 +218,7 @@ export async function holdForCooldown(
   tx: Tx,
   { subject, ruleSet: { settings }, outcome, now }: Candidate,
 ): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept') return undefined;
+  if (outcome.kind !== 'accept' || !subject.past.isDecided) return undefined;
   const cooldown = parseDuration(settings.safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
   const { order_delivery_id: id } = subject.delivery;
   const { lastAt } = await revocationsWithin(tx, id, cooldown, now);

@@ -54,17 +54,12 @@ const DID: Readonly<Record<string, string>> = {
 
 /** Holds a delivery that a person stopped after the backup, until a person decides. */
 export async function holdForRestored(
-  tx: Tx,
-  { subject: { delivery } }: Candidate,
+  _tx: Tx,
+  { subject: { past } }: Candidate,
 ): Promise<Precaution | undefined> {
-  const stop = await tx
-    .selectFrom('restored_stop')
-    .select(['actor', 'action'])
-    .where('order_delivery_id', '=', delivery.order_delivery_id)
-    .executeTakeFirst();
-  if (!stop) return undefined;
-  const did = DID[stop.action] ?? 'stopped it';
-  const detail = `${stop.actor} ${did} after the backup that was restored`;
+  if (past.stopped_by === null) return undefined;
+  const did = DID[past.stopped_as ?? ''] ?? 'stopped it';
+  const detail = `${past.stopped_by} ${did} after the backup that was restored`;
   return { outcome: safeguardHold(undefined, { safeguard: 'restored', detail }) };
 }
 

@@ -171,15 +171,16 @@ function decompress(bytes: Buffer, words: Uint8Array | null): string {
 }
 
 /**
- * Compresses the text of an evaluation; the first one by a rule set becomes the set's dictionary.
+ * Compresses the text of an evaluation by the set's dictionary; the first one by a rule set becomes
+ * that (null: there is none yet).
  */
-export async function packEvaluation(tx: Tx, ruleSetHash: string, text: string): Promise<Buffer> {
-  const row = await tx
-    .selectFrom('rule_set')
-    .select('words')
-    .where('hash', '=', ruleSetHash)
-    .executeTakeFirst();
-  if (row?.words !== null) return compress(text, row?.words);
+export async function packEvaluation(
+  tx: Tx,
+  ruleSetHash: string,
+  text: string,
+  known: Uint8Array | null | undefined,
+): Promise<Buffer> {
+  if (known !== null) return compress(text, known);
   const blanked = blankedEvaluation(text);
   takeValues(blanked);
   const words = deflateSync(JSON.stringify(blanked));

@@ -3,6 +3,7 @@
  * the plan, which is the effects before the decision, the journal entry, the reject's place in its
  * queue, and the push. After a kill either everything of it is there or nothing is.
  */
+import { sql } from 'kysely';
 import { BugError } from '../../lib/errors.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Tx } from '../../store/store.ts';
@@ -14,7 +15,7 @@ import {
   groundsOf,
   type Verdict,
 } from '../judgement.ts';
-import { openPush, sendBefore } from '../push.ts';
+import { sendBefore } from '../push.ts';
 import { recordDecision, rememberEvaluation } from '../record.ts';
 import { finishPushedRejects } from '../reject/finish-reject.ts';
 import { updateRejectEntry } from '../reject/outcome.ts';
@@ -67,6 +68,22 @@ export async function applyPlan(
   return { decisionId, orderDeliveryId, outcome, rejectAt };
 }
 
+/** Whether a push of the delivery is open, it was ever decided, and waits for a reject. */
+async function standingOf(tx: Tx, orderDeliveryId: number) {
+  const { rows } = await sql<{ readonly [Name in 'pushed' | 'decided' | 'queued']: number }>`
+    select exists (select 1 from outbox
+        where order_delivery_id = ${orderDeliveryId} and ended_at is null) pushed,
+      exists (select 1 from decision where order_delivery_id = ${orderDeliveryId}) decided,
+      exists (select 1 from reject_entry
+        where order_delivery_id = ${orderDeliveryId} and ended_at is null) queued`.execute(tx);
+  const [row] = rows;
+  return {
+    isPushed: row?.pushed === 1,
+    isDecided: row?.decided === 1,
+    isQueued: row?.queued === 1,
+  };
+}
+
 /**
  * Decides about the delivery; gives the decision, undefined: nothing has changed. `onPush` is
  * called before the commit.
@@ -77,8 +94,9 @@ export async function decide(
   orderDeliveryId: number,
   onPush: () => void,
 ): Promise<Decided | undefined> {
-  if (await openPush(tx, orderDeliveryId)) return undefined;
-  await noteExternal(tx, context, orderDeliveryId);
-  await finishPushedRejects(tx, context.now);
+  const { isPushed, isDecided, isQueued } = await standingOf(tx, orderDeliveryId);
+  if (isPushed) return undefined;
+  await noteExternal(tx, context, orderDeliveryId, isDecided);
+  if (isQueued) await finishPushedRejects(tx, context.now);
   return applyPlan(tx, await planDecision(tx, context, orderDeliveryId), onPush);
 }

@@ -6,6 +6,7 @@
 import type { Outcome } from '../../rules/combine.ts';
 import type { Tx } from '../../store/store.ts';
 import { planAccepted } from '../accept/revocation.ts';
+import { UnknownStatus } from '../facts/order.ts';
 import { readSubject, type Subject } from '../facts.ts';
 import {
   endHolds,
@@ -24,7 +25,7 @@ import {
   type Judgement,
   type Planned,
 } from '../judgement.ts';
-import { hasOpenPush, overtakenBy, settledAccept } from '../push.ts';
+import { overtakenBy, settledAccept } from '../push.ts';
 import { rememberEvaluation, unchangedDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
 import { hasManualDecision } from '../review/manual-decision.ts';
@@ -55,10 +56,10 @@ async function currentDecision(
   judged: Judged,
   trigger: string,
 ): Promise<{ readonly decisionId: number; readonly isLatest: boolean } | undefined> {
-  const last = await unchangedDecision(tx, judged);
+  const last = unchangedDecision(judged);
   const { outcome, mode, subject } = judged;
   if (last === undefined) {
-    if (outcome.kind !== 'accept' || mode !== 'live') return undefined;
+    if (outcome.kind !== 'accept' || mode !== 'live' || !subject.past.isDecided) return undefined;
     return settledAccept(tx, subject.delivery.order_delivery_id, groundsOf(judged));
   }
   const by = outcome.kind === 'accept' ? await overtakenBy(tx, last) : undefined;
@@ -112,7 +113,7 @@ async function planPending(
   const { now, trigger } = context;
   const fields = told.tellFields(subject);
   const before = [...told.endRevoked, ...fields];
-  if (await hasManualDecision(tx, subject)) {
+  if (hasManualDecision(subject)) {
     return { isChange: false, effects: [...before, ...leftToPerson(context, subject)] };
   }
   const judged = await judge(tx, context, subject, depth);
@@ -156,21 +157,18 @@ export async function planDecision(
   depth: Depth = 'act',
 ): Promise<Plan> {
   const plan = { tx, orderDeliveryId, ...NOTHING };
-  const row = await tx
-    .selectFrom('delivery as d')
-    .select('d.status')
-    .where('d.order_delivery_id', '=', orderDeliveryId)
-    // A person or the end of a grace period may have enqueued a push meanwhile.
-    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
-    .executeTakeFirst();
-  // In a status that nobody knows it cannot be read, which a decision tells, and no pass.
-  if (!row || (depth === 'look' && !/^(?:pending|accepted)$/.test(row.status))) return plan;
-  const told = await toldOf(tx, orderDeliveryId, context.now);
   const { settings, rules: read } = context.rules.ruleSet;
   const asked = { now: context.now, settings, rules: read };
-  const subject = await readSubject(tx, orderDeliveryId, asked);
-  let planned = NOTHING;
+  const subject = await readSubject(tx, orderDeliveryId, asked).catch((error: unknown) => {
+    // In a status that nobody knows it cannot be read, which a decision tells, and no pass.
+    if (depth === 'look' && error instanceof UnknownStatus) return undefined;
+    throw error;
+  });
+  // A person or the end of a grace period may have enqueued a push meanwhile.
+  if (subject?.past.isPushed) return plan;
   const { status } = subject?.delivery ?? {};
+  const told = await toldOf(tx, orderDeliveryId, context.now);
+  let planned = NOTHING;
   if (subject && status === 'accepted') planned = await planAccepted(tx, context, subject, told);
   if (subject && status === 'pending')
     planned = await planPending(tx, context, subject, told, depth);

@@ -49,7 +49,7 @@ async function hasPersonDecidedSince(tx: Tx, entry: RejectEntry): Promise<boolea
  */
 export async function holdOfSafeguard(
   tx: Tx,
-  { subject: { delivery, orderIsGone }, outcome }: Candidate,
+  { subject: { delivery, past, orderIsGone }, outcome }: Candidate,
 ): Promise<Precaution | undefined> {
   if (orderIsGone) {
     const detail = `the service no longer has order ${delivery.order_id}`;
@@ -57,6 +57,7 @@ export async function holdOfSafeguard(
   }
   // A rule that may not reject holds for the safeguard that stopped its reject, while that lasts.
   if (outcome.kind === 'hold' && outcome.code !== 'not_armed') return undefined;
+  if (!past.wasQueued) return undefined;
   const entry = await latestEntry(tx, delivery.order_delivery_id);
   if (entry === undefined || entry.safeguard === null) return undefined;
   const { state, safeguard, detail, ruleId } = entry;
@@ -100,9 +101,9 @@ async function rejectBefore(
  */
 export async function holdForRepacked(
   tx: Tx,
-  { subject: { delivery } }: Candidate,
+  { subject: { delivery, past } }: Candidate,
 ): Promise<Precaution | undefined> {
-  const before = await rejectBefore(tx, delivery);
+  const before = past.wereOthersQueued ? await rejectBefore(tx, delivery) : undefined;
   if (!before) return undefined;
   const detail = `packed again after ${before.ruleId} had ${before.number} rejected`;
   return { outcome: safeguardHold(before.ruleId, { safeguard: 'repacked', detail }) };
@@ -132,7 +133,7 @@ export async function updateRejectEntry(
   const { mode, subject, outcome, at, evaluation } = judgement;
   if (mode !== 'live') return undefined;
   const { order_delivery_id: id, content_hash: contentHash } = subject.delivery;
-  const entry = await latestEntry(tx, id);
+  const entry = subject.past.wasQueued ? await latestEntry(tx, id) : undefined;
   const waits = entry?.state === 'waiting';
   if (outcome.kind !== 'reject') {
     if (waits && evaluation.live.kind !== 'reject') {

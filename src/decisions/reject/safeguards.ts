@@ -88,8 +88,8 @@ const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'person',
     next: 'person',
-    check: async (tx, { subject }) =>
-      (await hasManualDecision(tx, subject)) ? 'a person has decided about it' : undefined,
+    check: (_tx, { subject }) =>
+      hasManualDecision(subject) ? 'a person has decided about it' : undefined,
   },
   {
     name: 'breaker',

@@ -32,11 +32,7 @@ export async function writeReview(
  * Whether a person accepted, rejected, held or released the delivery and its lines are still the
  * same.
  */
-export async function hasManualDecision(tx: Tx, subject: Subject): Promise<boolean> {
-  const row = await tx
-    .selectFrom('review')
-    .select('lines_hash')
-    .where('order_delivery_id', '=', subject.delivery.order_delivery_id)
-    .executeTakeFirst();
-  return row !== undefined && row.lines_hash === linesHash(subject);
+export function hasManualDecision(subject: Subject): boolean {
+  const { lines_hash: hash } = subject.past;
+  return hash !== null && hash === linesHash(subject);
 }

@@ -26,6 +26,6 @@ export async function whyLeftToPeople(tx: Tx, subject: Subject): Promise<string 
   if (await openPush(tx, subject.delivery.order_delivery_id)) {
     return 'what was decided is on its way';
   }
-  if (!(await hasManualDecision(tx, subject))) return undefined;
+  if (!hasManualDecision(subject)) return undefined;
   return 'a person has decided, it is left to people';
 }

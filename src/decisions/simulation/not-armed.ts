@@ -43,7 +43,7 @@ async function pendingAfter(tx: Tx, after: number): Promise<readonly number[]> {
 async function isHeld(tx: Tx, unarmed: RuleSet, id: number, now: number): Promise<boolean> {
   const { rules, settings } = unarmed;
   const subject = await readSubject(tx, id, { now, settings, rules });
-  if (!subject || (await hasManualDecision(tx, subject))) return false;
+  if (!subject || hasManualDecision(subject)) return false;
   const { code } = evaluate(unarmed, subject.facts, { operands: false }).live;
   return code === 'not_armed' || code === 'could_not_evaluate';
 }
