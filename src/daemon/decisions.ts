@@ -29,6 +29,12 @@ export interface DecisionsDeps {
   readonly onPush: () => void;
 }
 
+interface EndedPush {
+  readonly orderDeliveryId: number;
+  readonly status: string;
+  readonly state: string;
+}
+
 export interface Decisions {
   readonly workers: readonly Worker[];
   readonly review: Review;
@@ -39,7 +45,8 @@ export interface Decisions {
   decideNow: Decider['decideNow'];
   runEnded: Decider['runEnded'];
   /** Decides the delivery again, or ends its reject: its push has ended. */
-  pushEnded(push: { readonly orderDeliveryId: number; readonly status: string }): void;
+  pushEnded(push: EndedPush): void;
+  noteAccepted: Decider['noteAccepted'];
   /** Reloads the rules and the configuration, and takes unsent decisions back. */
   readonly reload: RuleOperations['reload'];
 }
@@ -109,7 +116,10 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     wakeUp,
     decideNow: decider.decideNow,
     runEnded: decider.runEnded,
-    pushEnded({ orderDeliveryId, status }) {
+    noteAccepted: decider.noteAccepted,
+    pushEnded({ orderDeliveryId, status, state }) {
+      // A confirmed accept was noted with its end.
+      if (status === 'accepted' && state === 'confirmed') return;
       decider.decideNow([orderDeliveryId]);
       if (status === 'rejected') rejects.wake();
     },

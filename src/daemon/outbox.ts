@@ -11,7 +11,7 @@ import type { RecentReads } from '../mirror/refetch-queue.ts';
 import { createDispatcher } from '../outbox/dispatcher.ts';
 import { PAUSED_BY } from '../outbox/document-state.ts';
 import { createOrderFinder } from '../outbox/evidence/find-order.ts';
-import type { OutboxItem, OutboxKind } from '../outbox/item.ts';
+import type { AlsoConfirm, OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
   createDeliveryStatusKind,
   type DeliveryStatusApi,
@@ -62,6 +62,7 @@ export interface OutboxDeps {
   readonly pauses: Pauses;
   /** Has a stream pulled soon, unless it just was. */
   readonly requestRun: (stream: string) => Promise<void>;
+  readonly alsoConfirm?: AlsoConfirm;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -214,6 +215,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
     random,
     log,
     onEnded,
+    ...(deps.alsoConfirm ? { alsoConfirm: deps.alsoConfirm } : {}),
     kinds,
     pauses,
     clock: deps.dispatcherClock,

@@ -13,7 +13,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
-import type { Store } from '../store/store.ts';
+import type { Store, Tx } from '../store/store.ts';
 import { endPauseOver } from './accept/pace.ts';
 import { createRecall, recallUnsent } from './accept/recall.ts';
 import { tellWaits, waitingFor } from './accept/waits.ts';
@@ -26,7 +26,7 @@ import {
   nextDueAt,
   sweepPending,
 } from './due.ts';
-import { noteStatusChanges } from './external.ts';
+import { createStatusNotes, type OnCommit, type StatusNotes } from './external.ts';
 import {
   dropDecidedCustomers,
   reportEvaluationError,
@@ -81,6 +81,8 @@ export interface Decider {
    * data are looked at.
    */
   runEnded(run: EndedRun): void;
+  /** Notes a confirmed accept in the transaction that confirms it. */
+  noteAccepted(tx: Tx, orderDeliveryId: number, onCommit: OnCommit): Promise<void>;
   /** Takes back what was not sent yet and the rules in force would not decide so. */
   recall(): Promise<void>;
 }
@@ -315,7 +317,11 @@ async function goThrough(
  * were named are decided alone; all are searched at the start, when somebody asks for it, when a
  * planned time has come, and every half a minute, so that no wake-up that was lost matters.
  */
-function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Promise<number> {
+function createRound(
+  deps: DeciderDeps,
+  asks: Asks,
+  notes: StatusNotes,
+): (signal: AbortSignal) => Promise<number> {
   const { store, clock, settleMs, reconsiderMs } = deps;
   const contextNow = () => contextOf(deps);
   const recall = createRecall(deps, contextNow);
@@ -344,7 +350,7 @@ function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Pr
     const context = contextNow();
     await recall(context);
     attempts.retryExpired();
-    const areNoted = await noteStatusChanges(store, contextNow);
+    const areNoted = await notes.noteAll();
     if (asked.isRunOver || clock.monotonic() >= choresAt) {
       choresAt = clock.monotonic() + CHORES_MS;
       await doChores(deps, context);
@@ -374,10 +380,15 @@ function createRound(deps: DeciderDeps, asks: Asks): (signal: AbortSignal) => Pr
 
 export function createDecider(deps: DeciderDeps): Decider {
   const asks = createAsks();
+  const notes = createStatusNotes(deps.store, () => contextOf(deps));
+  const decideNow = (ids: readonly number[]): void => {
+    asks.note({ ids });
+    if (ids.length > 0) asks.wake();
+  };
   return {
     name: 'decisions',
     async run(signal) {
-      const round = createRound(deps, asks);
+      const round = createRound(deps, asks, notes);
       while (!signal.aborted) {
         const waitMs = await round(signal);
         if (waitMs > 0) await asks.wait(deps.clock, waitMs, signal);
@@ -387,9 +398,10 @@ export function createDecider(deps: DeciderDeps): Decider {
       asks.note({ isAll: true });
       asks.wake();
     },
-    decideNow(ids) {
-      asks.note({ ids });
-      if (ids.length > 0) asks.wake();
+    decideNow,
+    async noteAccepted(tx, id, onCommit) {
+      const isOwn = await notes.noteOwn(tx, { id, now: deps.clock.now() }, onCommit);
+      if (!isOwn) onCommit(() => decideNow([id]));
     },
     runEnded(run) {
       asks.noteRun(run);

@@ -149,6 +149,14 @@ async function record(
   return true;
 }
 
+async function setNoted(tx: Tx, orderDeliveryId: number, { seq }: StatusChange): Promise<void> {
+  await tx
+    .updateTable('evaluation')
+    .set({ feed_seq: seq })
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .execute();
+}
+
 /** Finds out whether somebody else changed the delivery's status. Safe to call at any moment. */
 export async function noteExternal(
   tx: Tx,
@@ -169,11 +177,7 @@ export async function noteExternal(
       // The change stays unprocessed until the order is mirrored and can be journaled.
       if (isDone(change.to) && !(await record(tx, context, orderDeliveryId, change.to))) return;
     }
-    await tx
-      .updateTable('evaluation')
-      .set({ feed_seq: change.seq })
-      .where('order_delivery_id', '=', orderDeliveryId)
-      .execute();
+    await setNoted(tx, orderDeliveryId, change);
     return;
   }
   // Somebody put the delivery back before our push was read back: the mirror never showed the new
@@ -185,16 +189,18 @@ export async function noteExternal(
 const CURSOR_KEY = 'decisions_feed_seq';
 /** Number of status changes that are handled in one transaction. */
 const CHANGES_MAX = 20;
+/** Changes that a restart looks at once more at most, beside those of the last look. */
+const UNSTORED_MAX = 100;
 
-/** Finds deliveries whose status changed since the last look, and those deleted or back. */
-async function statusChanges(db: Db) {
+/** Finds deliveries whose status changed behind the last look, and those deleted or back. */
+async function statusChanges(db: Db, behind: number) {
   // The condition repeats that of the partial index, which skips millions of stock entries.
   const { rows } = await sql<{ readonly seq: number; readonly id: number }>`
     select seq, cast(key as integer) as id from change indexed by change_delivery_status
     where entity = 'delivery' and (op <> 'update' or diff->>'$.status[1]' is not null)
-      and op <> 'insert' and seq > coalesce((
-        select value + 0 from daemon_state where key = ${CURSOR_KEY}), 0)
-    order by seq limit ${CHANGES_MAX}`.execute(db);
+      and op <> 'insert' and seq > max(${behind}, coalesce((
+        select value + 0 from daemon_state where key = ${CURSOR_KEY}), 0))
+    order by seq limit ${sql.lit(CHANGES_MAX)}`.execute(db);
   return rows;
 }
 
@@ -215,6 +221,7 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
   // An accepted delivery stays due, because its accept may still be revoked (accept/revocation.ts).
   const over = rows.filter((row) => row.status !== 'accepted' || row.deleted_at !== null);
   const overIds = over.map((row) => row.order_delivery_id);
+  if (overIds.length === 0) return;
   await resolveRevokedTooOften(tx, overIds, now);
   await tx
     .updateTable('evaluation')
@@ -224,20 +231,56 @@ async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promi
     .execute();
 }
 
-/** Handles the next few new status changes; gives false when there are more. */
-export async function noteStatusChanges(
-  store: Store,
-  contextNow: () => RulesContext,
-): Promise<boolean> {
-  const changes = await statusChanges(store.db);
-  const last = changes.at(-1);
-  if (!last) return true;
-  const ids = [...new Set(changes.map(({ id }) => id))];
-  await store.transaction(async (tx) => {
-    const context = contextNow();
-    for (const id of ids) await noteExternal(tx, context, id);
-    await forgetDecided(tx, ids, context.now);
-    await writeStateAt(tx, CURSOR_KEY, String(last.seq), context.now);
-  });
-  return changes.length < CHANGES_MAX;
+export interface StatusNotes {
+  /** Handles the next few new status changes; gives false when there are more. */
+  noteAll(): Promise<boolean>;
+  /**
+   * Handles the status that a push has made, in the transaction that confirms the push; gives false
+   * where somebody else made it.
+   */
+  noteOwn(
+    tx: Tx,
+    push: { readonly id: number; readonly now: number },
+    onCommit: OnCommit,
+  ): Promise<boolean>;
+}
+
+export type OnCommit = (effect: () => void) => void;
+
+export function createStatusNotes(store: Store, contextNow: () => RulesContext): StatusNotes {
+  /** Changes that were handled with their pushes; after a restart they are looked at once more. */
+  const own = new Set<number>();
+  let passed = 0;
+  let passedUnstored = 0;
+  return {
+    async noteAll() {
+      const changes = await statusChanges(store.db, passed);
+      const last = changes.at(-1);
+      if (!last) return true;
+      const left = changes.filter(({ seq }) => !own.has(seq));
+      passedUnstored += changes.length;
+      if (left.length > 0 || passedUnstored >= UNSTORED_MAX) {
+        const ids = [...new Set(left.map(({ id }) => id))];
+        await store.transaction(async (tx) => {
+          const context = contextNow();
+          for (const id of ids) await noteExternal(tx, context, id);
+          await forgetDecided(tx, ids, context.now);
+          await writeStateAt(tx, CURSOR_KEY, String(last.seq), context.now);
+        });
+        passedUnstored = 0;
+      }
+      passed = last.seq;
+      for (const { seq } of changes) own.delete(seq);
+      return changes.length < CHANGES_MAX;
+    },
+    async noteOwn(tx, { id, now }, onCommit) {
+      const change = await newChange(tx, id);
+      if (!change) return true;
+      if (!(await isOurs(tx, id, change))) return false;
+      await setNoted(tx, id, change);
+      await forgetDecided(tx, [id], now);
+      onCommit(() => own.add(change.seq));
+      return true;
+    },
+  };
 }

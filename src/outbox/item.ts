@@ -21,6 +21,13 @@ export interface OutboxItem {
   readonly createdAt: number;
 }
 
+/** Writes something else in the transaction that confirms a row. */
+export type AlsoConfirm = (
+  tx: Tx,
+  item: OutboxItem,
+  onCommit: (effect: () => void) => void,
+) => Promise<void>;
+
 /** A problem that the pre-flight found. A warning is reported and stops nothing. */
 export interface FlightProblem extends Problem {
   readonly severity: 'error' | 'warning';

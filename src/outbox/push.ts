@@ -50,6 +50,7 @@ import type { PauseLook, Pauses } from '../store/pauses.ts';
 import type { Db, Store } from '../store/store.ts';
 import { PAUSED_BY } from './document-state.ts';
 import {
+  type AlsoConfirm,
   type Clearance,
   type Cleared,
   type LookupResult,
@@ -100,6 +101,8 @@ export interface DispatcherDeps {
    */
   readonly pausedReason: (kind: string, pauses: PauseLook) => string | undefined;
   readonly dryRun: boolean;
+  /** Writes something else in the transaction that confirms a row. */
+  readonly alsoConfirm?: AlsoConfirm;
   /** Called for every row that changed its state. */
   readonly onMoved: (item: OutboxItem, state: string) => void;
   readonly onEnded: (item: OutboxItem, state: string) => void;

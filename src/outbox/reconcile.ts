@@ -14,6 +14,7 @@ import { learnSpelling } from './evidence/known-spellings.ts';
 import { candidatesIn, claimsOf } from './evidence/records.ts';
 import { noteSeasonShown } from './evidence/seasons.ts';
 import {
+  type AlsoConfirm,
   type LookupResult,
   type Matched,
   mayHaveMissed,
@@ -387,13 +388,17 @@ async function isUnchanged(tx: Tx, item: OutboxItem): Promise<boolean> {
  * meanwhile.
  */
 export async function applyLookup(
-  { store, clock }: { readonly store: Store; readonly clock: Clock },
+  {
+    store,
+    clock,
+    alsoConfirm,
+  }: { readonly store: Store; readonly clock: Clock; readonly alsoConfirm?: AlsoConfirm },
   item: OutboxItem,
   lookup: Lookup,
   configured: Policy,
 ): Promise<Transition | undefined> {
   const { result } = lookup;
-  return store.transaction(async (tx) => {
+  return store.transaction(async (tx, onCommit) => {
     const now = clock.now();
     const { pace } = configured;
     const reconcileAfterMs = await settlementDelay(tx, pace.reconcileAfterMs, now);
@@ -419,6 +424,7 @@ export async function applyLookup(
       const isSeasonUnseen = seasonSeen === false;
       const orderId = made?.orderId ?? null;
       await reportDifferences(tx, item, { orderId, differences, holds, isSeasonUnseen }, now);
+      await alsoConfirm?.(tx, item, onCommit);
     }
     return transition;
   });

@@ -144,7 +144,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     isLimited: true,
   },
   {
-    of: /^delete from .*(< \?|<= \(|< date\(\?).* limit \?|^delete from sync_run .* limit \?\)/,
+    of: /^delete from .*(< \?|<= \(|< date\(\?).* limit [?\d]+|^delete from sync_run .* limit [?\d]+\)/,
     why: 'upkeep deletes the oldest, a slice at a time',
   },
   {
@@ -236,12 +236,12 @@ export const EXCEPTIONS: readonly Exception[] = [
     isLimited: true,
   },
   {
-    of: /indexed by sales_order_closed .* limit \?$/,
+    of: /indexed by sales_order_closed .* limit [?\d]+$/,
     why: 'the next closed orders in the order in which they are read again',
     isLimited: true,
   },
   {
-    of: /from \(select \* from "\w+" order by "\w+" desc limit \?\)/,
+    of: /from \(select \* from "\w+" order by "\w+" desc limit [?\d]+\)/,
     why: 'the newest 20,000 rows show which members the service sends',
   },
   {

@@ -68,7 +68,7 @@ it('a delivery is decided again as soon as its push has ended', async () => {
   await rejects.endPush('refused', { answered: false });
   await settle();
   expect(await rejects.decisions()).toEqual(before);
-  pushEnded({ orderDeliveryId: 1, status: 'accepted' });
+  pushEnded({ orderDeliveryId: 1, status: 'accepted', state: 'refused' });
   await settle();
   expect(await rejects.decisions()).toMatchObject([{}, { outcome: 'accept' }]);
 });

@@ -1,5 +1,8 @@
 /** Authors of status changes, where ours and somebody else's come close together. */
 import { describe, expect, it } from 'vitest';
+import { createStatusNotes } from '../../src/decisions/external.ts';
+import { lastChange } from '../../src/store/bulk.ts';
+import { readState } from '../../src/store/state.ts';
 import { createDeciderFixture, type DeciderFixture, journal } from './support.ts';
 
 /** An accept of ours was sent, and nobody has heard of it yet. */
@@ -65,6 +68,48 @@ describe('once an accept of ours has ended', () => {
     expect(await fixture.decide()).toEqual([]);
     expect(await fixture.pushes()).toHaveLength(2);
     expect((await journal(fixture)).slice(2)).toEqual(['daemon accept', 'external hold']);
+  });
+});
+
+/** The end of a push, as the outbox confirms it, and the changes that are left to be noted. */
+async function confirmed(fixture: DeciderFixture) {
+  const { store } = fixture;
+  await fixture.endPush('confirmed', { answered: true });
+  await store.transaction((tx, onCommit) => fixture.decider().noteAccepted(tx, 1, onCommit));
+  const row = store.db.selectFrom('evaluation').select('feed_seq');
+  return (await row.executeTakeFirst())?.feed_seq ?? 0;
+}
+
+describe('a confirmed accept', () => {
+  it('is noted as ours in the transaction that confirms it', async () => {
+    const fixture = await sending();
+    await seen(fixture, 'accepted');
+    expect(await confirmed(fixture)).toBe(await lastChange(fixture.store.db));
+    await fixture.decide();
+    expect(await journal(fixture)).toEqual(['daemon accept']);
+  });
+
+  it('that somebody else made is left to the next round, which tells of them', async () => {
+    const fixture = await sending();
+    await fixture.store.db.updateTable('outbox').set({ attempts: 0 }).execute();
+    await seen(fixture, 'accepted');
+    expect(await confirmed(fixture)).toBe(0);
+    await fixture.decide();
+    expect(await journal(fixture)).toEqual(['daemon accept', 'external accept']);
+  });
+
+  it('costs the rounds after it no transaction', async () => {
+    const fixture = await sending();
+    const { store } = fixture;
+    const notes = createStatusNotes(store, () => {
+      throw new Error('the rules were asked');
+    });
+    await seen(fixture, 'accepted');
+    await fixture.endPush('confirmed', { answered: true });
+    const now = fixture.clock.now();
+    await store.transaction((tx, onCommit) => notes.noteOwn(tx, { id: 1, now }, onCommit));
+    expect(await notes.noteAll()).toBe(true);
+    expect(await readState(store.db, 'decisions_feed_seq')).toBeUndefined();
   });
 });
 
