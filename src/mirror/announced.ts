@@ -62,7 +62,12 @@ interface Waiting {
   readonly since: number;
 }
 
-async function isSeen(db: Db | Tx, orderId: number, waiting: Waiting, now: number): Promise<boolean> {
+async function isSeen(
+  db: Db | Tx,
+  orderId: number,
+  waiting: Waiting,
+  now: number,
+): Promise<boolean> {
   const { table, key, member } = THINGS[waiting.thing];
   const { rows } = await sql<{ readonly status: string | null }>`
     select status from ${sql.table(table)}
