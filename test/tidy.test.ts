@@ -31,7 +31,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 600: ticks, saved views, whose a delivery is and notes with names.
   console: 11_860, // and proposals of rules, kept for a while
   // And what a reload holds, at every door.
-  daemon: 5_381, // the worker that notes whether the service answers; decimals of an account
+  // With the end of a push that is noted as it is confirmed.
+  daemon: 5_405, // the worker that notes whether the service answers; decimals of an account
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -40,7 +41,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
-  inbox: 2_750,
+  // And a read that ends its request in its own transaction.
+  inbox: 2_805,
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
   // words of others between marks, and whole characters; the language of a page's reader; local
   // days and weeks.
@@ -49,7 +51,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.
   // With the types of V2's resources, which were sync's.
-  mirror: 5_755, // with barcodes that lost their leading zeros
+  mirror: 5_775, // with barcodes that lost their leading zeros
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   ops: 4_863, // since when receipts wait, and a file that grew
@@ -58,7 +60,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With words of ERPs for members, prices far from the list price; what a person canceled since a
   // backup; with the proof that an account reads the names of pre-orders, made once.
   // With files that go on growing or are changed, and one commit among readers that poll.
-  outbox: 14_490,
+  // And rows that a round of the dispatcher reads in one statement.
+  outbox: 14_520,
   // Raised by 350: locks, poolers, cut ways and standbys are told as what they are.
   plane: 2_632,
   probe: 2_791, // with numbers and sizes of pages, and what is behind the last

@@ -328,11 +328,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
     watchedSince: parts.clockGuard.watchedSince,
-    async alsoConfirm(tx, item, onCommit) {
-      if (item.kind !== DELIVERY_STATUS_KIND) return;
-      const { orderDeliveryId, status } = targetOf(item);
-      if (status === 'accepted') await decisions.noteAccepted(tx, orderDeliveryId, onCommit);
-    },
+    alsoConfirm: (tx, item, onCommit) => decisions.alsoConfirm(tx, item, onCommit),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.pushEnded({ ...targetOf(item), state });
       events?.pushEnded?.(item, state);

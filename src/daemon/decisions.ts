@@ -9,6 +9,9 @@ import { createReview, type Review } from '../decisions/review/review.ts';
 import { heldUnarmed } from '../decisions/simulation/not-armed.ts';
 import type { Logger } from '../lib/log.ts';
 import { freshnessOf } from '../ops/status.ts';
+import { DELIVERY_STATUS_KIND } from '../outbox/enqueue.ts';
+import type { AlsoConfirm } from '../outbox/item.ts';
+import { targetOf } from '../outbox/kinds/delivery-status.ts';
 import { createDeliveryReader } from '../outbox/read-delivery.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Pauses } from '../store/pauses.ts';
@@ -46,7 +49,7 @@ export interface Decisions {
   runEnded: Decider['runEnded'];
   /** Decides the delivery again, or ends its reject: its push has ended. */
   pushEnded(push: EndedPush): void;
-  noteAccepted: Decider['noteAccepted'];
+  readonly alsoConfirm: AlsoConfirm;
   /** Reloads the rules and the configuration, and takes unsent decisions back. */
   readonly reload: RuleOperations['reload'];
 }
@@ -116,7 +119,11 @@ export function createDecisions(config: Config, deps: DecisionsDeps): Decisions 
     wakeUp,
     decideNow: decider.decideNow,
     runEnded: decider.runEnded,
-    noteAccepted: decider.noteAccepted,
+    async alsoConfirm(tx, item, onCommit) {
+      if (item.kind !== DELIVERY_STATUS_KIND) return;
+      const { orderDeliveryId, status } = targetOf(item);
+      if (status === 'accepted') await decider.noteAccepted(tx, orderDeliveryId, onCommit);
+    },
     pushEnded({ orderDeliveryId, status, state }) {
       // A confirmed accept was noted with its end.
       if (status === 'accepted' && state === 'confirmed') return;

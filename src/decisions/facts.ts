@@ -36,7 +36,7 @@ export interface Past {
   readonly isDecided: boolean;
   /** Whether a push of it is on its way. */
   readonly isPushed: boolean;
-  /** Whether it ever was in the queue of rejects, and whether other deliveries of its order were. */
+  /** Whether it ever was in the queue of rejects, and whether others of its order were. */
   readonly wasQueued: boolean;
   readonly wereOthersQueued: boolean;
   /** Digest of the lines that a person has decided about; null: none has. */

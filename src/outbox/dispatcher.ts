@@ -105,6 +105,29 @@ async function readAhead(
   }
 }
 
+type Start = (work: Work, item: OutboxItem) => void;
+
+function starter(busy: Busy, take: Take, onEnd: () => void): Start {
+  return (work, item) => {
+    const done = take(item).finally(() => {
+      busy.delete(item.orderingKey);
+      onEnd();
+    });
+    busy.set(item.orderingKey, { work, done });
+  };
+}
+
+/** Starts what is due and has a free slot. */
+function startDue(limits: DispatcherLimits, busy: Busy, ahead: ReadAhead, start: Start): void {
+  for (const work of WORKS) {
+    const free = Math.max(0, freeSlots(limits, busy, work));
+    for (const item of ahead.get(work)?.due.splice(0, free) ?? []) {
+      // An answered row may have been due just as its order was read.
+      if (!busy.has(item.orderingKey)) start(work, item);
+    }
+  }
+}
+
 export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const { clock, limits } = deps;
   const failedLookups = createFailedLookups(clock, limits.lookupMs);
@@ -119,31 +142,18 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   };
 
   const fillSlots = async (busy: Busy, ahead: ReadAhead, seen: PauseLook, take: Take) => {
-    const start = (work: Work, item: OutboxItem): void => {
-      const done = take(item).finally(() => {
-        busy.delete(item.orderingKey);
-        wakeUp();
-      });
-      busy.set(item.orderingKey, { work, done });
-    };
-    const freeFor = (work: Work) => freeSlots(limits, busy, work);
-    if (freeFor('send') > 0) {
+    const start = starter(busy, take, wakeUp);
+    if (freeSlots(limits, busy, 'send') > 0) {
       for (const item of echoes.takeRead(new Set(busy.keys()))) start('send', item);
     }
     const wasOutdated = isOutdated;
     isOutdated = false;
     const works = WORKS.filter((work) => {
       const { due, areMore } = ahead.get(work) ?? NOTHING;
-      return freeFor(work) > 0 && due.length === 0 && (wasOutdated || areMore);
+      return freeSlots(limits, busy, work) > 0 && due.length === 0 && (wasOutdated || areMore);
     });
     if (works.length > 0) await readAhead(deps, works, excluded(deps, seen, busy), ahead);
-    for (const work of WORKS) {
-      const free = Math.max(0, freeFor(work));
-      for (const item of ahead.get(work)?.due.splice(0, free) ?? []) {
-        // An answered row may have been due just as its order was read.
-        if (!busy.has(item.orderingKey)) start(work, item);
-      }
-    }
+    startDue(limits, busy, ahead, start);
     // A lane without a free slot was not looked at.
     isOutdated ||= wasOutdated && works.length < WORKS.length;
   };

@@ -144,7 +144,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     isLimited: true,
   },
   {
-    of: /^delete from .*(< \?|<= \(|< date\(\?).* limit [?\d]+|^delete from sync_run .* limit [?\d]+\)/,
+    of: /^delete from .*(< \?|<= \(|< date\(\?).* limit [?\d]|^delete from sync_run .* limit [?\d]/,
     why: 'upkeep deletes the oldest, a slice at a time',
   },
   {

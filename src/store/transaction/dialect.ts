@@ -2,8 +2,8 @@
  * Kysely over better-sqlite3, with four changes to the stock dialect: a writing transaction begins
  * IMMEDIATE (a deferred one fails at once with SQLITE_BUSY_SNAPSHOT when another connection has
  * written since its first read, and no timeout helps), statements are prepared once, a statement
- * that writes outside of a transaction waits for its turn, too, and limits stand in the text: SQLite
- * prepares a statement with a bound limit anew for each run, because it plans by the limit.
+ * that writes outside of a transaction waits for its turn, too, and limits stand in the text:
+ * SQLite plans by the limit, and would prepare a statement with a bound one again for each run.
  */
 import type Database from 'better-sqlite3';
 import {
