@@ -9,16 +9,13 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import Database from 'better-sqlite3';
 import { requireConfig } from '../src/config/load.ts';
 import { openDaemon } from '../src/daemon/daemon.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/log.ts';
 import { systemRandom } from '../src/lib/random.ts';
 import { createScrubber } from '../src/lib/secret.ts';
-import { parseKnobs } from '../src/reference/control/knob-store.ts';
-import { drawOrder } from '../src/reference/life/arrivals.ts';
-import { startReference } from '../src/reference/reference.ts';
+import { startCalmService, until, watchMirror } from './support/accepting.ts';
 import { SECRET, writeConfig } from './support/daemon-process.ts';
 import { lower, tell } from './support/figures.ts';
 import { type Counted, countCalls, countFunctions, type Ran } from './support/trace.ts';
@@ -28,32 +25,12 @@ const PER_SECOND = 50;
 const WARM = 2;
 /** Milliseconds in which the daemon comes to rest, and those in which it is watched at rest. */
 const REST_MS = 3_000;
-const WAIT_MS_MAX = 60_000;
-const off = ['stock', 'season', 'brands', 'freight', 'seasons', 'ordersFull'];
 const clock = systemClock();
 
-const reference = await startReference({
-  host: '127.0.0.1',
-  ports: { service: 0, relay: 0, control: 0 },
-  knobs: parseKnobs({
-    world: { styles: 50, orders: 0 },
-    life: {
-      ...{ ordersPerMinute: 0, restocksPerMinute: 0, packAfter: '30d', shipAfter: '30d' },
-      ...{ cancelShare: 0, splitShare: 0 },
-    },
-    auth: { loginSpacing: 0 },
-    rates: { perSecond: PER_SECOND },
-    journal: { size: 1_000 },
-  }),
-  clock,
-  log: silentLogger(),
-});
+const { reference, wish, place } = await startCalmService(PER_SECOND);
 const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
-const file = writeConfig(folder, reference, {
-  requestsPerSecond: PER_SECOND,
-  streams: off.map((name) => `${name}: { enabled: false }`),
-  more: ['decisions: { settle: 0s }', 'console: { enabled: false }'],
-});
+const more = ['decisions: { settle: 0s }', 'console: { enabled: false }'];
+const file = writeConfig(folder, reference, { ...wish, more });
 const scrubber = createScrubber();
 const { config } = requireConfig({ file, env: process.env, scrubber });
 const daemon = await openDaemon(config, {
@@ -68,32 +45,18 @@ const url = await daemon.listenerUrl;
 if (url === undefined) throw new Error('the daemon does not listen');
 reference.relay.createEndpoint({ url, secret: SECRET });
 
-const mirror = new Database(daemon.store.path, { readonly: true });
-const count = (query: string) => mirror.prepare<[], number>(query).pluck();
-const orders = count('select count(*) from sales_order');
-const toRead = count('select count(*) from refresh');
-const confirmed = count("select count(*) from outbox where state = 'confirmed'");
+const mirror = watchMirror(daemon.store.path);
 
-async function until(what: string, isSo: () => boolean): Promise<void> {
-  const deadline = clock.monotonic() + WAIT_MS_MAX;
-  while (!isSo()) {
-    if (clock.monotonic() > deadline) throw new Error(`waited in vain for ${what}`);
-    await clock.sleep(5);
-  }
-}
-
-async function place(before: number): Promise<void> {
-  const { book, trade } = reference.world;
-  const orderId = book.orders.nextId();
-  trade.place(drawOrder(reference.world, { seed: 7, orderId, preOrderShare: 0 }));
-  await until('the order', () => orders.get() === before + 1 && toRead.get() === 0);
+async function placeOne(before: number): Promise<void> {
+  place(1);
+  await until('the order', () => mirror.isRead(before + 1));
 }
 
 async function packAndAccept(before: number): Promise<void> {
   const order = [...reference.world.book.orders.all].at(-1);
   if (!order) throw new Error('there is no order to pack');
   reference.world.trade.packAll(order);
-  await until('the accept', () => confirmed.get() === before + 1 && toRead.get() === 0);
+  await until('the accept', () => mirror.isConfirmed(before + 1));
 }
 
 function sum(counts: ReadonlyMap<string, number>, of: (key: string) => boolean = () => true) {
@@ -111,10 +74,10 @@ function list(active: readonly Ran[], { statements, looks }: Counted): void {
 }
 
 for (let accepts = 0; accepts < WARM; accepts += 1) {
-  await place(accepts);
+  await placeOne(accepts);
   await packAndAccept(accepts);
 }
-await place(WARM);
+await placeOne(WARM);
 await clock.sleep(REST_MS);
 const functionsRan = await countFunctions();
 await clock.sleep(REST_MS);
