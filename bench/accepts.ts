@@ -1,5 +1,5 @@
 /**
- * How many packed deliveries a second are accepted where the service takes 20 requests a second, as
+ * Packed deliveries that are accepted in a second where the service takes 20 requests a second, as
  * the reference's account does. Orders are placed and read first; then all of them are packed at
  * once, and the daemon, a process of its own, reads, accepts and confirms them.
  *

@@ -1,5 +1,5 @@
 /**
- * What one packed delivery costs a daemon on its way from the event to the confirmed accept: files
+ * Cost of one packed delivery on its way from the event to the confirmed accept at a daemon: files
  * and named functions of `src/` that run for it (`lib/` left out), SQL statements, transactions,
  * looks at files, requests, and rounds of the decider. The daemon runs in this process, beside the
  * reference; what it does while nothing happens does not count among its functions.

@@ -15,7 +15,7 @@ const OFF = ['stock', 'season', 'brands', 'freight', 'seasons', 'ordersFull'];
 
 export interface CalmService {
   readonly reference: Reference;
-  /** What a daemon is told that decides by the orders alone. */
+  /** Wishes for a daemon that decides by the orders alone. */
   readonly wish: DaemonWish;
   /** Places orders, as many as named. */
   place(orders: number): void;
@@ -54,7 +54,7 @@ export async function startCalmService(
   };
 }
 
-/** What a daemon has reached, by its database. */
+/** State of a daemon, by its database. */
 export function watchMirror(path: string) {
   const mirror = new Database(path, { readonly: true });
   const count = (query: string) => mirror.prepare<[], number>(query).pluck();
