@@ -3,9 +3,10 @@
  * journal, as the decider and the review write it, so that what is learned can be compared with the
  * policy itself.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
 import { appendDecision } from '../../src/decisions/journal.ts';
 import { storeTexts } from '../../src/decisions/rule-texts.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -33,7 +34,7 @@ const SETTINGS = `version: 1
 lists:
   nordic: [DK, SE, "NO", FI]
 tables:
-  pieces: { DK: 30, SE: 24, DE: 40, "*": 12 }
+  pieces: { DK: 30, SE: 24, DE: 40 }
 customer_fields: { tier: text }
 `;
 
@@ -72,7 +73,7 @@ interface Seen {
   readonly byRules: Evaluation['live'];
 }
 
-type Wanted = 'accept' | 'hold' | 'reject' | undefined;
+type Wanted = 'accept' | 'hold' | 'reject' | 'release' | undefined;
 
 /** Decision of a clerk about what the rules left; undefined: the delivery is left alone. */
 export type Policy = (seen: Seen, clerk: string) => Wanted;
@@ -289,12 +290,26 @@ export async function buildHouse(parts: HouseParts = {}): Promise<House> {
   return { ...opened, files, ruleSet, deliveries, since: FIRST_DAY, until };
 }
 
+/** A copy of a house that nobody writes to, for clerks of its own. */
+export async function copyOf(house: House): Promise<House> {
+  await sql`pragma wal_checkpoint(truncate)`.execute(house.store.db);
+  return { ...house, ...(await openIn((path) => copyFileSync(house.path, path))) };
+}
+
+/** Copies the database of a house to a place where commands find it. */
+export async function copyDatabase({ store, path }: House, to: string): Promise<void> {
+  await sql`pragma wal_checkpoint(truncate)`.execute(store.db);
+  copyFileSync(path, to);
+}
+
 export interface Clerks {
   readonly policy: Policy;
   readonly seed?: number;
   /** Share of decisions that are another than the policy's. */
   readonly mistakes?: number;
   readonly names?: readonly string[];
+  /** All at once, at the end, as an act on many deliveries. */
+  readonly isOneAct?: boolean;
 }
 
 function mistaken(random: Random, wanted: Wanted): Wanted {
@@ -304,14 +319,15 @@ function mistaken(random: Random, wanted: Wanted): Wanted {
 
 /** Clerks decide what the rules have not accepted, each some hours after it came. */
 export async function decideAll(house: House, clerks: Clerks): Promise<void> {
-  const { policy, seed = 7, mistakes = 0.03, names = ['ada', 'bo'] } = clerks;
+  const { policy, seed = 7, mistakes = 0.03, names = ['ada', 'bo'], isOneAct = false } = clerks;
   const random = seededRandom(seed);
   await house.store.transaction(async (tx) => {
     for (const seen of house.deliveries) {
       const { facts, byRules } = seen;
       const clerk = random.pick(names);
       const isMistake = random.chance(mistakes);
-      const at = facts.clock.now + random.int(20, 200) * MINUTE_MS + random.int(0, 59_999);
+      const waited = random.int(20, 200) * MINUTE_MS + random.int(0, 59_999);
+      const at = isOneAct ? house.until - 1_000 : facts.clock.now + waited;
       if (byRules.kind === 'accept') continue;
       const wanted = policy(seen, clerk);
       const outcome = isMistake && wanted !== undefined ? mistaken(random, wanted) : wanted;

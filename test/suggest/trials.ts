@@ -45,8 +45,7 @@ export function faultsOf(house: House, { id, text, draft }: Proposal): readonly 
 export async function changesOf(house: House, { text }: Proposal) {
   const { since, until } = house;
   const rules = rulesWith(house, [text]);
-  const options = { rules, against: house.ruleSet };
-  const { changes } = backtestJson(await backtest(house.store.db, { since, until }, options));
+  const { changes } = backtestJson(await backtest(house.store.db, { since, until }, { rules }));
   return changes.map(({ examples: _, ...change }) => change);
 }
 

@@ -116,7 +116,6 @@ async function write(
   folder: string,
   rows: readonly Row[],
 ): Promise<void> {
-  requireEmpty(folder);
   const drafts = rows.map(({ id, draft }) => ({ path: `suggested-${id}.yaml`, text: draft }));
   const all = [...(await filesInForce(command, context)), ...drafts];
   for (const { path, text } of all) writeFileSync(join(folder, path), text);
@@ -128,7 +127,10 @@ async function write(
 
 async function run(context: CliContext, command: Command): Promise<boolean> {
   const { since, owner, limit, json, csv, write: folder } = command.opts<Options>();
-  if (folder !== undefined) requireHere(remoteConsoleOf(command, context), '--write');
+  if (folder !== undefined) {
+    requireHere(remoteConsoleOf(command, context), '--write');
+    requireEmpty(folder);
+  }
   const given = { ...(since !== undefined && { since }), ...(owner !== undefined && { owner }) };
   const found = await readRows(command, context, suggestions, { ...given, limit });
   const rows = z.array(suggestions.row).parse(found.rows);

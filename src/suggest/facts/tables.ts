@@ -2,7 +2,6 @@
 import { decimalOf } from '../../lib/money.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import { DEFAULT_KEY } from '../../rules/table-tree.ts';
 import type { FlagField, Given } from './field.ts';
 import { givenPath } from './numbers.ts';
 
@@ -60,7 +59,7 @@ function fieldOf(table: string, rows: ReadonlyMap<string, number>, of: Measured,
   const { path, step, scale, read, shown } = of;
   const cellOf = (facts: Facts): number | undefined => {
     const name = KEYS[key]?.(facts) ?? null;
-    const cell = name === null ? undefined : (rows.get(name) ?? rows.get(DEFAULT_KEY));
+    const cell = name === null ? undefined : rows.get(name);
     return cell === undefined ? undefined : Math.round(cell * scale);
   };
   const given = (facts: Facts, value: number | null): Given => {
@@ -77,7 +76,7 @@ function fieldOf(table: string, rows: ReadonlyMap<string, number>, of: Measured,
     kind: 'flag',
     name: `${path} in tables.${table} by ${key}`,
     reads: [path, key],
-    isAcceptOnly: !rows.has(DEFAULT_KEY),
+    isAcceptOnly: true,
     text: (value, guarded) => `${guards(guarded)}${condition(value ? '<=' : '>')}`,
     read(facts) {
       const [value, cell] = [read(facts), cellOf(facts)];

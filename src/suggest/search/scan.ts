@@ -157,6 +157,9 @@ function prefixByBits(of: Scanned, byValue: readonly Counts[], met: readonly num
   return sorted.slice(0, length);
 }
 
+/** Most values of a fact of which those that are meant are listed, and not the others. */
+const LISTED_MAX = 12;
+
 /** Share of mistakes with which people always have to be reckoned. */
 const MISTAKES = 0.05;
 /** Standard deviations by which a value may have more of them by chance. */
@@ -184,7 +187,8 @@ function choiceLiterals(of: Scanned, column: ChoiceColumn, index: number): reado
     if (values.length === 0 || values.length === met.length) return [];
     const counts = values.reduce((sum, value) => plus(sum, byValue[value] ?? NOTHING), NOTHING);
     const others = met.filter((value) => !values.includes(value));
-    const not = others.length < values.length;
+    // A value that is new later is in no list, so it is not decided by the rule.
+    const not = met.length > LISTED_MAX && others.length < values.length;
     const named = (not ? others : values).toSorted((a, b) => a - b);
     const literal: Literal = { kind: 'choice', column: index, values: named, not };
     return [{ literal, counts, gain: gain(of.counts, counts) }];

@@ -68,10 +68,12 @@ export interface NewRule {
 
 export function newRuleText(rule: NewRule): string {
   const { id, action, owner, conditions, tests, remarks } = rule;
-  const when = conditions.filter(({ negated }) => !negated).map(({ text }) => text);
-  const unless = conditions.filter(({ negated }) => negated).map(({ text }) => text);
-  // A rule needs a condition that is true, and every delivery that is decided has lines.
-  const asked = when.length > 0 ? when : ['delivery.lines.size() > 0'];
+  const positive = conditions.filter(({ negated }) => !negated).map(({ text }) => text);
+  const negative = conditions.filter(({ negated }) => negated).map(({ text }) => text);
+  // A rule needs a condition that is true.
+  const isNegative = positive.length === 0;
+  const when = isNegative ? negative.map((text) => `!(${text})`) : positive;
+  const unless = isNegative ? [] : negative;
   return [
     'rules:',
     ...remarks.map((remark) => `  # ${remark}`),
@@ -80,7 +82,7 @@ export function newRuleText(rule: NewRule): string {
     `    action: ${action}`,
     '    mode: shadow',
     ...(owner === undefined ? [] : [`    owner: ${single(owner)}`]),
-    ...listed('when', asked),
+    ...listed('when', when),
     ...listed('unless', unless),
     ...(action === 'hold' ? ['    hold: { at_most: 2 business days, then: escalate }'] : []),
     `    message: ${single(messageOf(conditions))}`,
