@@ -1,16 +1,27 @@
 /** Opens the pauses, for the daemon, and for commands while none runs. */
 import type { Config } from '../config/schema.ts';
 import { cancelUnsent } from '../decisions/unsent.ts';
+import { requireActsKnown } from '../store/backup/acts-since.ts';
+import { databaseMadeAt } from '../store/backup/inspect.ts';
+import { backupDirectory } from '../store/backup/manifest.ts';
 import { openPauses, type Pauses, type PausesDeps } from '../store/pauses.ts';
 
 export function pausesOf(
-  { dataDir, streams }: Pick<Config, 'dataDir' | 'streams'>,
+  config: Pick<Config, 'dataDir' | 'streams' | 'store'>,
   deps: Pick<PausesDeps, 'store' | 'clock' | 'log'>,
 ): Promise<Pauses> {
+  const { dataDir, streams } = config;
   return openPauses({
     ...deps,
     dataDir,
     streams: Object.keys(streams),
     cancelDecided: (tx, reason, at) => cancelUnsent(tx, reason, at),
+    async beforeResume(what) {
+      // Steps of all rooms, which only a resume after a restore needs.
+      const { RESTORE_STEPS: steps } = await import('./upkeep.ts');
+      const directories = [backupDirectory(config)];
+      const listed = { steps, directories, madeAt: databaseMadeAt(deps.store.path) };
+      await requireActsKnown({ ...listed, store: deps.store, now: deps.clock.now() }, what);
+    },
   });
 }

@@ -195,6 +195,8 @@ export interface PausesDeps {
   readonly streams: readonly string[];
   /** Cancels the rules' decisions that were not sent yet, and returns how many there were. */
   readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;
+  /** Refuses to end a pause where something must be looked at first. */
+  readonly beforeResume?: (what: Pausable) => Promise<void>;
 }
 
 function requireKnown({ target, name }: Pausable, streams: readonly string[]): void {
@@ -330,6 +332,7 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     async resume(what, actor) {
       requireKnown(what, deps.streams);
       requireNoFile(dataDir, what);
+      await deps.beforeResume?.(what);
       return resume(what, actor);
     },
     async requirePausable(what) {

@@ -5,6 +5,7 @@ import { expect, it } from 'vitest';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
 import { waitingFor } from '../../src/outbox/queue.ts';
 import { readPauses } from '../../src/store/pauses.ts';
+import { rejection } from '../client/support.ts';
 import { reviewOf } from '../outbox/support.ts';
 import {
   actBy,
@@ -14,6 +15,7 @@ import {
   LARGE,
   listActs,
   loseAndRestore,
+  pausesAfter,
 } from './lost.ts';
 import { createDeciderFixture } from './support.ts';
 
@@ -100,4 +102,29 @@ it('a restore without the list says that nobody knows', async () => {
   renameSync(file, `${file}.away`);
   const { told } = await loseAndRestore(lost, lost.backup);
   expect(told.since).toBeNull();
+});
+
+it('resume refuses once where the list comes to light after the restore, and holds', async () => {
+  const lost = await createHeld();
+  const directory = join(dirname(lost.store.path), 'backups');
+  const file = join(directory, 'acts.jsonl');
+  renameSync(file, `${file}.away`);
+  const { after } = await loseAndRestore(lost, lost.backup);
+  await after.delivery({ id: 1, lines: [['a', 3]], more: NUMBERED });
+  expect(await decideAfter(after)).toEqual(['1 accept']);
+  renameSync(`${file}.away`, file);
+  const pauses = await pausesAfter(after, directory);
+  const what = { target: 'pushes', name: '' } as const;
+  const resume = () => pauses.resume(what, { actor: 'ada', reason: 'looked through' });
+  expect(await rejection(resume())).toMatchObject({
+    code: 'pause.acts_since',
+    message: 'the list of acts has more than at the restore: 1 delivery held',
+  });
+  expect(pauses.reason('pushes')).toContain('restored from the backup');
+  expect(await decideAfter(after)).toEqual(['1 hold']);
+  // Who released it has the last word, whatever the list says.
+  await actBy(after, { delivery: 1, action: 'release', toRules: true });
+  await resume();
+  expect(pauses.reason('pushes')).toBeUndefined();
+  expect(await decideAfter(after)).toEqual(['1 accept']);
 });

@@ -1,16 +1,20 @@
 /** Plays the loss of a database, its backup, and all that people did between the two. */
+import { renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { onTestFinished } from 'vitest';
+import { pausesOf } from '../../src/daemon/pauses.ts';
 import { RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
 import { createReview, type ReviewAction } from '../../src/decisions/review/review.ts';
 import type { ManualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { type Random, seededRandom } from '../../src/lib/random.ts';
+import { Secret } from '../../src/lib/secret.ts';
 import { createActsLog } from '../../src/store/backup/acts-log.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { databaseMadeAt } from '../../src/store/backup/inspect.ts';
 import { type RestorePlan, restoreBackup } from '../../src/store/backup/restore.ts';
 import { openStore, type SqliteStore } from '../../src/store/store.ts';
+import { configOf } from '../config/config-of.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
@@ -80,6 +84,17 @@ export async function loseAndRestore(
   return { told, after: await createDeciderFixture(clock, opened.store) };
 }
 
+/** Pauses of the restored database, whose backups are in this folder. */
+export function pausesAfter({ store, clock }: DeciderFixture, directory: string) {
+  const config = configOf([
+    { path: 'service.v1.baseUrl', value: 'https://service.invalid' },
+    { path: 'service.v1.apiKey', value: new Secret('apiKey', 'none') },
+    { path: 'store.backup.directory', value: directory },
+  ]);
+  const place = { ...config, dataDir: dirname(store.path) };
+  return pausesOf(place, { store, clock, log: silentLogger() });
+}
+
 export const decideBefore = (fixture: DeciderFixture) => fixture.decide({ rules: () => RULES });
 export const decideAfter = (fixture: DeciderFixture) => fixture.decide({ rules: () => AFTERWARDS });
 
@@ -98,6 +113,8 @@ const ACTS: readonly Omit<Person, 'delivery'>[] = [
 function anyPerson(random: Random): Person {
   return { ...random.pick(ACTS), delivery: random.int(1, DELIVERIES) };
 }
+
+const WHO = { actor: 'ada', reason: 'looked through' };
 
 const isStop = ({ action, toRules }: Person): boolean =>
   action === 'hold' || action === 'reject' || (action === 'release' && toRules !== true);
@@ -129,11 +146,23 @@ export async function playLoss(seed: number, clock: ManualClock) {
     await clock.advance(random.int(0, 2) * 60_000);
   }
   await listActs(fixture);
+  const { directory } = planOf(fixture.store);
+  const [list, away] = [join(directory, 'acts.jsonl'), join(directory, 'away')];
+  const isLate = random.chance(0.5);
+  if (isLate) renameSync(list, away);
   const { told, after } = await loseAndRestore(fixture, backup);
   // What changes is given to the rules again, whoever stopped it before the backup.
   for (const [id, lines] of linesOf) {
     await after.delivery({ id, lines, more: { deliveryNo: `DN-${id}` } });
   }
+  await decideAfter(after);
+  if (isLate) renameSync(away, list);
+  const pauses = await pausesAfter(after, directory);
+  const resume = () => pauses.resume({ target: 'pushes', name: '' }, WHO);
+  const resumed = await resume().then(
+    () => 'at once',
+    () => resume().then(() => 'once looked at'),
+  );
   await decideAfter(after);
   const pushes = await after.store.db
     .selectFrom('outbox as o')
@@ -145,5 +174,5 @@ export async function playLoss(seed: number, clock: ManualClock) {
     .execute();
   const sent = pushes.filter(({ body }) => !body.includes('cancelRequested'));
   const stopped = [...words].filter(([, person]) => isStop(person)).map(([id]) => id);
-  return { stopped, sent: sent.map(({ id }) => id), told };
+  return { stopped, sent: sent.map(({ id }) => id), told, isLate, resumed };
 }

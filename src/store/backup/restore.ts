@@ -13,12 +13,12 @@ import { RefusedError } from '../../lib/errors.ts';
 import { writeAudit } from '../audit.ts';
 import { EXCHANGE_MODE } from '../exchange/exchange.ts';
 import { lockFile, lockFolder } from '../lock.ts';
-import { type Pause, pausableOf, writePause } from '../pauses.ts';
+import { writePause } from '../pauses.ts';
 import { writeRestored } from '../state.ts';
 import { openStore, type Tx } from '../store.ts';
 import type { Disarmed, RestoreSteps } from '../upkeep.ts';
 import { RESTORING } from '../writers/in-place.ts';
-import { readActs } from './acts-log.ts';
+import { type ActsSince, takeOverActs } from './acts-since.ts';
 import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
 import { type BackupManifest, mayBeSame, OTHER_DATABASE_HINT } from './manifest.ts';
@@ -48,48 +48,6 @@ export interface Restored extends Disarmed {
   /** Acts of people since the backup; null: no list of them lies beside it. */
   readonly since: ActsSince | null;
   readonly kept: readonly string[];
-}
-
-/** Acts of people after a backup, as far as they were restored. */
-interface ActsSince {
-  /** Number of acts that are listed. */
-  readonly acts: number;
-  /** Number of lines of the list that cannot be read. */
-  readonly unreadable: number;
-  /** Number of deliveries that people stopped: the rules leave them alone. */
-  readonly stopped: number;
-  /** Pauses that people made: they are made again. */
-  readonly paused: readonly string[];
-}
-
-/**
- * Milliseconds by which an act may be older than the backup and yet not in it: a copy takes a
- * while. Acts that are in it are taken over twice, which changes nothing.
- */
-const OVERLAP_MS = 300_000;
-
-/** Takes over what people did since the backup and the lost database alone knew. */
-async function takeOverActs(tx: Tx, plan: RestorePlan, manifest: BackupManifest, now: number) {
-  const directories = [...new Set([dirname(plan.backup), plan.directory])];
-  const listed = readActs(directories, manifest.databaseMadeAt);
-  if (listed === undefined) return null;
-  const from = Date.parse(manifest.createdAt) - OVERLAP_MS;
-  const acts = listed.acts.filter(({ at }) => at >= from);
-  const pauses = new Map<string, Pause>();
-  for (const { action, subject, actor, at } of acts) {
-    if (action === 'resume') pauses.delete(subject);
-    const what = action === 'pause' ? pausableOf(subject) : undefined;
-    const reason = 'paused after the backup that was restored';
-    if (what) pauses.set(subject, { ...what, actor, reason, at });
-  }
-  for (const pause of pauses.values()) await writePause(tx, pause);
-  const canceled = acts.flatMap(({ action, subject }) =>
-    action === 'outbox.cancel' ? Number(subject.replace('outbox:', '')) : [],
-  );
-  await plan.steps.leaveCanceled(tx, canceled);
-  const stopped = await plan.steps.stopForPeople(tx, acts, now);
-  const { unreadable } = listed;
-  return { acts: acts.length, unreadable, stopped, paused: [...pauses.keys()] };
 }
 
 /** Endings of the files that belong to one database: its log is moved with it. */
@@ -166,7 +124,9 @@ async function markEverythingOld(
   const { createdAt } = manifest;
   const { actor, steps } = plan;
   const inDoubt = await steps.markPushesUnknown(tx, now);
-  const since = await takeOverActs(tx, plan, manifest, now);
+  const directories = [...new Set([dirname(plan.backup), plan.directory])];
+  const listed = { steps, directories, madeAt: manifest.databaseMadeAt };
+  const since = await takeOverActs(tx, listed, createdAt, now);
   // The pause is written into the new database before it is put in place, so that an interrupted
   // restore leaves none that sends.
   const reason = `restored from the backup of ${createdAt}`;
