@@ -21,7 +21,7 @@ import { keep, report } from './support/results.ts';
 const ROOT = join(import.meta.dirname, '..');
 const ROUNDS = 3;
 /** These take many minutes: one round, unless somebody asks for more. */
-const LONG: readonly string[] = ['year'];
+const LONG: readonly string[] = ['storm', 'year'];
 const BENCHES = readdirSync(import.meta.dirname)
   .filter((name) => name.endsWith('.ts') && name !== 'run.ts')
   .map((name) => name.slice(0, -'.ts'.length))

@@ -13,6 +13,7 @@
  *   npm run campaign -- plane [options]       test/plane/campaign/run.ts; needs PostgreSQL
  *   npm run campaign -- soak [options]        test/soak/run.ts
  *   npm run campaign -- storm [options]       test/soak/run-storm.ts
+ *   npm run campaign -- struck [options]      bench/storm.ts: a storm over real processes
  *   npm run campaign -- year [options]        test/soak/run-year.ts
  */
 import { EXIT } from '../src/lib/errors.ts';
@@ -29,6 +30,7 @@ const CAMPAIGNS = new Map([
   ['plane', () => import('./plane/campaign/run.ts')],
   ['soak', () => import('./soak/run.ts')],
   ['storm', () => import('./soak/run-storm.ts')],
+  ['struck', () => import('../bench/storm.ts')],
   ['year', () => import('./soak/run-year.ts')],
 ]);
 const { argv } = process;

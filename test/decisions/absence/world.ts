@@ -1,24 +1,37 @@
 /**
  * A world whose inputs are cut, emptied, halved and given back by chance, in all lists that rules
- * read: stock and seasons in pages, styles of V2 with their relationships, the ERP's customers and
- * the rule list that is made of them. What is true of the whole never changes.
+ * read: stock and a season in pages, V2's styles, colors and brands with their relationships, the
+ * ERP's customers with their credit, and the rule list that is made of them. What is true of the
+ * whole (goods.ts) never changes.
  */
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
+import { sql } from 'kysely';
 import { onTestFinished } from 'vitest';
 import { fillLists, listsOf } from '../../../src/decisions/rule-lists.ts';
 import { type ManualClock, manualClock } from '../../../src/lib/clock.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
+import { PDM, type PdmStream } from '../../../src/mirror/catalog/pdm.ts';
 import { endLossOfCustomers, importCustomers } from '../../../src/outbox/intake/customers.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
-import { createPdmStream } from '../../../src/sync/streams/pdm.ts';
-import { answerJson } from '../../client/support.ts';
 import { temporaryFolder } from '../../support/store.ts';
 import { type Row, startList } from '../../sync/list-server.ts';
-import { runsOn } from '../../sync/pull.ts';
-import { runnerOf, startClients } from '../../sync/support.ts';
 import { createDeciderFixture, loadedRules } from '../support.ts';
+import { CUT_NAMES, GUARD, startCatalog } from './catalog.ts';
+import {
+  accountOf,
+  BARCODES,
+  barcodeOf,
+  CATALOG,
+  CUSTOMERS,
+  customerOf,
+  GOODS,
+  GOODS_AHEAD,
+  type Sale,
+  SEASON,
+  saidAgainst,
+} from './goods.ts';
 
 const SETTINGS = `
 version: 1
@@ -37,47 +50,12 @@ rules:
       - order.account_no in lists.blocked
       - has(customer.blocked) && customer.blocked
       - has(customer.credit) && customer.credit.overdue_days > 30
+      - has(customer.credit) && has(customer.credit.headroom) && customer.credit.headroom < 0
       - delivery.lines.exists(line, has(line.style_active) && !line.style_active)
+      - delivery.lines.exists(line, has(line.color_active) && !line.color_active)
+      - delivery.lines.exists(line, has(line.list_price) && line.list_price > line.price)
       - delivery.lines.exists(line, has(line.stock_free) && line.stock_free < line.quantity)
 `;
-
-const BARCODES = 240;
-// More than the hundred from which the change guard judges a list.
-const STYLES = 240;
-const CUSTOMERS = 60;
-const GUARD = { absolute: 1_000, share: 0.3 };
-const PAGE_ROWS = 16;
-
-const isBlocked = (nth: number): boolean => nth % 4 === 0;
-const isOverdue = (nth: number): boolean => nth % 7 === 1;
-const isActive = (nth: number): boolean => nth % 9 !== 0;
-const piecesOf = (nth: number): number => (nth % 8 === 0 ? 1 : 50);
-const barcodeOf = (nth: number): string => `b${String(nth).padStart(4, '0')}`;
-const accountOf = (nth: number): string => `C-${nth}`;
-
-const GOODS: readonly Row[] = Array.from({ length: BARCODES }, (_none, nth) => ({
-  barcode: barcodeOf(nth),
-  quantity: piecesOf(nth),
-  seasonName: 'SS27',
-  details: { styleNo: `S${nth % STYLES}`, brandName: 'Fjord', styleName: 'Coat', size: 'M' },
-}));
-
-interface Style {
-  readonly type: 'style';
-  readonly id: string;
-  readonly attributes: object;
-  readonly relationships: object;
-}
-
-const STYLE_ROWS: readonly Style[] = Array.from({ length: STYLES }, (_none, nth) => {
-  const data = ['x', 'y', 'z', 'w'].map((color) => ({ type: 'styleColor', id: `${nth}${color}` }));
-  return {
-    type: 'style',
-    id: String(nth + 1),
-    attributes: { styleNo: `S${nth}`, styleName: 'Coat', active: isActive(nth) },
-    relationships: { styleColors: { data } },
-  };
-});
 
 /** Parts of a list that a faulty answer shows. */
 const PARTS = {
@@ -98,36 +76,46 @@ const PART_NAMES: readonly Part[] = [
   'whole',
 ];
 
-/** Whether the whole input would have accepted it. */
-function mayBeAccepted(account: number, lines: readonly (readonly [number, number])[]): boolean {
-  const areGood = lines.every(([nth, pieces]) => isActive(nth % STYLES) && piecesOf(nth) >= pieces);
-  return areGood && !isBlocked(account) && !isOverdue(account);
-}
+/** Members of a customer that the ERP leaves out for a moment. */
+const BLANKS = {
+  nothing: {},
+  blocks: { blocked: null },
+  'overdue days': { overdueDays: null },
+  credit: { limit: null, balance: null },
+  all: { blocked: null, overdueDays: null, limit: null, balance: null },
+} as const;
+type Blank = keyof typeof BLANKS;
+const BLANK_NAMES: readonly Blank[] = [
+  ...(['nothing', 'nothing', 'nothing', 'nothing', 'nothing'] as const),
+  ...(['blocks', 'overdue days', 'credit', 'all'] as const),
+];
 
-async function startStyles(store: SqliteStore) {
-  const given = { rows: STYLE_ROWS, pageRows: PAGE_ROWS, withLinks: true };
-  const { v2 } = await startClients(
-    (request, response) => {
-      if (request.url?.endsWith('/auth/login')) {
-        answerJson(response, 200, { data: { token: 'a' } });
-        return;
-      }
-      const { searchParams } = new URL(request.url ?? '', 'http://x');
-      const offset = Number(searchParams.get('page[offset]') ?? 0);
-      const asked = Number(searchParams.get('page[limit]') ?? PAGE_ROWS);
-      const end = offset + Math.min(asked, given.pageRows);
-      const next = end < given.rows.length ? `?page[offset]=${end}` : null;
-      answerJson(response, 200, {
-        data: given.rows.slice(offset, end),
-        ...(given.withLinks ? { links: { next } } : {}),
-        meta: { pageToken: 't' },
-      });
-    },
-    { resourceRows: PAGE_ROWS },
-  );
-  const { run } = runsOn(runnerOf(store));
-  const stream = createPdmStream(v2, 'styles', GUARD);
-  return { given, run: () => run(stream) };
+/** Ways in which a variant comes without a part of itself. */
+const VARIANT_CUTS = {
+  whole: (row: Row) => row,
+  'without details': ({ details: _details, ...row }: Row): Row => row,
+  'without prices': (row: Row): Row => {
+    return { ...row, details: { ...Object(row.details), wspPrice: null } };
+  },
+  'without colors': ({ colorCode: _code, ...row }: Row): Row => row,
+} as const;
+type VariantCut = keyof typeof VARIANT_CUTS;
+const VARIANT_CUT_NAMES: readonly VariantCut[] = [
+  ...(['whole', 'whole', 'whole', 'whole'] as const),
+  ...(['without details', 'without prices', 'without colors'] as const),
+];
+
+/** From so many rows on the change guard judges a run. */
+const GUARDED_ROWS = 101;
+
+/** A way in which rows are cut; too few are not, because nothing guards them. */
+function cutOf<T extends string>(
+  random: Random,
+  rows: readonly unknown[],
+  names: readonly (T | 'whole')[],
+): T | 'whole' {
+  const cut = random.pick(names);
+  return rows.length >= GUARDED_ROWS ? cut : 'whole';
 }
 
 function openBooks(store: SqliteStore, clock: ManualClock) {
@@ -139,7 +127,8 @@ function openBooks(store: SqliteStore, clock: ManualClock) {
     erp.close();
   });
   const put = erp.prepare(
-    `insert into erp_customer (account_no, blocked, overdue_days, as_of) values (?, ?, ?, ?)`,
+    `insert into erp_customer (account_no, blocked, overdue_days, credit_limit, balance, currency,
+      as_of) values (?, ?, ?, ?, ?, 'DKK', ?)`,
   );
   const takeOver = async (): Promise<void> => {
     let [after, waiting, more] = [0, 0, true];
@@ -154,14 +143,13 @@ function openBooks(store: SqliteStore, clock: ManualClock) {
   };
   return {
     /** Empties the table and fills it with a part, or with rows that leave something out. */
-    async give(part: Part, isBlank: boolean): Promise<void> {
+    async give(part: Part, blank: Blank): Promise<void> {
       const all = Array.from({ length: CUSTOMERS }, (_none, nth) => nth);
       const asOf = new Date(clock.now()).toISOString();
       erp.exec('begin; delete from erp_customer');
       for (const nth of PARTS[part](all)) {
-        const blocked = isBlank ? null : Number(isBlocked(nth));
-        const overdueDays = isOverdue(nth) ? 60 : 0;
-        put.run(accountOf(nth), blocked, isBlank ? null : overdueDays, asOf);
+        const { blocked, overdueDays, limit, balance } = { ...customerOf(nth), ...BLANKS[blank] };
+        put.run(accountOf(nth), blocked, overdueDays, limit, balance, asOf);
       }
       erp.exec('commit');
       await takeOver();
@@ -169,11 +157,11 @@ function openBooks(store: SqliteStore, clock: ManualClock) {
   };
 }
 
-/** Barcodes and styles of the mirror, which a complete run must hold as a whole. */
-async function liveRows({ db }: SqliteStore, table: 'stock_variant' | 'style'): Promise<number> {
-  const count = db.fn.countAll<number>().as('count');
-  const live = db.selectFrom(table).where('deleted_at', 'is', null);
-  return (await live.select(count).executeTakeFirstOrThrow()).count;
+/** Number of rows of the mirror, which a complete run must hold as a whole. */
+async function liveRows({ db }: SqliteStore, table: string): Promise<number> {
+  const counted = await sql<{ readonly count: number }>`
+    select count(*) as count from ${sql.table(table)} where deleted_at is null`.execute(db);
+  return counted.rows[0]?.count ?? 0;
 }
 
 interface Played {
@@ -182,84 +170,122 @@ interface Played {
   readonly accepted: number;
 }
 
+async function openWorld(random: Random, clock: ManualClock) {
+  const list = await startList(random.pick(['stream', 'pages'] as const), GUARD);
+  const { store } = list;
+  const [fixture, catalog] = [await createDeciderFixture(clock, store), await startCatalog(store)];
+  const books = openBooks(store, clock);
+  list.list.rows = GOODS;
+  list.list.seasons = { [SEASON]: GOODS_AHEAD };
+  for (const stream of [list.stock, list.season]) {
+    await list.runOf(stream);
+    await list.runOf(stream);
+  }
+  await catalog.pullAll();
+  await books.give('whole', 'nothing');
+  return { list, store, fixture, catalog, books };
+}
+
+type World = Awaited<ReturnType<typeof openWorld>>;
+
+/** What may come next of each input: tells it, and gives what is wrong with its run. */
+function createTurns({ list, store, catalog, books }: World, random: Random) {
+  const told: string[] = [];
+  const judge = async (what: string, table: string, whole: number, outcome: string) => {
+    if (outcome !== 'complete') return [];
+    const rows = await liveRows(store, table);
+    if (rows === whole) return [];
+    return [`${told.join(', ')}: ${what} is complete with ${rows} of ${whole}`];
+  };
+  const variants = async (what: 'stock' | 'season', whole: readonly Row[]) => {
+    const part = random.pick(PART_NAMES);
+    const rows = PARTS[part](whole);
+    const blank = cutOf(random, rows, VARIANT_CUT_NAMES);
+    const isCounted = random.chance(0.5);
+    told.push(`${what} ${part}, ${blank}${isCounted ? ', with its count' : ''}`);
+    const shown = rows.map(VARIANT_CUTS[blank]);
+    if (what === 'stock') list.list.rows = shown;
+    // An emptied list of seasons, or a season without goods.
+    else list.list.seasons = shown.length > 0 || random.chance(0.5) ? { [SEASON]: shown } : {};
+    list.list.counts = () => (isCounted ? BARCODES : true);
+    const { outcome } = await list.runOf(list[what]);
+    const table = what === 'stock' ? 'stock_variant' : 'season_variant';
+    return judge(what, table, BARCODES, outcome);
+  };
+  const resources = (stream: PdmStream) => async () => {
+    const [whole, part, pages] = [
+      CATALOG[stream] ?? [],
+      random.pick(PART_NAMES),
+      catalog.drawPages(random),
+    ];
+    const rows = PARTS[part](whole);
+    const cut = cutOf(random, rows, CUT_NAMES);
+    told.push(`${stream} ${part}, ${cut}, ${pages}`);
+    const outcome = await catalog.pull(stream, rows, cut);
+    return judge(stream, PDM[stream].table, whole.length, outcome);
+  };
+  const turns: readonly (() => Promise<readonly string[]>)[] = [
+    () => variants('stock', GOODS),
+    () => variants('season', GOODS_AHEAD),
+    ...(['styles', 'styles', 'styleColors', 'colors', 'pdmBrands'] as const).map(resources),
+    ...[0, 1].map(() => async () => {
+      const [part, blank] = [random.pick(PART_NAMES), random.pick(BLANK_NAMES)];
+      told.push(`customers ${part} without ${blank}`);
+      await books.give(part, blank);
+      return [];
+    }),
+  ];
+  return { told, next: () => random.pick(turns)() };
+}
+
+function drawSale(random: Random): Sale {
+  return {
+    account: random.int(0, CUSTOMERS - 1),
+    isAhead: random.chance(0.4),
+    lines: [0, 1].map(() => [random.int(0, BARCODES - 1), random.int(1, 20)] as const),
+  };
+}
+
+async function pack({ fixture }: World, id: number, { account, isAhead, lines }: Sale) {
+  await fixture.order(id, {
+    shippingAddress: { accountNo: accountOf(account) },
+    ...(isAhead ? { SeasonName: SEASON } : {}),
+  });
+  const named = lines.map(([nth, pieces]) => [barcodeOf(nth), pieces] as const);
+  await fixture.delivery({ id, order: id, lines: named });
+}
+
 /** Plays one history by chance. */
 export async function playAbsence(seed: number, steps: number): Promise<Played> {
   const random: Random = seededRandom(seed);
-  const list = await startList(random.pick(['stream', 'pages'] as const), GUARD);
-  const { store } = list;
   const clock = manualClock(Date.now() + 60_000);
-  const fixture = await createDeciderFixture(clock, store);
-  const styles = await startStyles(store);
-  const books = openBooks(store, clock);
+  const world = await openWorld(random, clock);
+  const { db } = world.store;
+  const { told, next } = createTurns(world, random);
   const loaded = loadedRules(RULES, SETTINGS);
-  let filled = await fillLists(store.db, loaded, {});
+  let filled = await fillLists(db, loaded, {});
   const wrong: string[] = [];
-  const told: string[] = [];
   let accepted = 0;
-  const good = new Map<number, boolean>();
-  const judge = (what: string, rows: number, whole: number, outcome: string): void => {
-    if (outcome === 'complete' && rows !== whole) {
-      wrong.push(`${told.join(', ')}: ${what} is complete with ${rows} of ${whole}`);
-    }
-  };
-  const give: Record<string, () => Promise<void>> = {
-    async stock() {
-      const part = random.pick(PART_NAMES);
-      const isCounted = random.chance(0.5);
-      told.push(`stock ${part}${isCounted ? ' with its count' : ''}`);
-      list.list.rows = PARTS[part](GOODS);
-      list.list.counts = () => (isCounted ? GOODS.length : true);
-      const { outcome } = await list.run();
-      judge('stock', await liveRows(store, 'stock_variant'), BARCODES, outcome);
-    },
-    async styles() {
-      const part = random.pick(PART_NAMES);
-      const half = random.chance(0.3);
-      styles.given.pageRows = random.pick([7, PAGE_ROWS, 100]);
-      styles.given.withLinks = random.chance(0.7);
-      told.push(
-        `styles ${part}, pages of ${styles.given.pageRows}${half ? ', half a relation' : ''}`,
-      );
-      styles.given.rows = PARTS[part](STYLE_ROWS).map((style) =>
-        half ? { ...style, attributes: { styleNo: Object(style.attributes).styleNo } } : style,
-      );
-      const { outcome } = await styles.run();
-      judge('styles', await liveRows(store, 'style'), STYLES, outcome);
-    },
-    async customers() {
-      const part = random.pick(PART_NAMES);
-      const isBlank = random.chance(0.3);
-      told.push(`customers ${part}${isBlank ? ' and blank' : ''}`);
-      await books.give(part, isBlank);
-    },
-  };
-  list.list.rows = GOODS;
-  await list.run();
-  await list.run();
-  await styles.run();
-  await styles.run();
-  await books.give('whole', false);
+  const sales = new Map<number, Sale>();
   for (let step = 0; step < steps; step += 1) {
     await clock.advance(random.int(1, 30) * 60_000);
-    await give[random.pick(['stock', 'styles', 'customers'])]?.();
+    wrong.push(...(await next()));
     for (let left = 4; left > 0; left -= 1) {
-      const id = good.size + 1;
-      const account = random.int(0, CUSTOMERS - 1);
-      const lines = [0, 1].map(() => [random.int(0, BARCODES - 1), random.int(1, 20)] as const);
-      good.set(id, mayBeAccepted(account, lines));
-      await fixture.order(id, { shippingAddress: { accountNo: accountOf(account) } });
-      const named = lines.map(([nth, pieces]) => [barcodeOf(nth), pieces] as const);
-      await fixture.delivery({ id, order: id, lines: named });
+      const id = sales.size + 1;
+      const sale = drawSale(random);
+      sales.set(id, sale);
+      await pack(world, id, sale);
     }
-    filled = await fillLists(store.db, loaded, listsOf(filled));
-    const decided = await fixture.decide({ rules: () => filled });
+    filled = await fillLists(db, loaded, listsOf(filled));
+    const decided = await world.fixture.decide({ rules: () => filled });
     for (const one of decided) {
       const [id, outcome] = one.split(' ');
       if (outcome !== 'accept') continue;
       accepted += 1;
-      if (good.get(Number(id)) !== true) {
-        wrong.push(`${told.join(', ')}: delivery ${id} was accepted`);
-      }
+      const sale = sales.get(Number(id));
+      const against = sale ? saidAgainst(sale) : ['nobody knows it'];
+      if (against.length === 0) continue;
+      wrong.push(`${told.join(', ')}: delivery ${id} was accepted: ${against.join(', ')}`);
     }
   }
   return { wrong, accepted };
