@@ -1,8 +1,8 @@
 /**
- * A storm over a real daemon: killed with -9, flooded with events, refused by the service, its clock
- * stepped, its disk full; the ERP submits documents and orders are packed all the while. The last
- * fifth refuses every request while a backlog gathers. Then: what was lost, done twice or wrongly,
- * and how much of the service's limit is used a minute after the last refusal.
+ * A storm over a real daemon: killed with -9, flooded with events, refused by the service, its
+ * clock stepped, its disk full; the ERP submits documents and orders are packed all the while. The
+ * last fifth refuses every request while a backlog gathers. Then: what was lost, done twice or
+ * wrongly, and how much of the service's limit is used a minute after the last refusal.
  *
  * `node bench/storm.ts [--minutes 3] [--seed 1] [--backlog 300] [--drain 10]`; the long form is
  * `--minutes 15 --backlog 1200`.

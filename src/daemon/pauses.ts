@@ -1,7 +1,7 @@
 /** Opens the pauses, for the daemon, and for commands while none runs. */
 import type { Config } from '../config/schema.ts';
 import { cancelUnsent } from '../decisions/unsent.ts';
-import { requireActsKnown } from '../store/backup/acts-since.ts';
+import { compareActs } from '../store/backup/acts-since.ts';
 import { databaseMadeAt } from '../store/backup/inspect.ts';
 import { backupDirectory } from '../store/backup/manifest.ts';
 import { openPauses, type Pauses, type PausesDeps } from '../store/pauses.ts';
@@ -16,12 +16,12 @@ export function pausesOf(
     dataDir,
     streams: Object.keys(streams),
     cancelDecided: (tx, reason, at) => cancelUnsent(tx, reason, at),
-    async beforeResume(what) {
-      // Steps of all rooms, which only a resume after a restore needs.
+    async beforeResume(tx, { target }) {
+      if (target !== 'pushes' && target !== 'all') return undefined;
       const { RESTORE_STEPS: steps } = await import('./upkeep.ts');
       const directories = [backupDirectory(config)];
       const listed = { steps, directories, madeAt: databaseMadeAt(deps.store.path) };
-      await requireActsKnown({ ...listed, store: deps.store, now: deps.clock.now() }, what);
+      return compareActs(tx, listed, deps.clock.now());
     },
   });
 }

@@ -195,8 +195,8 @@ export interface PausesDeps {
   readonly streams: readonly string[];
   /** Cancels the rules' decisions that were not sent yet, and returns how many there were. */
   readonly cancelDecided: (tx: Tx, reason: string, at: number) => Promise<number>;
-  /** Refuses to end a pause where something must be looked at first. */
-  readonly beforeResume?: (what: Pausable) => Promise<void>;
+  /** Gives the refusal to end a pause where something must be looked at first. */
+  readonly beforeResume?: (tx: Tx, what: Pausable) => Promise<RefusedError | undefined>;
 }
 
 function requireKnown({ target, name }: Pausable, streams: readonly string[]): void {
@@ -255,6 +255,16 @@ async function end(
   return ended;
 }
 
+/** Ends a pause; a refusal is given, because what it has found must be committed. */
+async function endUnlessLate(
+  tx: Tx,
+  deps: PausesDeps,
+  what: Pausable,
+  who: Actor,
+): Promise<Pause | RefusedError> {
+  return (await deps.beforeResume?.(tx, what)) ?? (await end(tx, deps, what, who));
+}
+
 /** Refuses to end a pause by hand whose file is still there. */
 function requireNoFile(dataDir: string, what: Pausable): void {
   const file = pauseFile(dataDir, what.target);
@@ -311,9 +321,9 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     return wanted;
   };
   const resume = async (what: Pausable, who: Actor): Promise<Pause> => {
-    const ended = await change((tx) => end(tx, deps, what, who));
-    const { actor, reason } = who;
-    log.warn({ resumed: labelOf(what), actor, reason }, 'resumed');
+    const ended = await change((tx) => endUnlessLate(tx, deps, what, who));
+    if (ended instanceof RefusedError) throw ended;
+    log.warn({ resumed: labelOf(what), actor: who.actor, reason: who.reason }, 'resumed');
     return ended;
   };
   const look = (files = filePauses(dataDir)): PauseLook => {
@@ -332,7 +342,6 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
     async resume(what, actor) {
       requireKnown(what, deps.streams);
       requireNoFile(dataDir, what);
-      await deps.beforeResume?.(what);
       return resume(what, actor);
     },
     async requirePausable(what) {

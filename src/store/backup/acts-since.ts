@@ -1,13 +1,13 @@
 /**
- * Takes over what people did since a backup, which the lost database alone knew: at the restore, and
- * once more when pushes are resumed, because the list may come to light later than the backup.
+ * Takes over what people did since a backup, which the lost database alone knew: at the restore,
+ * and once more when pushes are resumed, because the list may come to light later than the backup.
  */
 import { sql } from 'kysely';
 import { RefusedError } from '../../lib/errors.ts';
 import { plural } from '../../lib/strings.ts';
-import { type Pausable, type Pause, pausableOf, writePause } from '../pauses.ts';
+import { type Pause, pausableOf, writePause } from '../pauses.ts';
 import { readRestored } from '../state.ts';
-import type { Store, Tx } from '../store.ts';
+import type { Tx } from '../store.ts';
 import type { RestoreSteps } from '../upkeep.ts';
 import { type ListedActs, readActs } from './acts-log.ts';
 
@@ -102,22 +102,22 @@ async function takeOverLate(tx: Tx, { steps, directories, madeAt }: Listed, now:
 }
 
 /**
- * Refuses to resume pushes, once, where the list of acts names something that the restore did not
- * find there: it is taken over, and a person looks at it first.
+ * Gives the refusal to resume pushes, once, where the list of acts names something that the restore
+ * did not find there: it is taken over, and a person looks at it first.
  */
-export async function requireActsKnown(
-  { store, now, ...listed }: Listed & { readonly store: Store; readonly now: number },
-  what: Pausable,
-): Promise<void> {
-  if (what.target !== 'pushes' && what.target !== 'all') return;
-  const late = await store.transaction((tx) => takeOverLate(tx, listed, now));
-  if (!late) return;
+export async function compareActs(
+  tx: Tx,
+  listed: Listed,
+  now: number,
+): Promise<RefusedError | undefined> {
+  const late = await takeOverLate(tx, listed, now);
+  if (!late) return undefined;
   const found = [
     ...(late.stopped > 0 ? [`${plural(late.stopped, 'delivery', 'deliveries')} held`] : []),
     ...(late.paused.length > 0 ? [`${late.paused.join(', ')} paused`] : []),
   ];
   const message = `the list of acts has more than at the restore: ${found.join(' and ')}`;
-  throw new RefusedError('pause.acts_since', message, {
+  return new RefusedError('pause.acts_since', message, {
     hint: 'look at what is held now, then resume again',
   });
 }

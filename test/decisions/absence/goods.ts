@@ -6,8 +6,8 @@ import type { Row } from '../../sync/list-server.ts';
 
 export const BARCODES = 240;
 // More than the hundred from which the change guard judges a list.
-export const STYLES = 240;
-export const COLORS = 120;
+const STYLES = 240;
+const COLORS = 120;
 export const CUSTOMERS = 60;
 export const SEASON = 'SS27';
 /** Price of each line of an order; a list price far from it stops a delivery. */
