@@ -122,7 +122,7 @@ it('resume refuses once where the list comes to light after the restore, and hol
   });
   expect(pauses.reason('pushes')).toContain('restored from the backup');
   expect(await decideAfter(after)).toEqual(['1 hold']);
-  // Who released it has the last word, whatever the list says.
+  // A release of a person has the last word, whatever the list says.
   await actBy(after, { delivery: 1, action: 'release', toRules: true });
   await resume();
   expect(pauses.reason('pushes')).toBeUndefined();

@@ -18,7 +18,7 @@ import { configOf } from '../config/config-of.ts';
 import { temporaryFolder } from '../support/store.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
-/** What is large is held while people act; after the loss, everything would be accepted. */
+/** Rules that hold what is large while people act; after the loss, all would be accepted. */
 const RULES = loadedRules(ACCEPT_SMALL);
 const AFTERWARDS = loadedRules(`
 rules:
@@ -151,7 +151,7 @@ export async function playLoss(seed: number, clock: ManualClock) {
   const isLate = random.chance(0.5);
   if (isLate) renameSync(list, away);
   const { told, after } = await loseAndRestore(fixture, backup);
-  // What changes is given to the rules again, whoever stopped it before the backup.
+  // A change is given to the rules again, whoever stopped it before the backup.
   for (const [id, lines] of linesOf) {
     await after.delivery({ id, lines, more: { deliveryNo: `DN-${id}` } });
   }

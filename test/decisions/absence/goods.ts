@@ -1,6 +1,6 @@
 /**
- * What is true of the whole: goods of the stock and of a season, styles with their colors and
- * brands, and customers. Every seventh or so has something against it that one input alone tells.
+ * The whole: goods of the stock and of a season, styles with their colors and brands, and
+ * customers. Every seventh or so has something against it that one input alone tells.
  */
 import type { Row } from '../../sync/list-server.ts';
 
@@ -110,7 +110,7 @@ export interface Sale {
   readonly lines: readonly (readonly [number, number])[];
 }
 
-/** What the whole input has against a sale. */
+/** Objections of the whole input to a sale. */
 export function saidAgainst({ account, isAhead, lines }: Sale): readonly string[] {
   const ofLines = lines.flatMap(([nth, pieces]) => {
     const style = nth % STYLES;

@@ -188,7 +188,7 @@ async function openWorld(random: Random, clock: ManualClock) {
 
 type World = Awaited<ReturnType<typeof openWorld>>;
 
-/** What may come next of each input: tells it, and gives what is wrong with its run. */
+/** Turns by chance: each gives a part of one input, tells it, and says what its run did wrong. */
 function createTurns({ list, store, catalog, books }: World, random: Random) {
   const told: string[] = [];
   const judge = async (what: string, table: string, whole: number, outcome: string) => {
