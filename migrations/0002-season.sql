@@ -731,3 +731,20 @@ LEFT JOIN sales_order o ON o.order_id = r.order_id
 LEFT JOIN season_variant_row v ON v.barcode = l.barcode AND v.season_barcode = (
   SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
 WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = l.barcode);
+
+-- ---- Incidents that somebody looks after ---------------------------------------------------------
+-- Who took it up last, and why; it stays open until its reason is gone.
+CREATE TABLE incident_ack (
+  incident_id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  reason TEXT NOT NULL
+) STRICT;
+
+-- ---- Sales of a week ------------------------------------------------------------------------------
+-- Deliveries by the time at which they were decided, and at which their first parcel was named: the
+-- overview reads two weeks of each.
+DROP INDEX decision_day;
+CREATE INDEX decision_day ON decision (at, outcome, actor, rules, order_delivery_id);
+CREATE INDEX change_shipped ON change (at)
+WHERE entity = 'delivery' AND diff ->> '$.tracking_numbers[0]' = '[]';

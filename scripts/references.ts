@@ -12,6 +12,7 @@ import type { CliContext } from '../src/cli/command.ts';
 import { commandsFor } from '../src/cli/commands.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { runCli } from '../src/cli/program.ts';
+import { wordFor } from '../src/config/words.ts';
 import { consoleDocument } from '../src/console/openapi/document.ts';
 import { systemClock } from '../src/lib/clock.ts';
 import { createScrubber } from '../src/lib/secret.ts';
@@ -52,7 +53,7 @@ these there are the usual metrics of a Node process, such as \`process_resident_
 
 const INCIDENTS_HEAD = `# Incidents
 
-Things that a person must look at: \`selvedge report run incidents\` lists those that are open, and
+Things that a person must look at: \`selvedge incidents list\` lists those that are open, and
 each ends once its reason is gone. This page is generated from the kinds in the program
 (\`npm run references\`). The detail of an incident says more;
 [needs-attention.md](needs-attention.md) and
@@ -168,11 +169,15 @@ function metricsMarkdown(): string {
 }
 
 function incidentsMarkdown(): string {
-  const rows = Object.entries(INCIDENTS).map(
-    ([kind, { when, todo, ends }]) =>
-      `| \`${kind}\` | ${cell(when)} | ${cell(todo)} | ${cell(ends)} |`,
+  const rows = Object.entries(INCIDENTS).flatMap(([kind, of]) =>
+    of === undefined
+      ? []
+      : [
+          `| \`${kind}\` | ${wordFor('incident', kind)} | ${cell(of.when)} | ${cell(of.todo)} |` +
+            ` ${cell(of.ends)} |`,
+        ],
   );
-  const head = '| kind | when | what to do | it ends when |\n|---|---|---|---|';
+  const head = '| kind | in words | when | what to do | it ends when |\n|---|---|---|---|---|';
   return `${INCIDENTS_HEAD}\n${head}\n${rows.join('\n')}\n`;
 }
 

@@ -10,8 +10,8 @@ import { filesBelow, type SourceFile } from './support/source.ts';
 const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'mirror.db': {
     store:
-      'audit daemon_state incident lease ledger_change pause schema_migration sqlite_sequence ' +
-      'tally zone_offset',
+      'audit daemon_state incident incident_ack lease ledger_change pause schema_migration ' +
+      'sqlite_sequence tally zone_offset',
     mirror:
       'announced brand change change_hour claim color country delivery delivery_line ' +
       'erp_customer freight_option gender key_place duplicate_key pdm_brand pending_refund ' +

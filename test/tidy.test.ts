@@ -23,13 +23,14 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // How an account writes decimals is learned by all its readers.
   // Refusals behind the last page are told from faults in the midst of a list.
   client: 8_216, // how each request ended; lists beyond a body, and proofs that a walk is whole
-  config: 3_306,
+  config: 3_710, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
   // By 600: ticks, saved views, whose a delivery is and notes with names.
-  console: 11_860, // and proposals of rules, kept for a while
+  // By 470: sales of a week, what waits by its worth, a page for each incident.
+  console: 12_360, // and proposals of rules, kept for a while
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
@@ -56,7 +57,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   mirror: 5_775, // with barcodes that lost their leading zeros
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
-  ops: 4_863, // since when receipts wait, and a file that grew
+  // By 380: what each incident means and what to do, its list and what people do about it.
+  ops: 5_260, // since when receipts wait, and a file that grew
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
   // With words of ERPs for members, prices far from the list price; what a person canceled since a

@@ -199,6 +199,13 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     lists: async () => (await import('../ops/lists.ts')).auditLists,
   },
   {
+    name: 'incidents',
+    description: 'see what a person must look at, and say who does',
+    commands: {},
+    acts: async () => (await import('../ops/surface.ts')).incidentActs,
+    lists: async () => [(await import('../ops/lists.ts')).incidents],
+  },
+  {
     name: 'notify',
     description: 'try the messages to people',
     commands: {},

@@ -14,8 +14,9 @@ import type { Review } from '../decisions/review/review.ts';
 import { deliveryActs } from '../decisions/review/surface.ts';
 import type { EventOperations } from '../inbox/operations.ts';
 import { openPortal, type PortalOperations, replayEvents } from '../inbox/surface.ts';
+import { createIncidentOperations } from '../ops/incidents.ts';
 import { createPlaneFeed } from '../ops/plane-feed.ts';
-import { notifyActs, pauseActs, planeActs } from '../ops/surface.ts';
+import { incidentActs, notifyActs, pauseActs, planeActs } from '../ops/surface.ts';
 import type { OutboxReview } from '../outbox/review/operations.ts';
 import { forgetOrder, type OrderOperations, outboxActs } from '../outbox/surface.ts';
 import type { Pauses } from '../store/pauses.ts';
@@ -50,6 +51,7 @@ export function createActs(config: Config, parts: ActParts): readonly BoundAct[]
   const { sync, inbox, orders, outbox, pauses, decisions, entrance } = parts;
   const messages = createMessages(config, parts);
   const feed = createPlaneFeed(parts);
+  const incidents = createIncidentOperations(parts);
   const deliveries = reviewOperationsOf(parts);
   return [
     ...bind(deliveryActs, () => deliveries),
@@ -59,6 +61,7 @@ export function createActs(config: Config, parts: ActParts): readonly BoundAct[]
     ...bind([forgetOrder], () => orders),
     ...bind(outboxActs, () => outbox.review),
     ...bind(pauseActs, () => pauses),
+    ...bind(incidentActs, () => incidents),
     ...bind(notifyActs, () => messages),
     ...bind(planeActs, () => feed),
     ...bind([...ruleActs, resetBreaker, keepReport], () => decisions.ruleOperations),

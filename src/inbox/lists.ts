@@ -1,4 +1,5 @@
 /** Lists of events and of missed events, for people and programs. */
+import { WORDS } from '../config/words.ts';
 import { formatDuration } from '../lib/units.ts';
 import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { oneOf, text, time, whole } from '../surface/members.ts';
@@ -6,7 +7,11 @@ import { listMissed } from './event-coverage.ts';
 import { eventPlace, listEvents } from './overview.ts';
 
 const eventId = text('Event', { link: 'event', csv: 'event', about: 'As the relay has it' });
-const type = text('Type', { about: 'Such as sales_order.delivery_created, or delivery_created' });
+const type = text('Type', {
+  words: WORDS.event,
+  values: async () => Object.keys(WORDS.event),
+  about: 'Such as sales_order.delivery_created, or delivery_created',
+});
 
 export const events = list({
   name: 'events.list',

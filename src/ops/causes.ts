@@ -7,6 +7,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { STATUSES } from '../config/statuses.ts';
+import { memberWords, wordFor } from '../config/words.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { isAmbiguous } from '../lib/reading/ambiguous.ts';
 import { quoted } from '../lib/reading/quoted.ts';
@@ -97,7 +98,7 @@ export async function openCauses(
   return rows.map(({ kind, key, says, advice, count }) => {
     const { when = kind, todo = '' } = INCIDENTS[kind] ?? {};
     const known = count > 1 ? `${count} times: ${when}` : when;
-    const look = `${todo.replaceAll('`', '')}; details: "selvedge report run incidents"`;
+    const look = `${todo.replaceAll('`', '')}; details: "selvedge incidents list"`;
     const away = BY_ABSENCE.has(kind) ? absent(answers, apiOfStream(key)) : undefined;
     const because = away === undefined ? '' : `; ${away}`;
     return { kind, says: `${says ?? known}${because}`, advice: advice ?? look };
@@ -240,9 +241,11 @@ async function unreadableMembers(db: Db): Promise<readonly Cause[]> {
       const shown = quoted((JSON.stringify(raw) ?? '').slice(0, EXAMPLE_CHARS_MAX));
       const came = raw === undefined ? 'is missing' : `came as ${shown}`;
       const example = `${came}, for example in ${one.example}`;
-      const says = `${member} of ${one.rows} ${plural} cannot be read (${example}): it is unknown`;
+      const what = `${memberWords(member)} of ${one.rows} ${plural}`;
+      const says = `${what} cannot be read (${example}): it is unknown`;
       const look = await adviceFor(db, thing, one);
-      const advice = isAmbiguous(raw) ? `${DECIMALS}; ${look}` : look;
+      const named = `the member is ${member}; ${look}`;
+      const advice = isAmbiguous(raw) ? `${DECIMALS}; ${named}` : named;
       const detail = { says, advice, rows: one.rows };
       causes.push({ kind: 'unreadable_member', entity, key: member, detail });
     }
@@ -407,9 +410,10 @@ async function neverComplete(db: Db, pulled: readonly string[]): Promise<readonl
     const [last] = runs;
     if (!last || runs.length < RUNS || runs.some(({ outcome }) => outcome === 'complete')) continue;
     const reasons = new Set(runs.map(doubtIn)).size;
-    const why = last.reason ?? `its last run is ${last.outcome}`;
+    const why = last.reason ?? `its last run: ${wordFor('runOutcome', last.outcome)}`;
     const which = reasons === 1 ? why : `for ${reasons} reasons, the last: ${why}`;
-    const says = `${stream} was not complete ${RUNS} times in a row: ${which}`;
+    const named = wordFor('stream', stream);
+    const says = `the pull of ${named} was not complete ${RUNS} times in a row: ${which}`;
     const isSuspicious = last.outcome === 'suspicious';
     const release = isSuspicious ? ['if its data is right: selvedge sync release <run>'] : [];
     const advice = [`selvedge sync show ${stream}`, ...release].join('; ');
@@ -448,7 +452,8 @@ async function quarantined(db: Db): Promise<readonly Cause[]> {
   const { rows } = await sql<{ readonly entity: string; readonly rows: number }>`
     select entity, count(*) rows from quarantine group by entity order by entity`.execute(db);
   return rows.map(({ entity, rows: count }) => {
-    const says = `${count} rows of ${entity} could not be understood, and are not in the mirror`;
+    const what = wordFor('thing', entity);
+    const says = `${count} rows (${what}) could not be understood, and are not in the mirror`;
     const advice =
       'the table quarantine has each with its reason; once it is corrected: ' +
       'selvedge sync retry-quarantine --reason "…"';

@@ -4,6 +4,7 @@
  * an exit code of it, the console's overview its colours, the doctor findings with advice.
  */
 import { hasAtLevel } from '../config/level.ts';
+import { wordFor } from '../config/words.ts';
 import { formatDuration, formatSize } from '../lib/units.ts';
 import {
   absent,
@@ -104,7 +105,7 @@ function streamChecks({ streams, service }: Installation, limits: InstallationSe
       return {
         check: 'freshness',
         grade: isGrave ? 'critical' : 'warning',
-        text: `${stream} is ${paused ? 'paused, ' : ''}${age}${because}`,
+        text: `${wordFor('stream', stream)}: ${paused ? 'paused, ' : ''}${age}${because}`,
         advice: 'selvedge sync list says why',
         tiles: stream === 'stock' ? ['stock', 'pulls'] : ['pulls'],
       };

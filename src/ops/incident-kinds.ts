@@ -2,94 +2,152 @@
  * Kinds of incidents in words: what has happened, and what to do. The manual, the status, the
  * console and the doctor tell an incident by these, unless it has a sentence and advice of its own.
  */
+import type { IncidentName } from '../config/words.ts';
+
 interface IncidentKind {
   readonly when: string;
-  /** Advice; commands are in backticks. */
+  /** Consequence for deliveries, orders and people. */
+  readonly means: string;
+  /** What a person does about it, in words alone. */
+  readonly act: string;
+  /** Page on which that is done; undefined: that of the thing that it is about. */
+  readonly page?: string;
+  /** Advice for who has a terminal on the host; commands are in backticks. */
   readonly todo: string;
   /** Event that ends the incident. */
   readonly ends: string;
+  /** Whether a person may end it, because nothing else tells that it is dealt with. */
+  readonly isEndedByPerson?: true;
 }
 
-export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
+const KINDS: Readonly<Record<IncidentName, IncidentKind>> = {
   accepts_paused: {
     when: 'too many accepts in an hour, or too many that were refused',
     todo: 'nothing: they go on after `safeguards.accept.pause`',
     ends: 'the pause is over',
+    means: 'No rule accepts until the pause is over; people may.',
+    act: 'Look at what was accepted in the last hour. It goes on by itself.',
+    page: '/review?shown=accepted',
   },
   accepts_wait: {
     when: 'accepts wait for old or missing data',
     todo: 'the detail says for which, how many and what to do',
     ends: 'nothing waits for that data any more',
+    means: 'These deliveries are not accepted, and do not ship.',
+    act: 'See why the data is old, and have it read.',
+    page: '/pulls',
   },
   another_daemon: {
     when: 'another daemon seems to send for the same account',
     todo: 'stop it; the incident ends after six quiet hours',
     ends: 'six hours without a further sign of it',
+    means: 'An order or a decision may be sent twice.',
+    act: 'Find the other installation and stop it: only one may send for an account.',
+    page: '/outbox',
   },
   arming_ends: {
     when: 'a reject rule is armed for a few days more; after that it only holds',
     todo: '`selvedge rules arm <rule> --reason "why"`, if it is still wanted',
     ends: 'the rule is armed again, or its arming has ended',
+    means: 'After that the rule holds, and rejects nothing.',
+    act: 'Arm the rule again, if that is still wanted.',
   },
   brands_refused: {
     when: 'a list is refused, whole and by brand',
     todo: 'ask the service; `service.dialect.v1.perBrand`',
     ends: 'the list is read, or its stream is off at a start',
+    means: 'The list is not renewed, and what needs it waits.',
+    act: 'Ask the service why it refuses the list.',
+    page: '/pulls',
   },
   callback_failed: {
     when: 'the command that is told receipts or outcomes was given up for some of them',
     todo: '`intake.callback`; the detail has its last error. It ends once the command works',
     ends: 'a command ends well, or none is configured at a start',
+    means: 'The ERP was not told; it finds the receipts in the exchange.',
+    act: 'Have the command of the ERP mended.',
+    page: '/system/doctor',
+    isEndedByPerson: true,
   },
   clock_ahead: {
     when: 'times of the service are in the future',
     todo: '`service.dialect.v1.timeZone` if they name none; else both clocks',
     ends: 'the latest times of the service are right',
+    means: 'Ages of orders and deliveries are wrong by as much.',
+    act: 'Compare the clocks of both sides, and the zone of the times that the service sends.',
+    page: '/system/doctor',
   },
   clock_behind: {
     when: 'times of the service are late by a time zone',
     todo: '`service.dialect.v1.timeZone` if they name none; else both clocks',
     ends: 'the latest times of the service are right',
+    means: 'Ages of orders and deliveries are wrong by as much.',
+    act: 'Compare the clocks of both sides, and the zone of the times that the service sends.',
+    page: '/system/doctor',
   },
   config_invalid: {
     when: 'a reload found mistakes in the configuration; nothing changed, no start would succeed',
     todo: '`selvedge config check`; correct; `selvedge rules reload`',
     ends: 'a reload or a start finds no mistake',
+    means: 'What is in force stays; the daemon would not start again.',
+    act: 'Correct the file, and reload.',
+    page: '/rules/reload',
   },
   contradiction: {
     when: 'the service shows another status of what was final; the mirror keeps the final one',
     todo: 'look at it in the service',
     ends: 'an answer agrees, or the row is gone',
+    means: 'The final status counts here, and nothing is sent about it.',
+    act: 'Look at it in the service, and have it put right there.',
+    isEndedByPerson: true,
   },
   customers_lost: {
     when: 'the ERP removed or blanked most of its customers at once; what was known stays',
     todo: 'look at `erp_customer`; if it is right, `selvedge sync release customers --reason "…"`',
     ends: 'the table is full again, or the loss that a person accepted is taken over',
+    means: 'Credit and blocks of these customers stay as they were.',
+    act: "Look at the ERP's table. If it is right, release the loss.",
+    page: '/pulls',
   },
   duplicate_reference: {
     when: 'two orders have one reference',
     todo: 'cancel one in the service',
     ends: 'one order is canceled or gone',
+    means: 'Nobody can tell which of the two a document is; both may ship.',
+    act: 'Cancel one of the two in the service.',
+    page: '/orders',
   },
   evaluation_error: {
     when: 'an error kept deliveries from being decided; they are tried again',
     todo: 'the detail has both; decide them, or report it',
     ends: 'each of its deliveries is evaluated, decided or gone',
+    means: 'These deliveries wait, and are tried again.',
+    act: 'Decide them by hand, and have the error reported.',
+    page: '/review',
   },
   events_missed: {
     when: 'events stay away or are lost while orders change; the sweep finds what they were about',
     todo: 'send an example in the portal, and look for it: `selvedge events list --follow`',
     ends: 'events announce deliveries again, or the level has none at a start',
+    means: 'Deliveries are found by a sweep, and decided later.',
+    act: 'Send an example in the portal, and see whether it arrives.',
+    page: '/events',
   },
   events_refused: {
     when: 'events of the relay are refused: a secret was rotated or has ended, or a clock is off',
     todo: 'the detail says which; `selvedge portal open`, `listener.secrets`; `timedatectl`',
     ends: 'events are taken again, or the level has none at a start',
+    means: 'What they announced is found by a sweep, and decided later.',
+    act: 'Compare the secrets and the clocks of both sides.',
+    page: '/events#refused',
   },
   exchange_locked: {
     when: 'a program keeps `exchange.db` locked: no receipt is written',
     todo: 'end its unfinished SELECT or transaction; `selvedge doctor` (`exchange`) names it',
     ends: 'the file can be written',
+    means: 'The ERP gets no receipts meanwhile; nothing is lost.',
+    act: 'End the program that keeps the file open.',
+    page: '/system/doctor',
   },
   file_changed: {
     when: 'a file of the drop folder was changed after it was taken; nothing of that was taken',
@@ -97,6 +155,10 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
       'its receipt still says what was taken; put new documents into the drop folder itself, as ' +
       'a file of their own',
     ends: 'a day later',
+    means: 'What was there first is what was sent; the change was not.',
+    act: 'Submit what is new as a file of its own.',
+    page: '/orders',
+    isEndedByPerson: true,
   },
   file_grew: {
     when: 'a file of the drop folder grew after it was taken for whole; the rest was taken, too',
@@ -104,168 +166,263 @@ export const INCIDENTS: Readonly<Record<string, IncidentKind>> = {
       'look at its receipt; have its sender write under another name and rename, or raise ' +
       '`intake.folder.settle`',
     ends: 'a day later',
+    means: 'Each part of it was taken as a document of its own.',
+    act: 'Look at what was taken, and have the sender rename a file once it is whole.',
+    page: '/orders',
+    isEndedByPerson: true,
   },
   hold_expired: {
     when: 'deliveries are overdue: their holds have lasted their time, or no rule covers them',
     todo: '`selvedge deliveries list --waiting --overdue`; decide or release',
     ends: 'none of these waits any more',
+    means: 'They wait for longer than their rules allow.',
+    act: 'Decide them, or release them to the rules.',
+    page: '/review?shown=waiting&overdue=1',
   },
   invalid_customer_data: {
     when: 'a field of customers is not what `customer_fields` says, and counts as not known',
     todo: 'have the ERP correct it',
     ends: 'the field is right, or none of its customers has a delivery that waits',
+    means: 'The field counts as not known, and rules that read it hold.',
+    act: 'Have the ERP correct it.',
+    page: '/review',
   },
   level_too_high: {
     when: 'the account has a lower level',
     todo: '`service.dialect.v1.level`',
     ends: 'the service answers for all that lacked, or the level is lowered',
+    means: 'What the level lacks is not read.',
+    act: 'Name the level of the account in the configuration.',
+    page: '/system/settings',
   },
   login_refused: {
     when: 'the service refuses the log-in: nothing is read or sent',
     todo: 'correct the credentials (`service.v1`, `service.v2`); `selvedge doctor` tries them',
     ends: 'a log-in succeeds',
+    means: 'Nothing is read, and nothing is sent.',
+    act: 'Correct the log-in in the configuration, and start the daemon again.',
+    page: '/system/doctor',
   },
   mass_change: {
     when: 'a run changed most rows of its list at once; rules that read it wait',
     todo: 'look at the service; if it is right, `selvedge sync release <run> --reason "why"`',
     ends: 'a run finds the rows as they were, or a person releases the run',
+    means: 'Rules that read the list decide nothing until somebody has looked.',
+    act: 'Look at the service. If the change is right, release the run.',
   },
   never_complete: {
     when: 'a stream was not complete four times in a row',
     todo: 'the detail has the reason; `selvedge sync list`',
     ends: 'a run is complete, or the stream is off',
+    means: 'The data grows older, and what is gone is not noticed.',
+    act: 'See what its last runs lacked.',
   },
   no_currency: {
     when: 'the currency of pending deliveries is not known',
     todo: '`service.dialect.v1.currency`',
     ends: 'no pending delivery lacks one',
+    means: 'What these deliveries are worth is not known, and rules on amounts hold.',
+    act: 'Name the currency of the account in the configuration.',
+    page: '/review',
   },
   notify_failed: {
     when: 'messages do not arrive',
     todo: '`selvedge notify test`',
     ends: 'a message arrives, or the channel is gone',
+    means: 'People are not told of what waits.',
+    act: 'Send a test, and see what comes back.',
+    page: '/system',
   },
   order_unreadable: {
     when: 'the service refuses to show an order',
     todo: '`selvedge api GET /orders/<id>`',
     ends: 'the order is read, or no list has it any more',
+    means: 'Its deliveries are as they were read last.',
+    act: 'Ask the service about the order.',
   },
   orders_unknown: {
     when: 'events name orders that the service does not have',
     todo: "another account's, or later than its events by minutes: `selvedge api GET /orders/<id>`",
     ends: 'all of them are read, or given up',
+    means: 'Nothing was read for these events.',
+    act: "See whether they are another account's.",
+    page: '/events',
   },
   preorders_unproved: {
     when: 'nothing proves how the account reads the season of a pre-order: all of them wait',
     todo: 'cancel there what it names, then set `service.dialect.v1.preOrderNames`',
     ends: 'a pre-order is about to leave under names that are proved or set',
+    means: 'No pre-order is sent.',
+    act: 'Cancel in the service what is named above; then say in the configuration how it reads.',
+    page: '/orders',
   },
   push_dead: {
     when: 'a row gave up',
     todo: 'mend the cause, then `outbox retry` or `cancel`',
     ends: 'a person retries, cancels or resolves it',
+    means: 'It is not at the service, and is not sent again by itself.',
+    act: 'Remove the cause of its error; then retry or cancel it.',
   },
   push_differs: {
     when: "what was read back is not what was sent; the order's deliveries are mostly held",
     todo: 'correct it in the service, or resolve it as `noted`',
     ends: 'a look finds no difference, or a person resolves it',
+    means: "The order's deliveries are mostly held.",
+    act: 'Compare both sides. Correct it in the service, or take note of it.',
   },
   push_in_doubt: {
     when: 'only a person can resolve a row',
     todo: '`selvedge outbox list --needs-attention`',
     ends: 'its outcome is known',
+    means: 'Nobody knows whether it took effect, and it is not sent again.',
+    act: 'Compare both sides, and say what is true.',
   },
   push_late: {
     when: 'a row has waited for an hour',
     todo: '`selvedge outbox show <id>` says for what',
     ends: 'it is sent, or ends',
+    means: 'It has not been sent yet; nothing is lost.',
+    act: 'See for what it waits.',
   },
   quarantined: {
     when: 'rows could not be understood, and are not in the mirror',
     todo: 'the table `quarantine` has the reasons; `selvedge sync retry-quarantine`',
     ends: 'none is left',
+    means: 'They are missing here, and no rule sees them.',
+    act: 'See why. Once it is corrected, have them read again.',
+    page: '/pulls',
   },
   quiet_time_short: {
     when: 'an effect came later than half of `outbox.quietTime`',
     todo: 'raise it',
     ends: 'the setting is long enough, or the late effect is forgotten',
+    means: '"Not found" may have been said too early, and a push be sent twice.',
+    act: 'Raise the settlement delay in the configuration.',
+    page: '/system/settings',
   },
   reads_late: {
     when: 'orders that events announced have waited for a quarter of an hour to be read',
     todo: 'the detail has the last error; `selvedge doctor` tries the service',
     ends: 'they are read',
+    means: 'Deliveries of these orders are decided late.',
+    act: 'See whether the service answers.',
+    page: '/events',
   },
   refund_unconfirmed: {
     when: 'the service has not confirmed a pending refund in time',
     todo: 'ask the service',
     ends: 'it is confirmed, or gone',
+    means: 'The customer may not have the credit.',
+    act: 'Ask the service about it.',
   },
   reject_breaker: {
     when: 'a limit of rejects was reached; no rule rejects',
     todo: '`selvedge rules queue`, then `selvedge resume rejects --reason "why"`',
     ends: 'a person resets it',
+    means: 'No rule rejects; people may.',
+    act: 'Look at what was rejected; then let the rules go on.',
+    page: '/rules/queue',
   },
   relay_clock: {
     when: "our clock or the relay's is off; from five minutes on every event is refused",
     todo: '`timedatectl set-ntp true`',
     ends: 'an event shows that the clocks agree, or the level has none at a start',
+    means: 'From five minutes on, every event is refused.',
+    act: 'Set the clock of this machine by the network.',
+    page: '/events',
   },
   report_failed: {
     when: 'a scheduled report failed',
     todo: '`selvedge report list`',
     ends: 'it succeeds, or its schedule is gone',
+    means: 'Its readers got nothing.',
+    act: 'See its last error.',
+    page: '/reports/all/schedules',
   },
   revoked_too_often: {
     when: 'a rule would take an accepted delivery back again',
     todo: '`selvedge deliveries hold <delivery> --reason "why"`, if it must not leave',
     ends: 'a rule does not want it any more, or a person decides',
+    means: 'It stays accepted.',
+    act: 'Hold it by hand, if it must not leave.',
+    isEndedByPerson: true,
   },
   rules_invalid: {
     when: 'the rules have mistakes; the daemon keeps the old ones, or only observes since a start',
     todo: '`selvedge rules check`; correct; `selvedge rules reload`',
     ends: 'the rules are loaded without a mistake',
+    means: 'The last good rules stay in force; since a start they only observe.',
+    act: 'Correct the rules, and reload.',
+    page: '/rules/reload',
   },
   rules_list: {
     when: "a list from the ERP's customers leaves some out, or cannot be read",
     todo: 'have the ERP correct it; it ends by itself',
     ends: 'the list is read as a whole, or no rule reads it',
+    means: 'Rules that read the list do not know all of it.',
+    act: 'Have the ERP correct it.',
+    page: '/rules',
   },
   secret_ends: {
     when: 'the last signing secret ends within two weeks (`notAfter`), or has ended',
     todo: 'add the one that the endpoint has now to `listener.secrets`',
     ends: 'another secret is valid for longer',
+    means: 'From then on every event is refused.',
+    act: 'Copy the new secret of the endpoint from the portal into the configuration.',
+    page: '/events',
   },
   service_put_back: {
     when: 'confirmed orders are no longer at the service',
     todo: 'submit what is still wanted under new references; resolve one as `noted`',
     ends: 'they are there again, or a person resolves each',
+    means: 'The orders are not there, and are not sent again by themselves.',
+    act: 'Submit what is still wanted under new references, and take note of each.',
+    page: '/outbox?waiting=1',
   },
   service_silent: {
     when: 'the service does not answer: nothing is read or sent',
     todo: 'is it up? `selvedge doctor` tries it; what waits goes on by itself',
     ends: 'the first answer comes',
+    means: 'Nothing is read or sent; what waits goes on by itself.',
+    act: 'See whether it is up, and whether this machine reaches it.',
+    page: '/system/doctor',
   },
   shared_number: {
     when: 'deliveries or refunds of two orders share a number; neither is decided',
     todo: 'decide them in the service',
     ends: 'none is left',
+    means: 'Neither of them is decided here.',
+    act: 'Decide them in the service.',
+    page: '/review',
   },
   unknown_status: {
     when: 'a status that nobody knows',
     todo: '`service.dialect.v1.statuses`; the detail has the line',
     ends: 'no row has it, or the setting names it',
+    means: 'None of these is decided.',
+    act: 'Say in the configuration what the status means.',
+    page: '/system/settings',
   },
   unreadable_member: {
     when: 'a member that decides cannot be read',
     todo: 'the detail names the address to look at; another name: `service.dialect.v1.members`',
     ends: 'no row that decides has one',
+    means: 'The value is not known, and rules that need it hold.',
+    act: 'Look at what the service sends; the value may have another name.',
+    page: '/pulls',
   },
   worker_failing: {
     when: 'a part of the daemon fails at each start; the rest goes on',
     todo: 'its error says why; `selvedge doctor`',
     ends: 'it runs for a while',
+    means: 'That part stands still; the rest goes on.',
+    act: 'See its error; the doctor tells more.',
+    page: '/system/doctor',
   },
 };
 
+/** Kinds by name; an incident of an earlier version may have another one. */
+export const INCIDENTS: Readonly<Partial<Record<string, IncidentKind>>> = KINDS;
+
 /** The kinds by name. */
-export const INCIDENT_KINDS: readonly string[] = Object.keys(INCIDENTS);
+export const INCIDENT_KINDS: readonly string[] = Object.keys(KINDS);

@@ -1,5 +1,6 @@
 /** Lists below the page of the system: the audit, settings, findings of the doctor, backups. */
 import { z } from 'zod';
+import { INCIDENT_NAMES, subjectWords, WORDS } from '../config/words.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { formatSize } from '../lib/units.ts';
 import { listAudit } from '../store/audit.ts';
@@ -12,6 +13,7 @@ import {
 import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { as, flag, oneOf, text, time, whole } from '../surface/members.ts';
 import type { Reading } from '../surface/reading.ts';
+import { listIncidents } from './incidents.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -21,7 +23,7 @@ const AUDIT_MS = 30 * DAY_MS;
 const actor = text('Who', { about: 'Person or token' });
 const action = text('Action', {
   about: 'Name of the act; as a filter also its beginning, such as delivery.',
-  isCode: true,
+  words: WORDS.act,
 });
 const subject = text('About', {
   about: 'What it was done to, such as delivery:500012 or rule:late',
@@ -63,7 +65,7 @@ export const audit = list({
     'at',
     'actor',
     'action',
-    'subject',
+    { title: 'About', text: ({ subject: about }) => subjectWords(about) },
     'reason',
     {
       title: 'Session',
@@ -128,7 +130,6 @@ export function isChanged({ origin }: { readonly origin: string }): boolean {
 }
 
 const GRADES = ['failed', 'warning', 'skipped', 'ok'] as const;
-const GRADE_WORDS = { failed: 'failed', warning: 'look', skipped: 'left out', ok: 'fine' } as const;
 
 const finding = {
   check: text('Check'),
@@ -154,7 +155,7 @@ export const findings = list({
     'check',
     {
       title: 'State',
-      text: ({ grade }) => GRADE_WORDS[grade],
+      text: ({ grade }) => WORDS.grade[grade],
       class: ({ grade }) => `state s-grade-${grade}`,
     },
     'text',
@@ -249,5 +250,45 @@ export function readBackups(place: BackupPlace, now: number): BackupsShown {
 function backupsOf({ host, now }: Reading): BackupsShown {
   return host ? readBackups(host.backups, now) : { rows: [], others: 0, problem: null };
 }
+
+const incident = {
+  incidentId: whole('Number', { link: 'incident', csv: 'incident' }, 1),
+  kind: text('Incident', { words: WORDS.incident }),
+  entity: as(z.string(), 'Of', 'text'),
+  key: as(z.string(), 'Key', 'text', { about: 'What it is about, by the entity' }),
+  at: time('Since'),
+  resolvedAt: time('Ended').nullable(),
+  acknowledgedBy: text('Looks after it').nullable(),
+  acknowledgedAt: time('Taken up').nullable(),
+  note: text('Note').nullable(),
+  says: as(z.string(), 'What happened', 'text'),
+  advice: as(z.string(), 'Advice', 'text', { about: 'For who has a terminal on the host' }),
+};
+
+export const incidents = list({
+  name: 'incidents.list',
+  operation: 'listIncidents',
+  path: '/incidents',
+  title: 'Incidents',
+  about: 'what a person must look at, the latest first',
+  more: 'Each ends by itself once its reason is gone, but for a few that a person ends.',
+  examples: [
+    ['incidents list', 'what is open'],
+    ['incidents list --all --kind push_late', 'how often it was so'],
+  ],
+  query: {
+    kind: oneOf('Kind', INCIDENT_NAMES, { words: WORDS.incident }).optional(),
+    all: flag('Ended ones, too', { about: 'Whether ended ones are listed, too' }).optional(),
+  },
+  row: incident,
+  shown: ['incidentId', 'kind', 'says', 'at', 'acknowledgedBy', 'resolvedAt'],
+  terminal: ['Number', 'Incident', 'What happened', 'Since', 'Looks after it'],
+  empty: 'Nothing is wrong.',
+  limit: 50,
+  pageParameter: 'before',
+  read: async ({ db }, query, page) =>
+    (await listIncidents(db, query, page)).map(({ detail: _, ...row }) => row),
+  place: ({ incidentId }) => String(incidentId),
+});
 
 export const auditLists = [audit];

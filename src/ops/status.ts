@@ -2,10 +2,11 @@
 import { type Selectable, sql } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import { pulledStreams } from '../config/streams.ts';
+import { pausedWords } from '../config/words.ts';
 import { parseJsonObject } from '../lib/json.ts';
 import { formatDuration } from '../lib/units.ts';
 import { absent, readAnswers, type ServiceAnswer } from '../store/answering.ts';
-import { labelOf, type Pause, pauseOf, readPauses } from '../store/pauses.ts';
+import { type Pause, pauseOf, readPauses } from '../store/pauses.ts';
 import { readAccountHold, readExchangeWait } from '../store/state.ts';
 import type { Db } from '../store/store.ts';
 import { foreignEvents } from '../store/system-keys.ts';
@@ -329,7 +330,7 @@ export async function headline(db: Db, now: number, config: Config): Promise<str
     .selectFrom('webhook_event')
     .select((eb) => eb.fn.max('received_at').as('at'))
     .executeTakeFirst();
-  const paused = (await readPauses(db, config.dataDir)).map(labelOf);
+  const paused = (await readPauses(db, config.dataDir)).map(pausedWords);
   const away = absent(await readAnswers(db));
   const waiting = describeWaiting(await countWaiting(db));
   const lastEvent: number | null = events?.at ?? null;

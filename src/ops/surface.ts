@@ -1,17 +1,18 @@
 /** Acts of people and programs on the daemon as a whole: pauses, messages, the feed of a copy. */
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../config/schema.ts';
+import { pausedWords, WORDS, wordFor } from '../config/words.ts';
 import type { Actor } from '../store/audit.ts';
 import {
   describePause,
-  labelOf,
   PAUSE_TARGETS,
   type Pausable,
   type Pause,
   type Pauses,
 } from '../store/pauses.ts';
 import { act } from '../surface/acts.ts';
-import { oneOf, text, time } from '../surface/members.ts';
+import { oneOf, text, time, whole } from '../surface/members.ts';
+import type { IncidentOperations, IncidentRow } from './incidents.ts';
 import type { TriedChannel } from './notify/try-channels.ts';
 import type { PlaneFeed } from './plane-feed.ts';
 
@@ -23,7 +24,10 @@ export type PauseOperations = Pick<
 const pausable = {
   target: oneOf('What', PAUSE_TARGETS),
   name: text('Name', { about: 'Of a stream: which one' }, 100).default(''),
-  kind: oneOf('Kind', OUTBOX_KINDS, { about: 'Of pushes: only this kind' }).optional(),
+  kind: oneOf('Kind', OUTBOX_KINDS, {
+    words: WORDS.push,
+    about: 'Of pushes: only this kind',
+  }).optional(),
 };
 
 const paused = z.strictObject({
@@ -87,10 +91,10 @@ export const pauseAct = act({
     await pauses.requirePausable(what);
     const isOfRules = what.target === 'decisions' || what.target === 'all';
     const canceled = 'what the rules decided and was not sent yet would be canceled';
-    return { lines: [`${labelOf(what)} would be paused`, ...(isOfRules ? [canceled] : [])] };
+    return { lines: [`${pausedWords(what)} would be paused`, ...(isOfRules ? [canceled] : [])] };
   },
   run: async (pauses, input, actor) => answerOf(pauses, await pauses.pause(whatOf(input), actor)),
-  done: (pause) => `paused: ${labelOf(pause)}`,
+  done: (pause) => `paused: ${pausedWords(pause)}`,
 });
 
 export const resumeAct = act({
@@ -117,12 +121,12 @@ export const resumeAct = act({
   ],
   async preview(pauses: PauseOperations, input) {
     const pause = await pauses.resumable(whatOf(input));
-    return { lines: [`${labelOf(pause)} would go on; it is ${describePause(pause)}`] };
+    return { lines: [`${pausedWords(pause)} would go on; it is ${describePause(pause)}`] };
   },
   run: async (pauses, input, actor) => answerOf(pauses, await pauses.resume(whatOf(input), actor)),
   done(pause) {
     const since = new Date(pause.at).toISOString();
-    const ended = `resumed: ${labelOf(pause)}; ${describePause(pause)}, since ${since}`;
+    const ended = `resumed: ${pausedWords(pause)}; ${describePause(pause)}, since ${since}`;
     return [ended, ...pause.paused.map((one) => `still ${describePause(one)}`)].join('\n');
   },
 });
@@ -178,6 +182,81 @@ export const notifyActs = [
     isWhole: (tried) => tried.every(({ error }) => error === null),
   }),
 ];
+
+const incident = whole(
+  'Incident',
+  { about: 'Number of the incident (selvedge incidents list)' },
+  1,
+);
+
+const incidentAnswer = z
+  .strictObject({
+    incidentId: z.int().min(1),
+    kind: z.string(),
+    acknowledgedBy: z.string().nullable(),
+    resolvedAt: time('Ended').nullable(),
+  })
+  .meta({ id: 'IncidentChange' });
+
+function changed(row: IncidentRow): z.output<typeof incidentAnswer> {
+  const { incidentId, kind, acknowledgedBy, resolvedAt } = row;
+  return { incidentId, kind, acknowledgedBy, resolvedAt };
+}
+
+/** The incident in words, for previews and answers. */
+function named({ incidentId, kind }: Pick<IncidentRow, 'incidentId' | 'kind'>): string {
+  return `incident ${incidentId} (${wordFor('incident', kind)})`;
+}
+
+export const acknowledgeIncident = act({
+  name: 'incidents.acknowledge',
+  operation: 'acknowledgeIncident',
+  path: '/incidents/{id}/acknowledge',
+  about: 'say that you look after an incident',
+  more:
+    'Others see your name at it. It stays open, and counts as before, until its reason is gone;\n' +
+    'somebody else may take it over in the same way.',
+  button: 'Take it up',
+  role: 'operator',
+  reason: 'free',
+  thing: 'incident',
+  args: ['incident'],
+  input: { incident },
+  output: incidentAnswer,
+  offline: true,
+  examples: [['incidents acknowledge 12 --reason "called the service"', 'you look after it']],
+  async preview(incidents: IncidentOperations, { incident: id }) {
+    return { lines: [`${named(await incidents.requireOpen(id))} would be looked after by you`] };
+  },
+  run: async (incidents, { incident: id }, who) => changed(await incidents.acknowledge(id, who)),
+  done: (answer) => `${named(answer)}: ${answer.acknowledgedBy} looks after it`,
+});
+
+export const resolveIncident = act({
+  name: 'incidents.resolve',
+  operation: 'resolveIncident',
+  path: '/incidents/{id}/resolve',
+  about: 'end an incident that is dealt with',
+  more:
+    'Only incidents whose end nothing else tells, such as a file that was changed after it was\n' +
+    'taken; all others end once their reason is gone. If the same happens again, it is told again.',
+  button: 'It is dealt with',
+  role: 'operator',
+  reason: 'stated',
+  thing: 'incident',
+  args: ['incident'],
+  input: { incident },
+  output: incidentAnswer,
+  offline: true,
+  examples: [['incidents resolve 12 --reason "the sender renames files now"', 'it is over']],
+  async preview(incidents: IncidentOperations, { incident: id }) {
+    return { lines: [`${named(await incidents.requireEndable(id))} would end`] };
+  },
+  run: async (incidents, { incident: id }, who) => changed(await incidents.resolve(id, who)),
+  done: (answer) => `${named(answer)} has ended`,
+});
+
+export const incidentActs = [acknowledgeIncident, resolveIncident];
 
 const feedState = z.enum(['absent', 'whole', 'broken']);
 const feedChange = z.strictObject({ before: feedState, now: feedState });

@@ -5,6 +5,7 @@
  * `overdue` says how many of them are told as an alarm.
  */
 import { type RawBuilder, sql } from 'kysely';
+import { wordFor } from '../config/words.ts';
 import { plural } from '../lib/strings.ts';
 import type { Db, Tx } from '../store/store.ts';
 import {
@@ -14,7 +15,6 @@ import {
   WAITING_DOCUMENTS,
   WAITING_RUNS,
 } from '../store/waiting.ts';
-import { INCIDENTS } from './incident-kinds.ts';
 
 export const WAITING_KINDS = ['deliveries', 'documents', 'runs', 'incidents'] as const;
 export type WaitingKind = (typeof WAITING_KINDS)[number];
@@ -161,33 +161,13 @@ export function waitingCounts(waiting: Waiting): Readonly<Record<WaitingKind | '
   };
 }
 
-const OUTCOMES: Readonly<Record<string, string>> = {
-  hold: 'held',
-  no_rule: 'no rule covers them',
-  release: 'kept by a person',
-  accept: 'accepts that are not sent, for the rules only observe',
-  reject: 'rejects that are not sent, for the rules only observe',
-  error: 'an error keeps them from being decided',
-};
-
-const CAUSES: Readonly<Record<string, string>> = {
-  in_doubt: 'with an unknown outcome',
-  dead: 'given up',
-  refused: 'refused',
-  canceled: 'canceled, of deliveries that are pending',
-  lost: 'confirmed, and no longer at the service',
-  differs: 'that the service has otherwise',
-  unconfirmed: 'that the service has not confirmed in time',
-  late: 'that wait for an hour and more',
-};
-
 /** Describes a part of what waits of a kind, in words. */
 export function describePart(kind: WaitingKind, what: string): string {
-  if (kind === 'deliveries') return OUTCOMES[what] ?? what;
-  if (kind === 'runs') return `a run of ${what}`;
-  if (kind === 'incidents') return INCIDENTS[what]?.when ?? what;
+  if (kind === 'deliveries') return wordFor('deliveries', what);
+  if (kind === 'runs') return `a run of ${wordFor('stream', what)}`;
+  if (kind === 'incidents') return wordFor('incident', what);
   const [document = '', cause = ''] = what.split('/');
-  return `${document} ${CAUSES[cause] ?? cause}`;
+  return `${wordFor('pushes', document)} ${wordFor('documents', cause)}`;
 }
 
 const NOUNS: Readonly<Record<WaitingKind, readonly [string, string]>> = {

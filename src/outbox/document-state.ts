@@ -4,6 +4,7 @@
  */
 import { type Selectable, sql } from 'kysely';
 import { z } from 'zod';
+import { pushWords, wordFor } from '../config/words.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { type Api, absent, readAnswers } from '../store/answering.ts';
 import { describePause, pauseOf, readPauses, resumeStep } from '../store/pauses.ts';
@@ -366,7 +367,8 @@ function queued({ lastError, waiting, away }: Situation): string {
   if (away !== undefined) return `wait: ${away}; it is sent once the service answers`;
   if (ahead !== null) {
     const { kind, reference, outboxId, state } = ahead;
-    return `wait: ${kind} ${reference} (document ${outboxId}, ${state}) goes first`;
+    const what = `${wordFor('push', kind)} ${pushWords(kind, reference)}`;
+    return `wait: ${what} (document ${outboxId}, ${wordFor('pushState', state)}) goes first`;
   }
   return lastError === null ? itsTurn(before) : tryingAgain(lastError);
 }

@@ -1,6 +1,7 @@
 /** Lists of pushes, and of the orders and pending refunds that the ERP submitted. */
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../config/schema.ts';
+import { pushWords, WORDS, wordFor } from '../config/words.ts';
 import { absenceNotes, readAnswers } from '../store/answering.ts';
 import type { IdPage } from '../store/pages.ts';
 import { pauseNote, readPauses } from '../store/pauses.ts';
@@ -10,17 +11,16 @@ import { as, flag, oneOf, text, time, whole } from '../surface/members.ts';
 import type { Reading } from '../surface/reading.ts';
 import { documentsOf, type ListFilter, listOutbox, type OutboxRow } from './review/listing.ts';
 import { describeLost } from './watch/lost.ts';
-import { STATE_WORDS, stateWord } from './words.ts';
 
 const state = oneOf('State', OUTBOX_STATES, {
-  words: STATE_WORDS,
+  words: WORDS.pushState,
   class: (one) => `state s-${one}`,
 });
 const reference = text('Reference', { about: 'Reference that the ERP gave' });
 
 const filter = {
   state: oneOf('State', OUTBOX_STATES, {
-    words: STATE_WORDS,
+    words: WORDS.pushState,
     about: 'Only in this state',
   }).optional(),
   reference: reference.optional(),
@@ -34,7 +34,7 @@ const filter = {
 
 const row = {
   outboxId: whole('Push', { link: 'push', csv: 'push' }, 1),
-  kind: text('Kind'),
+  kind: text('Kind', { words: WORDS.push }),
   reference,
   state,
   createdAt: time('Age', { isAge: true }),
@@ -67,7 +67,7 @@ export const pushSchema = z.strictObject(row);
 const stateColumn: Made<OutboxRow> = {
   title: 'State',
   text({ state: of, blockedReason, lost }) {
-    const word = stateWord(of);
+    const word = wordFor('pushState', of);
     if (lost !== null) return `${word} (gone)`;
     return blockedReason === null ? word : `${word} (needs attention)`;
   },
@@ -121,13 +121,13 @@ export const pushes = list({
     ['outbox list --reference PO-4711 --json', 'for programs'],
   ],
   query: {
-    kind: oneOf('Kind', OUTBOX_KINDS, { about: 'Only of this kind' }).optional(),
+    kind: oneOf('Kind', OUTBOX_KINDS, { words: WORDS.push, about: 'Only of this kind' }).optional(),
     ...filter,
   },
   shown: [
     'outboxId',
     'kind',
-    'reference',
+    { title: 'Reference', text: (of) => pushWords(of.kind, of.reference) },
     stateColumn,
     'createdAt',
     'attempts',

@@ -1,6 +1,7 @@
 /** Acts of people and programs on pushes, and on the orders that were sent. */
 import { z } from 'zod';
 import { OUTBOX_KINDS } from '../config/schema.ts';
+import { pushWords, WORDS, wordFor } from '../config/words.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { plural } from '../lib/strings.ts';
 import type { Actor } from '../store/audit.ts';
@@ -14,8 +15,11 @@ import type { Done, ReviewRow, RowFilter } from './review/selection.ts';
 const push = whole('Push', { about: 'Number of the row (selvedge outbox list)' }, 1);
 
 const filter = {
-  kind: oneOf('Kind', OUTBOX_KINDS, { about: 'Only of this kind' }).optional(),
-  state: oneOf('State', OUTBOX_STATES, { about: 'Only in this state' }).optional(),
+  kind: oneOf('Kind', OUTBOX_KINDS, { words: WORDS.push, about: 'Only of this kind' }).optional(),
+  state: oneOf('State', OUTBOX_STATES, {
+    words: WORDS.pushState,
+    about: 'Only in this state',
+  }).optional(),
   needsAttention: flag('Needs a person', { about: 'Only rows that need a person' }).optional(),
 };
 
@@ -40,7 +44,7 @@ const resolved = z
 function movedText({ rows, left }: z.output<typeof moved>, did: string): string {
   const others = left.map(
     ({ outboxId, reference, state }) =>
-      `outbox ${outboxId} (${reference}) was left: it is ${state} by now`,
+      `outbox ${outboxId} (${reference}) was left: it is ${wordFor('pushState', state)} by now`,
   );
   return [`${plural(rows, 'row')} ${did}`, ...others].join('\n');
 }
@@ -50,13 +54,14 @@ function isWhole({ left }: z.output<typeof moved>): boolean {
 }
 
 function resolvedText({ outboxId, state }: z.output<typeof resolved>): string {
-  return `outbox ${outboxId} is ${state}`;
+  return `outbox ${outboxId} is ${wordFor('pushState', state)}`;
 }
 
 function wouldBe(did: string, ...rows: readonly ReviewRow[]) {
   const lines = rows.map(
     ({ outboxId, kind, reference, state }) =>
-      `outbox ${outboxId} (${kind} ${reference}, ${state}) would be ${did}`,
+      `outbox ${outboxId} (${wordFor('push', kind)} ${pushWords(kind, reference)}, ` +
+      `${wordFor('pushState', state)}) would be ${did}`,
   );
   return { lines };
 }

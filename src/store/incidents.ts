@@ -3,6 +3,8 @@
  * while it is open, the same is not reported again.
  */
 import { sql } from 'kysely';
+import { thingWords, wordFor } from '../config/words.ts';
+import type { Actor } from './audit.ts';
 import { inKeys } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
 import { forgetPeople } from './tables/people.ts';
@@ -157,7 +159,12 @@ export async function openAbout(db: Db | Tx, things: Things): Promise<string[]> 
       .where(inKeys('key', keys.map(String)))
       .where('resolved_at', 'is', null)
       .execute();
-    found.push(...rows.map(({ kind, key }) => `an incident is open (${kind} ${entity} ${key})`));
+    found.push(
+      ...rows.map(({ kind, key }) => {
+        const about = `${wordFor('incident', kind)}, ${thingWords(entity, key)}`;
+        return `an incident is open (${about})`;
+      }),
+    );
   }
   return found;
 }
@@ -171,9 +178,27 @@ export async function forgetIncidents(tx: Tx, things: Things): Promise<void> {
   }
 }
 
+/** Notes who looks after an incident; the last one counts. */
+export async function acknowledge(
+  tx: Tx,
+  id: number,
+  { actor, reason }: Pick<Actor, 'actor' | 'reason'>,
+  at: number,
+): Promise<void> {
+  await tx
+    .insertInto('incident_ack')
+    .values({ incident_id: id, at, actor, reason })
+    .onConflict((conflict) => conflict.column('incident_id').doUpdateSet({ at, actor, reason }))
+    .execute();
+}
+
 /** Deletes some ended incidents that are old enough, and returns how many. */
 export async function deleteOldIncidents(tx: Tx, before: number): Promise<number> {
   const { numAffectedRows } = await sql`delete from incident where id in (
     select id from incident where resolved_at < ${before} limit ${SLICE_ROWS})`.execute(tx);
-  return Number(numAffectedRows ?? 0);
+  const deleted = Number(numAffectedRows ?? 0);
+  if (deleted === 0) return 0;
+  const gone = sql`incident_id not in (select id from incident)`;
+  await sql`delete from incident_ack where ${gone}`.execute(tx);
+  return deleted;
 }

@@ -11,6 +11,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { OUTBOX_KINDS } from '../config/schema.ts';
+import { pausedWords } from '../config/words.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -124,11 +125,11 @@ export function pausableOf(label: string): Pausable | undefined {
 
 /** Remark for people above what the pause holds up. */
 export function pauseNote(pause: Pause): string {
-  return `PAUSED: ${labelOf(pause)}, by ${pause.actor}: ${pause.reason}`;
+  return `PAUSED: ${pausedWords(pause)}, by ${pause.actor}: ${pause.reason}`;
 }
 
 export function describePause(pause: Pause): string {
-  return `paused by ${pause.actor} (${labelOf(pause)}): ${pause.reason}`;
+  return `paused by ${pause.actor} (${pausedWords(pause)}): ${pause.reason}`;
 }
 
 /** Describes how a person ends the pause. */
@@ -216,7 +217,7 @@ function requireKnown({ target, name }: Pausable, streams: readonly string[]): v
 async function requireUnpaused(db: Db | Tx, what: Pausable): Promise<void> {
   const by = (await readTable(db)).find((row) => isSame(row, what));
   if (!by) return;
-  const message = `${labelOf(what)} is paused already: ${describePause(by)}`;
+  const message = `${pausedWords(what)} is paused already: ${describePause(by)}`;
   throw new RefusedError('pause.paused', message, { hint: `to go on: ${resumeStep(by)}` });
 }
 
@@ -236,9 +237,9 @@ async function pausedIn(db: Db | Tx, { dataDir }: PausesDeps, what: Pausable): P
   const rows = await readTable(db);
   const found = rows.find((row) => isSame(row, what));
   if (found) return found;
-  const others = withFiles(rows, filePauses(dataDir)).map(labelOf).join(', ') || 'nothing';
+  const others = withFiles(rows, filePauses(dataDir)).map(pausedWords).join(', ') || 'nothing';
   const hint = `paused: ${others}`;
-  throw new RefusedError('pause.not_paused', `${labelOf(what)} is not paused`, { hint });
+  throw new RefusedError('pause.not_paused', `${pausedWords(what)} is not paused`, { hint });
 }
 
 async function end(
@@ -270,7 +271,7 @@ function requireNoFile(dataDir: string, what: Pausable): void {
   const file = pauseFile(dataDir, what.target);
   if (what.name !== '' || !existsSync(file)) return;
   const hint = `remove ${file}`;
-  throw new RefusedError('pause.file', `${labelOf(what)} is paused by a file`, { hint });
+  throw new RefusedError('pause.file', `${pausedWords(what)} is paused by a file`, { hint });
 }
 
 /** Ignores a refusal: a person has paused or resumed the target meanwhile. */

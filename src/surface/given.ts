@@ -73,10 +73,18 @@ function ofText(text: string, kind: Member['kind'], here: Here): unknown {
   }
 }
 
+/** The name that a word stands for, as a table shows it; any other text is taken as it is. */
+function nameBehind(text: string, { words = {} }: Pick<Member, 'words'>): string {
+  const [name = text] = Object.entries(words).find(([, word]) => word === text) ?? [];
+  return Object.hasOwn(words, text) ? text : name;
+}
+
 function readValue(schema: z.core.$ZodType, value: unknown, here: Here): unknown {
-  const kind = memberOf(schema)?.kind;
+  const member = memberOf(schema);
   const read = (one: unknown) =>
-    kind === undefined || typeof one !== 'string' ? one : ofText(one, kind, here);
+    member === undefined || typeof one !== 'string'
+      ? one
+      : ofText(nameBehind(one, member), member.kind, here);
   if (Array.isArray(value)) return value.map(read);
   if (value === '' && isOptional(schema)) return undefined;
   if (value === '' && schema instanceof z.ZodNullable) return null;

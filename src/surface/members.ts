@@ -10,6 +10,7 @@ export type Thing =
   | 'customer'
   | 'delivery'
   | 'event'
+  | 'incident'
   | 'order'
   | 'push'
   | 'report'

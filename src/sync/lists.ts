@@ -1,5 +1,6 @@
 /** Lists of streams and of their runs, for people and programs. */
 import { z } from 'zod';
+import { WORDS, wordFor } from '../config/words.ts';
 import { formatDuration } from '../lib/units.ts';
 import { absenceNotes, readAnswers } from '../store/answering.ts';
 import type { Db } from '../store/store.ts';
@@ -18,13 +19,18 @@ import { describeSchedule } from './schedule.ts';
 
 const stateClass = (outcome: string) => `state s-run-${outcome}`;
 
-const stream = text('Stream', { link: 'stream', about: 'Name of the stream' }, 100);
-const outcome = oneOf('Outcome', RUN_OUTCOMES, { class: stateClass });
+const stream = text(
+  'Stream',
+  { link: 'stream', about: 'Name of the stream', words: WORDS.stream },
+  100,
+);
+const words = { words: WORDS.runOutcome, class: stateClass } as const;
+const outcome = oneOf('Outcome', RUN_OUTCOMES, words);
 
 const runRow = {
   runId: whole('Run', { link: 'run', csv: 'run' }, 1),
   stream,
-  cause: text('Because of'),
+  cause: text('Because of', { words: WORDS.runCause }),
   startedAt: time('Began'),
   endedAt: time('Ended').nullable(),
   outcome,
@@ -59,7 +65,7 @@ const pullRow = {
   completeRows: whole('Rows', { csv: 'rows' }).nullable(),
   stale: flag('Stale'),
   lastRunId: whole('Last run', { link: 'run', csv: 'last_run' }, 1).nullable(),
-  lastOutcome: as(z.enum(RUN_OUTCOMES), 'Last outcome', 'text', { class: stateClass }).nullable(),
+  lastOutcome: as(z.enum(RUN_OUTCOMES), 'Last outcome', 'text', words).nullable(),
   lastError: text('Last error').nullable(),
   notAtLevel: text('Not at level').nullable(),
   scheduleText: text('Schedule (UTC)').nullable(),
@@ -184,7 +190,9 @@ export async function readQuarantined(db: Db): Promise<Quarantined[]> {
 /** Outcomes of a stream's last runs, the most frequent first. */
 export function outcomesText({ figures: { outcomes } }: PullRow): string {
   const counted = Object.entries(outcomes).sort(([, a], [, b]) => b - a);
-  return counted.map(([one, times]) => `${times} ${one}`).join(', ') || 'none yet';
+  return (
+    counted.map(([one, times]) => `${times} ${wordFor('runOutcome', one)}`).join(', ') || 'none yet'
+  );
 }
 
 /** State of a stream in words; a reason why it stands still comes first. */

@@ -1,12 +1,13 @@
 /** Acts of people and programs on pulls. */
 import { z } from 'zod';
+import { WORDS, wordFor } from '../config/words.ts';
 import { plural } from '../lib/strings.ts';
 import { act } from '../surface/acts.ts';
 import { flag, text, whole } from '../surface/members.ts';
 import { CUSTOMERS } from './accept.ts';
 import type { ReleasePreview, SyncOperations } from './operations.ts';
 
-const stream = text('Stream', { about: 'Name of the stream' }, 100);
+const stream = text('Stream', { about: 'Name of the stream', words: WORDS.stream }, 100);
 
 export const runPull = act({
   name: 'sync.run',
@@ -38,14 +39,18 @@ export const runPull = act({
   ],
   async preview(sync: SyncOperations, { stream: name, full }) {
     await sync.requirePullable(name);
-    return { lines: [`${name} would be pulled now${full ? ', and every row compared' : ''}`] };
+    return {
+      lines: [
+        `${wordFor('stream', name)} would be pulled now${full ? ', and every row compared' : ''}`,
+      ],
+    };
   },
   async run(sync, { stream: name, full }, actor) {
     await sync.runNow(name, full, actor);
     return { stream: name, daemon: sync.isAwake };
   },
   done: ({ stream: name, daemon }) =>
-    daemon ? `${name} is pulled now` : `${name} is due when the daemon starts`,
+    `${wordFor('stream', name)}: ${daemon ? 'being pulled now' : 'due when the daemon starts'}`,
 });
 
 function releaseLines(preview: ReleasePreview): string[] {

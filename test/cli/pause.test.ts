@@ -12,7 +12,7 @@ it('pauses one kind while the others go out, until a person resumes it', async (
   const { call, ordersWith } = house;
   const orders = ['pushes', '--kind', 'order'];
   const paused = await call('pause', ...orders, '--reason', 'wrong prices');
-  expect(paused.stdout).toBe('paused: pushes:order\n');
+  expect(paused.stdout).toBe('paused: pushes of orders\n');
   const held = await house.post('/api/orders', { reference: 'HELD-1', ...house.order() });
   const id = Number(held.body.documentId);
   await until('the reason in the row', async () => {
@@ -20,10 +20,10 @@ it('pauses one kind while the others go out, until a person resumes it', async (
     return row[0]?.last_error ?? undefined;
   });
   const { stdout: listed } = await call('outbox', 'list');
-  expect(listed).toMatch(/^PAUSED: pushes:order, by \S+: wrong prices$/m);
-  expect(listed).toMatch(/HELD-1 +queued .*paused by \S+ \(pushes:order\): wrong prices/);
-  expect((await call('status')).stdout).toMatch(/^PAUSED +pushes:order by .*wrong prices$/m);
-  expect((await call('status', '--check')).stdout).toMatch(/paused by \S+ \(pushes:order\): /);
+  expect(listed).toMatch(/^PAUSED: pushes of orders, by \S+: wrong prices$/m);
+  expect(listed).toMatch(/HELD-1 +queued .*paused by \S+ \(pushes of orders\): wrong prices/);
+  expect((await call('status')).stdout).toMatch(/^PAUSED +pushes of orders by .*wrong prices$/m);
+  expect((await call('status', '--check')).stdout).toMatch(/paused by \S+ \(pushes of orders\): /);
   const metrics = await (await fetch(`${house.url}/metrics`)).text();
   expect(metrics).toContain('selvedge_paused{target="pushes",name="order"} 1');
 
@@ -35,21 +35,23 @@ it('pauses one kind while the others go out, until a person resumes it', async (
 
   const again = await call('pause', ...orders, '--reason', 'twice');
   expect(again.code).toBe(1);
-  expect(again.stderr).toMatch(/pushes:order is paused already: .*: wrong prices/);
+  expect(again.stderr).toMatch(/pushes of orders is paused already: .*: wrong prices/);
   expect(again.stderr).toContain('to go on: selvedge resume pushes --kind order --reason "…"\n');
   const never = await call('resume', 'pushes', '--reason', 'never paused');
   expect([never.code, never.stderr]).toEqual([1, expect.stringContaining('pushes is not paused')]);
-  expect(never.stderr).toContain('paused: pushes:order');
+  expect(never.stderr).toContain('paused: pushes of orders');
   const unknown = await call('pause', 'stream', 'stok', '--reason', 'looking');
   expect(unknown.stderr).toContain('did you mean stock?');
   const reason = 'y'.repeat(1_000);
   expect(await call('pause', 'all', '--reason', reason)).toMatchObject({ code: 0 });
   const resumed = await call('resume', 'all', '--reason', reason);
-  expect(resumed.stdout).toMatch(/^still paused by \S+ \(pushes:order\): wrong prices$/m);
+  expect(resumed.stdout).toMatch(/^still paused by \S+ \(pushes of orders\): wrong prices$/m);
   expect(ordersWith('HELD-1')).toBe(0);
 
   const { stdout } = await call('resume', ...orders, '--reason', 'prices are right');
-  expect(stdout).toMatch(/^resumed: pushes:order; paused by \S+ .*: wrong prices, since \d.*Z\n$/);
+  expect(stdout).toMatch(
+    /^resumed: pushes of orders; paused by \S+ .*: wrong prices, since \d.*Z\n$/,
+  );
   expect((await house.httpEnd(id)).state).toBe('confirmed');
   expect(ordersWith('HELD-1')).toBe(1);
   const audit = await call('audit', 'list', '--subject', 'pushes:order', '--json');

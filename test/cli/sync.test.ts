@@ -29,7 +29,10 @@ describe('selvedge sync', () => {
         .executeTakeFirstOrThrow();
     await until('the first stock', async () => (await state('stock')).complete_at ?? undefined);
     const pause = ['pause', 'stream', 'brands', '--reason', 'looking'];
-    expect(await selvedge(...pause)).toMatchObject({ code: 0, stdout: 'paused: stream:brands\n' });
+    expect(await selvedge(...pause)).toMatchObject({
+      code: 0,
+      stdout: 'paused: the pull of brands\n',
+    });
     const paused = await call('run', 'brands');
     expect(paused).toMatchObject({ code: 1 });
     expect(paused.stderr).toContain('selvedge resume stream brands');
@@ -67,7 +70,7 @@ describe('selvedge sync', () => {
       { action: 'resume', actor: `cli:${userInfo().username}`, reason: 'looked' },
       { action: 'pause', actor: `cli:${userInfo().username}`, reason: 'looking' },
     ]);
-    expect((await call('run', 'brands')).stdout).toBe('brands is due when the daemon starts\n');
+    expect((await call('run', 'brands')).stdout).toBe('brands: due when the daemon starts\n');
     const shown = await call('list', '--json');
     const brands = JSON.parse(shown.stdout).find(
       (one: object) => 'stream' in one && one.stream === 'brands',

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { LISTS } from '../../src/console/surface/registry.ts';
 import { tripBreaker } from '../../src/decisions/reject/breaker.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
+import { openIncident } from '../../src/store/incidents.ts';
 import { type Asked, type GeneratedClient, generateClient } from '../support/generated-client.ts';
 import { lintOpenApi } from '../support/openapi-lint.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -309,7 +310,8 @@ const FOR_PEOPLE = [
   ...['get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings'],
   ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
-  ...['get /rules/:id/arm', 'get /acts/:name', 'get /review/all', 'get /review/ticked'],
+  ...['get /incidents/:id', 'get /rules/:id/arm', 'get /acts/:name', 'get /review/all',
+  'get /review/ticked',
   'post /acts/:name/several',
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
 ];
@@ -348,6 +350,15 @@ it('is true of every answer to a client made from it, for people and for program
   await actOnPushes();
   await operateAll();
   await actOnRules();
+  const { db } = house.daemon.store;
+  const grew = { kind: 'file_grew', entity: 'file', key: 'day.csv', detail: {} };
+  await openIncident(db, grew, Date.now());
+  const told = db.selectFrom('incident').select('id').where('kind', '=', grew.kind);
+  const { id: incident } = await told.executeTakeFirstOrThrow();
+  for (const act of ['acknowledge', 'resolve']) {
+    const body = { reason: 'described' };
+    await ask(anna, ['post', `/incidents/{id}/${act}`], incident, { body });
+  }
   const pause = { target: 'pushes', reason: 'described' };
   await ask(anna, ['post', '/pause'], '', { body: pause });
   await ask(anna, ['post', '/pause'], '', { body: pause });

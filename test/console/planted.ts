@@ -58,6 +58,7 @@ export interface PlantedHouse extends ConsoleHouse {
   /** A suspicious one. */
   readonly run: number;
   readonly event: string;
+  readonly incident: number;
   readonly style: string;
   /** In the place of a trial, which each session has of its own. */
   readonly trial: string;
@@ -240,5 +241,7 @@ export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
   await plantArticles(house, delivery);
   const run = await plantRun(house);
   const event = await plantEvent(house);
-  return { ...house, delivery, push, run, style: STYLE, event, trial: 'own' };
+  const incidents = house.daemon.store.db.selectFrom('incident').select('id');
+  const { id: incident } = await incidents.where('kind', '=', 'planted').executeTakeFirstOrThrow();
+  return { ...house, delivery, push, run, style: STYLE, event, incident, trial: 'own' };
 }

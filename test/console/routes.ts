@@ -54,6 +54,7 @@ export interface Things {
   readonly push: number;
   readonly run: number;
   readonly event: string;
+  readonly incident: number;
   readonly style: string;
   /** Trial of the session that asks; nobody else sees it. */
   readonly trial: string;
@@ -67,7 +68,7 @@ const RULE = 'hold-all';
 export const REJECT_RULE = 'reject-never';
 
 /** Parts of paths by the routes that have them. */
-export function idsOf({ delivery, push, run, event, style, trial }: Things) {
+export function idsOf({ delivery, push, run, event, incident, style, trial }: Things) {
   return {
     '/deliveries/:id': delivery,
     '/review/card/:id': delivery,
@@ -84,6 +85,7 @@ export function idsOf({ delivery, push, run, event, style, trial }: Things) {
     '/pulls/:id': STREAM,
     '/pulls/runs/:id': run,
     '/events/:id': event,
+    '/incidents/:id': incident,
     '/rules/:id': RULE,
     '/rules/:id/arm': REJECT_RULE,
     '/rules/:id/matches': REJECT_RULE,

@@ -111,20 +111,20 @@ describe('what is not understood', () => {
     await variant({ barcode: 'B', details: { wspPrice: '9,900' } });
     const says = (await told()).map((one) => one.says);
     expect(says).toEqual([
-      'fulfilledLineItems.fulfilledQuantity of 2 deliveries cannot be read ' +
+      'fulfilled quantity in fulfilled line items of 2 deliveries cannot be read ' +
         '(came as ‹"2,5"›, for example in 11): it is unknown',
-      'fulfilledLineItems of 1 deliveries cannot be read ' +
+      'fulfilled line items of 1 deliveries cannot be read ' +
         '(came as ‹"none"›, for example in 13): it is unknown',
-      'shippingAddress.countryCode of 1 orders cannot be read ' +
+      'country code in shipping address of 1 orders cannot be read ' +
         '(came as ‹{"of":"DK"}›, for example in 1): it is unknown',
-      'SeasonName of 1 orders cannot be read (came as ‹[7]›, for example in 1): it is unknown',
+      'season name of 1 orders cannot be read (came as ‹[7]›, for example in 1): it is unknown',
       'quantity of 1 variants in stock cannot be read ' +
         '(is missing, for example in B): it is unknown',
-      'details.wspPrice of 1 variants in stock cannot be read ' +
+      'wsp price in details of 1 variants in stock cannot be read ' +
         '(came as ‹"9,900"›, for example in B): it is unknown',
     ]);
     expect((await told())[0]?.advice).toContain('selvedge api GET /orders/1/deliveries');
-    const price = (await told()).find(({ says: one }) => one.startsWith('details.wspPrice'));
+    const price = (await told()).find(({ says: one }) => one.startsWith('wsp price'));
     expect(price?.advice).toContain('service.dialect.v1.decimals: point or comma');
     expect(await incidents()).toHaveLength(6);
   });
@@ -222,7 +222,7 @@ describe('what is not understood', () => {
     expect(await told()).toEqual([]);
     await run('6 rows cannot be read');
     expect(await told()).toMatchObject([
-      { says: 'stock was not complete 4 times in a row: 6 rows cannot be read' },
+      { says: 'the pull of stock was not complete 4 times in a row: 6 rows cannot be read' },
     ]);
     await run('', 'complete');
     expect(await told()).toEqual([]);
@@ -231,7 +231,8 @@ describe('what is not understood', () => {
     expect(await told()).toEqual([]);
     await run('too many deletions', 'suspicious');
     const says =
-      'stock was not complete 4 times in a row: for 3 reasons, the last: too many deletions';
+      'the pull of stock was not complete 4 times in a row: ' +
+      'for 3 reasons, the last: too many deletions';
     const advice = expect.stringContaining('selvedge sync release <run>');
     expect(await told()).toMatchObject([{ kind: 'never_complete', says, advice }]);
   });

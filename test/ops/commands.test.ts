@@ -294,15 +294,15 @@ describe('what is paused', () => {
       values ('pushes', 'order', 'prices', 'anna', 0), ('decisions', '', 'prices', 'anna', 0)`);
     database.close();
     const { stdout: shown } = await house.run('status');
-    expect(shown).toMatch(/^PAUSED +pushes:order by anna since 1970.*: prices$/m);
+    expect(shown).toMatch(/^PAUSED +pushes of orders by anna since 1970.*: prices$/m);
     expect(shown).toMatch(/^PAUSED +decisions by anna since 1970.*: prices$/m);
     expect(shown).toMatch(/^DRY RUN +nothing is sent/m);
     const check = await house.run('status', '--check');
-    expect(check.stdout).toContain('paused by anna (pushes:order): prices; ');
+    expect(check.stdout).toContain('paused by anna (pushes of orders): prices; ');
     expect(check.stdout).toContain('nothing is sent: outbox.dryRun');
     const { stdout: examined } = await house.run('doctor', '--offline');
     expect(examined).toMatch(
-      /WARN paused +paused by anna \(pushes:order\): prices\n.* --kind order/,
+      /WARN paused +paused by anna \(pushes of orders\): prices\n.* --kind order/,
     );
     expect(examined).toMatch(/WARN paused +paused by anna \(decisions\): prices\n.* resume decis/);
     expect(examined).toMatch(/WARN paused +nothing is sent: outbox.dryRun/);
@@ -364,9 +364,9 @@ describe('a stream that was left paused', () => {
       insert into pause values ('stream', 'orders', 'looking', 'anna', 0)`);
     database.close();
     const check = await house.run('status', '--check');
-    expect(check.stdout).toMatch(/; orders is paused, \d+d( \d+[hm])? old;/);
+    expect(check.stdout).toMatch(/; open orders: paused, \d+d( \d+[hm])? old;/);
     const { stdout } = await house.run('doctor', '--offline');
-    expect(stdout).toMatch(/WARN freshness +orders is paused, /);
+    expect(stdout).toMatch(/WARN freshness +open orders: paused, /);
   });
 });
 

@@ -75,7 +75,7 @@ it('grades what is not fine, and puts the gravest first', async () => {
   ]);
   const never = { ...stream(null), waitsMs: 4 * limitMs + 1 };
   expect(told({ streams: [never] })).toEqual([
-    ...['critical', expect.stringMatching(/^orders is never complete, tried for /)],
+    ...['critical', expect.stringMatching(/^open orders: never complete, tried for /)],
   ]);
   expect(told({ quarantined: 4 })).toEqual(['warning', '4 rows in quarantine']);
   expect(told({ backupAgeMs: null })).toEqual(['warning', 'there is no backup']);
@@ -95,7 +95,7 @@ it('grades what is not fine, and puts the gravest first', async () => {
   ]);
   expect(told({ streams: [stream(9 * limitMs, { paused: true })] })[0]).toBe('warning');
   expect(told({ causes: [cause], streams: [stream(9 * limitMs)], quarantined: 1 })).toEqual([
-    ...['critical', expect.stringContaining('orders is '), cause.says],
+    ...['critical', expect.stringContaining('open orders: '), cause.says],
     '1 rows in quarantine',
   ]);
 });

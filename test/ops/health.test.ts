@@ -207,7 +207,7 @@ describe('health', () => {
     const alerts = readFileSync(join(repositoryRoot, 'docs/operating/alerts.yaml'), 'utf8');
     expect(alerts).toContain('expr: selvedge_paused_seconds > 14400\n        labels:');
     const line = await headline(daemon.store.db, systemClock().now(), config);
-    expect(line).toContain('; PAUSED: pushes, stream:stock; ');
+    expect(line).toContain('; PAUSED: pushes, the pull of stock; ');
   });
 
   it('counts no stream as fresh that is switched off', async () => {

@@ -87,7 +87,7 @@ describe('selvedge report', () => {
     for (const command of [['status'], ['doctor', '--offline']]) {
       const asked = await selvedge([...command, '--config', it.config], { KEY: 'key-4711' });
       expect(asked.stdout).toMatch(
-        /incidents .*(?:1 open|kept deliveries from)[\s\S]*selvedge report run incidents/,
+        /incidents .*(?:1 open|kept deliveries from)[\s\S]*selvedge incidents list/,
       );
     }
   });

@@ -8,7 +8,7 @@ import { ALL, DECISIONS, ORDERS, PUSHES, pausesIn, STOCK } from '../support/paus
 import { temporaryStore } from '../support/store.ts';
 
 const ASKER = { actor: 'ada', reason: 'wrong prices' };
-const PAUSED = 'paused by ada (pushes:order): wrong prices';
+const PAUSED = 'paused by ada (pushes of orders): wrong prices';
 
 async function opened() {
   const clock = manualClock();
@@ -53,7 +53,7 @@ describe('a pause', () => {
     await pauses.pause(ALL, ASKER);
     const reasons = [pauses.reason('pushes', 'order'), pauses.reason('decisions')];
     expect([...reasons, pauses.reason('stream', 'stock')]).toEqual(
-      Array(3).fill('paused by ada (all): wrong prices'),
+      Array(3).fill('paused by ada (everything): wrong prices'),
     );
     const rows = await readPauses(store.db);
     expect(pauseOf(rows, 'stream', 'stock')).toMatchObject({ target: 'all', ...ASKER });
@@ -69,7 +69,7 @@ describe('a pause', () => {
     const twice = pauses.pause(ORDERS, { actor: 'bo', reason: 'again' });
     const hint = 'to go on: selvedge resume pushes --kind order --reason "…"';
     await expect(twice).rejects.toMatchObject({ code: 'pause.paused', hint });
-    const never = { code: 'pause.not_paused', hint: 'paused: pushes:order' };
+    const never = { code: 'pause.not_paused', hint: 'paused: pushes of orders' };
     await expect(pauses.resume(PUSHES, ASKER)).rejects.toMatchObject(never);
     const near = { code: 'pause.unknown', hint: 'did you mean stock?' };
     await expect(pauses.pause({ ...STOCK, name: 'stok' }, ASKER)).rejects.toMatchObject(near);
@@ -155,7 +155,7 @@ describe('a pause by a file', () => {
     writeFileSync(file('all'), 'prices');
     await failing();
     await expect(pauses.followFiles()).rejects.toThrow('the disk is full');
-    expect(pauses.reason('decisions')).toBe('paused by file (all): prices');
+    expect(pauses.reason('decisions')).toBe('paused by file (everything): prices');
     await mended();
     await pauses.followFiles();
     expect(await readPauses(store.db)).toMatchObject([{ ...ALL, actor: 'file' }]);

@@ -120,8 +120,8 @@ async function pagesOf(world: DeciderFixture): Promise<Places> {
     Number(new RegExp(`data-count="${path}"[^>]*>(\\d+)<`).exec(page)?.[1]);
   const [, tile = '', detail = ''] =
     /<span>Waiting<\/span>\s*<b>(\d+)<\/b>\s*<span class="soft">([^<]*)/.exec(page) ?? [];
-  const [, needs = ''] = /<h2 id="needs">(.*?)<h2>/s.exec(page) ?? [];
-  const heads = [...needs.matchAll(/rowgroup" colspan="3">([^<]*)/g)].map(([, text]) => text);
+  const [, needs = ''] = /<h2 id="needs">(.*?)<h2/s.exec(page) ?? [];
+  const heads = [...needs.matchAll(/rowgroup" colspan="4">([^<]*)/g)].map(([, text]) => text);
   const parts = [...needs.matchAll(/<tbody>(.*?)<\/tbody>/gs)].map(([, body = '']) =>
     [...body.matchAll(/<tr><td class="number">(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0),
   );

@@ -13,13 +13,13 @@ const START = Date.UTC(2026, 0, 5, 9);
 
 /** Barcodes choose what becomes of a delivery. */
 const of = (barcode: string) => `delivery.lines.exists(line, line.barcode == "${barcode}")`;
-const RULES = `
+export const RULES = `
 rules:
   - { id: one, title: One, action: hold, mode: live, when: [ '${of('held')}' ] }
   - { id: two, title: Two, action: hold, mode: live, when: [ '${of('held')}' ] }
   - { id: brief, title: Brief, action: hold, mode: live, hold: { at_most: 1h, then: escalate },
       when: [ '${of('overdue')}' ] }
-  - { id: all, title: All, action: accept, mode: live, when: [ '${of('accept')}' ] }
+  - { id: all, title: All, action: accept, mode: live, when: [ '${of('ready')}' ] }
 `;
 
 /** Each delivery, and what it is for. */
@@ -28,14 +28,14 @@ const DELIVERIES = {
   uncovered: [2, 'uncovered'],
   overdue: [3, 'overdue'],
   released: [4, 'held'],
-  observed: [5, 'accept'],
+  observed: [5, 'ready'],
   heldWithIncident: [6, 'held'],
   heldWithDeadPush: [7, 'held'],
-  refused: [8, 'accept'],
-  inDoubt: [9, 'accept'],
-  onItsWay: [10, 'accept'],
-  undecidable: [11, 'accept'],
-  settling: [12, 'accept'],
+  refused: [8, 'ready'],
+  inDoubt: [9, 'ready'],
+  onItsWay: [10, 'ready'],
+  undecidable: [11, 'ready'],
+  settling: [12, 'ready'],
 } as const;
 type Name = keyof typeof DELIVERIES;
 

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { overviewPage } from '../../src/console/pages/overview.ts';
 import { readOverview } from '../../src/console/read/overview.ts';
+import { readSales } from '../../src/console/read/sales.ts';
 import { createRulesShown } from '../../src/console/rules.ts';
 import { renderHtml } from '../../src/lib/html.ts';
 import { Secret } from '../../src/lib/secret.ts';
@@ -58,7 +59,9 @@ async function shownBy(world: World, more: Partial<Installation> = {}) {
   const { grade, findings } = gradeHealth(status, settings, now);
   const rules = await createRulesShown(store.db)();
   const data = { ...read, status, checks };
-  const html = renderHtml(overviewPage({ data, charts: NO_CHARTS, rules, now, timeZone: 'UTC' }));
+  const sales = await readSales(store.db, now, 'UTC');
+  const view = { data, charts: NO_CHARTS, sales, rules, now, timeZone: 'UTC' };
+  const html = renderHtml(overviewPage(view));
   const tiles = [...html.matchAll(/tile t-(\w+)".*?<span>(.*?)<\/span>\s<b>.*?<span.*?>(.*?)</gs)];
   const alarming = tiles.filter(([, state]) => state !== 'good');
   return {

@@ -3,11 +3,11 @@ import { open, stat } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Command } from 'commander';
 import { z } from 'zod';
+import { wordFor } from '../../config/words.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { EXIT, RefusedError, toError } from '../../lib/errors.ts';
 import { readDocuments, type TextDocument } from '../../outbox/intake/envelope.ts';
 import { refusalReceipt } from '../../outbox/intake/receipt.ts';
-import { stateWord } from '../../outbox/words.ts';
 import { duration } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
@@ -143,7 +143,7 @@ function receiptLine(line: number, told: z.output<typeof receipt>, repeated: boo
     refundId === null ? '' : `refund ${refundId}`,
     repeated ? 'submitted before' : '',
   ];
-  const verdict = [stateWord(state), ...made.filter((part) => part !== '')].join(', ');
+  const verdict = [wordFor('pushState', state), ...made.filter((part) => part !== '')].join(', ');
   const good = state !== 'refused' && state !== 'canceled' && state !== 'dead';
   const hint = good ? '' : told.nextStep;
   const open = told.final || state === 'dead' ? undefined : (documentId ?? undefined);

@@ -1,6 +1,7 @@
 /** `selvedge status`: shows the state of the installation. */
 import { Command, Option } from 'commander';
 import type { Config } from '../../config/schema.ts';
+import { pausedWords, type Vocabulary, wordFor } from '../../config/words.ts';
 import { systemClock } from '../../lib/clock.ts';
 import { toError } from '../../lib/errors.ts';
 import { visible } from '../../lib/strings.ts';
@@ -14,7 +15,6 @@ import { describeIdle } from '../../ops/rules-acting.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { describePart, describeWaiting, WAITING_KINDS } from '../../ops/waiting.ts';
 import { describeService } from '../../store/answering.ts';
-import { labelOf } from '../../store/pauses.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -22,9 +22,15 @@ import { withMirror } from '../reading.ts';
 import { remoteConsoleOf, requireHere } from '../remote/console.ts';
 import { readRemoteOverview } from '../remote/status.ts';
 
-function counts(record: Readonly<Record<string, number>>): string {
-  const parts = Object.entries(record).map(([name, count]) => `${count} ${name}`);
+function counts(record: Readonly<Record<string, number>>, of: Vocabulary): string {
+  const parts = Object.entries(record).map(([name, count]) => `${count} ${wordFor(of, name)}`);
   return parts.length === 0 ? 'none' : parts.join(', ');
+}
+
+/** Kinds of incidents in words, each with its number. */
+function kindsIn(incidents: Readonly<Record<string, number>>): string {
+  const kinds = Object.entries(incidents);
+  return kinds.map(([kind, count]) => `${wordFor('incident', kind)} (${count})`).join('; ');
 }
 
 function ago(ms: number | null): string {
@@ -49,14 +55,22 @@ function streamRow(stream: StreamStatus): readonly string[] {
   const doing = doingOf(stream);
   const state = stream.stale ? `${doing}, STALE` : doing;
   const rows = stream.rows === null ? '-' : String(stream.rows);
-  return [stream.stream, state, ago(stream.ageMs), rows, dueOf(stream), stream.lastError ?? ''];
+  return [
+    wordFor('stream', stream.stream),
+    state,
+    ago(stream.ageMs),
+    rows,
+    dueOf(stream),
+    stream.lastError ?? '',
+  ];
 }
 
 function relayLine({ relay }: Status): string {
   if (relay === null) return 'not measured yet';
   const { state, deliveries, missed } = relay;
   const quick = state === 'healthy' ? '' : ', orders are swept every 2m';
-  return `${state}: events missed ${missed} of the newest ${deliveries} deliveries${quick}`;
+  const of = `events missed ${missed} of the newest ${deliveries} deliveries`;
+  return `${wordFor('relay', state)}: ${of}${quick}`;
 }
 
 /** Whether the service is there, as the daemon saw it last. */
@@ -91,7 +105,7 @@ function printDaemon(output: Output, status: Status, here: Here | undefined): vo
   }
   for (const { actor, reason, at, ...what } of status.paused) {
     const since = new Date(at).toISOString();
-    output.line(`PAUSED      ${labelOf(what)} by ${actor} since ${since}: ${reason}`);
+    output.line(`PAUSED      ${pausedWords(what)} by ${actor} since ${since}: ${reason}`);
   }
   if (here?.found.dryRun) output.line('DRY RUN     nothing is sent (outbox.dryRun)');
   // A console of an older release does not tell it.
@@ -121,9 +135,9 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
     const overdue = waiting.overdue > 0 ? ` (${waiting.overdue} overdue)` : '';
     output.line(`waiting     ${describeWaiting(waiting) || 'nothing'}${overdue}`);
   }
-  output.line(`deliveries  ${counts(status.deliveries)}`);
-  output.line(`pending     ${counts(status.pending)}`);
-  output.line(`outbox      ${counts(status.outbox)}`);
+  output.line(`deliveries  ${counts(status.deliveries, 'status')}`);
+  output.line(`pending     ${counts(status.pending, 'outcome')}`);
+  output.line(`outbox      ${counts(status.outbox, 'pushState')}`);
   const foreign = Object.entries(status.foreignEvents).map(
     ([key, count]) => `; ${count} of another account (${key}) led to no read`,
   );
@@ -140,8 +154,7 @@ function printStatus(output: Output, status: Status, here: Here | undefined): vo
   output.line(`quarantine  ${status.quarantined} rows`);
   const { rejectsWaiting, openIncidents, incidents } = status;
   if (rejectsWaiting > 0) output.line(`rejects     ${rejectsWaiting} wait (selvedge rules queue)`);
-  const kinds =
-    openIncidents === 0 ? '' : `: ${counts(incidents)} ("selvedge report run incidents")`;
+  const kinds = openIncidents === 0 ? '' : `: ${kindsIn(incidents)} ("selvedge incidents list")`;
   output.line(`incidents   ${openIncidents} open${kinds}`);
   for (const { says, advice } of status.causes) {
     output.line(`            ${visible(says)}`);

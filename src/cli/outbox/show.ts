@@ -1,10 +1,10 @@
 /** `selvedge outbox show <id>`: shows one row with both sides, its attempts and its evidence. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import { attemptWords, wordFor } from '../../config/words.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDecimal } from '../../lib/money.ts';
 import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/review/listing.ts';
-import { attemptWord, stateWord } from '../../outbox/words.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
@@ -55,7 +55,7 @@ function printHead(output: Output, card: OutboxCard): void {
     ['needs attention', card.blockedReason],
     ['last error', card.lastError],
   ];
-  output.line(`outbox ${card.outboxId}: ${stateWord(card.state)}`);
+  output.line(`outbox ${card.outboxId}: ${wordFor('pushState', card.state)}`);
   for (const [name, value] of facts) {
     if (value !== null) output.line(`${name.padEnd(15)} ${value}`);
   }
@@ -131,7 +131,7 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
       String(one.attempt),
       timeText(one.startedAt),
       one.endedAt === null ? '-' : timeText(one.endedAt),
-      attemptWord(one.class),
+      attemptWords(one.class),
       String(one.httpStatus ?? '-'),
       String(one.maxOrderIdBefore ?? one.countBefore ?? '-'),
       one.answer ?? '',

@@ -1,19 +1,16 @@
 /** List of open sessions and tokens, for people and programs. */
 import { z } from 'zod';
+import { WORDS } from '../../config/words.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { list, pageOfAll, ROWS_MAX } from '../../surface/lists.ts';
 import { oneOf, text, time, whole } from '../../surface/members.ts';
 import { ROLES } from '../../surface/roles.ts';
 import { listSessions, WAYS } from './sessions.ts';
 
-const WAY_WORDS = {
-  link: 'a printed link',
-  password: 'a password',
-  proxy: 'the proxy',
-  token: 'a token',
-} as const;
-
-const way = oneOf('Way', WAYS, { about: 'Way in which somebody or something signed in' });
+const way = oneOf('Way', WAYS, {
+  words: WORDS.wayIn,
+  about: 'Way in which somebody or something signed in',
+});
 const role = z.enum(ROLES);
 
 /** People whom the configuration names. */
@@ -52,7 +49,7 @@ export const sessions = list({
   shown: [
     'name',
     'role',
-    { title: 'By', text: (row) => WAY_WORDS[row.way] },
+    { title: 'By', text: (row) => WORDS.wayIn[row.way] },
     'address',
     'createdAt',
     {

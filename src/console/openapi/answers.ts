@@ -9,6 +9,7 @@ import { pushSchema as pushRow } from '../../outbox/lists.ts';
 import { ANSWER_STATES, APIS } from '../../store/answering.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { wireSchema } from '../../surface/forms.ts';
+import { SALES, SPANS } from '../read/sales.ts';
 
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
 export const textOrNull = z.string().nullable();
@@ -234,9 +235,28 @@ export const overviewSchema = z
         }),
         count: z.int(),
         newestAt: time.nullable(),
+        oldestAt: time.nullable(),
+        worth: z
+          .array(z.strictObject({ currency: textOrNull, value: numberOrNull }))
+          .meta({ description: 'Of deliveries, by currency; of the oldest where they are many' }),
         href: z.string().meta({ description: 'The page with the rows' }),
       }),
     ),
+    sales: z
+      .strictObject({
+        spans: z.record(z.enum(SPANS), z.strictObject({ fromAt: time, untilAt: time })),
+        rows: z.array(
+          z.strictObject({
+            what: z.enum(SALES),
+            span: z.enum(SPANS),
+            currency: textOrNull,
+            deliveries: z.int(),
+            pieces: z.number(),
+            value: numberOrNull,
+          }),
+        ),
+      })
+      .meta({ description: 'Today and this week, and in the last week until the same time' }),
     hours: z
       .array(z.strictObject({ hour: time, outcome: z.string(), count: z.int() }))
       .meta({ description: 'Decisions of each hour of the last 7 days' }),

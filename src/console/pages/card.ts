@@ -3,6 +3,7 @@
  * acts that are possible.
  */
 
+import { wordFor } from '../../config/words.ts';
 import { ME, NOBODY } from '../../decisions/review/note.ts';
 import { deliveryState, isUnconfirmed } from '../../decisions/review/state.ts';
 import {
@@ -276,14 +277,6 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
   }`;
 }
 
-/** Words for what follows when a hold runs out. */
-const AFTERWARDS: Readonly<Record<string, string>> = {
-  escalate: 'it is overdue and waits for you',
-  're-evaluate': 'the rules decide again',
-  accept: 'it is accepted',
-  release: 'the other rules decide',
-};
-
 function holds({ card }: DeliveryView, timeZone: string): Html | false {
   const open = card.holds.filter(({ lapsedAt }) => lapsedAt === null);
   if (open.length === 0) return false;
@@ -292,7 +285,7 @@ function holds({ card }: DeliveryView, timeZone: string): Html | false {
       html`<li>${
         rule === 'no_rule' ? 'No rule covers it' : html`<code>${rule}</code> holds it`
       } until ${time(expiresAt, timeZone)}, then:
-${AFTERWARDS[afterwards]}</li>`,
+${wordFor('afterwards', afterwards)}</li>`,
   )}</ul>`;
 }
 

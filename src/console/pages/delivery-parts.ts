@@ -1,4 +1,5 @@
 /** Pages with the details of a delivery: its mirrored rows, and the rules now. */
+import { wordFor } from '../../config/words.ts';
 import type { DeliveryIds } from '../../decisions/review/parts.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
@@ -60,7 +61,8 @@ ${rawPart('Lines of the order', raw.order_lines, 'raw-order-lines')}
 function replayPart({ replay }: NowView, timeZone: string): Html {
   if (!replay) return html`<p class="empty">Nothing was decided about it yet.</p>`;
   const { decisionId, at, outcome, differences } = replay;
-  return html`<p>Decision ${String(decisionId)} of ${time(at, timeZone)}, ${outcome}: its facts
+  return html`<p>Decision ${String(decisionId)} of ${time(at, timeZone)},
+${wordFor('outcome', outcome)}: its facts
 under the rules of then give ${
     differences.length === 0
       ? html`<b class="state s-accepted">the identical outcome</b>.`
@@ -73,7 +75,8 @@ export function nowPage(ids: DeliveryIds, view: NowView, timeZone: string): Html
   const { kind, reason } = evaluation.live;
   return html`${partHead(ids, '/now', 'What the rules say now')}
 <p>It is ${status ?? 'not known'}. The rules in force say
-<b class="state s-${kind}">${kind}</b>: ${reason}. Nothing is decided by this page.</p>
+<b class="state s-${kind}">${wordFor('outcome', kind)}</b>: ${reason}.
+Nothing is decided by this page.</p>
 ${inWay !== undefined && html`<p>It is not decided so: ${inWay}.</p>`}
 ${
   asked !== undefined &&

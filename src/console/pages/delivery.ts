@@ -1,6 +1,6 @@
 /** Page of a delivery: its whole way, every decision, its pushes and events. */
+import { attemptWords, wordFor } from '../../config/words.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { attemptWord, stateWord } from '../../outbox/words.ts';
 import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
 import { deliveryParts } from './delivery-parts.ts';
@@ -19,14 +19,17 @@ interface Step {
 function timeline({ card, attempts, events }: DeliveryView): Step[] {
   const steps: Step[] = [
     { at: card.since, what: 'packed' },
-    ...events.map((one) => ({ at: one.receivedAt, what: `event ${one.type ?? '?'}` })),
+    ...events.map((one) => ({
+      at: one.receivedAt,
+      what: `event: ${one.type === null ? '?' : wordFor('event', one.type)}`,
+    })),
     ...card.decisions.map((one) => ({
       at: one.at,
-      what: `${byWhom(one.actor)} decided "${one.outcome}": ${one.reason}`,
+      what: `${wordFor('outcome', one.outcome)} by ${byWhom(one.actor)}: ${one.reason}`,
     })),
     ...attempts.map((one) => ({
       at: one.startedAt,
-      what: `push ${one.outboxId}, attempt ${one.attempt}: ${attemptWord(one.class)}${
+      what: `push ${one.outboxId}, attempt ${one.attempt}: ${attemptWords(one.class)}${
         one.httpStatus === null ? '' : ` (HTTP ${one.httpStatus})`
       }`,
     })),
@@ -56,7 +59,7 @@ function pushesPart({ card }: DeliveryView): Html | false {
   return html`<section><h2>Pushes</h2><ul>${pushes.map(
     ({ outboxId, state, error, decisionId }) =>
       html`<li><a href="/outbox/${outboxId}">push ${outboxId}</a> of decision ${String(decisionId)}:
-<b class="state s-${state}">${stateWord(state)}</b> ${error}</li>`,
+<b class="state s-${state}">${wordFor('pushState', state)}</b> ${error}</li>`,
   )}</ul></section>`;
 }
 
@@ -103,7 +106,7 @@ ${shipmentPart(view, context.timeZone)}
 ${
   earlier.length > 0 &&
   html`<section><h2>Earlier decisions</h2>${earlier.map(
-    (one) => html`<details><summary>${one.outcome} by ${byWhom(one.actor)},
+    (one) => html`<details><summary>${wordFor('outcome', one.outcome)} by ${byWhom(one.actor)},
 ${time(one.at, context.timeZone)}</summary>${evidence(one, context.timeZone)}</details>`,
   )}</section>`
 }</div></div>`;

@@ -1,4 +1,5 @@
 /** Pages about events: the list, and one event with its effects. */
+import { sourceWords, thingWords, wordFor } from '../../config/words.ts';
 import { missedEvents } from '../../inbox/lists.ts';
 import type { EventTrace } from '../../inbox/overview.ts';
 import { openPortal } from '../../inbox/surface.ts';
@@ -22,17 +23,6 @@ export interface InboxCounts {
   readonly clockOffsetMs?: number | undefined;
 }
 
-/** Words for reasons of refused events; a reason that is not listed is shown by its code. */
-const REFUSALS: Readonly<Record<string, string>> = {
-  forged: 'the signature is not by a secret of ours',
-  malformed: 'the headers of the signature cannot be read',
-  retired: 'signed by a secret that is over',
-  stale: 'signed too long ago, or by a clock that is wrong',
-  path: 'another path than that of events',
-  address: 'from an address that may not send',
-  unwritable: 'the disk is nearly full: the relay sends it again',
-};
-
 function lagOf({ receivedAt, sentAt }: EventTrace): string {
   const ms = receivedAt - sentAt;
   return ms < 1_000 ? '< 1s' : span(ms);
@@ -48,7 +38,7 @@ function missedPart({ missed, relay }: EventFigures, reader: Reader): Html {
     relay === null
       ? 'Nothing was measured yet: the first deliveries tell.'
       : `Of the newest ${plural(relay.deliveries, 'delivery', 'deliveries')}, ${whole(relay.missed)}
-came without an event in time. The relay is ${relay.state}.`;
+came without an event in time. The relay is ${wordFor('relay', relay.state)}.`;
   const rows = missed.map((one) => ({ ...one }));
   return html`<p>${state} <a href="${missedEvents.path}">All of 24 hours</a></p>
 ${tableFor(missedEvents, rows, reader, { cells: { orderId: orderCell } })}`;
@@ -71,8 +61,7 @@ ${tableOf(
   'Refused',
   rows,
   [
-    { title: 'Reason', cell: ([reason]) => reason },
-    { title: 'What that is', cell: ([reason]) => REFUSALS[reason] ?? '' },
+    { title: 'Reason', cell: ([reason]) => wordFor('refusedEvent', reason) },
     { title: 'How many', isNumber: true, cell: ([, count]) => whole(count) },
   ],
   'Nothing was refused.',
@@ -135,7 +124,7 @@ an event is a hint, and what the service says now is what counts.</p>${replayPar
 function traceFigures(trace: EventTrace, timeZone: string): Html {
   const { orderId, waiting, duplicates, lastDuplicateAt } = trace;
   return figures([
-    ['Type', trace.type ?? 'none'],
+    ['Type', trace.type === null ? 'none' : wordFor('event', trace.type)],
     ['Received', html`${time(trace.receivedAt, timeZone)}, sent ${time(trace.sentAt, timeZone)}`],
     ['Lag', lagOf(trace)],
     [
@@ -164,11 +153,11 @@ export function eventPage(trace: EventTrace, body: unknown, { timeZone }: Reader
     orderSince,
     [
       { title: 'Time', cell: ({ at }) => time(at, timeZone) },
-      { title: 'What', cell: ({ entity, key }) => html`${entity} <code>${key}</code>` },
-      { title: 'Change', cell: ({ op }) => op },
+      { title: 'What', cell: ({ entity, key }) => thingWords(entity, key) },
+      { title: 'Change', cell: ({ op }) => wordFor('change', op) },
       {
         title: 'By',
-        cell: (one) => (changes.includes(one) ? html`<b>this event</b>` : one.cause),
+        cell: (one) => (changes.includes(one) ? html`<b>this event</b>` : sourceWords(one.cause)),
       },
     ],
     'Nothing has changed since: the order was as we knew it.',
@@ -184,9 +173,10 @@ export function eventPage(trace: EventTrace, body: unknown, { timeZone }: Reader
       },
       {
         title: 'Outcome',
-        cell: ({ outcome }) => html`<b class="state s-${outcome}">${outcome}</b>`,
+        cell: ({ outcome }) =>
+          html`<b class="state s-${outcome}">${wordFor('outcome', outcome)}</b>`,
       },
-      { title: 'Mode', cell: ({ mode }) => mode },
+      { title: 'Mode', cell: ({ mode }) => wordFor('mode', mode) },
     ],
     'None.',
   )}

@@ -1,5 +1,6 @@
 /** Shows why a delivery was decided as it was: the deciding rules with their clauses and values. */
 
+import { wordFor } from '../../config/words.ts';
 import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
@@ -46,7 +47,8 @@ ${others.map(ruleBlock)}</details>`
 }
 
 export function evidence(decision: DecisionRecord, timeZone: string): Html {
-  return html`<p><b class="state s-${decision.outcome}">${decision.outcome}</b> by
+  const word = wordFor('outcome', decision.outcome);
+  return html`<p><b class="state s-${decision.outcome}">${word}</b> by
 ${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${decision.reason}</p>
 ${evidenceOf(decision.evaluation)}`;
 }

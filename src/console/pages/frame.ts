@@ -140,7 +140,8 @@ ${
 to the reason, which every decision needs; Enter there does what the key says. With ticked
 deliveries the keys are about these, and a page asks once more.</p></details>
 <footer><span>Selvedge ${version}</span><span>Times: ${timeZone}</span>
-<span>The same on the host: <code>${cli}</code></span>
+<details class="cli"><summary>for the terminal</summary>The same on the host: <code>${cli}</code>
+</details>
 <form method="post" action="/sign-out/everywhere"><button class="small">Sign out everywhere</button>
 </form></footer></body></html>`;
 }

@@ -1,6 +1,13 @@
-/** The first screen: health, freshness, and what needs the person, in this order. */
+/**
+ * The first screen for three readers: who decides sees what waits, who sells what became of the
+ * deliveries, who runs it whether all of it is there and fresh.
+ */
+import { pausedWords, wordFor } from '../../config/words.ts';
+import { chartFigure } from '../../lib/chart/chart.ts';
+import type { ChartData } from '../../lib/chart/data.ts';
 import { type Html, html } from '../../lib/html.ts';
-import { plural } from '../../lib/strings.ts';
+import { localClockOf } from '../../lib/local-time.ts';
+import { localeOfReader, plural } from '../../lib/strings.ts';
 import type { Tile as CheckedTile } from '../../ops/health-grade.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { StreamStatus } from '../../ops/status.ts';
@@ -12,16 +19,17 @@ import {
   waitingOfKind,
 } from '../../ops/waiting.ts';
 import { absent, gravestAnswer, type ServiceAnswer } from '../../store/answering.ts';
-import { describePause, labelOf } from '../../store/pauses.ts';
+import { describePause } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
-import type { Need, OverviewData } from '../read/overview.ts';
+import { type Amount, type Need, type OverviewData, WORTH_ROWS } from '../read/overview.ts';
+import { SALES, type Sales, SPANS } from '../read/sales.ts';
 import type { RulesShown } from '../rules.ts';
-import { chartsPart } from './chart.ts';
-import { span, time, whole } from './format.ts';
+import { money, span, time, whole } from './format.ts';
 
 export interface OverviewView {
   readonly data: OverviewData;
   readonly charts: OverviewCharts;
+  readonly sales: Sales;
   readonly rules: RulesShown;
   readonly now: number;
   readonly timeZone: string;
@@ -86,9 +94,9 @@ function stockTile({ data }: OverviewView): Tile {
 function pullsTile({ data }: OverviewView): Tile {
   const { streams, service } = data.status;
   const pulled = streams.filter(({ off }) => !off);
-  const old = pulled.filter(({ stale }) => stale).map(({ stream }) => stream);
+  const old = pulled.filter(({ stale }) => stale).map(({ stream }) => wordFor('stream', stream));
   const away = old.length > 0 ? awayIn(service) : undefined;
-  const paused = pulled.filter((one) => one.paused).map(({ stream }) => stream);
+  const paused = pulled.filter((one) => one.paused).map(({ stream }) => wordFor('stream', stream));
   const details = [
     old.length === 0 ? 'none is too old' : `too old: ${old.join(', ')}`,
     ...(paused.length === 0 ? [] : [`paused: ${paused.join(', ')}`]),
@@ -103,13 +111,6 @@ function pullsTile({ data }: OverviewView): Tile {
   };
 }
 
-const WORDS = {
-  answers: 'answers',
-  silent: 'no answer',
-  login_refused: 'log-in refused',
-  waits: 'asks to wait',
-} as const;
-
 /** Since when an API is in its state, and why, in few words; the banner has all. */
 function sinceText({ state, since, answeredAt, why }: ServiceAnswer, now: number): string {
   if (state === 'answers') return `the last time ${span(now - (answeredAt ?? now))} ago`;
@@ -121,7 +122,7 @@ function serviceTile({ data, now }: OverviewView): Tile {
   const gravest = gravestAnswer(service);
   return {
     name: 'Service',
-    value: gravest === undefined ? 'not asked yet' : WORDS[gravest.state],
+    value: gravest === undefined ? 'not asked yet' : wordFor('service', gravest.state),
     detail: gravest === undefined ? 'no request was sent' : sinceText(gravest, now),
     of: 'service',
     href: '#incidents',
@@ -149,7 +150,7 @@ function whyPushesWait({ status }: OverviewView['data']): string[] {
   return [
     ...paused
       .filter(({ target }) => target === 'pushes' || target === 'all')
-      .map((one) => `paused (${labelOf(one)})`),
+      .map((one) => `paused (${pausedWords(one)})`),
     ...(accountHold === null ? [] : ['the account is not known']),
     ...(dryRun ? ['nothing is sent (outbox.dryRun)'] : []),
     ...(away === undefined ? [] : [away]),
@@ -157,6 +158,16 @@ function whyPushesWait({ status }: OverviewView['data']): string[] {
     ...count(incidents.push_in_doubt ?? 0, 'for a person'),
     ...count(outbox.dead ?? 0, 'given up'),
   ];
+}
+
+const KINDS_SHOWN = 3;
+
+/** Kinds of incidents in words, the first few and a number. */
+function incidentKinds(incidents: Readonly<Record<string, number>>): string {
+  const words = Object.keys(incidents).map((kind) => wordFor('incident', kind));
+  const more = words.length - KINDS_SHOWN;
+  const shown = words.slice(0, KINDS_SHOWN).join('; ');
+  return more > 0 ? `${shown}; ${plural(more, 'other')}` : shown;
 }
 
 function tilesOf(view: OverviewView): Tile[] {
@@ -197,7 +208,7 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Incidents',
       value: whole(status.openIncidents),
-      detail: Object.keys(status.incidents).join(', ') || 'nothing is wrong',
+      detail: incidentKinds(status.incidents) || 'nothing is wrong',
       of: 'incidents',
       href: '#incidents',
     },
@@ -223,11 +234,24 @@ function waitingText(waiting: Waiting, now: number): string {
   ].join('; ');
 }
 
-function needRow({ what, isWithin, count, newestAt, href }: Need, view: OverviewView): Html {
+/** Amounts of money by currency; none where nothing is worth anything. */
+function amounts(all: readonly Amount[]): Html | false {
+  const shown = all.filter(({ value }) => value !== 0);
+  return (
+    shown.length > 0 &&
+    html`${shown.map(
+      ({ value, currency }) => html`<div>${money(value, currency ?? 'of no currency')}</div>`,
+    )}`
+  );
+}
+
+function needRow(need: Need, view: OverviewView): Html {
+  const { what, isWithin, count, oldestAt, worth, href } = need;
   const named = view.rules.titles.get(what) ?? what;
   return html`<tr${isWithin && html` class="soft"`}><td class="number">${whole(count)}</td>
 <td>${isWithin && 'of these, held by: '}<a href="${href}">${named}</a></td>
-<td>${time(newestAt, view.timeZone)}</td></tr>`;
+<td class="number">${amounts(worth)}</td>
+<td class="number">${oldestAt !== null && span(view.now - oldestAt)}</td></tr>`;
 }
 
 /** Rows of each kind below their number, which is that of the tile and of the badge. */
@@ -237,15 +261,59 @@ function needsPart(view: OverviewView): Html {
   const rowsOf = (kind: WaitingKind): Html[] =>
     needs.filter(({ of }) => of === kind).map((need) => needRow(need, view));
   if (kinds.length === 0) return html`<p class="empty">Nothing needs you now.</p>`;
+  const isPart = status.waiting.deliveries.count > WORTH_ROWS;
   return html`<div class="table" tabindex="0" role="group" aria-label="Needs you"><table><thead><tr>
-<th scope="col" class="number">How many</th><th scope="col">What</th><th scope="col">Newest</th>
+<th scope="col" class="number">How many</th><th scope="col">What</th>
+<th scope="col" class="number">Worth</th><th scope="col" class="number">Oldest</th>
 </tr></thead>${kinds.map(
     (kind) =>
-      html`<tbody><tr><th scope="rowgroup" colspan="3">${waitingOfKind(
+      html`<tbody><tr><th scope="rowgroup" colspan="4">${waitingOfKind(
         kind,
         status.waiting[kind].count,
       )}</th></tr>${rowsOf(kind)}</tbody>`,
-  )}</table></div>`;
+  )}</table></div>${
+    isPart && html`<p class="soft">Worth: of the ${whole(WORTH_ROWS)} that wait for longest.</p>`
+  }`;
+}
+
+const SALES_PAGES = {
+  accepted: '/review?shown=accepted',
+  shipped: '/review?shown=accepted',
+  held: '/review?shown=held',
+  rejected: '/review?shown=rejected',
+} as const;
+
+/** What became of deliveries in a span: their number, their pieces, and money by currency. */
+function salesCell({ rows }: Sales, what: (typeof SALES)[number], name: string): Html {
+  const own = rows.filter((row) => row.what === what && row.span === name);
+  const sum = (of: 'deliveries' | 'pieces') => own.reduce((all, row) => all + row[of], 0);
+  if (own.length === 0) return html`<td class="number">–</td>`;
+  return html`<td class="number"><b>${whole(sum('deliveries'))}</b>
+<div class="soft">${plural(sum('pieces'), 'piece')}</div>${amounts(own)}</td>`;
+}
+
+function salesPart({ sales, timeZone }: OverviewView): Html {
+  const { untilAt } = sales.spans.dayBefore;
+  const day = { timeZone, weekday: 'long' } as const;
+  const weekday = new Intl.DateTimeFormat('en', day).format(untilAt);
+  const clock = localClockOf(timeZone)(untilAt).time;
+  const heads = {
+    today: 'Today',
+    dayBefore: `${weekday} a week ago until ${clock}`,
+    week: 'This week',
+    weekBefore: `Last week until ${weekday} ${clock}`,
+  };
+  return html`<div class="table" tabindex="0" role="group" aria-label="Sales"><table><thead><tr>
+<th scope="col">Deliveries</th>${SPANS.map(
+    (name) => html`<th scope="col" class="number">${heads[name]}</th>`,
+  )}</tr></thead><tbody>${SALES.map(
+    (what) =>
+      html`<tr><th scope="row"><a href="${SALES_PAGES[what]}">${what}</a></th>${SPANS.map((name) =>
+        salesCell(sales, what, name),
+      )}</tr>`,
+  )}</tbody></table></div>
+<p class="soft">A delivery counts once in each span; it has shipped when its first tracking number
+came.</p>`;
 }
 
 function stateOf({ stale, running, lastError }: StreamStatus): Html | string {
@@ -260,7 +328,8 @@ function streamsPart({ data }: OverviewView): Html {
 <th scope="col">State</th></tr></thead><tbody>${data.status.streams
     .filter(({ off }) => !off)
     .map(
-      (one) => html`<tr><td>${one.stream}</td><td class="number">${whole(one.rows)}</td>
+      (one) => html`<tr><td>${wordFor('stream', one.stream)}</td>
+<td class="number">${whole(one.rows)}</td>
 <td class="number">${one.ageMs === null ? '-' : span(one.ageMs)}</td><td>${stateOf(one)}</td></tr>`,
     )}</tbody></table></div>`;
 }
@@ -279,25 +348,138 @@ came without an event in time.`
 function incidentsPart({ data, timeZone }: OverviewView): Html {
   const { causes, failingWorkers } = data.status;
   if (causes.length === 0) return html`<p class="empty">Nothing is wrong.</p>`;
+  const link = (kind: string) => `/incidents?${new URLSearchParams({ kind })}`;
   return html`<ul>${causes.map(
-    ({ kind, says, advice }) =>
-      html`<li>${says} <code>${kind}</code> <span class="soft">${advice}</span></li>`,
-  )}</ul>
+    ({ kind, says }) =>
+      html`<li><a href="${link(kind)}"><b>${wordFor('incident', kind)}</b></a>: ${says}</li>`,
+  )}</ul><p><a href="/incidents">All incidents, and who looks after them</a></p>
 ${failingWorkers.map(
   ({ worker, since, error }) =>
     html`<p><b>${worker}</b> fails since ${time(since, timeZone)}: ${error}</p>`,
 )}`;
 }
 
+/** Whether all is well, in a line at the top, with links to the parts that are not. */
+function stateLine(view: OverviewView, tiles: readonly Tile[]): Html {
+  const odd = tiles.filter((of) => colourOf(of, view.data) !== 'good');
+  if (odd.length === 0) return html`<p><b class="state s-accepted">Everything runs.</b></p>`;
+  const links = odd.map((of, index) => html`${index > 0 && ', '}<a href="#running">${of.name}</a>`);
+  return html`<p><b class="state s-overdue">Not everything is fine</b>: ${links}</p>`;
+}
+
+const HOUR_MS = 3_600_000;
+const DAYS = 7;
+const OUTCOMES = ['accept', 'hold', 'reject', 'release', 'no_rule'] as const;
+const MINUTE_MS = 60_000;
+
+function hourName(timeZone: string, options: Intl.DateTimeFormatOptions = {}) {
+  const clock = { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const;
+  const format = new Intl.DateTimeFormat(localeOfReader(), { timeZone, ...clock, ...options });
+  return (hour: number): string => format.format(hour);
+}
+
+type Shown = Pick<ChartData, 'title' | 'kind' | 'xs' | 'series' | 'empty'> &
+  Partial<Pick<ChartData, 'format'>>;
+
+function figure(given: Shown): Html {
+  const data = {
+    xName: 'hour',
+    isSequence: true,
+    locale: localeOfReader(),
+    format: whole,
+    ...given,
+  };
+  return html`<section><h3>${given.title}</h3>${chartFigure(data, { table: true })}</section>`;
+}
+
+/** Chart of decisions: one bar per hour of the last week, stacked by outcome. */
+function decisionsChart({ decisions, hours }: OverviewCharts, timeZone: string): Html {
+  const last = hours.at(-1) ?? 0;
+  const count = DAYS * 24;
+  const week = Array.from({ length: count }, (_, index) => last - (count - 1 - index) * HOUR_MS);
+  const found = new Map(decisions.map((one) => [`${one.hour} ${one.outcome}`, one.count]));
+  const series = OUTCOMES.map((name) => ({
+    name: wordFor('outcome', name),
+    values: week.map((hour) => found.get(`${hour} ${name}`) ?? 0),
+    tone: `o-${name}`,
+  }));
+  const name = hourName(timeZone, { weekday: 'short', day: 'numeric', month: 'short' });
+  return figure({
+    title: 'How many decisions were made in each hour of the week?',
+    kind: 'stacked',
+    xs: week.map(name),
+    series: series.filter(({ values }) => values.some((value) => value > 0)),
+    empty: `Nothing was decided in ${plural(DAYS, 'day')}.`,
+  });
+}
+
+function minutes(ms: number | null): number | null {
+  return ms === null ? null : Math.round((10 * ms) / MINUTE_MS) / 10;
+}
+
+function minutesText(value: number): string {
+  return value === 0 ? '0' : span(value * MINUTE_MS);
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms / 100) / 10;
+}
+
+/** Fewest points that a plot is drawn of; fewer are read in a sentence. */
+const POINTS_MIN = 6;
+
+/** Whether a plot would have more than a few points. */
+function isPlot(...series: readonly (readonly (number | null)[])[]): boolean {
+  const points = series.map((of) => of.filter((one) => one !== null && one > 0).length);
+  return Math.max(...points) >= POINTS_MIN;
+}
+
+/** Charts of which there is something to see, each under the question that it answers. */
+function chartsPart(charts: OverviewCharts, timeZone: string): Html | false {
+  const { hours, queue, lag, decisions } = charts;
+  const xs = hours.map(hourName(timeZone));
+  const oldest = queue.oldestMs.map(minutes);
+  const [median, longest] = [lag.medianMs.map(seconds), lag.longestMs.map(seconds)];
+  const shown = [
+    isPlot(decisions.map(({ count }) => count)) && decisionsChart(charts, timeZone),
+    isPlot(oldest) &&
+      figure({
+        title: 'For how long did the oldest push wait in each hour?',
+        kind: 'line',
+        xs,
+        empty: '',
+        format: minutesText,
+        series: [{ name: 'oldest push', values: oldest }],
+      }),
+    isPlot(longest) &&
+      figure({
+        title: 'How late did events come in each hour?',
+        kind: 'line',
+        xs,
+        empty: '',
+        format: (value) => `${whole(value)} s`,
+        series: [
+          { name: 'half came within', values: median },
+          { name: 'the slowest', values: longest },
+        ],
+      }),
+  ].filter((one) => one !== false);
+  return shown.length > 0 && html`<div class="charts">${shown}</div>`;
+}
+
 export function overviewPage(view: OverviewView): Html {
   const tile = (of: Tile): Html =>
     html`<a class="tile t-${colourOf(of, view.data)}" href="${of.href}"><span>${of.name}</span>
 <b>${of.value}</b> <span class="soft">${of.detail}</span></a>`;
+  const tiles = tilesOf(view);
+  const charts = chartsPart(view.charts, view.timeZone);
   return html`<h1>Overview</h1>
-<div class="tiles">${tilesOf(view).map(tile)}</div>
-<h2 id="needs">Needs you</h2>${needsPart(view)}
-<h2>The last hours</h2>${chartsPart(view.charts, view.timeZone)}
-<h2 id="streams">Streams</h2>${streamsPart(view)}
-<h2 id="events">Events</h2>${eventsPart(view)}
-<h2 id="incidents">Incidents</h2>${incidentsPart(view)}`;
+${stateLine(view, tiles)}
+<h2 id="needs">What waits for a person</h2>${needsPart(view)}
+<h2 id="sales">What we accepted and shipped</h2>${salesPart(view)}
+<h2 id="running">Does everything run?</h2><div class="tiles">${tiles.map(tile)}</div>
+${charts}
+<h2 id="incidents">Incidents</h2>${incidentsPart(view)}
+<details><summary id="streams">How fresh is the data?</summary>${streamsPart(view)}
+${eventsPart(view)}</details>`;
 }

@@ -1,4 +1,5 @@
 /** Parts that several pages share: tables, figures, progress bars. */
+import { wordFor } from '../../config/words.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import type { Pausable, Pause } from '../../store/pauses.ts';
 import type { ActHead } from '../../surface/acts.ts';
@@ -81,6 +82,13 @@ export function figures(pairs: readonly (readonly [string, HtmlValue])[]): Html 
   )}</dl>`;
 }
 
+/** Fold with what only who has a terminal on the host needs: commands, settings, names. */
+export function terminalFold(text: string): Html | false {
+  if (text === '') return false;
+  return html`<details class="cli"><summary>for the terminal</summary>
+<code>${text}</code></details>`;
+}
+
 /** Form that pauses or resumes one thing. */
 export function pauseForm(
   act: ActHead,
@@ -117,7 +125,8 @@ function progressText({ rows, of }: Progress): string {
 export function progressPart(stream: string, progress: Progress | null): Html {
   const { rows = 0, of = null } = progress ?? {};
   return html`<div class="pull" data-pull="${stream}"${progress === null && html` hidden`}>
-<progress aria-label="Pull of ${stream}" max="${of || Math.max(1, rows)}" value="${
-    of === null ? 0 : Math.min(rows, of)
-  }"></progress> <span>${progressText({ rows, of })}</span></div>`;
+<progress aria-label="Pull of ${wordFor('stream', stream)}"
+ max="${of || Math.max(1, rows)}" value="${
+   of === null ? 0 : Math.min(rows, of)
+ }"></progress> <span>${progressText({ rows, of })}</span></div>`;
 }

@@ -1,5 +1,6 @@
 /** Pages about pulls: all streams, one stream with its runs, and one run with what it held back. */
 
+import { thingWords, wordFor } from '../../config/words.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatDuration, formatSize } from '../../lib/units.ts';
@@ -38,7 +39,7 @@ function rateText(rowsPerSecond: number | null): string {
 }
 
 function outcomeWord(outcome: string): Html {
-  return html`<b class="state s-run-${outcome}">${outcome}</b>`;
+  return html`<b class="state s-run-${outcome}">${wordFor('runOutcome', outcome)}</b>`;
 }
 
 function ageText({ completeAt }: PullRow, now: number): string {
@@ -62,7 +63,7 @@ function quarantinePart(rows: readonly Quarantined[], { role, timeZone }: PauseR
     'Rows that could not be read',
     rows,
     [
-      { title: 'What', cell: ({ entity }) => entity },
+      { title: 'What', cell: ({ entity }) => wordFor('thing', entity) },
       { title: 'Rows', isNumber: true, cell: ({ rows: count }) => whole(count) },
       { title: 'Newest', cell: ({ newestAt }) => time(newestAt, timeZone) },
     ],
@@ -135,7 +136,7 @@ export function streamPage(row: PullRow, list: Html, context: PauseReader): Html
   );
   const limit = row.freshnessMs === null ? '' : `, at most ${formatDuration(row.freshnessMs)} old`;
   const rate = of.rowsPerSecond === null ? '' : `${rateText(of.rowsPerSecond)} rows a second`;
-  return html`<h1>Pulls of ${stream}</h1>
+  return html`<h1>Pulls of ${wordFor('stream', stream)}</h1>
 <p>${stateOf(row, stateText(row, now), context)}</p>
 ${figures([
   ['Complete', `${ageText(row, now)}${limit}`],
@@ -203,7 +204,7 @@ function runFigures({ run, accepted }: RunView, timeZone: string): Html {
   return figures([
     ['Began', time(run.startedAt, timeZone)],
     ['Took', took(ms)],
-    ['Because of', run.cause],
+    ['Because of', wordFor('runCause', run.cause)],
     ['Pages', whole(run.pages)],
     ['Rows', `${whole(run.rows)}${rate === null ? '' : `, ${rateText(rate)} a second`}`],
     ['Changed', `${whole(run.changed)}, unchanged ${whole(run.unchanged)}`],
@@ -228,11 +229,11 @@ export function runPage(view: RunView, release: ReleaseShown | null, context: Pa
   const { run, rowsBefore, lastError, drift, unread, changes } = view;
   const { timeZone } = context;
   const isRunning = run.outcome === 'running';
-  return html`<h1>Run ${String(run.runId)} of ${run.stream}</h1>
+  return html`<h1>Run ${String(run.runId)} of ${wordFor('stream', run.stream)}</h1>
 <p>${outcomeWord(run.outcome)}${run.reason !== null && `: ${run.reason}`}
 ${lastError !== null && `It goes on later: ${lastError}`}</p>
 ${isRunning && progressPart(run.stream, { rows: run.rows, of: rowsBefore })}
-<p><a href="/pulls/${run.stream}">All runs of ${run.stream}</a></p>
+<p><a href="/pulls/${run.stream}">All runs of ${wordFor('stream', run.stream)}</a></p>
 ${
   release !== null &&
   html`<section><h2>What it held back</h2>${releasePart(view, release, context)}</section>`
@@ -244,7 +245,7 @@ ${tableOf(
   'Rows that could not be read',
   unread,
   [
-    { title: 'What', cell: ({ entity }) => entity },
+    { title: 'What', cell: ({ entity }) => wordFor('thing', entity) },
     { title: 'Member', cell: ({ path }) => html`<code>${path}</code>` },
     { title: 'Why', cell: ({ reason }) => reason },
     { title: 'Times', isNumber: true, cell: ({ times }) => whole(times) },
@@ -257,8 +258,8 @@ ${tableOf(
   changes,
   [
     { title: 'Time', cell: ({ at }) => time(at, timeZone) },
-    { title: 'What', cell: ({ entity, key }) => html`${entity} <code>${key}</code>` },
-    { title: 'Change', cell: ({ op }) => op },
+    { title: 'What', cell: ({ entity, key }) => thingWords(entity, key) },
+    { title: 'Change', cell: ({ op }) => wordFor('change', op) },
     { title: 'Members', cell: ({ diff }) => html`<code>${diff}</code>` },
   ],
   'It changed nothing.',

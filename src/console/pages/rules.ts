@@ -1,5 +1,6 @@
 /** Pages about rules: the list with figures, and one with text, tests, matches and versions. */
 
+import { wordFor } from '../../config/words.ts';
 import type { Breaker } from '../../decisions/reject/breaker.ts';
 import {
   doesInstead,
@@ -81,7 +82,8 @@ ${pauseForm(resumeAct, pause, {
 function breakerPart({ breaker }: RulesView, { role, timeZone }: PauseReader): Html | false {
   if (!breaker) return false;
   return html`<section class="card"><h2>No rule rejects</h2>
-<p class="problem">The breaker tripped ${time(breaker.at, timeZone)}: ${breaker.safeguard},
+<p class="problem">The breaker tripped ${time(breaker.at, timeZone)}:
+${wordFor('safeguard', breaker.safeguard)},
 ${breaker.detail}</p>
 ${actForm(resetBreaker, {
   role,
@@ -189,9 +191,13 @@ ${evaluation.rules.filter(({ id }) => id === rule.id).map(ruleBlock)}</details>`
       { title: 'Decided', cell: ({ at }) => time(at, timeZone) },
       {
         title: 'Outcome',
-        cell: ({ outcome }) => html`<b class="state s-${outcome}">${outcome}</b>`,
+        cell: ({ outcome }) =>
+          html`<b class="state s-${outcome}">${wordFor('outcome', outcome)}</b>`,
       },
-      { title: 'It is now', cell: ({ status }) => status ?? 'gone' },
+      {
+        title: 'It is now',
+        cell: ({ status }) => (status === null ? 'gone' : wordFor('status', status)),
+      },
     ],
     'It decided nothing in 30 days.',
   );
@@ -273,7 +279,7 @@ export function rulePage(
   return html`<p><a href="/rules">All rules</a></p><h1>${row.title}</h1>
 ${figures([
   ['Id', html`<code>${row.id}</code>`],
-  ['Action', html`<b class="state s-${row.action}">${row.action}</b>`],
+  ['Action', html`<b class="state s-${row.action}">${wordFor('action', row.action)}</b>`],
   ['State', stateText(row, context.now)],
   ['Owner', row.owner ?? 'nobody is named'],
   ['Place', `${row.file}:${row.line}`],

@@ -1,11 +1,12 @@
 /** Pages about the system: daemon and host, doctor, settings, audit, and sessions. */
+import { pausedWords } from '../../config/words.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import { formatSize } from '../../lib/units.ts';
 import { type BackupsShown, backups } from '../../ops/lists.ts';
 import { describeCopy, type PlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
 import { pauseAct, resumeAct } from '../../ops/surface.ts';
-import { describePause, labelOf, type Pause, resumeStep } from '../../store/pauses.ts';
+import { describePause, type Pause, resumeStep } from '../../store/pauses.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
 import { type People, sessions } from '../access/lists.ts';
 import type { Session, SessionRow } from '../access/sessions.ts';
@@ -70,7 +71,7 @@ function pausesPart(pauses: readonly Pause[], { role }: Reader): Html {
     )}`;
   }
   const one = (pause: Pause, index: number): Html => {
-    const text = html`<b class="state s-held">${labelOf(pause)}</b>, ${describePause(pause)}.`;
+    const text = html`<b class="state s-held">${pausedWords(pause)}</b>, ${describePause(pause)}.`;
     if (pause.actor === 'file') return html`<p>${text} To end it: ${resumeStep(pause)}.</p>`;
     const id = `resume-${index}`;
     return pauseForm(resumeAct, pause, { role, id, what: text, back: '/system' });

@@ -1,5 +1,6 @@
 /** Pages about rules on trial: form, wait, and what the rules would do and would have done. */
 
+import { wordFor } from '../../config/words.ts';
 import { keepReport } from '../../decisions/reject/surface.ts';
 import { momentsText, notKnownHint, notKnownText } from '../../decisions/simulation/not-known.ts';
 import { isSilent } from '../../decisions/simulation/rule-use.ts';
@@ -103,7 +104,7 @@ function amountsText(amounts: Readonly<Record<string, number | null>>): string {
 const OUTCOMES = ['accept', 'hold', 'reject', 'no_rule', 'release'] as const;
 
 function outcomeWord(outcome: string | null): Html {
-  const word = outcome === 'no_rule' ? 'no rule' : (outcome ?? 'not decided');
+  const word = outcome === null ? 'not decided' : wordFor('outcome', outcome);
   return html`<b class="state s-${outcome ?? ''}">${word}</b>`;
 }
 
@@ -234,7 +235,7 @@ function usesPart({ backtest: { uses, moves } }: Trial): Html {
     [
       { title: 'Rule', cell: ({ id }) => html`<code>${id}</code>` },
       { title: 'Action', cell: ({ action }) => outcomeWord(action) },
-      { title: 'Mode', cell: ({ mode }) => mode },
+      { title: 'Mode', cell: ({ mode }) => wordFor('mode', mode) },
       { title: 'Deliveries', isNumber: true, cell: ({ fired }) => whole(fired) },
       { title: 'Could not be evaluated', isNumber: true, cell: ({ unknown }) => whole(unknown) },
       { title: 'Not known', isNumber: true, cell: ({ notGathered }) => whole(notGathered) },

@@ -1,5 +1,7 @@
 /** Reads the first screen: health, freshness, and what needs a person. */
 import { sql } from 'kysely';
+import { tryParseJson } from '../../lib/json.ts';
+import { decimalOf } from '../../lib/money.ts';
 import { type Check, checksOf } from '../../ops/health-grade.ts';
 import {
   type Installation,
@@ -22,8 +24,17 @@ export interface Need {
   readonly isWithin: boolean;
   readonly count: number;
   readonly newestAt: number | null;
+  readonly oldestAt: number | null;
+  /** Value by currency of the deliveries, of the oldest alone where they are many. */
+  readonly worth: readonly Amount[];
   /** Address of the page that lists these things. */
   readonly href: string;
+}
+
+export interface Amount {
+  readonly currency: string | null;
+  /** Null: a price or a quantity is not known. */
+  readonly value: number | null;
 }
 
 export interface OverviewData {
@@ -47,26 +58,70 @@ async function underWayOf(db: Db) {
   return { count: Number(rows[0]?.count ?? 0), oldestAt: rows[0]?.oldest ?? null };
 }
 
+/** Most waiting deliveries whose value is read, the oldest first. */
+export const WORTH_ROWS = 2_000;
+
+interface WaitingRow {
+  readonly outcome: string;
+  readonly rules: string | null;
+  readonly packedAt: number | null;
+  readonly currency: string | null;
+  readonly value: number | null;
+}
+
+/** The deliveries that have waited for longest, with what each is worth. */
+async function waitingRows(db: Db): Promise<readonly WaitingRow[]> {
+  const { rows } = await sql<WaitingRow>`select c.outcome, n.rules, c.packed_at "packedAt",
+      nullif(trim(o.currency), '') currency,
+      (select iif(count(*) = count(l.price * l.fulfilled_quantity),
+          sum(l.price * l.fulfilled_quantity), null)
+        from delivery_line l where l.order_delivery_id = c.order_delivery_id) value
+    from (select * from claim where waits = 1 order by packed_at limit ${WORTH_ROWS}) c
+    left join decision n on n.decision_id = c.decision_id
+    left join sales_order o on o.order_id = c.order_id`.execute(db);
+  return rows;
+}
+
+function worthOf(rows: readonly WaitingRow[]): Amount[] {
+  const byCurrency = Map.groupBy(rows, ({ currency }) => currency);
+  const sums = [...byCurrency].map(([currency, of]) => {
+    const isKnown = of.every(({ value }) => value !== null);
+    const units = of.reduce((sum, { value }) => sum + (value ?? 0), 0);
+    return { currency, value: isKnown ? decimalOf(units) : null };
+  });
+  return sums.toSorted((a, b) => (b.value ?? 0) - (a.value ?? 0));
+}
+
+function rulesIn({ rules }: WaitingRow): readonly unknown[] {
+  const ids = tryParseJson(rules ?? '[]');
+  return Array.isArray(ids) ? ids : [];
+}
+
 /** Held deliveries by the rules that hold them. */
-async function heldByRule(db: Db): Promise<Need[]> {
+async function heldByRule(db: Db, waiting: readonly WaitingRow[]): Promise<Need[]> {
   const { rows } = await sql<{ rule: string; count: number; newest: number | null }>`
     select name rule, rows count, latest_at newest
-    from tally where entity = 'held' and rows > 0 order by 3 desc`.execute(db);
-  return rows.map(({ rule, count, newest }) => ({
-    of: 'deliveries',
-    what: rule,
-    isWithin: true,
-    count: Number(count),
-    newestAt: newest,
-    href: `/review?${new URLSearchParams({ rule })}`,
-  }));
+    from tally where entity = 'held' and rows > 0 order by 2 desc`.execute(db);
+  return rows.map(({ rule, count, newest }) => {
+    const own = waiting.filter((row) => row.outcome === 'hold' && rulesIn(row).includes(rule));
+    return {
+      of: 'deliveries',
+      what: rule,
+      isWithin: true,
+      count: Number(count),
+      newestAt: newest,
+      oldestAt: own[0]?.packedAt ?? null,
+      worth: worthOf(own),
+      href: `/review?${new URLSearchParams({ rule })}`,
+    };
+  });
 }
 
 const PLACES: Readonly<Record<WaitingKind, string>> = {
   deliveries: '/review',
   documents: '/outbox?waiting=1',
   runs: '/pulls',
-  incidents: '/#incidents',
+  incidents: '/incidents',
 };
 
 /** Address of the page that lists a part of what waits. */
@@ -76,16 +131,23 @@ function placeOf(kind: WaitingKind, what: string): string {
     const [document = ''] = what.split('/');
     return `/outbox?${new URLSearchParams({ kind: document, waiting: '1' })}`;
   }
+  if (kind === 'incidents') return `/incidents?${new URLSearchParams({ kind: what })}`;
   if (what === 'hold') return '/review?shown=held';
   return what === 'no_rule' ? '/review?shown=uncovered' : PLACES[kind];
 }
 
-function needsOf(waiting: Waiting, byRule: readonly Need[]): Need[] {
+function needsOf(
+  waiting: Waiting,
+  byRule: readonly Need[],
+  deliveries: readonly WaitingRow[],
+): Need[] {
   return WAITING_KINDS.flatMap((kind) =>
-    waiting[kind].parts.flatMap(({ what, count, newestAt }) => {
+    waiting[kind].parts.flatMap(({ what, count, newestAt, oldestAt }) => {
+      const own = deliveries.filter(({ outcome }) => kind === 'deliveries' && outcome === what);
+      const at = { newestAt, oldestAt, worth: worthOf(own) };
       const words = describePart(kind, what);
       const href = placeOf(kind, what);
-      const need = { of: kind, what: words, isWithin: false, count, newestAt, href };
+      const need = { of: kind, what: words, isWithin: false, count, ...at, href };
       return kind === 'deliveries' && what === 'hold' ? [need, ...byRule] : [need];
     }),
   );
@@ -97,12 +159,13 @@ export async function readOverview(
   settings: InstallationSettings,
 ): Promise<OverviewData> {
   const status = await readInstallation(db, settings, now);
+  const deliveries = await waitingRows(db);
   return {
     status,
     checks: checksOf(status, settings, now),
     held: heldOf(status.waiting),
     underWay: await underWayOf(db),
     unknownOutcomes: status.outbox.in_doubt ?? 0,
-    needs: needsOf(status.waiting, await heldByRule(db)),
+    needs: needsOf(status.waiting, await heldByRule(db, deliveries), deliveries),
   };
 }

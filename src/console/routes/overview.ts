@@ -7,6 +7,7 @@ import { LIVE_PATH } from '../context.ts';
 import { overviewPage } from '../pages/overview.ts';
 import { createCharts } from '../read/charts.ts';
 import { type OverviewData, readOverview } from '../read/overview.ts';
+import { createSales } from '../read/sales.ts';
 import { isoTimes, sendCsv, type Table } from '../show.ts';
 import type { PageContext } from './page-context.ts';
 import { maskedFor } from './page-context.ts';
@@ -32,6 +33,7 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
   const { deps, rulesShown, zoneOf, show, live, isSilent } = context;
   const { db, clock, settings } = deps;
   const charts = createCharts(db, clock, settings.freshnessMs);
+  const sales = createSales(db, clock, zoneOf);
   const overview = async (request: FastifyRequest) => {
     const data = await readOverview(db, clock.now(), settings.installation);
     return maskedFor(request, data);
@@ -42,6 +44,7 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
     const view = {
       data,
       charts: await charts(),
+      sales: await sales(),
       now,
       rules: await rulesShown(),
       timeZone: await zoneOf(),
@@ -53,6 +56,7 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
     const { decisions, hours, ...rest } = await charts();
     return isoTimes({
       ...(await overview(request)),
+      sales: await sales(),
       charts: { ...rest, hours: hours.map(isoTime) },
       hours: decisions.map(({ hour, ...of }) => ({ hour: isoTime(hour), ...of })),
     });

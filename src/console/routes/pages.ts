@@ -12,6 +12,7 @@ import { mountActs } from '../surface/http.ts';
 import { mountLists } from '../surface/lists.ts';
 import { installDeliveryParts } from './delivery-parts.ts';
 import { installEvents } from './events.ts';
+import { installIncidents } from './incidents.ts';
 import { installOverview } from './overview.ts';
 import { createPageContext, idParams, maskedForOrders, type PageContext } from './page-context.ts';
 import { installPulls } from './pulls.ts';
@@ -79,6 +80,7 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   installRules(app, context);
   installTrial(app, context);
   installPulls(app, context);
+  installIncidents(app, context);
   installEvents(app, context);
   installSystem(app, context);
   mountActs(app, context);

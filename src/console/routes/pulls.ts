@@ -1,6 +1,7 @@
 /** Routes for pulls with their twins, and for what people may do to them. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { wordFor } from '../../config/words.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { pullOf, readQuarantined, runs, streams } from '../../sync/lists.ts';
@@ -62,7 +63,11 @@ async function showRun(context: PageContext, request: FastifyRequest, reply: Fas
     return reply.send(isoTimes({ ...view, changes, release }));
   }
   const cli = `selvedge sync show ${runId}`;
-  const head = { title: `Run ${runId} of ${stream}`, tab: '/pulls', cli } as const;
+  const head = {
+    title: `Run ${runId} of ${wordFor('stream', stream)}`,
+    tab: '/pulls',
+    cli,
+  } as const;
   return context.show(
     request,
     reply,
@@ -76,7 +81,7 @@ async function showStream(context: PageContext, request: FastifyRequest, reply: 
   const view = await readView(context, request, runs);
   const row = maskedFor(request, await pullOf(view.from, name));
   const head = {
-    title: `Pulls of ${name}`,
+    title: `Pulls of ${wordFor('stream', name)}`,
     tab: '/pulls',
     cli: `selvedge sync show ${name}`,
   } as const;

@@ -9,6 +9,7 @@ const PAGES: Readonly<Record<Thing, string>> = {
   customer: '/review?shown=all&customer=',
   delivery: '/deliveries/',
   event: '/events/',
+  incident: '/incidents/',
   order: '/review?shown=all&q=',
   push: '/outbox/',
   report: '/reports/',
@@ -62,6 +63,7 @@ const TABS: readonly Tab[] = [
 /** Tab under which the act stands. */
 export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
   if (/^\/(?:deliveries|orders)\//.test(path)) return '/review';
+  if (path.startsWith('/incidents')) return '/';
   if (path === '/orders' || path === '/refunds') return '/outbox';
   return TABS.find((one) => path.startsWith(one)) ?? '/system';
 }

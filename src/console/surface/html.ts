@@ -217,7 +217,7 @@ function field(of: ActHead, name: string, id: string, proposed: unknown): HtmlVa
   const schema = of.input.shape[name];
   const member = schema && memberOf(schema);
   if (!schema || !member) return null;
-  const { title, kind, about } = member;
+  const { title, kind, about, words } = member;
   const choices = choicesOf(schema);
   const label = html`<label for="${id}">${title}</label>`;
   const isFree = isOptional(schema) || schema instanceof z.ZodNullable;
@@ -233,7 +233,9 @@ function field(of: ActHead, name: string, id: string, proposed: unknown): HtmlVa
   if (choices) {
     return html`${label}<select id="${id}" name="${name}"${required}>${
       isOptional(schema) && html`<option value="">–</option>`
-    }${choices.map((one) => html`<option>${one}</option>`)}</select>`;
+    }${choices.map(
+      (one) => html`<option value="${one}">${words?.[one] ?? one}</option>`,
+    )}</select>`;
   }
   const type = kind === 'whole' ? 'number' : 'text';
   const hint = about !== undefined && html` title="${about}"`;

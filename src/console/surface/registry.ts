@@ -7,8 +7,8 @@ import { deliveryActs } from '../../decisions/review/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
 import { stockLists, variants } from '../../mirror/stock/style.ts';
-import { audit, backups, findings, settings } from '../../ops/lists.ts';
-import { notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
+import { audit, backups, findings, incidents, settings } from '../../ops/lists.ts';
+import { incidentActs, notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
 import { orders, pushes, refunds } from '../../outbox/lists.ts';
 import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
 import { reportLists } from '../../report/lists.ts';
@@ -30,6 +30,7 @@ export const ACTS: readonly ActHead[] = [
   openPortal,
   forgetOrder,
   ...pauseActs,
+  ...incidentActs,
   ...notifyActs,
   ...planeActs,
   ...peopleActs,
@@ -62,6 +63,7 @@ export const LISTS: readonly List[] = [
   streams,
   runs,
   ...eventLists,
+  incidents,
   findings,
   settings,
   audit,

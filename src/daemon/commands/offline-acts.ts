@@ -44,6 +44,12 @@ export async function offlineActs(parts: OfflineParts, name: string): Promise<re
       const { openPortal: open } = await import('./portal.ts');
       return bind([openPortal], () => ({ openPortal: (who: Actor) => open(parts, who) }));
     }
+    case 'incidents': {
+      const { incidentActs } = await import('../../ops/surface.ts');
+      const { createIncidentOperations } = await import('../../ops/incidents.ts');
+      const incidents = createIncidentOperations(parts);
+      return bind(incidentActs, () => incidents);
+    }
     case 'pause':
     case 'resume':
     case 'notify':

@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { wordFor } from '../../config/words.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import {
   type Incident,
@@ -94,10 +95,11 @@ export async function waitingFor(db: Db, streams: ReadonlySet<string>): Promise<
 }
 
 function nameOf({ for: what, why }: Wait): string {
-  if (what === 'credit') return 'credit figures of the ERP that are fresh (as_of)';
+  if (what === 'credit') return 'credit figures of the ERP that are fresh';
   if (what === 'customers') return 'customers that the ERP has renewed';
-  if (why === 'first') return `the first complete pull of ${what}`;
-  return why === 'off' ? `${what}, which is switched off` : `fresh ${what}`;
+  const named = wordFor('stream', what);
+  if (why === 'first') return `the first complete pull of ${named}`;
+  return why === 'off' ? `${named}, which is switched off` : `fresh ${named}`;
 }
 
 function adviceOf({ for: what, why }: Wait): string {

@@ -1,5 +1,6 @@
 /** Lists of the rules in force with their figures, and of the rejects that wait. */
 import { z } from 'zod';
+import { WORDS, wordFor } from '../../config/words.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { plural } from '../../lib/strings.ts';
@@ -47,8 +48,8 @@ const armed = z.strictObject({
 const rule = {
   id: text('Rule', { link: 'rule', isCode: true, csv: 'rule' }),
   title: words('Title'),
-  action: oneOf('Action', ACTIONS, { class: (one) => `state s-${one}` }),
-  mode: oneOf('Mode', MODES, { about: 'The weaker of its and the set' }),
+  action: oneOf('Action', ACTIONS, { words: WORDS.action, class: (one) => `state s-${one}` }),
+  mode: oneOf('Mode', MODES, { words: WORDS.mode, about: 'The weaker of its and the set' }),
   owner: words('Owner').nullable(),
   file: words('File'),
   line: whole('Line'),
@@ -108,12 +109,13 @@ export function doesInstead({ mode, armed: by, otherwise }: RuleRow): 'holds' | 
 export function stateText(row: RuleRow, now: number): string {
   const { action, mode, armed: by, waiting } = row;
   if (action !== 'reject' || mode === 'off') {
-    return mode === 'shadow' ? 'shadow: only watches' : mode;
+    return wordFor('mode', mode);
   }
   const does = doesInstead(row);
   if (by?.inForce === false) return `armed in another text: ${does}`;
   const waits = waiting > 0 ? `, ${plural(waiting, 'delivery waits', 'deliveries wait')}` : '';
-  if (!by) return `${mode}, not armed${mode === 'live' ? `: ${does}` : ''}${waits}`;
+  if (!by)
+    return `${wordFor('mode', mode)}, not armed${mode === 'live' ? `: ${does}` : ''}${waits}`;
   const left = Math.max(1, Math.round((by.expiresAt - now) / MINUTE_MS)) * MINUTE_MS;
   return `armed, ${formatDuration(left)} left${waits}`;
 }
@@ -189,7 +191,7 @@ const waiting = {
   ruleId: text('Rule', { link: 'rule' }),
   queuedAt: time('Queued'),
   dueAt: time('Will be rejected'),
-  safeguard: words('Put off by').nullable(),
+  safeguard: as(z.string(), 'Put off by', 'text', { words: WORDS.safeguard }).nullable(),
   detail: words('Detail').nullable(),
   reason: words('Message'),
 };

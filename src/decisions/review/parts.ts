@@ -1,6 +1,7 @@
 /** Lists about one delivery: what changed in it and its order, and the facts that rules see. */
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { sourceWords, WORDS, wordFor } from '../../config/words.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { placeNumber } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
@@ -31,7 +32,10 @@ const change = {
   seq: whole('Number', { csv: 'number', about: 'Its number in the change feed' }),
   at: time('Time'),
   entity: oneOf('Of', ['delivery', 'sales_order']),
-  op: oneOf('What', ['insert', 'update', 'delete', 'restore'], { csv: 'what' }),
+  op: oneOf('What', ['insert', 'update', 'delete', 'restore'], {
+    csv: 'what',
+    words: WORDS.change,
+  }),
   diff: z.record(z.string(), z.unknown()).meta({ description: 'By column: before and after' }),
   cause: as(z.string(), 'By', 'text'),
 };
@@ -75,7 +79,7 @@ export const changes = list({
   row: change,
   shown: [
     'at',
-    { title: 'Of', text: ({ entity }) => (entity === 'delivery' ? 'delivery' : 'order') },
+    { title: 'Of', text: ({ entity }) => wordFor('thing', entity) },
     'op',
     {
       title: 'From → to',
@@ -84,12 +88,12 @@ export const changes = list({
         if (columns.length === 0) return op === 'insert' ? 'all of it' : 'nothing';
         const lines = columns.map(([column, pair]) => {
           const [before, after] = Array.isArray(pair) ? pair : [undefined, pair];
-          return `${column} ${valueText(before)} → ${valueText(after)}`;
+          return `${column.replaceAll('_', ' ')}: ${valueText(before)} → ${valueText(after)}`;
         });
         return lines.join('\n');
       },
     },
-    'cause',
+    { title: 'By', text: ({ cause }) => sourceWords(cause) },
     'seq',
   ],
   empty: 'The feed has no change of it: it keeps them for store.retention.changes.',

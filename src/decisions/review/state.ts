@@ -2,25 +2,7 @@
  * State of a delivery in words: its status, or its latest decision while it is pending. A decision
  * reads as done only once the service has confirmed its push; before that it is being sent.
  */
-
-const DONE: Readonly<Record<string, string>> = {
-  accept: 'accepted',
-  reject: 'rejected',
-  hold: 'held',
-  release: 'released',
-  no_rule: 'no rule',
-};
-
-/** Words behind a decision, by the state of its push. */
-const UNCONFIRMED: Readonly<Record<string, string>> = {
-  queued: 'being sent',
-  sending: 'being sent',
-  sent: 'being sent',
-  in_doubt: 'outcome unknown',
-  refused: 'refused',
-  dead: 'given up',
-  canceled: 'not sent',
-};
+import { wordFor } from '../../config/words.ts';
 
 export interface Decided {
   /** Status in the mirror, as the service showed it last. */
@@ -37,14 +19,14 @@ function needsPush(outcome: string): boolean {
 }
 
 export function deliveryState({ status, outcome, push }: Decided): string {
-  if (outcome === null) return status;
-  const done = DONE[outcome] ?? outcome;
+  if (outcome === null) return wordFor('status', status);
+  const done = wordFor('outcome', outcome);
   if (push === null) {
     if (status !== 'pending') return status;
     return needsPush(outcome) ? `${outcome}, not sent` : done;
   }
-  const how = UNCONFIRMED[push];
-  if (how === undefined) return status === 'pending' ? done : status;
+  const how = wordFor('decisionPush', push);
+  if (push === 'confirmed') return status === 'pending' ? done : status;
   // The service shows what another decision made of it: an accept that is taken back, for example.
   const isOther = status !== 'pending' && status !== done;
   if (how !== 'being sent') return `${isOther ? `${status}, ` : ''}${outcome}, ${how}`;
@@ -53,5 +35,5 @@ export function deliveryState({ status, outcome, push }: Decided): string {
 
 /** Whether the state says that the service has yet to confirm the decision. */
 export function isUnconfirmed({ push }: Pick<Decided, 'push'>): boolean {
-  return push !== null && UNCONFIRMED[push] !== undefined;
+  return push !== null && push !== 'confirmed';
 }

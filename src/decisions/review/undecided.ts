@@ -33,7 +33,7 @@ export async function whyUndecided(db: Db, orderDeliveryId: number, now: number)
     return `it is ${delivery.status}: the rules decide what is pending`;
   }
   if ((await evaluationErrorIds(db)).includes(orderDeliveryId)) {
-    return 'an error keeps it from being decided: "selvedge report run incidents"';
+    return 'an error keeps it from being decided: "selvedge incidents list"';
   }
   const failing = await failingWorker(db);
   if (failing !== undefined) return `the decisions fail: ${failing}`;

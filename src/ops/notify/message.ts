@@ -4,6 +4,7 @@
  * kept for long.
  */
 import type { NotifyEvent } from '../../config/schema/notify.ts';
+import { WORDS, wordFor } from '../../config/words.ts';
 import type { LocalClock } from '../../lib/local-time.ts';
 import { WAITING_KINDS, type WaitingKind, waitingOfKind } from '../waiting.ts';
 import type { News } from './news.ts';
@@ -32,16 +33,11 @@ interface Words {
   readonly look: (news: News) => string;
 }
 
-/** Words for holds that come from no rule, by their code. */
-const HOLD_CODES: Readonly<Record<string, string>> = {
-  safeguard: 'by a safeguard',
-  empty_delivery: 'because they have no lines',
-  below_zero: 'because they are worth less than nothing',
-  unread: 'because a part of them cannot be read',
-  could_not_evaluate: 'because a fact is not known',
-  rules_disagree: 'because rules disagree',
-  no_rule: 'because no rule covers them',
-};
+/** Words for what holds deliveries: a rule by its id, or one of the codes that are no rules. */
+function heldWords(cause: string): string {
+  if (!Object.hasOwn(WORDS.hold, cause)) return `by the rule ${cause}`;
+  return cause === 'safeguard' ? 'by a safeguard' : `because ${wordFor('hold', cause)}`;
+}
 
 /** Beginning of the cause where an arming ends soon. */
 const ENDS = 'ends:';
@@ -77,7 +73,7 @@ function waitingKind({ cause }: News): WaitingKind | undefined {
   return WAITING_KINDS.find((kind) => kind === cause);
 }
 
-const WORDS: Readonly<Record<NotifyEvent, Words>> = {
+const TOLD: Readonly<Record<NotifyEvent, Words>> = {
   waiting: {
     short: 'waiting',
     says(news) {
@@ -92,14 +88,13 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
   },
   held: {
     short: 'held',
-    says: (news) =>
-      `${deliveries(news)} held ${HOLD_CODES[news.cause] ?? `by the rule ${news.cause}`}`,
+    says: (news) => `${deliveries(news)} held ${heldWords(news.cause)}`,
     look: () => 'selvedge deliveries list --waiting',
   },
   overdue: {
     short: 'overdue',
     says: (news) => {
-      const why = HOLD_CODES[news.cause] ?? `by the rule ${news.cause}`;
+      const why = heldWords(news.cause);
       return `${deliveries(news)} held ${why} for longer than they may be`;
     },
     look: () => 'selvedge deliveries list --waiting --overdue',
@@ -118,7 +113,8 @@ const WORDS: Readonly<Record<NotifyEvent, Words>> = {
   },
   suspicious_run: {
     short: 'suspicious',
-    says: ({ cause }) => `the list of ${cause} came with data that cannot be right, or all changed`,
+    says: ({ cause }) =>
+      `the list of ${wordFor('stream', cause)} came with data that cannot be right, or all changed`,
     look: (news) =>
       `selvedge sync show ${news.cause}; if it is right: selvedge sync release ${firstId(news)}`,
   },
@@ -150,7 +146,7 @@ function paragraph(news: News, { says, look, oldest }: ToldCause, { localTime }:
 
 export function composeMessage(news: readonly News[], reader: Reader): Message {
   const causes = news.map((one): ToldCause => {
-    const words = WORDS[one.event];
+    const words = TOLD[one.event];
     const known = one.oldest.flatMap(({ id, since }) =>
       id === null ? [] : [{ id, since: new Date(since).toISOString() }],
     );
@@ -159,7 +155,7 @@ export function composeMessage(news: readonly News[], reader: Reader): Message {
   });
   const totals = Map.groupBy(causes, ({ event }) => event);
   const short = [...totals].map(([event, of]) => {
-    return `${of.reduce((sum, { count }) => sum + count, 0)} ${WORDS[event].short}`;
+    return `${of.reduce((sum, { count }) => sum + count, 0)} ${TOLD[event].short}`;
   });
   const paragraphs = causes.flatMap((told, index) => {
     const one = news[index];

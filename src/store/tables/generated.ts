@@ -332,6 +332,13 @@ interface IncidentTable {
   resolved_at: number | null;
 }
 
+interface IncidentAckTable {
+  incident_id: number;
+  at: number;
+  actor: string;
+  reason: string;
+}
+
 interface IntakeTable {
   outbox_id: number;
   channel: 'sql' | 'folder' | 'http' | 'cli';
@@ -1051,6 +1058,7 @@ export interface Tables {
   gender: GenderTable;
   hold: HoldTable;
   incident: IncidentTable;
+  incident_ack: IncidentAckTable;
   intake: IntakeTable;
   intake_file: IntakeFileTable;
   intake_file_document: IntakeFileDocumentTable;

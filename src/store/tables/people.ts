@@ -73,6 +73,7 @@ export const TOLD: Readonly<Record<string, Told>> = {
   gender: { open: `gender_id ${NAMED}` },
   hold: { open: 'rule_id rule_hash afterwards' },
   incident: { open: 'kind entity key', quotes: 'detail', people: { detail: '{}' } },
+  incident_ack: { staff: 'actor reason' },
   intake: { open: 'channel source', people: { callback_error: null } },
   intake_file: { open: 'name sha256 folder stored_as mark' },
   intake_file_document: { people: { refusal: null } },

@@ -176,13 +176,13 @@ describe('beside a mirror that was changed', () => {
       );
       expect(lines.map((line) => line.split(' ')[0])).toEqual(rows.map(({ id }) => id));
       expect(stdout).toMatch(
-        /^reject-closed-season-nothing-left +reject +shadow, not armed +sales /m,
+        /^reject-closed-season-nothing-left +rejects +only watched, not armed +sales /m,
       );
       const everyday = rows.find(({ id }) => id === 'accept-everyday');
       expect(everyday?.figures.day).toBeGreaterThan(0);
       expect(stdout).toMatch(
         new RegExp(
-          `^accept-everyday +accept +live +sales +${everyday?.figures.day} .*yaml:\\d+$`,
+          `^accept-everyday +accepts +live +sales +${everyday?.figures.day} .*yaml:\\d+$`,
           'm',
         ),
       );

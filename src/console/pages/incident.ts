@@ -1,0 +1,100 @@
+/** Page of an incident: what happened, what it means, what to do, and who looks after it. */
+import { thingWords, wordFor } from '../../config/words.ts';
+import { type Html, html } from '../../lib/html.ts';
+import { INCIDENTS } from '../../ops/incident-kinds.ts';
+import { type IncidentRow, isEndedByPerson } from '../../ops/incidents.ts';
+import { incidents } from '../../ops/lists.ts';
+import { acknowledgeIncident, resolveIncident } from '../../ops/surface.ts';
+import type { Thing } from '../../surface/members.ts';
+import { addressOf } from '../surface/addresses.ts';
+import { actForm, sentence, tableFor } from '../surface/html.ts';
+import { span, time } from './format.ts';
+import { figures, type Reader, terminalFold } from './parts.ts';
+
+/** Things that have a page, by what incidents call them. */
+const PAGES: Readonly<Partial<Record<string, Thing>>> = {
+  delivery: 'delivery',
+  outbox: 'push',
+  report: 'report',
+  rule: 'rule',
+  sales_order: 'order',
+  stream: 'stream',
+  sync_run: 'run',
+};
+
+/** Kinds of things whose keys are words of programs, and tell a person nothing. */
+const UNNAMED = new Set(['account', 'configuration', 'exchange', 'relay', 'rules', 'service']);
+
+/** Link to the thing; undefined: it has no page. */
+function thingLink({ entity, key }: IncidentRow): string | undefined {
+  const thing = PAGES[entity];
+  // A cause of many rows has no single thing behind it.
+  const isOne = thing !== undefined && (thing !== 'order' || /^\d+$/.test(key));
+  return isOne ? addressOf(thing, key) : undefined;
+}
+
+function aboutOf(one: IncidentRow): Html | string | null {
+  const href = thingLink(one);
+  if (href !== undefined) return html`<a href="${href}">${thingWords(one.entity, one.key)}</a>`;
+  return UNNAMED.has(one.entity) ? null : wordFor('thing', one.entity);
+}
+
+function todoPart(one: IncidentRow): Html {
+  const { act = 'Look at what is said above.', page, ends } = INCIDENTS[one.kind] ?? {};
+  const href = page ?? thingLink(one);
+  return html`<section><h2>What to do</h2><p>${act}</p>
+${href !== undefined && html`<p class="buttons"><a class="button" href="${href}">Go there</a></p>`}
+${ends !== undefined && html`<p class="soft">It ends: ${ends.replaceAll('`', '')}.</p>`}
+${terminalFold(one.advice)}</section>`;
+}
+
+function peoplePart(one: IncidentRow, { role, timeZone }: Reader): Html {
+  const { incidentId, kind, acknowledgedBy, acknowledgedAt, note, resolvedAt } = one;
+  const given = { incident: incidentId };
+  const by =
+    acknowledgedBy === null
+      ? html`<p>Nobody has taken it up yet.</p>`
+      : html`<p><b>${acknowledgedBy}</b> took it up ${time(acknowledgedAt, timeZone)}${
+          note !== null && `: ${note}`
+        }.</p>`;
+  if (resolvedAt !== null) return html`<section><h2>Who looks after it</h2>${by}</section>`;
+  return html`<section><h2>Who looks after it</h2>${by}
+${actForm(acknowledgeIncident, { role, given, button: 'I take it up' })}
+${isEndedByPerson(kind) && actForm(resolveIncident, { role, given })}</section>`;
+}
+
+export interface IncidentView {
+  readonly one: IncidentRow;
+  /** Earlier ones of the same kind about the same thing. */
+  readonly before: readonly IncidentRow[];
+}
+
+export function incidentPage({ one, before }: IncidentView, reader: Reader): Html {
+  const { now, timeZone } = reader;
+  const { kind, at, resolvedAt, says, detail } = one;
+  const { when = says, means } = INCIDENTS[kind] ?? {};
+  const state =
+    resolvedAt === null
+      ? html`<b class="state s-overdue">open</b> for ${span(now - at)}`
+      : html`<b class="state s-accepted">ended</b> ${time(resolvedAt, timeZone)}`;
+  const rows = before.map(({ detail: _, ...row }) => row);
+  return html`<p><a href="${incidents.path}">All incidents</a></p>
+<h1>${wordFor('incident', kind)}</h1>
+${figures([
+  ['State', state],
+  ['Since', time(at, timeZone)],
+  ['About', aboutOf(one)],
+])}
+<section><h2>What happened</h2><p>${sentence(says)}</p>
+${when !== says && !says.startsWith(when) && html`<p class="soft">${sentence(when)}</p>`}</section>
+${means !== undefined && html`<section><h2>What it means</h2><p>${means}</p></section>`}
+${todoPart(one)}
+${peoplePart(one, reader)}
+<section><h2>Before</h2>${
+    rows.length === 0
+      ? html`<p class="empty">It is the first of its kind about this, as far as is known.</p>`
+      : tableFor(incidents, rows, reader)
+  }</section>
+<details><summary>JSON</summary>
+<pre tabindex="0">${JSON.stringify(detail, null, 2)}</pre></details>`;
+}

@@ -1,0 +1,66 @@
+/** Sums of the overview for who sells: today and this week, beside the last week. */
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { readSales, type Sales } from '../../src/console/read/sales.ts';
+import { createDeciderFixture } from '../decisions/support.ts';
+
+/** Wednesday, 10:00 in Copenhagen; three days before, the clocks went an hour ahead. */
+const NOW = Date.UTC(2026, 3, 1, 8);
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** The same weekday and time a week ago, in winter time. */
+const WEEK_BEFORE = Date.UTC(2026, 2, 25, 9);
+
+async function soldWorld() {
+  const world = await createDeciderFixture();
+  const { db } = world.store;
+  const decided = async (id: number, outcome: string, at: number) => {
+    await sql`insert into decision (order_delivery_id, order_id, at, trigger, actor, rule_set_hash,
+        facts_digest, mode, outcome, reason, rules, shadow, said, matched, lapsed, evaluation,
+        previous_hash, hash)
+      values (${id}, ${id}, ${at}, 'new', 'daemon', '', '', 'live', ${outcome}, '', '[]', '[]',
+        ${outcome}, '[]', '[]', ${Buffer.from('')}, '', ${`${id} ${outcome} ${at}`})`.execute(db);
+  };
+  const shipped = async (id: number, at: number) => {
+    const diff = JSON.stringify({ tracking_numbers: ['[]', '["T-1"]'] });
+    await sql`insert into change (at, entity, key, op, diff, cause)
+      values (${at}, 'delivery', ${String(id)}, 'update', ${diff}, 'run:1')`.execute(db);
+  };
+  for (const [id, currency] of ['DKK', 'EUR', 'DKK', 'DKK'].entries()) {
+    await world.order(id + 1, { currency });
+    await world.delivery({ id: id + 1, order: id + 1, lines: [['a', 2]] });
+  }
+  return { db, decided, shipped };
+}
+
+function told({ rows }: Sales, span: string): readonly string[] {
+  const own = rows.filter((row) => row.span === span);
+  return own
+    .map(({ what, deliveries, pieces, value, currency }) => {
+      return `${what} ${deliveries}/${pieces} ${value} ${currency}`;
+    })
+    .sort();
+}
+
+it('a delivery counts once in each span, to the same weekday and time of the last week', async () => {
+  const { db, decided, shipped } = await soldWorld();
+  // Today, held and accepted twice; another one on Monday; both in this week.
+  for (const ago of [3, 2, 1]) await decided(1, ago === 3 ? 'hold' : 'accept', NOW - ago * HOUR);
+  await decided(2, 'accept', NOW - 2 * DAY);
+  await shipped(1, NOW - HOUR);
+  // A week ago: before the hour that counts, and after it.
+  await decided(3, 'accept', WEEK_BEFORE - HOUR);
+  await decided(4, 'reject', WEEK_BEFORE + HOUR);
+  const sales = await readSales(db, NOW, 'Europe/Copenhagen');
+  expect(sales.spans.dayBefore.untilAt).toBe(WEEK_BEFORE);
+  const price = told(sales, 'today')[0]?.split(' ')[2];
+  expect(Number(price)).toBeGreaterThan(0);
+  const one = (what: string, currency = 'DKK') => `${what} 1/2 ${price} ${currency}`;
+  expect(told(sales, 'today')).toEqual(['accepted', 'held', 'shipped'].map((what) => one(what)));
+  expect(told(sales, 'week')).toEqual(
+    [one('accepted'), one('accepted', 'EUR'), one('held'), one('shipped')].sort(),
+  );
+  expect(told(sales, 'dayBefore')).toEqual([one('accepted')]);
+  expect(told(sales, 'weekBefore')).toEqual([one('accepted')]);
+});
