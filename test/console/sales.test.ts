@@ -43,7 +43,7 @@ function told({ rows }: Sales, span: string): readonly string[] {
     .sort();
 }
 
-it('a delivery counts once in each span, to the same weekday and time of the last week', async () => {
+it('a delivery counts once in a span, beside the last week until the same time', async () => {
   const { db, decided, shipped } = await soldWorld();
   // Today, held and accepted twice; another one on Monday; both in this week.
   for (const ago of [3, 2, 1]) await decided(1, ago === 3 ? 'hold' : 'accept', NOW - ago * HOUR);

@@ -138,7 +138,7 @@ describe('the words of a shipped report', () => {
       rows: [['stock_variant', 'update', 'quantity', 1_200, 3, '2026-01-05T23:30:00Z', 'b']],
     };
     const page = pageOf(await made(reportOf('changed-since'), {}, rows));
-    for (const words of ['>Stock list<', '>Changed<', '>1.200<', '>06.01.2026, 00:30<']) {
+    for (const words of ['>Variant in stock<', '>Changed<', '>1.200<', '>06.01.2026, 00:30<']) {
       expect(page).toContain(words);
     }
     const columns = ['style_no', 'style_name', 'variants', 'open_preorders', 'covered', 'missing'];

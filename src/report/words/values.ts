@@ -1,35 +1,28 @@
-/** Words for values of columns that are names of states, kinds and lists. */
+/** Words for values of columns that are names of states, kinds and lists, as cells begin. */
+import { WORDS } from '../../config/words.ts';
+
+function begun(words: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(words).map(([name, word]) => [
+      name,
+      `${word.charAt(0).toUpperCase()}${word.slice(1)}`,
+    ]),
+  );
+}
+
 export const VALUES = {
-  outcome: {
-    accept: 'Accept',
-    hold: 'Hold',
-    reject: 'Reject',
-    release: 'Left to the rules',
-    no_rule: 'No rule applies',
-  },
-  status: {},
-  state: { queued: 'Waiting', in_doubt: 'Outcome unknown', dead: 'Given up' },
+  outcome: { ...begun(WORDS.runOutcome), ...begun(WORDS.outcome) },
+  status: begun(WORDS.status),
+  state: begun(WORDS.pushState),
   figure: {
     'in stock': 'On hand',
     'pre-orders': 'Pre-orders',
     'cover %': 'Cover (%)',
   },
-  op: { insert: 'New', update: 'Changed', delete: 'Gone', restore: 'Back again' },
-  entity: {
-    stock_variant: 'Stock list',
-    season_variant: 'Season list',
-    sales_order: 'Order',
-    pdm_brand: 'Brand (V2)',
-    freight_option: 'Freight',
-    erp_customer: 'Customer of the ERP',
-  },
-  stream: {
-    ordersOpen: 'Open orders',
-    ordersFull: 'All orders',
-    season: 'Season lists',
-    stock: 'Stock list',
-  },
-  incident: {},
+  op: begun(WORDS.change),
+  entity: begun(WORDS.thing),
+  stream: begun(WORDS.stream),
+  incident: begun(WORDS.incident),
   reason: { '(none)': 'Not told' },
   yes: { 0: 'No', 1: 'Yes' },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;

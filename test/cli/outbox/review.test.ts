@@ -80,7 +80,7 @@ it('shows both sides of a doubt and lets a person settle it either way', async (
   expect([unsaid.code, unsaid.stderr]).toEqual([1, expect.stringContaining('must be confirmed')]);
   const would = await call(...as('absent', again), '--dry-run');
   expect(would.stdout).toMatch(
-    /^outbox \d+ \(order .*, in_doubt\) would be queued and sent again\n$/,
+    /^outbox \d+ \(order .*, outcome unknown\) would be queued and sent again\n$/,
   );
   expect(await stateOf(again)).toBe('in_doubt');
   const sure = ['--reference', second?.reference ?? ''];
