@@ -310,7 +310,7 @@ const FOR_PEOPLE = [
   ...['get /events/replay', 'get /system', 'get /system/doctor'],
   ...['get /system/doctor/findings', 'get /system/settings'],
   ...['get /system/people', 'get /rules', 'get /rules/reload', 'get /rules/trial'],
-  ...['get /incidents/:id', 'get /rules/:id/arm', 'get /acts/:name', 'get /review/all',
+  ...['get /incidents/:id', 'get /rules/:id/arm', 'get /acts/:name', 'get /review/all'],
   'get /review/ticked',
   'post /acts/:name/several',
   ...['get /sign-in', 'get /signed-out', 'post /sign-in/link', 'post /sign-in/password'],
