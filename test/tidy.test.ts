@@ -23,7 +23,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // How an account writes decimals is learned by all its readers.
   // Refusals behind the last page are told from faults in the midst of a list.
   client: 8_216, // how each request ended; lists beyond a body, and proofs that a walk is whole
-  config: 3_720, // with the table of words for all names that programs have
+  config: 3_740, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.

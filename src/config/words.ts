@@ -82,7 +82,8 @@ export const WORDS = {
     'sync.accept_loss': 'accepted a loss of customers',
     'sync.release': 'released a run',
     'sync.retry_quarantine': 'had unreadable rows read again',
-    'view.remove': 'removed a view',
+    'view.delete': 'deleted a view',
+    'view.rename': 'renamed a view',
     'view.save': 'saved a view',
   },
   pushState: {
