@@ -30,7 +30,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
   // By 600: ticks, saved views, whose a delivery is and notes with names.
   // By 470: sales of a week, what waits by its worth, a page for each incident.
-  console: 12_360, // and proposals of rules, kept for a while
+  console: 12_760, // and proposals of rules with what they rest on, kept for a while
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.

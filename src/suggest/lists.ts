@@ -3,7 +3,13 @@ import { z } from 'zod';
 import { plural } from '../lib/strings.ts';
 import { list, pageOfAll } from '../surface/lists.ts';
 import { as, oneOf, text, time, whole } from '../surface/members.ts';
-import { type Evidence, type Proposal, REFUSALS, type Suggestion } from '../surface/suggestion.ts';
+import {
+  type Evidence,
+  type Proposal,
+  REFUSALS,
+  type Suggestion,
+  type SuggestOptions,
+} from '../surface/suggestion.ts';
 
 const DAY_MS = 86_400_000;
 const SINCE_MS = 90 * DAY_MS;
@@ -130,12 +136,26 @@ export function errorText({ errorMax }: Pick<Proposal, 'errorMax'>): string {
   return `${(100 * errorMax).toFixed(1)} %`;
 }
 
+const query = {
+  since: time('Since', {
+    about: 'learn from this time on, or 90d for ago (default: 90d)',
+  }).optional(),
+  owner: text(
+    'Owner',
+    { about: 'owner of the new rules; looks at exceptions of theirs only' },
+    100,
+  ).optional(),
+};
+
+export const suggestQuery = z.strictObject(query);
+
 interface Wish {
   readonly since?: number | undefined;
   readonly owner?: string | undefined;
 }
 
-function wished({ since, owner }: Wish, now: number) {
+/** Period and owner that a reader asks for. */
+export function wished({ since, owner }: Wish, now: number): SuggestOptions {
   return { since: since ?? now - SINCE_MS, until: now, owner };
 }
 
@@ -144,6 +164,7 @@ export const suggestions = list({
   operation: 'suggestRules',
   path: '/rules/suggest',
   title: 'Suggestions',
+  role: 'operator',
   about: 'propose rules that would have done what people decided',
   more:
     'Learns short rules from the earlier part of the period, and looks once at the later one,\n' +
@@ -154,16 +175,7 @@ export const suggestions = list({
     ['rules suggest', 'from the last 90 days'],
     ['rules suggest --write drafts', 'a copy of the rules with the proposals in shadow'],
   ],
-  query: {
-    since: time('Since', {
-      about: 'learn from this time on, or 90d for ago (default: 90d)',
-    }).optional(),
-    owner: text(
-      'Owner',
-      { about: 'owner of the new rules; looks at exceptions of theirs only' },
-      100,
-    ).optional(),
-  },
+  query,
   row,
   shown: [
     'id',

@@ -7,6 +7,7 @@ import { MASK, withoutQuotes } from '../lib/reading/quoted.ts';
 import { type Given, invalid, namesLocalTime, readGiven } from './given.ts';
 import { choicesOf, type Member, memberOf, type Thing } from './members.ts';
 import type { Reading } from './reading.ts';
+import type { Role } from './roles.ts';
 
 /** Place in a list, and the order in which its rows are wanted. */
 export interface Page {
@@ -66,6 +67,8 @@ export interface ListHead {
   /** Members of the query that the address and the command take as arguments. */
   readonly args: readonly string[];
   readonly thing?: Thing;
+  /** Lowest role that may read it at the console; undefined: everybody who may come in. */
+  readonly role?: Role;
   readonly query: z.ZodObject;
   readonly row: z.ZodObject;
   readonly shown: readonly Shown[];

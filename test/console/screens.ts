@@ -35,6 +35,6 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
     ...['/system/backups', '/orders', '/refunds', '/events/missed'],
     ...['/system/audit', '/system/people'],
     ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],
-    ...[`/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],
+    ...['/rules/suggest', `/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],
   ];
 }

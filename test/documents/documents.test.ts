@@ -71,7 +71,7 @@ describe('the documents', () => {
     expect(pages.filter((path) => !linked.has(path))).toEqual([]);
   });
 
-  it('for users have 15,000 words at most, generated pages apart', () => {
+  it('for users have 15,300 words at most, generated pages apart', () => {
     // The path of the first reader: these are looked up, or read by other people.
     const lookedUp = [
       'glossary',
@@ -91,8 +91,9 @@ describe('the documents', () => {
         (path.startsWith('docs/') && !path.startsWith('docs/internals/') && !apart.includes(path)),
     );
     expect(pages.length).toBeGreaterThan(8);
-    // Raised by 500 for the blocks of four proxies, which are copied and not read.
-    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_000);
+    // Raised by 500 for the blocks of four proxies, which are copied and not read; by 300 for how
+    // to read a proposed rule.
+    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_300);
   });
 
   it('use the words of the glossary, and none that are retired', () => {

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { ZodOpenApiOperationObject } from 'zod-openapi';
 import { problemSchema } from '../../surface/problem.ts';
+import type { Role } from '../../surface/roles.ts';
 import { csvQuery } from '../show.ts';
 
 const JSON_TYPE = 'application/json';
@@ -48,6 +49,8 @@ interface Reading {
   readonly id: string;
   readonly tag: string;
   readonly summary: string;
+  /** Lowest role that reads it; undefined: any. */
+  readonly role?: Role | undefined;
   readonly path?: z.ZodObject;
   readonly query?: z.ZodObject;
   /** Error answers of this read, beside those that every read has. */
@@ -55,15 +58,21 @@ interface Reading {
 }
 
 export function reading(of: Reading, done: object) {
+  const who = of.role ? `needs the role ${of.role}` : 'any role reads it';
   return {
     get: {
       operationId: of.id,
       summary: of.summary,
-      description: 'Changes nothing; any role reads it.',
+      description: `Changes nothing; ${who}.`,
       tags: [of.tag],
       security: SECURED,
       requestParams: { ...(of.path && { path: of.path }), ...(of.query && { query: of.query }) },
-      responses: { 200: done, ...READ_PROBLEMS, ...of.problems },
+      responses: {
+        200: done,
+        ...READ_PROBLEMS,
+        ...(of.role && { 403: problem('The role may not read this') }),
+        ...of.problems,
+      },
     },
   };
 }

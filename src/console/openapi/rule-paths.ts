@@ -127,6 +127,7 @@ const rule = z.object({
   id: z.string().meta({ description: 'Its id', example: 'hold-short-stock' }),
 });
 const trial = z.object({ id: z.string().meta({ description: 'As its start answered' }) });
+const ofTrial = { tag: 'rules', role: 'operator', path: trial, problems: NO_SUCH } as const;
 
 export const RULE_PATHS = {
   '/rules/{id}.json': jsonOf(
@@ -149,14 +150,12 @@ export const RULE_PATHS = {
     done: z.strictObject({ trial: z.string() }),
   }),
   '/rules/trial/{id}.json': jsonOf(
-    { id: 'getTrial', tag: 'rules', path: trial, summary: 'A trial of yours', problems: NO_SUCH },
+    { ...ofTrial, id: 'getTrial', summary: 'A trial of yours' },
     trialSchema,
   ),
   '/rules/trial/{id}.csv': csvOf({
+    ...ofTrial,
     id: 'getTrialCsv',
-    tag: 'rules',
-    path: trial,
-    problems: NO_SUCH,
     summary: 'What is pending, and what would have been decided otherwise',
   }),
   ...actPaths([{ ...keepReport, input: z.strictObject({ trial: trial.shape.id }) }]),

@@ -124,7 +124,9 @@ ${breakerPart(view, context)}
     mode !== 'live' && html`, the whole set is in mode <b>${mode}</b>`
   }</p>
 <p class="buttons">${
-    mayDo(role, TRIES_RULES) && html`<a class="button" href="/rules/trial">Try rules</a>`
+    mayDo(role, TRIES_RULES) &&
+    html`<a class="button" href="/rules/trial">Try rules</a>
+<a class="button" href="/rules/suggest">Proposals</a>`
   }${mayDo(role, reloadRules.role) && html`<a class="button" href="/rules/reload">Reload…</a>`}</p>
 ${figuresPart(table, view.figures, context)}
 <h2>Decisions</h2>${pausePart(context)}`;

@@ -25,6 +25,8 @@ export interface TrialForm {
   readonly shadowAsLive: boolean;
   /** Names of the rule files in force. */
   readonly files: readonly string[];
+  /** Proposal that the text is. */
+  readonly proposal?: { readonly title: string; readonly address: string };
 }
 
 /** Most characters of all texts of a trial together. */
@@ -53,10 +55,15 @@ rules that only watch are live here</label>
 }
 
 export function trialPage(form: TrialForm): Html {
+  const { proposal } = form;
   return html`<p><a href="/rules">All rules</a></p><h1>Try rules</h1>
 <p>Shows what rules would do with the deliveries that are pending now, and what they would have
 done with those of the past, by the facts that were stored with each decision. Nothing is kept,
-put in force or sent.</p>${formPart(form)}`;
+put in force or sent.</p>${
+    proposal &&
+    html`<p>The text is that of the proposal <a href="${proposal.address}">${proposal.title}</a>;
+what is to be kept in a file stands there.</p>`
+  }${formPart(form)}`;
 }
 
 function waitPart({ id, progress }: TrialRun): Html {
@@ -97,13 +104,13 @@ function amountsOf(amounts: Readonly<Record<string, number | null>>): string[] {
   return all.map(([currency, sum]) => money(sum, currency === '?' ? null : currency));
 }
 
-function amountsText(amounts: Readonly<Record<string, number | null>>): string {
+export function amountsText(amounts: Readonly<Record<string, number | null>>): string {
   return amountsOf(amounts).join(' + ');
 }
 
 const OUTCOMES = ['accept', 'hold', 'reject', 'no_rule', 'release'] as const;
 
-function outcomeWord(outcome: string | null): Html {
+export function outcomeWord(outcome: string | null): Html {
   const word = outcome === null ? 'not decided' : wordFor('outcome', outcome);
   return html`<b class="state s-${outcome ?? ''}">${word}</b>`;
 }

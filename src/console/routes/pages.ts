@@ -20,6 +20,7 @@ import { installReports } from './reports.ts';
 import { installReview } from './review.ts';
 import { installRules } from './rules.ts';
 import { installStock } from './stock.ts';
+import { installSuggest } from './suggest.ts';
 import { installSystem } from './system.ts';
 import { installTrial } from './trial.ts';
 
@@ -79,6 +80,7 @@ export function installPages(app: FastifyInstance, deps: ConsoleDeps, rulesShown
   installReports(app, context);
   installRules(app, context);
   installTrial(app, context);
+  installSuggest(app, context);
   installPulls(app, context);
   installIncidents(app, context);
   installEvents(app, context);

@@ -18,6 +18,7 @@ import { isForPeople, isoTimes, sendCsv, type Table } from '../show.ts';
 import { answerAct } from '../surface/http.ts';
 import { createTrials, type TrialRun, type Trials } from '../trials.ts';
 import { idParams, maskedForOrders, type PageContext } from './page-context.ts';
+import { askedOf, proposalsAddress, proposalToTry } from './suggest.ts';
 
 const DAY_MS = 86_400_000;
 const DAYS = 30;
@@ -67,6 +68,7 @@ const trialForm = z.object({
 const formQuery = z.object({
   rule: z.string().max(100).optional(),
   file: z.string().max(200).optional(),
+  proposal: z.string().max(40).optional(),
   what: z.enum(['rules', 'all', 'in-force']).optional(),
 });
 
@@ -305,12 +307,18 @@ export function installTrial(app: FastifyInstance, context: PageContext): void {
   app.addHook('onClose', async () => trials.close());
   app.get('/rules/trial', async (request, reply) => {
     requireTrying(request);
+    const { proposal } = formQuery.parse(request.query);
+    const proposed = proposal && (await proposalToTry(context, request, proposal));
+    if (proposal !== undefined && !proposed) {
+      return reply.redirect(proposalsAddress(askedOf(request)));
+    }
     const head = {
       title: 'Try rules',
       tab: '/rules',
       cli: 'selvedge rules whatif --rules my-rules',
     } as const;
-    return context.show(request, reply, head, trialPage(await formFor(context, request)));
+    const form = { ...(await formFor(context, request)), ...(proposed || {}) };
+    return context.show(request, reply, head, trialPage(form));
   });
   app.get('/rules/trial/:id', (request, reply) => showTrial(context, trials, request, reply));
   // A scope of its own, so that no other route accepts forms with files.

@@ -9,6 +9,7 @@ import { csvTable, toWire } from '../../surface/forms.ts';
 import { canonical, type Given } from '../../surface/given.ts';
 import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
 import type { Reading } from '../../surface/reading.ts';
+import { requireRole } from '../../surface/roles.ts';
 import { commandOf } from '../command-line.ts';
 import { askFor, signedIn } from '../context.ts';
 import { partHead } from '../pages/delivery-parts.ts';
@@ -141,6 +142,11 @@ ${table}</section>`;
   return Promise.all(parts);
 }
 
+/** Refuses readers whose role may not read a list. */
+export function requireReading({ name, role }: List, request: FastifyRequest): void {
+  if (role !== undefined) requireRole(signedIn(request).role, name, role);
+}
+
 async function sendTwin(
   context: PageContext,
   request: FastifyRequest,
@@ -148,6 +154,7 @@ async function sendTwin(
   of: List,
   twin: 'json' | 'csv',
 ): Promise<FastifyReply> {
+  requireReading(of, request);
   const from = readingFor(context, request);
   const given = givenIn(of, request);
   if (twin === 'csv') {
@@ -169,6 +176,7 @@ async function showList(
   reply: FastifyReply,
   of: List,
 ): Promise<FastifyReply> {
+  requireReading(of, request);
   const view = await readView(context, request, of);
   const { page, from } = view;
   const notes = await of.notes(from);

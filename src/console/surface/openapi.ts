@@ -119,12 +119,13 @@ export function actPaths(acts: readonly ActHead[]) {
 const place = z.string().nullable();
 
 function listPathsOf(of: ListHead) {
-  const { operation, path, about, args, query } = of;
+  const { operation, path, about, args, query, role } = of;
   const [first = ''] = path.includes('{id}') ? args : [];
   const id = query.shape[first];
   const common = {
     tag: tagOf(of),
     summary: sentence(about),
+    role,
     query: parametersOf(of),
     problems: id ? { ...NO_SUCH, ...PLACE } : PLACE,
     ...(id && { path: z.object({ id: z.nonoptional(id) }) }),

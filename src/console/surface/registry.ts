@@ -40,6 +40,7 @@ export const ACTS: readonly ActHead[] = [
 const BY_HAND = new Map<List, string>([
   [rules, 'is there before its figures are counted, with the breaker and the pause around it'],
   [deliveries, 'counts what its filter offers, acts on all that fit, and opens a delivery beside'],
+  [suggestions, 'takes up to a minute, and shows what each proposal rests on'],
   [streams, 'shows runs under way, the latest runs and what could not be read below the table'],
   [runs, 'shows the figures of the stream and its acts above the table'],
   [events, 'shows what was missed and refused, the replay and the portal below the table'],
