@@ -58,6 +58,7 @@ if [ "$1" = remove ] || [ "$1" = purge ]; then
   if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 fi
 if [ "$1" = purge ]; then
+  rm -f "$DPKG_ROOT"/var/lib/systemd/timers/stamp-selvedge-backup*.timer
   echo 'Kept: /var/lib/selvedge, /var/backups/selvedge, and /etc/selvedge with your rules.'
 fi
 `;

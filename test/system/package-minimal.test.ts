@@ -1,7 +1,6 @@
 /** The .deb on a Debian that has next to nothing, with systemd as its first process. */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { version } from '../../src/ops/version.ts';
@@ -20,7 +19,7 @@ it.skipIf(!isRoot || !areThere('apt-get', 'dpkg', 'nsenter', 'pgrep'))(
   () => {
     const debs = packagesOf(OLD, version());
     // Kept, because it takes long to make: nothing in it is of the package.
-    const folder = join(tmpdir(), 'selvedge-minimal');
+    const folder = '/var/tmp/selvedge-minimal';
     mkdirSync(folder, { recursive: true });
     const script = join(repositoryRoot, 'test', 'system', 'machine', 'minimal.sh');
     const args = [folder, debs[OLD] ?? '', debs[version()] ?? ''];

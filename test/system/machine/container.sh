@@ -21,7 +21,9 @@ if ! [ -x "$tools/usr/bin/systemd-nspawn" ]; then
 fi
 export LD_LIBRARY_PATH=$tools/usr/lib/x86_64-linux-gnu/systemd
 if ! [ -e "$root/etc/os-release" ]; then
-  DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap "$tools/usr/sbin/debootstrap" --no-check-gpg \
+  # In a space of its own: a /proc that it leaves mounted would be taken for the container's.
+  DEBOOTSTRAP_DIR=$tools/usr/share/debootstrap unshare --mount \
+    "$tools/usr/sbin/debootstrap" --no-check-gpg \
     --variant=minbase --include="$include" "$suite" "$root" "$mirror" >debootstrap.log
 fi
 

@@ -25,14 +25,16 @@ same() { # what, wanted, found
     failed=1
   fi
 }
-# All files but those of the running system and of apt and dpkg.
+# All files but those of the running system, of its timers, and of apt and dpkg.
 files() {
   (cd "$root" && find . -xdev \( -path ./run -o -path ./tmp -o -path ./var/tmp -o -path ./proc \
     -o -path ./sys -o -path ./dev -o -path ./root -o -path ./var/lib/dpkg -o -path ./var/lib/apt \
-    -o -path ./var/cache -o -path ./var/log \) -prune -o -printf '%P\n' | sort)
+    -o -path ./var/cache -o -path ./var/log \) -prune -o -printf '%P\n' |
+    grep -vE '^var/lib/systemd/timers(/stamp-([^s]|s[^e])[^/]*)?$' | sort)
 }
 alone 'dpkg --purge selvedge
-  rm -rf /etc/selvedge /var/{lib,backups}/selvedge* /etc/systemd/system/{,*.wants/}selvedge*' >/dev/null 2>&1
+  rm -rf /etc/selvedge /var/{lib,backups}/selvedge* /var/lib/systemd/timers/stamp-selvedge* \
+    /etc/systemd/system/{,*.wants/}selvedge*' >/dev/null 2>&1
 same 'nothing else is there' '' "$(alone 'for program in ps pgrep pkill sudo man npm node curl sqlite3 \
   python3 dbus-daemon less; do command -v $program; done; test ! -e /bin/kill || echo kill')"
 files >before
