@@ -50,7 +50,7 @@ describe('with a plane in the configuration', () => {
       now: 'whole',
     });
     const { stdout } = await cell.call('audit', 'list', '--action', 'plane.');
-    expect(stdout.match(/cli:test +plane\.init/g)).toHaveLength(1);
+    expect(stdout.match(/cli:test +began the feed of the copy/g)).toHaveLength(1);
     expect(await planeIn(cell)).toMatchObject([
       { grade: 'warning', text: expect.stringContaining('there is no copy') },
     ]);

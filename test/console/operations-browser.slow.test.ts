@@ -54,7 +54,7 @@ it('an operator pulls and watches; an approver sees the first keys and releases'
   await page.getByRole('link', { name: 'stock', exact: true }).first().click();
   knobs.patch({ faults: [SLOW, EMPTY] });
   await ask(page, 'Pull everything', 'looks odd');
-  await page.locator('#done', { hasText: 'stock is pulled now.' }).waitFor();
+  await page.locator('#done', { hasText: 'stock: being pulled now.' }).waitFor();
   const bar = page.locator('[data-pull="stock"]');
   await bar.getByText(/rows, \d+ %|rows so far/).waitFor();
   await picture(page, 'stream');

@@ -52,7 +52,7 @@ it('an author tries a changed rule on 30 days, and an approver arms a reject', a
     .getByText('3 deliveries are pending, 3 of them would be decided otherwise, worth')
     .waitFor();
   const matrix = page.getByRole('group', { name: 'Was and would be' });
-  expect(await matrix.getByRole('row', { name: /^hold/ }).textContent()).toMatch(
+  expect(await matrix.getByRole('row', { name: /^held/ }).textContent()).toMatch(
     /3\s*[\d,.]+ [A-Z]{3}/,
   );
   await picture(page, 'trial');

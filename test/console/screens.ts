@@ -1,4 +1,5 @@
 /** Addresses of every screen of a house whose data is in many states, for those who look at all. */
+import { openIncident } from '../../src/store/incidents.ts';
 import { SHIRT, seedGoods } from './goods.ts';
 import { trialOf } from './rules-house.ts';
 import { type Caller, type ConsoleHouse, heldIds } from './support.ts';
@@ -17,6 +18,10 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
   ]);
   const suspicious = { outcome: 'suspicious', rows_held: 3 } as const;
   await store.db.updateTable('sync_run').set(suspicious).execute();
+  const grew = { kind: 'file_grew', entity: 'file', key: 'day.csv', detail: {} };
+  await openIncident(store.db, grew, Date.now());
+  const incidents = store.db.selectFrom('incident').select('id').where('kind', '=', grew.kind);
+  const incident = await incidents.executeTakeFirstOrThrow();
   const tried = await trialOf(own);
   await own.form('/review/views/save', { name: 'Denmark', filter: 'country=DK&sort=value' });
   const tick = /name="t" value="([\w-]+)"/.exec((await own.get('/review')).text)?.[1];
@@ -33,6 +38,7 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
     ...['/events', `/events/${event.event_id}`, '/acts/events.replay?since=1d'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
     ...['/system/backups', '/orders', '/refunds', '/events/missed'],
+    ...['/incidents', `/incidents/${incident.id}`],
     ...['/system/audit', '/system/people'],
     ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],
     ...['/rules/suggest', `/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],

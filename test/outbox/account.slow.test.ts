@@ -137,6 +137,6 @@ describe('the account of a data folder', () => {
     const { stdout } = await house.call('status');
     expect(stdout).toContain('account adopted: the vendor moved us');
     const audit = await house.call('audit', 'list');
-    expect(audit.stdout).toContain('account.adopt');
+    expect(audit.stdout).toContain('adopted the account');
   });
 });

@@ -43,7 +43,7 @@ it('the pause of its kind, of all pushes or of everything, with what ends that',
   await pauses.pause(ORDERS, who);
   const resume = 'selvedge resume pushes --kind order --reason "…"';
   expect(await step()).toBe(
-    `wait: paused by ann (pushes:order): ${who.reason}; to go on: ${resume}`,
+    `wait: paused by ann (pushes of orders): ${who.reason}; to go on: ${resume}`,
   );
   await pauses.pause(PUSHES, who);
   expect(await step()).toContain('(pushes): wrong price list; to go on: selvedge resume pushes --');

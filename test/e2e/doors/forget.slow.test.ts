@@ -135,7 +135,7 @@ it('leaves nothing of the person in any file, and everything else as it was', as
   const explained = await house.call('deliveries', 'explain', `id:${delivery.orderDeliveryId}`);
   expect(explained.stdout).toContain('accept-all');
   const audit = await house.call('audit', 'list');
-  expect(audit.stdout).toMatch(new RegExp(`orders\\.forget.*order:${orderId}`));
+  expect(audit.stdout).toMatch(new RegExp(`forgot the people in an order +order ${orderId}`));
   const feed = await db
     .selectFrom('change')
     .select('diff')
