@@ -149,6 +149,40 @@ function hitsOf(examples: Examples, { wanted }: Question, rows: readonly number[
   return counts;
 }
 
+/**
+ * Probability that whole days are so different by chance. Where the time tells what is decided, the
+ * mood of a few days would else be taken for hundreds of independent decisions.
+ */
+export function chanceOfDays(
+  examples: Examples,
+  question: Question,
+  rows: readonly number[],
+  part: Part,
+  statistics: Statistics,
+): number {
+  const all = new Uint8Array(examples.rows).fill(1);
+  const inside = new Set(rows);
+  const days = new Map<string, { agreed: number; all: number }>();
+  for (const row of askedRows(examples, question, all, part)) {
+    const day = Math.floor((examples.at[row] ?? 0) / DAY_MS);
+    const key = `${inside.has(row)} ${day}`;
+    const count = days.get(key) ?? { agreed: 0, all: 0 };
+    days.set(key, count);
+    count.all += 1;
+    if (examples.vote[row] === question.wanted) count.agreed += 1;
+  }
+  const within: Hits = { hits: 0, all: 0 };
+  const total: Hits = { hits: 0, all: 0 };
+  for (const [key, count] of days) {
+    const isAgreed = Number(2 * count.agreed > count.all);
+    for (const sum of key.startsWith('true') ? [within, total] : [total]) {
+      sum.all += 1;
+      sum.hits += isAgreed;
+    }
+  }
+  return statistics.chance(within, total);
+}
+
 /** Probability that the rows agree so much more than all of the part by chance. */
 export function chanceOf(
   examples: Examples,

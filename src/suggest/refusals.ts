@@ -16,6 +16,7 @@ const CUSTOMERS_MIN = 3;
  * is to be found get none.
  */
 const CHANCE_MAX = 1e-4;
+const DAYS_CHANCE_MAX = 1e-3;
 
 export interface Looked {
   readonly question: Question;
@@ -23,6 +24,8 @@ export interface Looked {
   readonly ground: Ground;
   readonly errorMax: number;
   readonly chance: number;
+  /** The same by whole days; undefined: the time is not asked. */
+  readonly chanceOfDays?: number | undefined;
   /** Number of rules that were looked at on the later part. */
   readonly looked: number;
 }
@@ -57,7 +60,7 @@ function onCustomers({ customers, ofOneCustomer }: Ground): Why | undefined {
 
 /** The first reason that speaks against a proposal; undefined: none does. */
 export function refusalOf(of: Looked): Why | undefined {
-  const { checked, ground, errorMax, question, chance, looked } = of;
+  const { checked, ground, errorMax, question, chance, chanceOfDays = 0, looked } = of;
   if (checked.acts < ACTS_MIN) {
     const why = `${plural(checked.acts, 'act')} in the later part; ${ACTS_MIN} are needed`;
     return { code: 'few_acts', why };
@@ -76,7 +79,7 @@ export function refusalOf(of: Looked): Why | undefined {
     const why = `${seen}: up to ${percent(errorMax)} may be wrong, ${allowed}`;
     return { code: 'unsure', why };
   }
-  if (chance > CHANCE_MAX / Math.max(1, looked)) {
+  if (chance > CHANCE_MAX / Math.max(1, looked) || chanceOfDays > DAYS_CHANCE_MAX) {
     return { code: 'chance', why: 'people decide others alike: no fact tells these from them' };
   }
   return undefined;

@@ -26,7 +26,15 @@ import {
   realDeliveries,
   type Shown,
 } from './drafts.ts';
-import { askedRows, chanceOf, evidenceOf, type Ground, groundOf, type Part } from './evidence.ts';
+import {
+  askedRows,
+  chanceOf,
+  chanceOfDays,
+  evidenceOf,
+  type Ground,
+  groundOf,
+  type Part,
+} from './evidence.ts';
 import { type Examples, readExamples, VOTE } from './examples.ts';
 import { overruledOf } from './overruled.ts';
 import { askedPopulation, isAsked, learnedFrom, type Question, questionsOf } from './question.ts';
@@ -217,9 +225,15 @@ function whyNot(judging: Judging, found: Found): Why | undefined {
   const { question } = candidate;
   const later = askedRows(examples, question, members, parts.checked);
   const chance = chanceOf(examples, question, later, parts.checked, statistics);
+  const asksTime = candidate.literals.some(({ column }) =>
+    examples.columns[column]?.field.reads.some((path) => path.startsWith('clock.')),
+  );
+  const ofDays = asksTime
+    ? chanceOfDays(examples, question, later, parts.checked, statistics)
+    : undefined;
   const why =
     twoWaysWhy(judging, question, members) ??
-    refusalOf({ question, checked, ground, errorMax, chance, looked });
+    refusalOf({ question, checked, ground, errorMax, chance, chanceOfDays: ofDays, looked });
   if (why) return why;
   const covering = coveredBy(judging, question, rows);
   if (covering !== undefined) {

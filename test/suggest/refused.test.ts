@@ -69,6 +69,8 @@ describe('a regularity', () => {
     const twenty = { chance: 2e-5, looked: 20 };
     expect(against([0, 100], 0.06, { chance: 2e-5 })).toBe(undefined);
     expect(against([0, 100], 0.06, twenty)).toBe('chance');
+    // A few days with a mood of their own are no hundred decisions.
+    expect(against([0, 100], 0.06, { chanceOfDays: 0.01 })).toBe('chance');
   });
 });
 

@@ -29,6 +29,12 @@ export interface NumberField extends Base {
   /** Null: it is not known, so neither side is true. */
   read(facts: Facts): number | null;
   givenAt(value: number): Given;
+  /** Facts at other limits that stand in its conditions, and whether these are true there. */
+  readonly besides?: readonly {
+    readonly name: string;
+    readonly given: Given;
+    readonly isIn: boolean;
+  }[];
 }
 
 /** One of several texts. */

@@ -155,6 +155,11 @@ const LINE_UNITS: Readonly<Record<LineNumber, keyof typeof UNITS>> = {
   quantity: 'whole',
 };
 
+const ONE_LINE = [
+  { name: 'no line', given: { delivery: { lines: [] } }, isIn: false },
+  { name: 'one line', given: { delivery: { lines: [{}] } }, isIn: true },
+];
+
 function lineNumbers(lines: readonly LineFacts[], name: LineNumber): readonly number[] {
   return lines.flatMap((line) => {
     const { [name]: value } = completeLine(line);
@@ -177,7 +182,9 @@ export function lineField(name: LineNumber, side: Side): NumberField {
     sides: [side],
     granules,
     step,
-    before: () => [],
+    // Of no lines, each is at or below.
+    before: () => (side === '<=' ? ['delivery.lines.size() > 0'] : []),
+    besides: side === '<=' ? ONE_LINE : [],
     text(_, limit, guarded) {
       const body = `line.${name} ${side} ${literal(limit)}`;
       const loop = side === '>' ? 'exists' : 'all';

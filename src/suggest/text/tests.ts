@@ -50,7 +50,10 @@ function limitTests(
     if (field.kind === 'number' && literal.kind === 'number') {
       const { limit, side } = literal;
       const [at, beyond] = [field.givenAt(limit), field.givenAt(limit + field.step)];
-      return both(field.name, at, beyond, side === '<=');
+      const besides = (field.besides ?? []).map(({ given, ...one }) => {
+        return { ...one, given: mergeGiven([real, given]) };
+      });
+      return [...both(field.name, at, beyond, side === '<='), ...besides];
     }
     const ends = field.kind === 'flag' ? field.limit?.(facts) : undefined;
     if (!ends || literal.kind !== 'flag') return [];
