@@ -20,7 +20,7 @@ import { loadRules } from '../../src/rules/load.ts';
 import type { RuleSet } from '../../src/rules/rule.ts';
 import type { RuleFile } from '../../src/rules/text/yaml.ts';
 import { writeStateAt } from '../../src/store/state.ts';
-import { openStore, type SqliteStore, type Tx } from '../../src/store/store.ts';
+import { openStore, type Store, type Tx } from '../../src/store/store.ts';
 import type { DecisionOutcome } from '../../src/store/tables.ts';
 import { placeDatabase } from '../support/store.ts';
 
@@ -79,7 +79,7 @@ type Wanted = 'accept' | 'hold' | 'reject' | 'release' | undefined;
 export type Policy = (seen: Seen, clerk: string) => Wanted;
 
 export interface House {
-  readonly store: SqliteStore;
+  readonly store: Store;
   readonly path: string;
   readonly files: readonly RuleFile[];
   readonly ruleSet: RuleSet;
@@ -248,7 +248,17 @@ async function openIn(place: (path: string) => void) {
   return { path, store, close };
 }
 
+/** Files of the house's rules, where no other rules are given. */
+export const HOUSE_FILES = [
+  { path: 'settings.yaml', text: SETTINGS },
+  { path: 'rules.yaml', text: TEN_RULES },
+] as const;
+
 export interface HouseParts {
+  /** Store of a daemon, which these rules are in force at; left out: one of its own. */
+  readonly store?: Store;
+  /** Midnight at which the first day begins. */
+  readonly firstDay?: number;
   readonly seed?: number;
   readonly days?: number;
   readonly aDay?: number;
@@ -257,7 +267,7 @@ export interface HouseParts {
 
 /** A house whose rules have decided everything, and no clerk anything yet. */
 export async function buildHouse(parts: HouseParts = {}): Promise<House> {
-  const { seed = 1, days = 90, aDay = 48, rules = TEN_RULES } = parts;
+  const { seed = 1, days = 90, aDay = 48, rules = TEN_RULES, firstDay = FIRST_DAY } = parts;
   const random = seededRandom(seed);
   const files = [
     { path: 'settings.yaml', text: SETTINGS },
@@ -268,16 +278,19 @@ export async function buildHouse(parts: HouseParts = {}): Promise<House> {
   const { ruleSet } = loaded;
   const customers = customersOf(random);
   const deliveries = Array.from({ length: days * aDay }, (_, at): Seen => {
-    const day = FIRST_DAY + Math.floor(at / aDay) * DAY_MS;
+    const day = firstDay + Math.floor(at / aDay) * DAY_MS;
     const time = day + 6 * HOUR_MS + Math.floor(((at % aDay) * 12 * HOUR_MS) / aDay);
     const facts = factsOf(random, at + 1, time, random.pick(customers));
     const evaluation = evaluate(ruleSet, facts, { operands: false });
     return { facts: completeFacts(facts), byRules: evaluation.live };
   });
-  const opened = await openIn(placeDatabase);
+  const { store: given } = parts;
+  const opened = given
+    ? { path: given.path, store: given, close: async () => undefined }
+    : await openIn(placeDatabase);
   await opened.store.transaction(async (tx) => {
-    await storeTexts(tx, { hash: ruleSet.hash, files }, FIRST_DAY);
-    await writeStateAt(tx, 'rules_in_force', ruleSet.hash, FIRST_DAY);
+    await storeTexts(tx, { hash: ruleSet.hash, files }, firstDay);
+    await writeStateAt(tx, 'rules_in_force', ruleSet.hash, firstDay);
     for (const { facts } of deliveries) {
       const evaluation = evaluate(ruleSet, facts, { operands: false });
       const { kind: outcome, reason } = evaluation.live;
@@ -286,8 +299,8 @@ export async function buildHouse(parts: HouseParts = {}): Promise<House> {
       await journal(tx, ruleSet, { id, at, facts, actor: 'daemon', outcome, reason, evaluation });
     }
   });
-  const until = FIRST_DAY + days * DAY_MS;
-  return { ...opened, files, ruleSet, deliveries, since: FIRST_DAY, until };
+  const until = firstDay + days * DAY_MS;
+  return { ...opened, files, ruleSet, deliveries, since: firstDay, until };
 }
 
 /** A copy of a house that nobody writes to, for clerks of its own. */

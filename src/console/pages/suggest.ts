@@ -1,6 +1,7 @@
 /** Page of proposals: what people decided, as rules in draft with all that they rest on. */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
+import { wordFor } from '../../config/words.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
 import {
@@ -14,7 +15,7 @@ import type { Cells } from '../surface/html.ts';
 import { time, whole } from './format.ts';
 import { figures, type Reader, tableOf } from './parts.ts';
 import { rulePath } from './rules.ts';
-import { amountsText, outcomeWord } from './trial.ts';
+import { amountsOf, amountsText, outcomeWord } from './trial.ts';
 
 type Row = z.output<typeof suggestions.row>;
 type Beside = z.output<typeof besideSchema>;
@@ -66,7 +67,8 @@ export function suggestProblemPage(filters: Html, problem: string): Html {
 }
 
 function stakeCell({ deliveries, amounts }: Stake): HtmlValue {
-  return html`<b>${whole(deliveries)}</b><div>${amountsText(amounts)}</div>`;
+  const sums = amountsOf(amounts).map((sum) => html`<div>${sum}</div>`);
+  return html`<b>${whole(deliveries)}</b>${sums}`;
 }
 
 function evidencePart({ learned, checked }: Row, { timeZone }: Reader): Html {
@@ -101,7 +103,7 @@ function kindText({ kind, id }: Row): Html {
   if (kind === 'unless') {
     return html`exception of <a href="${rulePath(id)}"><code>${id}</code></a>`;
   }
-  return html`${outcomeWord(kind)} rule <code>${id}</code>`;
+  return html`<b class="state s-${kind}">${wordFor('action', kind)}</b>, rule <code>${id}</code>`;
 }
 
 function counterexamplesPart({ counterexamples }: Row, { timeZone }: Reader): Html {

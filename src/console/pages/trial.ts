@@ -99,7 +99,7 @@ ${plural(errors, 'mistake')}. Nothing was tried.</p>
 }
 
 /** Sums by currency as text; a sum that is not known is shown as `?`. */
-function amountsOf(amounts: Readonly<Record<string, number | null>>): string[] {
+export function amountsOf(amounts: Readonly<Record<string, number | null>>): string[] {
   const all = Object.entries(amounts).sort(([a], [b]) => (a < b ? -1 : 1));
   return all.map(([currency, sum]) => money(sum, currency === '?' ? null : currency));
 }
