@@ -54,7 +54,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.
   // With the types of V2's resources, which were sync's.
-  mirror: 5_775, // with barcodes that lost their leading zeros
+  mirror: 5_810, // barcodes that lost their leading zeros; deliveries that events name otherwise
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
@@ -65,7 +65,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // backup; with the proof that an account reads the names of pre-orders, made once.
   // With files that go on growing or are changed, and one commit among readers that poll.
   // And rows that a round of the dispatcher reads in one statement.
-  outbox: 14_570,
+  // And the other id under which an account sets the status of a delivery.
+  outbox: 14_610,
   // Raised by 350: locks, poolers, cut ways and standbys are told as what they are.
   plane: 2_632,
   probe: 2_791, // with numbers and sizes of pages, and what is behind the last
@@ -86,7 +87,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   suggest: 4_500,
   // With wrong paths and methods.
   surface: 1_775, // and dates of the house in filters; what a proposed rule is
-  sync: 8_450, // with decimals that texts prove, kept for the next pull
+  sync: 8_485, // decimals that texts prove; answers under another number than was asked for
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

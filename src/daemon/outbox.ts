@@ -23,7 +23,7 @@ import { createStyleKind } from '../outbox/kinds/style.ts';
 import { createArticles, createShortLists } from '../outbox/preflight/ask-service.ts';
 import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-order.ts';
 import { createPreOrderNames } from '../outbox/preflight/pre-order-names.ts';
-import { createDeliveryReader } from '../outbox/read-delivery.ts';
+import { createDeliveryReader, setDeliveryStatus } from '../outbox/read-delivery.ts';
 import { createConfirmation } from '../outbox/review/confirmation.ts';
 import { createOutboxReview, type OutboxReview } from '../outbox/review/operations.ts';
 import { unreadableStatus } from '../outbox/service.ts';
@@ -85,7 +85,7 @@ const LOOKUPS = 200;
 const CAUSE = 'outbox';
 
 function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
-  const { service, sequence, clock } = deps;
+  const { sequence, clock } = deps;
   const readDelivery = createDeliveryReader(deps, CAUSE);
   return {
     readDelivery,
@@ -105,7 +105,7 @@ function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
     async setDeliveryStatus(orderId, orderDeliveryId, status, request) {
       const readSeq = await sequence.next();
       const call = { priority: 'push', ...request } as const;
-      const set = await service.v1.setDeliveryStatus(orderId, orderDeliveryId, status, call);
+      const set = await setDeliveryStatus(deps, { orderId, id: orderDeliveryId, status }, call);
       const { delivery } = set.value;
       const answer = { orderDeliveryId, status: set.value.status };
       if (!delivery) return answer;

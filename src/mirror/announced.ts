@@ -62,17 +62,55 @@ interface Waiting {
   readonly since: number;
 }
 
+const BODY = sql`cast(body as text)`;
+const OF_DELIVERY = '$.data.salesOrderDelivery';
+/** Id, and number for people, of the delivery that an event is about; null: it is about none. */
+const EVENT_ID = sql`iif(json_valid(${BODY}), ${BODY} ->> ${`${OF_DELIVERY}.orderDeliveryId`} + 0)`;
+const EVENT_NO = sql`iif(json_valid(${BODY}), ${BODY} ->> ${`${OF_DELIVERY}.deliveryNo`} || '')`;
+
+/**
+ * Finds another id under which events of the order named the delivery of this number; undefined:
+ * none did. Some accounts list deliveries under other ids than their events have.
+ */
+export async function otherAnnouncedId(
+  db: Db,
+  orderId: number,
+  { id, number }: { readonly id: number; readonly number: string },
+): Promise<number | undefined> {
+  const { rows } = await sql<{ readonly other: number }>`
+    select ${EVENT_ID} other from webhook_event
+    where order_id = ${orderId} and ${EVENT_NO} = ${number} and other > 0 and other <> ${id}
+    order by received_at desc limit 1`.execute(db);
+  return rows[0]?.other;
+}
+
+/** Finds what was announced in the mirror; a delivery also by its number in the events. */
+async function shownOf(
+  db: Db | Tx,
+  orderId: number,
+  { thing, thing_id: id }: Waiting,
+): Promise<{ readonly status: string | null } | undefined> {
+  const { table, key } = THINGS[thing];
+  const { rows } = await sql<{ readonly status: string | null }>`
+    select status from ${sql.table(table)}
+    where ${sql.ref(key)} = ${id} and order_id = ${orderId}`.execute(db);
+  if (rows.length > 0 || thing !== 'delivery') return rows[0];
+  const alike = await sql<{ readonly status: string | null }>`
+    select status from delivery where order_id = ${orderId} and deleted_at is null
+      and delivery_no in (select ${EVENT_NO} from webhook_event
+        where order_id = ${orderId} and ${EVENT_ID} = ${id})
+    limit 1`.execute(db);
+  return alike.rows[0];
+}
+
 async function isSeen(
   db: Db | Tx,
   orderId: number,
   waiting: Waiting,
   now: number,
 ): Promise<boolean> {
-  const { table, key, member } = THINGS[waiting.thing];
-  const { rows } = await sql<{ readonly status: string | null }>`
-    select status from ${sql.table(table)}
-    where ${sql.ref(key)} = ${waiting.thing_id} and order_id = ${orderId}`.execute(db);
-  const [row] = rows;
+  const { member } = THINGS[waiting.thing];
+  const row = await shownOf(db, orderId, waiting);
   const id = String(waiting.thing_id);
   // A quarantined row proves that the delivery or refund exists.
   if (!row) return (await quarantinedAmong(db, [waiting.thing], member, [id])).has(id);

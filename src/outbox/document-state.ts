@@ -91,21 +91,24 @@ async function refundOf(db: Db | Tx, pendingRefundId: number | null): Promise<nu
 
 async function deliveriesOf(
   db: Db | Tx,
-  answered: NonNullable<z.output<typeof resultSchema>['deliveries']>,
+  orderId: number | null,
+  { deliveries: answered }: z.output<typeof resultSchema>,
 ): Promise<DocumentState['deliveries']> {
-  if (answered.length === 0) return [];
-  const ids = answered.map(({ orderDeliveryId }) => orderDeliveryId);
+  if (!answered || answered.length === 0) return [];
   const rows = await db
     .selectFrom('delivery')
-    .select(['order_delivery_id', 'status'])
-    .where('order_delivery_id', 'in', ids)
+    .select(['order_delivery_id', 'delivery_no', 'status'])
+    .where('order_id', '=', orderId ?? 0)
+    .where('deleted_at', 'is', null)
     .execute();
-  const now = new Map(rows.map((row) => [row.order_delivery_id, row.status]));
-  return answered.map(({ orderDeliveryId, deliveryNo, status }) => ({
-    orderDeliveryId,
-    deliveryNo: deliveryNo ?? null,
-    status: now.get(orderDeliveryId) ?? status ?? null,
-  }));
+  return answered.map(({ orderDeliveryId, deliveryNo = null, status }) => {
+    const row =
+      rows.find((one) => one.order_delivery_id === orderDeliveryId) ??
+      // Some accounts list a delivery under another id than the answer named.
+      rows.find((one) => deliveryNo !== null && one.delivery_no === deliveryNo);
+    const id = row?.order_delivery_id ?? orderDeliveryId;
+    return { orderDeliveryId: id, deliveryNo, status: row?.status ?? status ?? null };
+  });
 }
 
 /** Error code of the service's refusal; null when the refusal came from Selvedge's own checks. */
@@ -165,7 +168,7 @@ export async function stateOf(db: Db | Tx, row: Row): Promise<DocumentState> {
     createdAt: row.created_at,
     endedAt: row.ended_at,
     orderNo: result.orderNo ?? null,
-    deliveries: await deliveriesOf(db, result.deliveries ?? []),
+    deliveries: await deliveriesOf(db, orderId, result),
     pendingRefundId,
     orderRefundId,
     styleId: result.styleId ?? null,

@@ -2,11 +2,15 @@
 import type { Read } from '../client/calls.ts';
 import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';
+import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
+import { keepAsItCame, tellUnread } from '../lib/reading/as-it-came.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { WriteCounts } from '../mirror/entity.ts';
 import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
 import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
+import { unreadPaths } from '../mirror/rows/unread.ts';
+import { SALES_ORDER } from '../mirror/sales-order.ts';
 import { forgetShared } from '../mirror/shared-number.ts';
 import type { Tx } from '../store/store.ts';
 
@@ -45,6 +49,42 @@ export function oldestOf(
   const text = `order ${orderId} came out of a cache and is ${age} old (Age)`;
   const hint = 'its operator must leave the service out: requests say no-cache';
   throw new RetryLaterError('sync.cached_answer', text, { hint });
+}
+
+/** Tells whether the mirror has the order under its own number, with the names of this one. */
+async function isMirroredAs(tx: Tx, order: SalesOrder): Promise<boolean> {
+  const row = await tx
+    .selectFrom('sales_order')
+    .select(['order_no', 'reference', 'unread'])
+    .where('order_id', '=', order.orderId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  if (!row || row.order_no === null || unreadPaths(row.unread).includes('orderId')) return false;
+  const { values } = SALES_ORDER.toRow(order);
+  return row.order_no === values.order_no && row.reference === values.reference;
+}
+
+/**
+ * Gives an order the number that it was asked for by. An answer that names another one may be of
+ * another order: unless the list has the same names under the number, a person decides.
+ */
+export async function asAsked(tx: Tx, orderId: number, order: SalesOrder): Promise<SalesOrder> {
+  if (order.orderId === orderId) return order;
+  const own = { ...order, orderId };
+  if (await isMirroredAs(tx, own)) return own;
+  keepAsItCame(own, 'orderId', order.orderId);
+  tellUnread(own, ['orderId']);
+  return own;
+}
+
+/**
+ * Refuses an answer about another delivery than was asked for: as a row of its own, one delivery
+ * would be decided and counted twice. The order's list tells which ids there are.
+ */
+export function requireAsked(orderId: number, id: number, row: SalesOrderDelivery): void {
+  if (row.orderDeliveryId === id) return;
+  const other = `answers as delivery ${row.orderDeliveryId} (orderDeliveryId)`;
+  throw new RefusedError('sync.other_delivery', `delivery ${id} of order ${orderId} ${other}`);
 }
 
 type Written = Pick<WriteCounts, 'written'>;

@@ -28,7 +28,15 @@ import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from './account-traits.ts';
 import { lookAtDeliveries, mayHaveRefunds } from './look-at-order.ts';
-import { HAS_DELIVERIES, isForeign, keepList, oldestOf, unlessForeign } from './order-answers.ts';
+import {
+  asAsked,
+  HAS_DELIVERIES,
+  isForeign,
+  keepList,
+  oldestOf,
+  requireAsked,
+  unlessForeign,
+} from './order-answers.ts';
 import type { OrderLooks } from './order-looks.ts';
 import { readSeqAsOf } from './run/answer-age.ts';
 
@@ -289,9 +297,10 @@ async function readWhole(
   // Answers from a cache date the read back by their age; too old ones are refused.
   const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
   const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
-  const changed = await store.transaction(async (tx) => {
+  const { own, changed } = await store.transaction(async (tx) => {
     const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
-    const isChanged = await keepOrder(deps, tx, order.value, provenance, isCompared);
+    const own = await asAsked(tx, orderId, order.value);
+    const isChanged = await keepOrder(deps, tx, own, provenance, isCompared);
     const written = await keepList(tx, orderId, deliveries, DELIVERIES, provenance);
     await keepList(tx, orderId, refunds, REFUNDS, provenance);
     await keepList(tx, orderId, pendingRefunds, PENDING_REFUNDS, provenance);
@@ -300,12 +309,13 @@ async function readWhole(
     if (areRefundsWanted || look !== undefined) await noteDetailsRead(tx, orderId, oldest);
     await request.alsoWrite?.(tx);
     // A changed order changes what each of its deliveries is decided on.
-    return isChanged ? (deliveries?.rows ?? []).map(DELIVERIES.numberOf) : written.map(Number);
+    const all = deliveries?.rows ?? [];
+    return { own, changed: isChanged ? all.map(DELIVERIES.numberOf) : written.map(Number) };
   });
   const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
   if (start) deps.recentReads?.note(orderId, { ...start, at });
   if (changed.length > 0) (request.onChanged ?? deps.onChanged)?.(changed);
-  return { order: order.value, deliveries: deliveries?.rows ?? [] };
+  return { order: own, deliveries: deliveries?.rows ?? [] };
 }
 
 export function createOrderReader(deps: OrderReaderDeps): LookAtOrder {
@@ -334,6 +344,7 @@ export function createDeliveryReader(
     const startedAt = clock.now();
     const readSeq = await sequence.next();
     const read = await v1.delivery(orderId, orderDeliveryId, call).catch(unlessForeign);
+    requireAsked(orderId, orderDeliveryId, read.value);
     const oldest = oldestOf(orderId, startedAt, [read]);
     const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
     const written = await store.transaction(async (tx) => {

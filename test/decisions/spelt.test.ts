@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { deliveryView } from '../../src/console/read/delivery.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
@@ -56,6 +57,8 @@ describe('what the lists spell otherwise than the order', () => {
     expect((await factsOf(fixture, 1))?.delivery.lines).toMatchObject([
       { ordered: 3, remaining_quantity: 1, stock_free: 9 },
     ]);
+    const { grid } = await deliveryView(fixture.store.db, 'id:1', fixture.clock.now());
+    expect(grid).toMatchObject([{ barcode: '712345678901', packed: 2, ordered: 3, stock: 9 }]);
   });
 
   it('are two articles where both are listed, and none where neither form is', async () => {

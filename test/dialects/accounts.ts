@@ -104,6 +104,19 @@ export const MEANING: Accounts = {
       ],
     }),
   ),
+  'deliveries that answer under an alias': dialect({ deliveryAliases: 'answers' }),
+  'deliveries that are set under the alias of their answers': dialect({
+    deliveryAliases: 'answers',
+    deliveryTakenAs: 'alias',
+  }),
+  'deliveries listed under an alias': dialect({ deliveryAliases: 'lists' }),
+  'deliveries listed under an alias, and set under the id of events': dialect({
+    deliveryAliases: 'lists',
+    deliveryTakenAs: 'own',
+    deliveriesInAnswer: true,
+  }),
+  // Until the list has it: another order's answer would look the same.
+  'orders that answer under an alias': dialect({ orderAliases: true }, { waits: true }),
   'deliveries in the answer': dialect({ deliveriesInAnswer: true }),
   // A busy machine adds to the lag; past the quiet time an incident would say so.
   'reads that lag behind': dialect({ readLag: '1500ms' }, set({ 'outbox.quietTime': '30s' })),

@@ -8,8 +8,9 @@ const WHOLE = {
   delivery: 'accepted',
   refund: 'confirmed',
   made: 1,
+  twice: [],
 };
-const HELD = { incomplete: [], order: 'confirmed', delivery: 'pending', made: 1 };
+const HELD = { incomplete: [], order: 'confirmed', delivery: 'pending', made: 1, twice: [] };
 
 /** Makes a test for each account; they run side by side, since most of a walk is waiting. */
 export function walkEach(

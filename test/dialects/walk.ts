@@ -63,6 +63,8 @@ export interface Outcome {
   readonly refund: string;
   /** Orders at the service under our reference or with our lines. */
   readonly made: number;
+  /** Orders and deliveries that the mirror has more than once, by their numbers for people. */
+  readonly twice: readonly string[];
   readonly incidents: readonly string[];
 }
 
@@ -260,6 +262,13 @@ async function deliveryOf(house: House, waits: boolean): Promise<string> {
   );
 }
 
+async function mirroredTwice({ daemon }: House): Promise<string[]> {
+  const orders = await daemon.store.db.selectFrom('sales_order').select('order_no as no').execute();
+  const packed = await daemon.store.db.selectFrom('delivery').select('delivery_no as no').execute();
+  const numbers = [...orders, ...packed].flatMap(({ no }) => no ?? []);
+  return numbers.filter((no, at) => numbers.indexOf(no) !== at);
+}
+
 /** Walks the account, and gives how far that came. */
 export async function walk(account: Account, atEnd: AtEnd): Promise<Outcome> {
   const house = await openHouse(account, atEnd);
@@ -298,9 +307,10 @@ export async function walk(account: Account, atEnd: AtEnd): Promise<Outcome> {
     .where('resolved_at', 'is', null)
     .execute();
   const made = placed(reference).length;
+  const twice = await mirroredTwice(house);
   await daemon.stop();
   return {
-    ...{ incomplete, order, delivery, refund, made },
+    ...{ incomplete, order, delivery, refund, made, twice },
     incidents: incidents.map(({ kind, key }) => `${kind} ${key}`),
   };
 }

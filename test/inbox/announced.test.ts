@@ -78,17 +78,34 @@ describe('what an event announces', () => {
     await note(1, 'accepted');
     await note(2);
     await note(3);
+    // The list shows delivery 1 instead, which has the number that this id was announced with.
+    await note(4, 'pending');
+    const data = { salesOrderDelivery: { orderId: 7, orderDeliveryId: '4', deliveryNo: 'DN-1' } };
+    const event = { event_id: 'msg_4', received_at: 0, sent_at: 0, order_id: 7 } as const;
+    const body = Buffer.from(JSON.stringify({ type: 'sales_order.delivery_created', data }));
+    await store.db
+      .insertInto('webhook_event')
+      .values({ ...event, body, secret_name: '', outcome: 'refresh' })
+      .execute();
     expect(await unseen()).toEqual([
       [1, false],
       [2, false],
       [3, false],
+      [4, false],
     ]);
     const values = { order_id: 7, extra: '{}', content_hash: '', source: '' };
     const times = { first_seen_at: 0, changed_at: 0, read_seq: 1 };
     const tracking = { tracking_numbers: '[]', tracking_links: '[]' };
     await store.db
       .insertInto('delivery')
-      .values({ order_delivery_id: 1, status: 'pending', ...values, ...times, ...tracking })
+      .values({
+        order_delivery_id: 1,
+        delivery_no: 'DN-1',
+        status: 'pending',
+        ...values,
+        ...times,
+        ...tracking,
+      })
       .execute();
     const reject = { raw: { orderDeliveryId: 2, orderId: 7 }, path: 'status', reason: 'odd' };
     const from = { source: '', readSeq: 1, at: clock.now() };

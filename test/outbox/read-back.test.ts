@@ -106,14 +106,14 @@ it('reads the stock of what was ordered at once', async () => {
 });
 
 /** Pushes an accept of the first delivery of a new order. */
-async function startAccept(settings: Record<string, string> = {}) {
-  const house = await startHouse({ settings: { ...CALM, ...settings } });
+async function startAccept(settings: Record<string, string> = {}, knobs: HouseParts['knobs'] = {}) {
+  const house = await startHouse({ settings: { ...CALM, ...settings }, knobs });
   const { book, trade } = house.reference.world;
   const { orderId } = await house.until(await put(house), 'confirmed');
   const order = book.orders.get(orderId ?? 0);
   const { orderDeliveryId = 0 } = (order && trade.packAll(order)) ?? {};
-  const accept = async (): Promise<number> => {
-    const one = { orderId: orderId ?? 0, orderDeliveryId, decisionId: 1 };
+  const accept = async (shownId = orderDeliveryId): Promise<number> => {
+    const one = { orderId: orderId ?? 0, orderDeliveryId: shownId, decisionId: 1 };
     const change = { ...one, from: 'pending', to: 'accepted' } as const;
     const id = await house.store.transaction((tx) =>
       enqueueDeliveryStatus(tx, change, house.clock.now()),
@@ -123,6 +123,40 @@ async function startAccept(settings: Record<string, string> = {}) {
   };
   return { house, deliveries: book.deliveries, orderId: orderId ?? 0, orderDeliveryId, accept };
 }
+
+/** How far the reference moves the id of a delivery for its alias. */
+const ALIAS = 5_000_000;
+
+it.each([
+  ['the alias that it answers under', { deliveryAliases: 'answers', deliveryTakenAs: 'alias' }],
+  ['the id of its events', { deliveryAliases: 'lists', deliveryTakenAs: 'own' }, 0],
+  ['no id that is its own', { deliveryAliases: 'lists', deliveryTakenAs: 'own' }, 1],
+])('sets the status of a delivery once, under %s', async (_what, dialect, offset?) => {
+  const { house, orderId, orderDeliveryId, accept } = await startAccept({}, { dialect });
+  const { db } = house.store;
+  if (offset !== undefined) {
+    const delivery = { orderId, orderDeliveryId, deliveryNo: `DN-${orderDeliveryId + offset}` };
+    const body = Buffer.from(JSON.stringify({ data: { salesOrderDelivery: delivery } }));
+    const event = { event_id: 'msg_1', received_at: 1, sent_at: 1, order_id: orderId, body };
+    await db
+      .insertInto('webhook_event')
+      .values({ ...event, secret_name: '', outcome: 'refresh' })
+      .execute();
+  }
+  const [own, alias] = [orderDeliveryId, orderDeliveryId + ALIAS];
+  const [shown, other] = dialect.deliveryAliases === 'lists' ? [alias, own] : [own, alias];
+  const isOther = offset !== 1;
+  const ended = await house.until(await accept(shown), 'confirmed', 'refused', 'dead');
+  expect(ended.state).toBe(isOther ? 'confirmed' : 'refused');
+  const posts = house.reference.edge.journal
+    .list({ method: 'POST' })
+    .filter(({ path }) => path.includes('/deliveries/'))
+    .map(({ path, status }) => `${path.split('/').at(-1)}: ${status}`);
+  expect(posts).toEqual([`${shown}: 404`, ...(isOther ? [`${other}: 200`] : [])]);
+  const rows = await db.selectFrom('delivery').select(['order_delivery_id', 'status']).execute();
+  const status = isOther ? 'accepted' : 'pending';
+  expect(rows).toEqual([{ order_delivery_id: shown, status }]);
+});
 
 it('ends a decision on a delivery that is marked as deleted and is missing again', async () => {
   const { house, deliveries, orderId, orderDeliveryId, accept } = await startAccept();

@@ -1,12 +1,15 @@
 /** Reads a delivery with everything that a person needs to decide, and what became of it. */
 import { sql } from 'kysely';
 import { refundsSince } from '../../decisions/facts/history.ts';
+import { oneName } from '../../decisions/facts/lines.ts';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
 import type { DeliveryNote } from '../../decisions/review/note.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { decimalOf } from '../../lib/money.ts';
+import { byBarcode } from '../../mirror/catalog/spelt.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
+import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 
 /** Line of a delivery, with style, color and size for the size grid. */
@@ -105,41 +108,75 @@ const HISTORY_MS = 90 * 86_400_000;
 /** Newest orders of a customer whose deliveries are counted. */
 const HISTORY_ORDERS = 2_000;
 
-interface RawLine {
-  readonly barcode: string | null;
-  readonly packed: number | null;
-  readonly ordered: number | null;
-  readonly price: number | null;
-  readonly style_no: string | null;
-  readonly style_name: string | null;
-  readonly color_name: string | null;
-  readonly size: string | null;
-  readonly stock: number | null;
+const NAMES = ['barcode', 'style_no', 'style_name', 'color_name', 'size'] as const;
+
+/** Variants of the barcodes; those that the stock list has, if only before, from there. */
+async function variantsOf(db: Db, barcodes: readonly string[]) {
+  const listed = await byBarcode(barcodes, (asked) =>
+    db
+      .selectFrom('stock_variant_row')
+      .select([...NAMES, 'quantity'])
+      .where(inKeys('barcode', asked))
+      .where('deleted_at', 'is', null)
+      .execute(),
+  );
+  const others = barcodes.filter((barcode) => !listed.has(barcode));
+  const before = await byBarcode(others, (asked) =>
+    db
+      .selectFrom('stock_variant_row')
+      .select(NAMES)
+      .select(sql<null>`null`.as('quantity'))
+      .where(inKeys('barcode', asked))
+      .execute(),
+  );
+  const ahead = await byBarcode(
+    others.filter((barcode) => !before.has(barcode)),
+    (asked) =>
+      db
+        .selectFrom('season_variant_row')
+        .select(NAMES)
+        .select(sql<null>`null`.as('quantity'))
+        .where(inKeys('barcode', asked))
+        .orderBy(sql`rowid`, 'desc')
+        .execute(),
+  );
+  return (barcode: string) => listed.get(barcode) ?? before.get(barcode) ?? ahead.get(barcode);
 }
 
-async function gridOf(db: Db, id: number): Promise<GridLine[]> {
-  const { rows } = await sql<RawLine>`select l.barcode, l.fulfilled_quantity packed, l.price,
-      (select sum(o.quantity) from delivery d join sales_order_line o on o.order_id = d.order_id
-        where d.order_delivery_id = l.order_delivery_id and o.barcode = l.barcode) ordered,
-      coalesce(v.style_no, s.style_no) style_no, coalesce(v.style_name, s.style_name) style_name,
-      coalesce(v.color_name, s.color_name) color_name, coalesce(v.size, s.size) size,
-      iif(v.deleted_at is null, v.quantity, null) stock
-    from delivery_line l
-    left join stock_variant_row v on v.barcode = l.barcode
-    left join season_variant_row s on s.rowid = (select min(x.rowid) from season_variant_row x
-      where x.barcode = l.barcode and v.barcode is null)
-    where l.order_delivery_id = ${id} order by l.line_no`.execute(db);
-  return rows.map((row) => ({
-    barcode: row.barcode,
-    style: row.style_no,
-    styleName: row.style_name,
-    color: row.color_name,
-    size: row.size,
-    packed: row.packed,
-    ordered: row.ordered,
-    price: row.price === null ? null : decimalOf(row.price),
-    stock: row.stock,
-  }));
+async function gridOf(db: Db, orderId: number, id: number): Promise<GridLine[]> {
+  const lines = await db
+    .selectFrom('delivery_line')
+    .select(['barcode', 'fulfilled_quantity as packed', 'price'])
+    .where('order_delivery_id', '=', id)
+    .orderBy('line_no')
+    .execute();
+  const ordered = await db
+    .selectFrom('sales_order_line')
+    .select(['barcode', 'quantity'])
+    .where('order_id', '=', orderId)
+    .execute();
+  const barcodesOf = (rows: readonly { readonly barcode: string | null }[]) => [
+    ...new Set(rows.flatMap(({ barcode }) => barcode ?? [])),
+  ];
+  const variantOf = await variantsOf(db, barcodesOf(lines));
+  const { nameOf } = await oneName(db, barcodesOf([...lines, ...ordered]));
+  const pieces = Map.groupBy(ordered, ({ barcode }) => nameOf(barcode ?? ''));
+  return lines.map(({ barcode, packed, price }) => {
+    const variant = barcode === null ? undefined : variantOf(barcode);
+    const wanted = barcode === null ? undefined : pieces.get(nameOf(barcode));
+    const known = wanted?.flatMap(({ quantity }) => quantity ?? []) ?? [];
+    return {
+      barcode,
+      packed,
+      price: price === null ? null : decimalOf(price),
+      style: variant?.style_no ?? null,
+      styleName: variant?.style_name ?? null,
+      color: variant?.color_name ?? null,
+      size: variant?.size ?? null,
+      ordered: known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0),
+      stock: variant?.quantity ?? null,
+    };
+  });
 }
 
 async function historyOf(db: Db, accountNo: string | null, now: number) {
@@ -275,7 +312,7 @@ export async function deliveryView(db: Db, named: string, now: number): Promise<
   const [latest] = card.decisions;
   const ids = latest ? [latest.decisionId] : [];
   const missed = latest?.outcome === 'accept' ? new Map() : await pastCounterfactuals(db, ids);
-  const grid = await gridOf(db, id);
+  const grid = await gridOf(db, card.order.orderId, id);
   const isWhole = grid.every(({ packed, price }) => packed !== null && price !== null);
   const sum = (of: (line: GridLine) => number) => grid.reduce((all, line) => all + of(line), 0);
   return {

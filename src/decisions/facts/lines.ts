@@ -17,7 +17,7 @@ import {
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { StylesRead } from '../fact-streams.ts';
 import type { Delivered } from './delivered.ts';
@@ -273,9 +273,9 @@ function remainingOf(ordered: number | null, packed: number | null): number | nu
 }
 
 /** One name for barcodes that differ in leading zeros alone, and are not listed side by side. */
-function oneName(tx: Tx, barcodes: readonly string[]): Promise<SameBarcodes> {
+export function oneName(db: Db | Tx, barcodes: readonly string[]): Promise<SameBarcodes> {
   return sameBarcodes([...new Set(barcodes)], (asked) =>
-    tx
+    db
       .selectFrom('stock_variant')
       .select('barcode')
       .where(inKeys('barcode', asked))

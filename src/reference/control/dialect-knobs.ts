@@ -98,6 +98,12 @@ const tradeKnobs = {
   /** Names that the account has for statuses of deliveries, by the contract's name. */
   statusNames: names,
   deliveryNumbers: oneOf('global', 'perOrder'),
+  /** Where deliveries have an alias for their id: in answers about one, or in its list as well. */
+  deliveryAliases: oneOf('none', 'answers', 'lists'),
+  /** Ids of a delivery with an alias under which its status is set; it is read under both. */
+  deliveryTakenAs: oneOf('both', 'own', 'alias'),
+  /** Whether an order answers at its address under another number than lists and events have. */
+  orderAliases: off,
   refundNumbers: oneOf('global', 'perOrder'),
   pendingRefundReference: oneOf('own', 'order'),
   deliveriesInAnswer: off,

@@ -34,6 +34,7 @@ const ELSEWHERE: ReadonlySet<string> = new Set(
   (
     'retryAfter contentEncoding charset cacheAge cacheStubborn bearer brandRequired ' +
     'unknownParameters freightSpelling references orderLines preOrderNames deliveryNumbers ' +
+    'deliveryAliases deliveryTakenAs orderAliases ' +
     'refundNumbers pendingRefundReference deliveriesInAnswer readLag foreignEvents ' +
     'priceDecimals stockRows seasonRows soldOut freightEmptyName hiddenShare'
   ).split(' '),

@@ -2,6 +2,7 @@
  * Changes new orders as an account stores them: the spelling of the reference, and the division
  * into lines.
  */
+import type { JsonObject } from '../../lib/json.ts';
 import type { Dialect } from '../control/dialect-knobs.ts';
 
 const REFERENCE_CHARS_MAX = 20;
@@ -64,4 +65,34 @@ export function keptLines<L extends Line>(lines: readonly L[], how: Dialect['ord
   if (how === 'split') return lines.flatMap(split);
   if (how === 'kept') return [...lines];
   return lines.toSorted((a, b) => (a.barcode < b.barcode ? 1 : -1));
+}
+
+/** Number that is added to the id of a delivery or an order for its alias. */
+const ALIASES_FROM = 5_000_000;
+
+/** A delivery as this kind of answer shows it: under its alias, where it has one. */
+export function aliasedDelivery(
+  shape: JsonObject,
+  { deliveryAliases }: Pick<Dialect, 'deliveryAliases'>,
+  where: 'answers' | 'lists',
+): JsonObject {
+  if (deliveryAliases !== 'lists' && deliveryAliases !== where) return shape;
+  return { ...shape, orderDeliveryId: Number(shape.orderDeliveryId) + ALIASES_FROM };
+}
+
+/** The own id of a delivery that this id names: itself, or what it is the alias of. */
+export function unaliased(id: number, { deliveryAliases }: Dialect): number {
+  return deliveryAliases !== 'none' && id > ALIASES_FROM ? id - ALIASES_FROM : id;
+}
+
+/** Tells whether the status of a delivery is set under this id. */
+export function takesStatusOf(id: number, { deliveryAliases, deliveryTakenAs }: Dialect): boolean {
+  if (deliveryAliases === 'none' || deliveryTakenAs === 'both') return true;
+  return id > ALIASES_FROM === (deliveryTakenAs === 'alias');
+}
+
+/** An order as its address shows it. */
+export function aliasedOrder(shape: JsonObject, { orderAliases }: Dialect): JsonObject {
+  if (!orderAliases) return shape;
+  return { ...shape, orderId: Number(shape.orderId) + ALIASES_FROM };
 }

@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
-import { spelledReference } from '../dialect/orders.ts';
+import {
+  aliasedDelivery,
+  aliasedOrder,
+  spelledReference,
+  takesStatusOf,
+  unaliased,
+} from '../dialect/orders.ts';
 import type { Key } from '../keys.ts';
 import { hashAt } from '../world/catalog/hash.ts';
 import type { Delivery, NewOrder, Order } from '../world/trade/orders.ts';
@@ -44,9 +50,10 @@ export function findShownOrder(deps: OrderDeps, key: Key, orderId: number): Orde
 }
 
 function findDelivery(deps: OrderDeps, order: Order, id: number): Delivery {
+  const own = unaliased(id, deps.knobs().dialect);
   const found = deps.world.book.deliveries
     .ofOrder(order.orderId)
-    .find((one) => (one.shownId ?? one.orderDeliveryId) === id);
+    .find((one) => (one.shownId ?? one.orderDeliveryId) === own);
   if (!found) throw notFound(`Delivery ${id}`);
   return found;
 }
@@ -85,7 +92,10 @@ function orderReadRoutes(deps: OrderDeps): Route[] {
       summary: 'One order',
       params: orderParams,
       handle: ({ key, params }) => ({
-        data: readOrder(deps, findShownOrder(deps, key, params.orderId)),
+        data: aliasedOrder(
+          readOrder(deps, findShownOrder(deps, key, params.orderId)),
+          deps.knobs().dialect,
+        ),
       }),
     }),
   ];
@@ -169,7 +179,8 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
         const deliveries = book.deliveries
           .ofOrder(order.orderId)
           .map((one) => readDelivery(deps, order, one))
-          .filter((shape) => shape !== undefined);
+          .filter((shape) => shape !== undefined)
+          .map((shape) => aliasedDelivery(shape, deps.knobs().dialect, 'lists'));
         return { data: { deliveries } };
       },
     }),
@@ -184,7 +195,7 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
         const { orderDeliveryId } = params;
         const shape = readDelivery(deps, order, findDelivery(deps, order, orderDeliveryId));
         if (!shape) throw notFound(`Delivery ${orderDeliveryId}`);
-        return { data: shape };
+        return { data: aliasedDelivery(shape, deps.knobs().dialect, 'answers') };
       },
     }),
     defineRoute({
@@ -196,13 +207,16 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
       body: statusBody,
       handle({ key, params, body }) {
         const order = findOrder(deps, key, params.orderId);
-        const delivery = findDelivery(deps, order, params.orderDeliveryId);
+        const { orderDeliveryId: id } = params;
+        if (!takesStatusOf(id, deps.knobs().dialect)) throw notFound(`Delivery ${id}`);
+        const delivery = findDelivery(deps, order, id);
         const before = delivery.status;
         if (trade.moveDelivery(delivery, body.status) === 'conflict') {
           const why = delivery.shippedAt === undefined ? before : 'shipped';
           throw new V1Error(409, `Delivery ${delivery.orderDeliveryId} is ${why}`);
         }
-        return { data: deliveryShape(order, delivery) };
+        const shape = deliveryShape(order, delivery);
+        return { data: aliasedDelivery(shape, deps.knobs().dialect, 'answers') };
       },
     }),
   ];

@@ -197,24 +197,29 @@ it('has the last words of the service beside warnings, but not once it is there'
 it('names what was made, and the status that a delivery has by now', async () => {
   const { store, submit, receipt } = await openIntake();
   await submit(delivered('A'));
-  const deliveries = [5, 6].map((orderDeliveryId) => ({ orderDeliveryId, status: 'pending' }));
+  const made = [5, 6].map((orderDeliveryId) => ({ orderDeliveryId, status: 'pending' }));
+  const deliveries = [...made, { orderDeliveryId: 7, deliveryNo: 'DN-7', status: 'pending' }];
   const result = JSON.stringify({ orderRefundId: 8, styleId: 'S-1', deliveries });
   await store.db.updateTable('outbox').set({ order_id: 7 }).execute();
   await endDocument(store, 1, 'confirmed', { result });
+  const listed = {
+    ...{ order_id: 7, delivery_no: null, status: 'accepted' },
+    ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0, deleted_at: null },
+    ...{ read_seq: 0, source: 'test', tracking_numbers: '[]', tracking_links: '[]' },
+    ...{ reference: null, order_no: null, created_at: null },
+  };
+  // The list has the last one under another id than the answer to the order.
+  const alias = { ...listed, order_delivery_id: 5_007, delivery_no: 'DN-7' };
   await store.db
     .insertInto('delivery')
-    .values({
-      ...{ order_delivery_id: 5, order_id: 7, delivery_no: null, status: 'accepted' },
-      ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0, deleted_at: null },
-      ...{ read_seq: 0, source: 'test', tracking_numbers: '[]', tracking_links: '[]' },
-      ...{ reference: null, order_no: null, created_at: null },
-    })
+    .values([{ ...listed, order_delivery_id: 5 }, alias])
     .execute();
   expect(await receipt(1)).toMatchObject({
     ...{ orderId: 7, refundId: 8, styleId: 'S-1' },
     deliveries: [
       { orderDeliveryId: 5, deliveryNo: null, status: 'accepted' },
       { orderDeliveryId: 6, deliveryNo: null, status: 'pending' },
+      { orderDeliveryId: 5_007, deliveryNo: 'DN-7', status: 'accepted' },
     ],
   });
 });

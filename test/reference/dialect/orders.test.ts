@@ -199,6 +199,24 @@ describe('members of orders and deliveries', () => {
     }
   });
 
+  it('answer under aliases, which their addresses take as the account does', async () => {
+    const orderId = await speaker.order();
+    const [{ orderDeliveryId: id }] = await packed(orderId);
+    const alias = id + 5_000_000;
+    const at = `/orders/${orderId}/deliveries`;
+    const listed = async () => (await speaker.get(at)).json.data.deliveries[0].orderDeliveryId;
+    const shown = async () => (await speaker.get(`${at}/${id}`)).json.data.orderDeliveryId;
+    speaker.speak({ deliveryAliases: 'answers', deliveryTakenAs: 'own', orderAliases: true });
+    expect([await listed(), await shown()]).toEqual([id, alias]);
+    expect((await orderOf(orderId)).orderId).toBe(orderId + 5_000_000);
+    const post = async (as: number) => speaker.post(`${at}/${as}`, { status: 'accepted' });
+    expect((await post(alias)).status).toBe(404);
+    expect((await post(id)).json.data).toMatchObject({ orderDeliveryId: alias, orderId });
+    speaker.speak({ deliveryAliases: 'lists', deliveryTakenAs: 'alias' });
+    expect([await listed(), await shown()]).toEqual([alias, alias]);
+    expect([(await post(id)).status, (await post(alias)).status]).toEqual([404, 200]);
+  });
+
   it('stand in the answer to a new order where the account packs at once', async () => {
     speaker.speak({ deliveriesInAnswer: true });
     const line = { barcode: speaker.barcode(), quantity: 1, price: 1 };
