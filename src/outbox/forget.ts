@@ -74,12 +74,13 @@ export async function withoutReceipts(tx: Tx, change: () => Promise<void>): Prom
       files`.execute(tx);
   const { intakes = '{}', files = '{}' } = rows[0] ?? {};
   await change();
-  await sql`update intake
-    set receipt_due = coalesce((select value from json_each(${intakes}) where key = outbox_id), 0)
-    where receipt_due > 0`.execute(tx);
-  await sql`update intake_file
-    set receipt_due = coalesce((select value from json_each(${files}) where key = file_id), 0)
-    where receipt_due > 0`.execute(tx);
+  // Those that became due are found by index, and those of before once.
+  await sql`update intake set receipt_due = 0 where receipt_due > 0`.execute(tx);
+  await sql`update intake set receipt_due = due.value from json_each(${intakes}) due
+    where outbox_id = due.key + 0`.execute(tx);
+  await sql`update intake_file set receipt_due = 0 where receipt_due > 0`.execute(tx);
+  await sql`update intake_file set receipt_due = due.value from json_each(${files}) due
+    where file_id = due.key + 0`.execute(tx);
 }
 
 /** SQL: a document without personal data. */

@@ -127,6 +127,14 @@ describe('the pace', () => {
     expect(changes).toEqual([]);
   });
 
+  it('is not raised by a refusal, however low the configured one is', async () => {
+    const { clock, limiter, service, stop } = startService(0.02);
+    service.perSecond = 0;
+    await clock.advance(300_000);
+    stop();
+    expect(perSecond(limiter)).toBe(0.02);
+  });
+
   it('finds a limit that is far below within seconds, and keeps close to it', async () => {
     const { clock, limiter, service } = startService(20);
     service.perSecond = 2;

@@ -6,7 +6,15 @@
  */
 const PAST = [
   ...['change', 'change_hour', 'decision', 'delivery', 'delivery_line', 'evaluation'],
-  ...['fact_snapshot', 'incident', 'intake', 'intake_file', 'intake_file_document', 'intake_key'],
+  ...[
+    'fact_snapshot',
+    'incident',
+    'incident_ack',
+    'intake',
+    'intake_file',
+    'intake_file_document',
+    'intake_key',
+  ],
   ...['notification', 'outbox', 'outbox_attempt', 'outbox_evidence'],
   ...['outbox_revision', 'outcome', 'pending_refund', 'pending_refund_line', 'refund'],
   ...['refund_line', 'reject_entry', 'review', 'rule_set', 'sales_order', 'sales_order_line'],

@@ -33,7 +33,7 @@ async function kindOf(shown: readonly Shown[], filter: 'refused' | 'ignored' = '
     yield { ...page, rows: [...shown], rejects: [] };
   };
   const v2 = {
-    collection: (_: string, query: { readonly filter: object }) => ({ pages: pages(query.filter) }),
+    collection: (_: string, query: { readonly filter: object }) => pages(query.filter),
     async resource(_: string, id: string) {
       const value = shown.find((one) => one.id === id);
       if (!value) throw new RefusedError('service.not_found', 'no such style');

@@ -89,7 +89,9 @@ function printBeside(output: Output, beside: Beside): void {
     output.line(`${rule} held ${held}, ${alone} of them alone: ${people}`);
   }
   if (beside.overruled.length > 0) {
-    output.line('another limit may do: selvedge rules backtest shows what each would let pass');
+    output.line(
+      'another limit may do: selvedge rules backtest --since 30d shows what each would let pass',
+    );
   }
   if (beside.notGathered.length > 0) {
     output.line(`not asked, for not all decisions gathered it: ${beside.notGathered.join(', ')}`);

@@ -174,7 +174,7 @@ function createLearnedRate(perSecondMax: number) {
         kept = Math.min(kept, refused) * MUCH_SLOWER;
         restMs = Math.min(restMs * 2, REST_MS_MAX);
       }
-      kept = Math.max(kept, PER_SECOND_MIN);
+      kept = Math.max(kept, Math.min(PER_SECOND_MIN, perSecondMax));
       slowedAt = now;
       taken = 0;
       return true;

@@ -147,14 +147,15 @@ async function askOfTicked(context: PageContext, request: FastifyRequest, reply:
   const changed = ids.filter((id) => !left.includes(id)).map((id) => names.get(id) ?? String(id));
   const body = tickedPage({
     action,
-    selection: await selectForReview(db, only),
+    selection: { ...(await selectForReview(db, only)), deliveries: same },
     changed,
     back: backTo(back),
     names: await knownNames(db),
     query: new URLSearchParams(),
     view: { page, reader, given: {}, from, choices: {} },
   });
-  const cli = `selvedge deliveries ${action} ${left.join(' ')} --reason "…"`;
+  const command = commandOf({ ...deliveries, command: `deliveries ${action}` }, {});
+  const cli = `${command} ${left.join(' ')} --reason "…"`;
   return context.show(request, reply, { title: 'Decide several', tab: '/review', cli }, body);
 }
 

@@ -1,4 +1,5 @@
 /** Notes of people about a delivery, and who sees to it: for the next one who looks at it. */
+import { RefusedError } from '../../lib/errors.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import type { Db, Tx } from '../../store/store.ts';
 
@@ -48,13 +49,35 @@ export async function assignmentOf(
 
 type Who = Omit<Actor, 'reason'>;
 
+/**
+ * The latest note that this person wrote about the delivery: another's may be one that nobody has
+ * seen yet. Throws RefusedError where there is none.
+ */
+export async function ownNote(
+  db: Db | Tx,
+  orderDeliveryId: number,
+  actor: string,
+): Promise<number> {
+  const rows = await db
+    .selectFrom('delivery_note')
+    .select(['note_id', 'author'])
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('note_id', 'desc')
+    .execute();
+  const own = rows.find(({ author }) => nameOf(author) === nameOf(actor));
+  if (own) return own.note_id;
+  throw new RefusedError('note.not_yours', `delivery ${orderDeliveryId} has no note of yours`, {
+    hint: 'notes of others stay; write below them what has changed',
+  });
+}
+
 async function writeAct(tx: Tx, action: string, id: number, who: Who, at: number) {
   // The text stays out of the audit: a note may tell of people, and no audit row is ever removed.
   const act = { action: `delivery.${action}`, subject: `delivery:${id}` };
   await writeAudit(tx, { actor: who.actor, reason: '', via: who.via, ...act }, at);
 }
 
-/** Adds a note; an empty text takes the latest one away. */
+/** Adds a note; an empty text takes the latest of the writer's own away. */
 export async function writeNote(
   tx: Tx,
   orderDeliveryId: number,
@@ -64,14 +87,8 @@ export async function writeNote(
 ): Promise<void> {
   const row = { order_delivery_id: orderDeliveryId, text, author: who.actor, at };
   if (text === '') {
-    await tx
-      .deleteFrom('delivery_note')
-      .where('note_id', '=', ({ selectFrom, fn }) =>
-        selectFrom('delivery_note')
-          .select(fn.max('note_id').as('note_id'))
-          .where('order_delivery_id', '=', orderDeliveryId),
-      )
-      .execute();
+    const noteId = await ownNote(tx, orderDeliveryId, who.actor);
+    await tx.deleteFrom('delivery_note').where('note_id', '=', noteId).execute();
   } else await tx.insertInto('delivery_note').values(row).execute();
   await writeAct(tx, 'note', orderDeliveryId, who, at);
 }

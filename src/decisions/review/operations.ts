@@ -12,7 +12,7 @@ import { deliveryIdOf } from './deliveries.ts';
 import { filterOf, ownersOf, type ReviewQuery } from './filter.ts';
 import { selectForReview } from './listing.ts';
 import { type ExpectedSet, markOf } from './mark.ts';
-import { assignmentOf, ME, NOBODY, nameOf, writeAssignment, writeNote } from './note.ts';
+import { assignmentOf, ME, NOBODY, nameOf, ownNote, writeAssignment, writeNote } from './note.ts';
 import type { ReviewAction, Reviewed, ReviewPreview } from './review.ts';
 import { type UndoDeps, undoingOf, undoLatest } from './undo.ts';
 import { createViewOperations, type ViewOperations } from './views.ts';
@@ -45,7 +45,7 @@ export interface ReviewOperations {
   find(filter: ReviewQuery, expect: ExpectedSet | undefined, chooser: Chooser): Promise<Matching>;
   previewUndo(delivery: string, actor: Actor): Promise<Preview & { readonly seen: UndoSaw }>;
   undo(delivery: string, actor: Actor, saw: UndoSaw): Promise<Reviewed>;
-  previewNote(delivery: string): Promise<Preview>;
+  previewNote(delivery: string, text: string, actor: Actor): Promise<Preview>;
   note(delivery: string, text: string, actor: Actor): Promise<{ readonly orderDeliveryId: number }>;
   previewAssign(delivery: string, to: string, actor: Actor): Promise<Preview>;
   /** Says who sees to the delivery, and answers with the name; null: nobody. */
@@ -99,9 +99,11 @@ function notesAndNames(
 ): Pick<ReviewOperations, 'previewNote' | 'note' | 'previewAssign' | 'assign'> {
   const { db } = store;
   return {
-    async previewNote(delivery) {
+    async previewNote(delivery, text, { actor }) {
       const id = await deliveryIdOf(db, delivery);
-      return { lines: [`a note about delivery ${id} would be kept, or the latest taken away`] };
+      if (text !== '') return { lines: [`a note about delivery ${id} would be kept`] };
+      await ownNote(db, id, actor);
+      return { lines: [`your latest note about delivery ${id} would be taken away`] };
     },
     note(delivery, text, actor) {
       return store.transaction(async (tx) => {

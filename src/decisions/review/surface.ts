@@ -244,7 +244,7 @@ export const noteDelivery = act({
   operation: 'noteDelivery',
   path: '/deliveries/{id}/note',
   about: 'write a note about a delivery, for the next who looks',
-  more: 'Notes stay, with names and times; an empty text takes the latest one away.',
+  more: 'Notes stay, with names and times; an empty text takes your latest away.',
   button: 'Keep',
   role: 'operator',
   reason: 'none',
@@ -253,12 +253,13 @@ export const noteDelivery = act({
   input: {
     delivery,
     text: as(z.string().trim().max(1_000), 'Note', 'text', {
-      about: 'The note; an empty one takes the latest away',
+      about: 'The note; an empty one takes your latest away',
     }),
   },
   output: z.strictObject({ orderDeliveryId: z.int().min(1) }),
   examples: [['deliveries note DN-500012 "Jutta calls them"', 'for all']],
-  preview: (review: ReviewOperations, { delivery: named }) => review.previewNote(named),
+  preview: (review: ReviewOperations, { delivery: named, text: note }, actor) =>
+    review.previewNote(named, note, actor),
   run: (review, { delivery: named, text: note }, actor) => review.note(named, note, actor),
   done(_answer, { delivery: named, text: note }) {
     const isGone = String(note).trim() === '';

@@ -60,15 +60,18 @@ export async function savedViews(
 ): Promise<readonly SavedView[]> {
   const rows = await db.selectFrom('saved_view').selectAll().orderBy('name').execute();
   const views = rows.map(({ is_default: is, ...row }) => ({ ...row, default: is === 1 }));
-  return seesAddresses
-    ? views
-    : views.filter(({ filter }) => !new URLSearchParams(filter).has('q'));
+  return seesAddresses ? views : views.filter((view) => !isSearch(view));
+}
+
+/** Whether a view searches by a word, which may be the name of a customer, as its own may be. */
+function isSearch({ filter }: Pick<SavedView, 'filter'>): boolean {
+  return new URLSearchParams(filter).has('q');
 }
 
 function viewNamed(views: readonly SavedView[], name: string): SavedView {
   const found = views.find((one) => one.name === name);
   if (found) return found;
-  const known = views.map((one) => one.name).join(', ');
+  const known = views.flatMap((one) => (isSearch(one) ? [] : [one.name])).join(', ');
   const hint = known === '' ? 'none is saved yet' : `the views are ${known}`;
   throw new RefusedError('views.unknown', `there is no view ${name}`, { hint });
 }
@@ -108,7 +111,8 @@ export function createViewOperations(store: Store, clock: Clock): ViewOperations
   ): Promise<T> =>
     store.transaction(async (tx) => {
       const done = await work(tx, await savedViews(tx, EVERYBODY));
-      const act = { action: `view.${action}`, subject: `view:${name}` };
+      // The name may be a customer's, and no row of the audit is ever removed.
+      const act = { action: `view.${action}`, subject: 'view', detail: { name } };
       await writeAudit(tx, { actor, reason: '', via, ...act }, clock.now());
       return done;
     });
@@ -143,8 +147,8 @@ export function createViewOperations(store: Store, clock: Clock): ViewOperations
         await tx.updateTable('saved_view').set({ name: to }).where('name', '=', name).execute();
       }),
     async previewDelete(name) {
-      const { filter } = viewNamed(await savedViews(db, EVERYBODY), name);
-      return `the view ${name} would be gone; it shows ${filter}`;
+      const view = viewNamed(await savedViews(db, EVERYBODY), name);
+      return `the view ${name} would be gone${isSearch(view) ? '' : `; it shows ${view.filter}`}`;
     },
     delete: (name, actor) =>
       change(['delete', name], actor, async (tx, views) => {

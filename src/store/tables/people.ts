@@ -204,7 +204,8 @@ export async function forgetPeople(
 
 /**
  * Takes the quotations out of kept texts that have one of the words, by which a person is known
- * there; other texts tell of others and stay. `without_quotes` is a function of our connections.
+ * there; other texts tell of others and stay. Without a word, as of a person with a short name
+ * alone, all quotations go. `without_quotes` is a function of our connections.
  */
 export async function forgetQuotes(tx: Tx, words: readonly string[]): Promise<void> {
   const known = JSON.stringify(words.flatMap((word) => [word, word.toLowerCase()]));
@@ -216,8 +217,8 @@ export async function forgetQuotes(tx: Tx, words: readonly string[]): Promise<vo
       const signs = QUOTE_SIGNS.map((sign) => sql`instr(${column}, ${sign}) > 0`);
       await sql`update ${sql.table(table)} set ${column} = ${bare}
         where (${sql.join(signs, sql` or `)}) and ${column} is not ${bare}
-          and exists (select 1 from json_each(${known}) w
-            where instr(${column}, w.value) > 0 or instr(lower(${column}), w.value) > 0)`.execute(
+          and (${words.length} = 0 or exists (select 1 from json_each(${known}) w
+            where instr(${column}, w.value) > 0 or instr(lower(${column}), w.value) > 0))`.execute(
         tx,
       );
     }
