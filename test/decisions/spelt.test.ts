@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { deliveryView } from '../../src/console/read/delivery.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
+import { writeSeasonVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
+import { orderAsSpelt } from '../../src/outbox/preflight/spelling.ts';
 import { rulesOf } from '../rules/support.ts';
 import {
   ACCEPT_COVERED,
@@ -70,6 +72,79 @@ describe('what the lists spell otherwise than the order', () => {
     expect(await fixture.decide({ rules })).toEqual(['1 accept', '2 accept', '3 hold']);
     const told = 'the barcode 00712345678901 (the stock lists 712345678901 and 0712345678901)';
     expect((await factsOf(fixture, 3))?.delivery.unread).toEqual([told]);
+  });
+
+  it('counts no piece twice, in whatever spelling the deliveries have it', async () => {
+    const fixture = await createDeciderFixture();
+    const own = (name: string, n: number) => name.replace('#', `${n}`.padStart(2, '0'));
+    const pairs = [
+      ['40123456789#', '040123456789#', '40123456789#'],
+      ['40123456789#', '40123456789#', '040123456789#'],
+      ['040123456789#', '40123456789#', '040123456789#'],
+      ['0071234567#', '71234567#', '0071234567#'],
+      ['0071234567#', '0071234567# ', '71234567#\t'],
+      ['071234567#', '0071234567#', '71234567#'],
+      ['071234567#', '71234567# ', '071234567#'],
+      ['40123456789#', '40123456789#', '40123456789# '],
+      ['A-#', 'A-# ', 'A-#'],
+      ['A-#', 'A-#', ' A-#'],
+    ].map((names, n) => names.map((name) => own(name, n)));
+    await fixture.stock(Object.fromEntries(pairs.map(([listed = '']) => [listed, 3])));
+    for (const [n, [, first = '', second = '']] of pairs.entries()) {
+      const [id, next] = [2 * n + 1, 2 * n + 2];
+      await fixture.delivery({ id, order: id, lines: [[first, 2]] });
+      await fixture.delivery({ id: next, order: next, lines: [[second, 2]] });
+    }
+    const expected = pairs.flatMap((_, n) => [`${2 * n + 1} accept`, `${2 * n + 2} hold`]);
+    expect(await fixture.decide({ rules })).toEqual(expected);
+  });
+
+  it('waits where nobody would look for its spelling when the other one is asked', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ 'A-1': 3 });
+    await fixture.delivery({ id: 1, lines: [['A-1     ', 2]] });
+    expect(await fixture.decide({ rules })).toEqual(['1 hold']);
+  });
+
+  it('is no article that has other zeros, once the lists had its own barcode', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ '00409': 9, '409': 2, '0077': 9 });
+    const { db } = fixture.store;
+    await db
+      .updateTable('stock_variant_row')
+      .set({ deleted_at: 5 })
+      .where('barcode', '=', '409')
+      .execute();
+    const from = { source: 'run:1', readSeq: 1, at: 0 };
+    const ahead = { barcode: '77', seasonName: 'SS28' };
+    await fixture.store.transaction((tx) => writeSeasonVariants(tx, 'SS28', [ahead], from));
+    for (const [index, barcode] of ['409', '77', '00409', '0409'].entries()) {
+      const id = index + 1;
+      await fixture.delivery({ id, order: id, lines: [[barcode, 2]] });
+    }
+    const decided = await fixture.decide({ rules });
+    expect(decided).toEqual(['1 hold', '2 hold', '3 accept', '4 hold']);
+    const lines = [{ barcode: '409', quantity: 5, price: '1' }];
+    expect(await orderAsSpelt(db, { lines })).toEqual({ lines });
+  });
+
+  it('are two order lines with their own rest, where both are listed', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ '0712345678901': 20, '712345678901': 20 });
+    const orderLineItems = [
+      { barcode: '0712345678901', quantity: 3, price: 1 },
+      { barcode: '712345678901', quantity: 5, price: 9 },
+    ];
+    await fixture.order(1, { orderLineItems });
+    const lines: [string, number][] = [
+      ['0712345678901', 2],
+      ['712345678901', 1],
+    ];
+    await fixture.delivery({ id: 1, lines });
+    expect((await factsOf(fixture, 1))?.delivery.lines).toMatchObject([
+      { ordered: 3, remaining_quantity: 1 },
+      { ordered: 5, remaining_quantity: 4 },
+    ]);
   });
 
   it('is the same season, with the same deliveries', async () => {

@@ -1,13 +1,12 @@
 /** Reads a delivery with everything that a person needs to decide, and what became of it. */
 import { sql } from 'kysely';
 import { refundsSince } from '../../decisions/facts/history.ts';
-import { oneName } from '../../decisions/facts/lines.ts';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
 import type { DeliveryNote } from '../../decisions/review/note.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { decimalOf } from '../../lib/money.ts';
-import { byBarcode } from '../../mirror/catalog/spelt.ts';
+import { byBarcode, sameBarcodes } from '../../mirror/catalog/spelt.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
@@ -112,7 +111,7 @@ const NAMES = ['barcode', 'style_no', 'style_name', 'color_name', 'size'] as con
 
 /** Variants of the barcodes; those that the stock list has, if only before, from there. */
 async function variantsOf(db: Db, barcodes: readonly string[]) {
-  const listed = await byBarcode(barcodes, (asked) =>
+  const listed = await byBarcode(db, barcodes, (asked) =>
     db
       .selectFrom('stock_variant_row')
       .select([...NAMES, 'quantity'])
@@ -121,7 +120,7 @@ async function variantsOf(db: Db, barcodes: readonly string[]) {
       .execute(),
   );
   const others = barcodes.filter((barcode) => !listed.has(barcode));
-  const before = await byBarcode(others, (asked) =>
+  const before = await byBarcode(db, others, (asked) =>
     db
       .selectFrom('stock_variant_row')
       .select(NAMES)
@@ -130,6 +129,7 @@ async function variantsOf(db: Db, barcodes: readonly string[]) {
       .execute(),
   );
   const ahead = await byBarcode(
+    db,
     others.filter((barcode) => !before.has(barcode)),
     (asked) =>
       db
@@ -159,7 +159,7 @@ async function gridOf(db: Db, orderId: number, id: number): Promise<GridLine[]> 
     ...new Set(rows.flatMap(({ barcode }) => barcode ?? [])),
   ];
   const variantOf = await variantsOf(db, barcodesOf(lines));
-  const { nameOf } = await oneName(db, barcodesOf([...lines, ...ordered]));
+  const { nameOf } = await sameBarcodes(db, barcodesOf([...lines, ...ordered]));
   const pieces = Map.groupBy(ordered, ({ barcode }) => nameOf(barcode ?? ''));
   return lines.map(({ barcode, packed, price }) => {
     const variant = barcode === null ? undefined : variantOf(barcode);

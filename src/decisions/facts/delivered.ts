@@ -3,9 +3,15 @@
  */
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
-import { barcodeKey } from '../../mirror/catalog/spelt.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Tx } from '../../store/store.ts';
+
+/** Pieces by the names of articles; null when a delivery's pieces are unknown. */
+export interface DeliveredAs {
+  readonly of: (name: string) => number | null;
+  /** The pieces at one price; null when a price is unknown, too. */
+  readonly at: (name: string, price: number) => number | null;
+}
 
 export interface Delivered {
   /** Number of the order's other deliveries by status. */
@@ -15,13 +21,8 @@ export interface Delivered {
    * pieces are unknown.
    */
   readonly quantity: number | null;
-  /** The same number of pieces for one barcode; null when a delivery's pieces are unknown. */
-  readonly of: (barcode: string) => number | null;
-  /**
-   * The same number of pieces for one barcode at one price; null when a price or the pieces of a
-   * delivery are unknown.
-   */
-  readonly at: (barcode: string, price: number) => number | null;
+  /** The same number of pieces for each article; `nameOf` gives the article of a barcode. */
+  readonly by: (nameOf: (barcode: string) => string) => DeliveredAs;
 }
 
 interface Row {
@@ -71,19 +72,23 @@ export async function deliveredPieces(
     ({ shared, unread }) => shared === 1 || unreadPaths(unread).includes('fulfilledLineItems'),
   );
   const lines = counted.filter((row) => row.line_no !== null);
-  const byBarcode = Map.groupBy(lines, ({ barcode }) => barcode && barcodeKey(barcode));
   const piecesOf = (some: readonly Row[]) =>
     isUnknown ? null : sumOfUnits(some.map(({ pieces }) => pieces));
-  const isAllRead = !byBarcode.has(null);
-  const linesOf = (barcode: string) => byBarcode.get(barcodeKey(barcode)) ?? [];
+  const isAllRead = lines.every(({ barcode }) => barcode !== null);
   return {
     others: countByStatus(rows.filter(({ id }) => id !== orderDeliveryId)),
     quantity: piecesOf(lines),
-    of: (barcode) => (isAllRead ? piecesOf(linesOf(barcode)) : null),
-    at(barcode, price) {
-      const some = linesOf(barcode);
-      const isKnown = isAllRead && some.every((line) => line.price !== null);
-      return isKnown ? piecesOf(some.filter((line) => line.price === price)) : null;
+    by(nameOf) {
+      const byName = Map.groupBy(lines, ({ barcode }) => nameOf(barcode ?? ''));
+      const linesOf = (name: string) => byName.get(name) ?? [];
+      return {
+        of: (name) => (isAllRead ? piecesOf(linesOf(name)) : null),
+        at(name, price) {
+          const some = linesOf(name);
+          const isKnown = isAllRead && some.every((line) => line.price !== null);
+          return isKnown ? piecesOf(some.filter((line) => line.price === price)) : null;
+        },
+      };
     },
   };
 }

@@ -5,6 +5,7 @@
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
+import { barcodeKeyIn } from '../../mirror/catalog/spelt.ts';
 import { inBase } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
@@ -179,15 +180,16 @@ export async function acceptFacts(
 }
 
 /**
- * SQL: the barcodes of an order with their pieces, as one text; null if a line's barcode or
- * quantity is unknown.
+ * SQL: the barcodes of an order, as they are compared, with their pieces, as one text; null if a
+ * line's barcode or quantity is unknown.
  */
 export function linesOf(orderId: 'o.order_id' | number) {
   const id = typeof orderId === 'number' ? sql`${orderId}` : sql.ref(orderId);
   return sql<string | null>`(select iif(count(barcode) = count(*) and count(pieces) = count(*),
     nullif(group_concat(barcode || char(31) || pieces, char(30) order by barcode), ''), null)
-    from (select l.barcode, iif(count(l.quantity) = count(*), sum(l.quantity), null) pieces
-      from sales_order_line l where l.order_id = ${id} group by l.barcode))`;
+    from (select ${barcodeKeyIn('l.barcode')} barcode,
+        iif(count(l.quantity) = count(*), sum(l.quantity), null) pieces
+      from sales_order_line l where l.order_id = ${id} group by 1))`;
 }
 
 /**
@@ -221,8 +223,9 @@ export async function similarWithin(
     where o.deleted_at is null and o.status <> 'canceled' and o.at > ${createdAt - SIMILAR_MS}
       -- Nearly all orders differ in this line already; CASE keeps SQLite from comparing them whole.
       and case when exists (select 1 from sales_order_line l where l.order_id = o.order_id
-          and l.barcode = (select barcode from sales_order_line f where f.order_id = ${orderId}
-            order by f.line_no limit 1))
+          and ${barcodeKeyIn('l.barcode')} =
+            (select ${barcodeKeyIn('f.barcode')} from sales_order_line f
+              where f.order_id = ${orderId} order by f.line_no limit 1))
         then ${linesOf('o.order_id')} = ${linesOf(orderId)} else 0 end
     order by o.order_id desc limit 1`.execute(tx);
   const at = rows[0]?.at;

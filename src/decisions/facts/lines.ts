@@ -9,18 +9,19 @@ import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { countryOf, currencyOf, emptyToNull, nameOf, spellingsOf } from '../../lib/strings.ts';
 import {
-  barcodeForms,
+  barcodeSpellings,
   byBarcode,
+  isLookedFor,
   type SameBarcodes,
   sameBarcodes,
 } from '../../mirror/catalog/spelt.ts';
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
-import type { Db, Tx } from '../../store/store.ts';
+import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { StylesRead } from '../fact-streams.ts';
-import type { Delivered } from './delivered.ts';
+import type { Delivered, DeliveredAs } from './delivered.ts';
 import type { IsRead } from './history.ts';
 import { reservedPieces } from './reserved.ts';
 import { flagOf, stylesOf } from './styles.ts';
@@ -144,7 +145,7 @@ async function seasonVariants(
   isRead: IsRead,
 ): Promise<ReadonlyMap<string, Listed>> {
   if (season === null) return new Map();
-  return byBarcode(barcodes, (asked) =>
+  return byBarcode(tx, barcodes, (asked) =>
     tx
       .selectFrom('season_variant')
       .select(LISTED)
@@ -172,20 +173,20 @@ function agreed<T>(lines: readonly OrderLine[], read: (line: OrderLine) => T): T
  * their own, and more than were given free have none; neither have lines of several windows.
  */
 function ownPrice(
-  packed: { readonly barcode: string | null; readonly price: number | null },
+  packed: { readonly name: string | null; readonly price: number | null },
   {
     meant,
     ordered,
   }: { readonly meant: readonly OrderLine[]; readonly ordered: readonly OrderLine[] },
-  delivered: Delivered,
+  delivered: DeliveredAs,
 ): number | null {
-  const { barcode, price } = packed;
+  const { name, price } = packed;
   const prices = new Set(meant.map((line) => line.price));
   const windows = new Set(meant.map((line) => `${line.season_name}/${line.delivery_name}`));
   // Nobody knows which window was packed, if several have the barcode.
   if (prices.size < 2 || windows.size > 1) return agreed(meant, (line) => line.price);
-  if (barcode === null || price === null || !prices.has(price) || prices.has(null)) return null;
-  const given = delivered.at(barcode, price);
+  if (name === null || price === null || !prices.has(price) || prices.has(null)) return null;
+  const given = delivered.at(name, price);
   const wanted = piecesOf(ordered.filter((line) => line.price === price));
   return given !== null && wanted !== null && given <= wanted ? price : null;
 }
@@ -230,7 +231,7 @@ function listedPrices(listed: Listed | undefined, currency: string | null) {
 }
 
 function variantsOf(tx: Tx, barcodes: readonly string[], isRead: IsRead) {
-  return byBarcode(barcodes, (asked) =>
+  return byBarcode(tx, barcodes, (asked) =>
     tx
       .selectFrom('stock_variant')
       .select(LISTED)
@@ -272,18 +273,6 @@ function remainingOf(ordered: number | null, packed: number | null): number | nu
   return ordered === null || packed === null ? null : ordered - packed;
 }
 
-/** One name for barcodes that differ in leading zeros alone, and are not listed side by side. */
-export function oneName(db: Db | Tx, barcodes: readonly string[]): Promise<SameBarcodes> {
-  return sameBarcodes([...new Set(barcodes)], (asked) =>
-    db
-      .selectFrom('stock_variant')
-      .select('barcode')
-      .where(inKeys('barcode', asked))
-      .where('deleted_at', 'is', null)
-      .execute(),
-  );
-}
-
 interface Taking {
   readonly barcodes: readonly string[];
   readonly same: SameBarcodes;
@@ -296,7 +285,7 @@ async function takenPieces(
   orderDeliveryId: number,
   { barcodes, same, readAt }: Taking,
 ): Promise<Map<string, number | null>> {
-  const forms = [...new Set(barcodes.flatMap(barcodeForms))];
+  const forms = [...new Set(barcodes.flatMap(barcodeSpellings))];
   const taken = new Map<string, number | null>();
   for (const [form, pieces] of await reservedPieces(tx, orderDeliveryId, forms, readAt)) {
     const name = same.nameOf(form);
@@ -343,18 +332,22 @@ export async function lineFacts(
   const styleNos = new Set(known.flatMap(({ style_no: no }) => (no === null ? [] : [no])));
   const styles = await stylesOf(tx, [...styleNos]);
   const ordered = order.lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
-  const same = await oneName(tx, [...barcodes, ...ordered]);
+  const same = await sameBarcodes(tx, [...barcodes, ...ordered]);
+  const deliveredAs = delivered.by(same.nameOf);
   const taken = await takenPieces(tx, orderDeliveryId, { barcodes, same, readAt: read.at });
   const odd = new Set<string>();
   const facts = lines.map((line): LineFacts => {
     const barcode = line.barcode ?? '';
-    const variant = stock.get(barcode);
+    const found = stock.get(barcode);
+    // What others claim under a spelling that nobody looks for would be counted on twice.
+    const variant = found && isLookedFor(barcode, found.barcode) ? found : undefined;
     const name = same.nameOf(barcode);
     const others = taken.has(name) ? (taken.get(name) ?? null) : 0;
     const own = line.fulfilled_quantity;
     taken.set(name, others === null || own === null ? null : others + own);
     const ordered = order.lines.filter((other) => same.nameOf(other.barcode ?? '') === name);
     const meant = ofWindow(ordered, line);
+    const packedAs = { name: line.barcode && name, price: line.price };
     const alike = variant ? [] : same.listed(barcode);
     if (alike.length > 1) {
       odd.add(`the barcode ${barcode} (the stock lists ${alike.join(' and ')})`);
@@ -374,10 +367,10 @@ export async function lineFacts(
       quantity: line.fulfilled_quantity,
       size_quantity: line.fulfilled_size_quantity,
       price: line.price,
-      order_price: ownPrice(line, { meant, ordered }, delivered),
+      order_price: ownPrice(packedAs, { meant, ordered }, deliveredAs),
       ...listedPrices(price, order.currency),
       ordered: orderedPieces,
-      remaining_quantity: remainingOf(orderedPieces, delivered.of(barcode)),
+      remaining_quantity: remainingOf(orderedPieces, deliveredAs.of(name)),
       stock_free: variant ? freeOf(variant.quantity, others) : read.unlisted,
       stock_age: stockAge(variant, read, now),
       category: emptyToNull(about?.category),

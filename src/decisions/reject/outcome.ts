@@ -4,6 +4,7 @@
  * withdrawn. Called in the transaction of every pending delivery that is decided.
  */
 import { sql } from 'kysely';
+import { barcodeKeyIn } from '../../mirror/catalog/spelt.ts';
 import type { Outcome } from '../../rules/combine.ts';
 import type { Rule } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
@@ -86,8 +87,9 @@ async function rejectBefore(
       and (not exists (select 1 from delivery_line l
           where l.order_delivery_id = d.order_delivery_id and l.barcode is not null)
         or exists (select 1 from delivery_line l
-          join delivery_line own on own.barcode = l.barcode
-          where l.order_delivery_id = d.order_delivery_id and own.order_delivery_id = ${id}))
+          where l.order_delivery_id = d.order_delivery_id and ${barcodeKeyIn('l.barcode')} in (
+            select ${barcodeKeyIn('own.barcode')} from delivery_line own
+            where own.order_delivery_id = ${id})))
       and not exists (select 1 from decision n
         where n.order_delivery_id = ${id} and n.actor like 'person:%')
     order by r.entry_id desc limit 1`.execute(tx);

@@ -2,7 +2,10 @@
  * Looks up variants by barcodes that orders and the ERP may spell differently than the lists: with
  * spaces, in another Unicode form, or without leading zeros, as numbers and spreadsheets have them.
  */
+import { sql } from 'kysely';
 import { nameKey, spellingsOf } from '../../lib/strings.ts';
+import { inKeys } from '../../store/bulk.ts';
+import type { Db, Tx } from '../../store/store.ts';
 
 interface Row {
   readonly barcode: string;
@@ -10,9 +13,8 @@ interface Row {
 
 type Query<R extends Row> = (barcodes: readonly string[]) => Promise<readonly R[]>;
 
-/** Digits of the longest barcode (GTIN), and of the usual one (EAN): shorter ones lost zeros. */
+/** Digits of the longest barcode (GTIN): shorter ones may have lost zeros. */
 const DIGITS_MAX = 14;
-const DIGITS = 13;
 
 /** Normalizes a barcode for comparison: as a name, and without leading zeros. */
 export function barcodeKey(barcode: string): string {
@@ -20,29 +22,82 @@ export function barcodeKey(barcode: string): string {
   return /^0\d{1,13}$/.test(key) ? key.replace(/^0+(?=\d)/, '') : key;
 }
 
-function zeroForms(barcode: string, digitsMax: number): readonly string[] {
-  const key = barcodeKey(barcode);
-  if (!/^\d{1,14}$/.test(key)) return [];
-  const most = Math.max(0, digitsMax - key.length);
-  return Array.from({ length: most + 1 }, (_, zeros) => '0'.repeat(zeros) + key);
+/** SQL twin of {@link barcodeKey}, but for Unicode forms. */
+export function barcodeKeyIn(column: string) {
+  const name = sql`trim(${sql.ref(column)}, ' ' || char(9) || char(160))`;
+  return sql<string>`iif(length(${name}) between 2 and ${sql.lit(DIGITS_MAX)}
+    and ${name} not glob '*[^0-9]*',
+    coalesce(nullif(ltrim(${name}, '0'), ''), '0'), ${name})`;
 }
 
-/** Lists likely spellings of a barcode for a database lookup. */
+/** Lists likely spellings of a barcode for a database lookup: those that have its key. */
 export function barcodeSpellings(barcode: string): readonly string[] {
-  return [...new Set([...spellingsOf(barcode), ...zeroForms(barcode, DIGITS_MAX)])];
+  const key = barcodeKey(barcode);
+  const most = /^\d{1,14}$/.test(key) ? DIGITS_MAX - key.length : 0;
+  const forms = Array.from({ length: most + 1 }, (_, zeros) => '0'.repeat(zeros) + key);
+  return [...new Set([barcode, ...forms.flatMap(spellingsOf)])];
 }
 
-/** A barcode with its forms without leading zeros, and with as many as are usual. */
-export function barcodeForms(barcode: string): readonly string[] {
-  return [...new Set([barcode, ...zeroForms(barcode, DIGITS)])];
+/** Whether the barcode is among the spellings that are looked for when the other one is asked. */
+export function isLookedFor(barcode: string, other: string): boolean {
+  return barcode === other || barcodeSpellings(other).includes(barcode);
 }
 
 /** Finds the spelling of a barcode among these: the exact one, else the only equivalent one. */
 export function barcodeIn(barcode: string, barcodes: readonly string[]): string | undefined {
   if (barcodes.includes(barcode)) return barcode;
-  const key = barcodeKey(barcode);
-  const [only, other] = new Set(barcodes.filter((one) => barcodeKey(one) === key));
+  const [only, other] = new Set(formsMeant(barcode, barcodes));
   return other === undefined ? only : undefined;
+}
+
+/**
+ * Forms that a barcode may mean, of these: where they differ in zeros, they are several articles,
+ * and only those that differ in nothing but spaces are meant.
+ */
+export function formsMeant(barcode: string, known: readonly string[]): readonly string[] {
+  const key = barcodeKey(barcode);
+  const forms = known.filter((one) => barcodeKey(one) === key);
+  if (new Set(forms.map(nameKey)).size < 2) return forms;
+  const name = nameKey(barcode);
+  return forms.filter((one) => nameKey(one) === name);
+}
+
+/**
+ * Gives the key by which the barcodes of these lists are compared with each other: without leading
+ * zeros, unless one list has an article in each of two forms.
+ */
+export function keysAmong(...lists: readonly (readonly string[])[]): (barcode: string) => string {
+  const apart = new Set<string>();
+  for (const list of lists) {
+    const groups = Map.groupBy(new Set(list.map(nameKey)), barcodeKey);
+    for (const [key, forms] of groups) if (forms.length > 1) apart.add(key);
+  }
+  return (barcode) => {
+    const key = barcodeKey(barcode);
+    return apart.has(key) ? nameKey(barcode) : key;
+  };
+}
+
+interface Form extends Row {
+  /** 1 when the stock lists it now. */
+  readonly stocked: number;
+}
+
+/**
+ * Reads all forms of these barcodes that the lists have or had, by key. Those that left count: a
+ * barcode that was listed beside another one is no other spelling of it.
+ */
+async function formsOf(
+  db: Db | Tx,
+  barcodes: readonly string[],
+): Promise<ReadonlyMap<string, readonly Form[]>> {
+  const isMeant = inKeys('barcode', [...new Set([...new Set(barcodes)].flatMap(barcodeSpellings))]);
+  const { rows } = await sql<Form>`
+    select barcode, max(stocked) stocked from (
+      select barcode, deleted_at is null stocked from stock_variant_row where ${isMeant}
+      union all select barcode, 0 from season_variant_row where ${isMeant})
+    group by barcode order by length(barcode), barcode`.execute(db);
+  return Map.groupBy(rows, ({ barcode }) => barcodeKey(barcode));
 }
 
 /**
@@ -50,46 +105,69 @@ export function barcodeIn(barcode: string, barcodes: readonly string[]): string 
  * result is keyed by the given barcodes.
  */
 export async function byBarcode<R extends Row>(
+  db: Db | Tx,
   barcodes: readonly string[],
   query: Query<R>,
 ): Promise<Map<string, R>> {
   const found = new Map((await query(barcodes)).map((row) => [row.barcode, row]));
   const missing = barcodes.filter((barcode) => !found.has(barcode));
   if (missing.length === 0) return found;
-  const rows = await query(missing.flatMap(barcodeSpellings));
+  const groups = await formsOf(db, missing);
+  const meant = (barcode: string) => {
+    const forms = groups.get(barcodeKey(barcode)) ?? [];
+    return formsMeant(
+      barcode,
+      forms.map((form) => form.barcode),
+    );
+  };
+  const rows = await query(missing.flatMap(meant));
   const others = new Map(rows.map((row) => [row.barcode, row]));
   for (const barcode of missing) {
-    const row = others.get(barcodeIn(barcode, [...others.keys()]) ?? '');
-    if (row) found.set(barcode, row);
+    const [only, other] = meant(barcode).flatMap((form) => others.get(form) ?? []);
+    if (only && other === undefined) found.set(barcode, only);
   }
   return found;
 }
 
 export interface SameBarcodes {
   readonly nameOf: (barcode: string) => string;
-  /** Barcodes that are listed, of those that are the same but for leading zeros. */
+  /** Barcodes in stock, of those that are the same but for leading zeros. */
   readonly listed: (barcode: string) => readonly string[];
 }
 
 /**
- * Gives one name to all barcodes that are the same but for leading zeros, also to those that other
- * rows may have. Those that are listed side by side stay apart.
+ * Gives one name to all barcodes that {@link byBarcode} takes for one article, also to those that
+ * other rows may have. Those that are listed side by side, or were, stay apart.
  */
 export async function sameBarcodes(
+  db: Db | Tx,
   barcodes: readonly string[],
-  query: Query<Row>,
 ): Promise<SameBarcodes> {
-  const groups = Map.groupBy(new Set(barcodes.flatMap(barcodeForms)), barcodeKey);
-  const several = [...groups.values()].filter((group) => group.length > 1).flat();
-  if (several.length === 0) return { nameOf: (barcode) => barcode, listed: () => [] };
-  const live = new Set((await query(several)).map((row) => row.barcode));
-  const listed = (barcode: string) =>
-    (groups.get(barcodeKey(barcode)) ?? []).filter((one) => live.has(one));
+  const groups = await formsOf(db, barcodes);
+  const named = (barcode: string): string => {
+    const key = barcodeKey(barcode);
+    const forms = groups.get(key) ?? [];
+    const meant = new Set(
+      formsMeant(
+        barcode,
+        forms.map((form) => form.barcode),
+      ),
+    );
+    const [only, other] = forms.filter((form) => form.stocked === 1 && meant.has(form.barcode));
+    if (other) return barcode;
+    const isAlone = new Set(forms.map((form) => nameKey(form.barcode))).size < 2;
+    return only?.barcode ?? (isAlone ? key : nameKey(barcode));
+  };
+  const names = new Map<string, string>();
   return {
-    listed,
     nameOf(barcode) {
-      const [only, other] = listed(barcode);
-      return other === undefined ? (only ?? barcodeKey(barcode)) : barcode;
+      const name = names.get(barcode) ?? named(barcode);
+      names.set(barcode, name);
+      return name;
+    },
+    listed(barcode) {
+      const forms = groups.get(barcodeKey(barcode)) ?? [];
+      return forms.flatMap((form) => (form.stocked === 1 ? [form.barcode] : []));
     },
   };
 }

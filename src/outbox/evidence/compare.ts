@@ -6,7 +6,7 @@ import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { amountUnits, formatAmount } from '../../lib/money.ts';
 import { countryOf, emptyToNull } from '../../lib/strings.ts';
-import { barcodeKey } from '../../mirror/catalog/spelt.ts';
+import { keysAmong } from '../../mirror/catalog/spelt.ts';
 import { type SeasonsShown, unseenSeason } from './seasons.ts';
 import { foldReference } from './spelling.ts';
 
@@ -62,12 +62,27 @@ function piecesText(quantity: number | undefined): string {
   return Number.isNaN(quantity) ? UNREADABLE : String(quantity);
 }
 
+/** Keys that compare folded barcodes of two sides: without leading zeros, if that tells enough. */
+function keysOf(sent: Iterable<string>, shown: Iterable<string>): (key: string) => string {
+  const [own, theirs] = [[...sent], [...shown]];
+  // Most barcodes have no zero before, and walks compare very many.
+  const hasZeros = [own, theirs].some((keys) => keys.some((key) => key.startsWith('0')));
+  return hasZeros ? keysAmong(own, theirs) : (key) => key;
+}
+
 /** Describes lines that only one side has; members that one side omits are not compared. */
 function lineDifferences(
-  sent: readonly Line[],
-  shown: readonly Line[],
+  ours: readonly Line[],
+  theirs: readonly Line[],
   { prices }: { readonly prices: boolean },
 ): string[] {
+  const keyOf = keysOf(
+    ours.map(({ key }) => key),
+    theirs.map(({ key }) => key),
+  );
+  const keyed = (lines: readonly Line[]) =>
+    lines.map((line) => ({ ...line, key: keyOf(line.key) }));
+  const [sent, shown] = [keyed(ours), keyed(theirs)];
   const known = knownOf([...sent, ...shown], prices);
   const textOf = ({ barcode, key, priceUnits, more }: Line): string => {
     const isPriced = known.priced.has(key) && priceUnits !== null;
@@ -98,7 +113,7 @@ function lineOf(
 ): Line {
   const barcode = shown ?? UNREADABLE;
   const quantity = pieces ?? Number.NaN;
-  return { barcode, key: foldReference(barcodeKey(barcode)), quantity, priceUnits, more };
+  return { barcode, key: foldReference(barcode), quantity, priceUnits, more };
 }
 
 interface ShownLine {
@@ -202,10 +217,11 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
     const name = emptyToNull(delivery) ?? (isNamed ? 'no delivery' : null);
     return lineOf(barcode, quantity, amountUnits(price), name);
   });
-  const lines = lineDifferences(own, theirs, { prices: true });
+  const differences = (prices: boolean) => lineDifferences(own, theirs, { prices });
+  const lines = differences(true);
   return {
     lines,
-    isPriceOnly: lines.length === 0 || lineDifferences(own, theirs, { prices: false }).length === 0,
+    isPriceOnly: lines.length === 0 || differences(false).length === 0,
     ...seasonDifferences(sent, shown),
     address: addressDifferences(sent.shippingAddress, shown.shippingAddress),
     amounts,
@@ -228,7 +244,7 @@ export type Pieces = ReadonlyMap<string, number>;
 export function piecesOf(lines: readonly Pick<ShownLine, 'barcode' | 'quantity'>[] | null): Pieces {
   const pieces = new Map<string, number>();
   for (const { barcode, quantity } of lines ?? []) {
-    const key = foldReference(barcodeKey(barcode ?? UNREADABLE));
+    const key = foldReference(barcode ?? UNREADABLE);
     pieces.set(key, (pieces.get(key) ?? 0) + (quantity ?? Number.NaN));
   }
   return pieces;
@@ -242,12 +258,14 @@ export type Relation = 'alike' | 'related' | 'other';
 
 export function relate(sent: Pieces, shown: Pieces): Relation {
   if (shown.size === 0) return 'other';
+  const keyOf = keysOf(sent.keys(), shown.keys());
+  const own = new Map([...sent].map(([barcode, pieces]) => [keyOf(barcode), pieces]));
   let equal = 0;
   let common = 0;
   for (const [barcode, pieces] of shown) {
-    const own = sent.get(barcode);
-    if (own !== undefined) common += 1;
-    if (own === pieces) equal += 1;
+    const wanted = own.get(keyOf(barcode));
+    if (wanted !== undefined) common += 1;
+    if (wanted === pieces) equal += 1;
   }
   if (equal === sent.size && equal === shown.size) return 'alike';
   return common === shown.size || equal === sent.size ? 'related' : 'other';

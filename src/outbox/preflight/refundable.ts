@@ -6,7 +6,7 @@ import type { PendingRefund, SalesOrder, SalesOrderRefund } from '../../client/v
 import { amountUnits, splitsCoin } from '../../lib/money.ts';
 import { nearestName } from '../../lib/nearest.ts';
 import { currencyOf } from '../../lib/strings.ts';
-import { barcodeKey } from '../../mirror/catalog/spelt.ts';
+import { keysAmong } from '../../mirror/catalog/spelt.ts';
 import type { Db, Store } from '../../store/store.ts';
 import { type PendingRefundDocument, unitsOf, wholeWanted } from '../documents.ts';
 import type { FlightProblem } from '../item.ts';
@@ -14,12 +14,7 @@ import { farPrice, farPrices, listPrices } from './far-price.ts';
 
 const OVER = new Set(['rejected', 'canceled']);
 
-/**
- * Adds a quantity under the barcode's key, because order, refunds and ERP may spell barcodes
- * differently.
- */
-function add(counts: Map<string, number>, barcode: string, quantity: number): void {
-  const key = barcodeKey(barcode);
+function add(counts: Map<string, number>, key: string, quantity: number): void {
   counts.set(key, (counts.get(key) ?? 0) + quantity);
 }
 
@@ -36,6 +31,8 @@ function readable(lines: readonly ShownLine[] | null) {
 }
 
 type Pieces = ReadonlyMap<string, number>;
+/** Gives the key of a barcode, because order, refunds and ERP may spell barcodes differently. */
+type KeyOf = (barcode: string) => string;
 
 /** Pieces of the order's accepted deliveries that the mirror has, by barcode. */
 export async function acceptedPieces({ db }: Store, orderId: number): Promise<Pieces> {
@@ -52,10 +49,10 @@ export async function acceptedPieces({ db }: Store, orderId: number): Promise<Pi
   return pieces;
 }
 
-function orderedPieces(order: SalesOrder): Pieces {
+function orderedPieces(order: SalesOrder, keyOf: KeyOf): Pieces {
   const pieces = new Map<string, number>();
   for (const { barcode, quantity } of readable(order.orderLineItems)) {
-    add(pieces, barcode, quantity);
+    add(pieces, keyOf(barcode), quantity);
   }
   return pieces;
 }
@@ -65,15 +62,19 @@ function orderedPieces(order: SalesOrder): Pieces {
  * if these are more. An order that tells it of no line leaves only the deliveries, and if there is
  * none either, what was ordered: then nobody knows. Of a canceled order that is nothing.
  */
-function deliveredPieces(order: SalesOrder, accepted: Pieces): Pieces {
+function deliveredPieces(order: SalesOrder, accepted: Pieces, keyOf: KeyOf): Pieces {
   const lines = order.orderLineItems ?? [];
   const isTold = lines.some(({ fulfilledQuantity }) => typeof fulfilledQuantity === 'number');
-  if (!isTold && accepted.size === 0 && order.status !== 'canceled') return orderedPieces(order);
+  if (!isTold && accepted.size === 0 && order.status !== 'canceled') {
+    return orderedPieces(order, keyOf);
+  }
   const told = new Map<string, number>();
   for (const { barcode, fulfilledQuantity } of lines) {
-    if (barcode !== null) add(told, barcode, fulfilledQuantity ?? 0);
+    if (barcode !== null) add(told, keyOf(barcode), fulfilledQuantity ?? 0);
   }
-  for (const [key, count] of accepted) told.set(key, Math.max(count, told.get(key) ?? 0));
+  const left = new Map<string, number>();
+  for (const [barcode, count] of accepted) add(left, keyOf(barcode), count);
+  for (const [key, count] of left) told.set(key, Math.max(count, told.get(key) ?? 0));
   return told;
 }
 
@@ -84,13 +85,14 @@ function refundable(
     readonly pending: readonly PendingRefund[];
     readonly refunds: readonly SalesOrderRefund[];
   },
+  keyOf: KeyOf,
 ): Map<string, number> {
   const left = new Map(pieces);
   for (const refund of lists.refunds) {
     if (OVER.has(refund.status ?? '')) continue;
     const lines = refund.refundedLineItems ?? [];
     for (const { barcode, refundedQuantity: quantity } of lines) {
-      if (barcode !== null && quantity !== null) add(left, barcode, -quantity);
+      if (barcode !== null && quantity !== null) add(left, keyOf(barcode), -quantity);
     }
   }
   const refunded = new Set(lists.refunds.map(({ pendingRefundId }) => pendingRefundId));
@@ -98,8 +100,9 @@ function refundable(
     // A confirmed pending refund counts among the refunds, also if the list still shows it as
     // pending.
     if (pending.status !== 'pending' || refunded.has(pending.pendingRefundId)) continue;
-    for (const { barcode, quantity } of readable(pending.refundLineItems))
-      add(left, barcode, -quantity);
+    for (const { barcode, quantity } of readable(pending.refundLineItems)) {
+      add(left, keyOf(barcode), -quantity);
+    }
   }
   return left;
 }
@@ -118,14 +121,15 @@ export function refundableProblems(
   lists: Parameters<typeof refundable>[1],
   accepted?: Pieces,
 ): FlightProblem[] {
-  const wanted = orderedPieces(order);
-  const gone = accepted === undefined ? wanted : deliveredPieces(order, accepted);
-  const left = refundable(gone, lists);
-  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
   const barcodes = readable(order.orderLineItems).map(({ barcode }) => barcode);
+  const keyOf = keysAmong(barcodes);
+  const wanted = orderedPieces(order, keyOf);
+  const gone = accepted === undefined ? wanted : deliveredPieces(order, accepted, keyOf);
+  const left = refundable(gone, lists, keyOf);
+  const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
   return document.lines.flatMap(({ barcode, quantity, price }, index): FlightProblem[] => {
     const at = `lines[${index}]`;
-    const key = barcodeKey(barcode);
+    const key = keyOf(barcode);
     if (currency !== null && price !== undefined && splitsCoin(unitsOf(price), currency)) {
       return [{ path: `${at}.price`, message: wholeWanted(currency), severity: 'error' }];
     }
@@ -137,7 +141,7 @@ export function refundableProblems(
       return [{ path: `${at}.barcode`, message, severity: 'error' }];
     }
     const rest = left.get(key) ?? 0;
-    add(left, barcode, -quantity);
+    add(left, key, -quantity);
     if (quantity <= rest) return [];
     const message = tooMany(Math.max(0, rest), gone.get(key) ?? 0, ordered);
     return [{ path: `${at}.quantity`, message, severity: 'error' }];
@@ -158,11 +162,12 @@ export async function refundPriceProblems(
   const barcodes = lines.map(({ barcode }) => barcode);
   const listed = await listPrices(db, barcodes);
   const currency = typeof order.currency === 'string' ? currencyOf(order.currency) : null;
+  const items = order.orderLineItems ?? [];
+  const keyOf = keysAmong(items.map(({ barcode }) => barcode ?? ''));
   const found = lines.map((line, index) => {
     const own = listed.get(line.barcode) ?? [];
-    const ordered = (order.orderLineItems ?? []).flatMap(({ barcode, price }) => {
-      const units =
-        barcodeKey(barcode ?? '') === barcodeKey(line.barcode) ? amountUnits(price) : null;
+    const ordered = items.flatMap(({ barcode, price }) => {
+      const units = keyOf(barcode ?? '') === keyOf(line.barcode) ? amountUnits(price) : null;
       return units === null || units <= 0 ? [] : [{ units, currency }];
     });
     const isReduction = line.refundType?.includes('price_reduction') ?? true;

@@ -12,7 +12,7 @@ import type { OrderDocument, PendingRefundDocument } from '../documents.ts';
 async function barcodesIn(db: Db, barcodes: readonly string[]): Promise<Map<string, string>> {
   const spelt = new Map<string, string>();
   for (const table of ['season_variant', 'stock_variant'] as const) {
-    const found = await byBarcode(barcodes, (asked) =>
+    const found = await byBarcode(db, barcodes, (asked) =>
       db
         .selectFrom(table)
         .select('barcode')

@@ -137,6 +137,17 @@ describe('an order that is like another one', () => {
     expect(await similar(fixture, 3)).toBe(HOUR);
   });
 
+  it('is the later of two whose barcodes differ in zeros and spaces alone', async () => {
+    const fixture = await createDeciderFixture();
+    const orderLineItems = lines({ '0712345678901': 5, '00': 1, '0A1': 2 });
+    await fixture.order(1, { ...C1, ...at(6), orderLineItems });
+    const spelt = lines({ ' 712345678901': 3, '0712345678901\u00a0': 2, '0': 1, '0A1\t': 2 });
+    await fixture.order(2, { ...C1, ...at(8), orderLineItems: spelt });
+    expect(await similar(fixture, 2)).toBe(2 * HOUR);
+    await fixture.order(3, { ...C1, ...at(9), orderLineItems: lines({ A1: 2 }) });
+    expect(await similar(fixture, 3)).toBeNull();
+  });
+
   it('is a repetition only with the same reference, which is not empty', async () => {
     const fixture = await createDeciderFixture();
     const order = (id: number, hour: number, reference: string) =>

@@ -41,6 +41,14 @@ it('three repacks in a day of what a rule rejected wait for a person, each', asy
   expect(await rejects.overview()).toMatchObject({ breaker: null, waiting: [] });
 });
 
+it('what was packed again waits in another spelling of its barcode, too', async () => {
+  const rejects = await rejected();
+  await packed(rejects, 1, { status: 'rejected', lines: [['0712345678901', 13]] });
+  await packed(rejects, 2, { lines: [['712345678901 ', 13]] });
+  expect(await rejects.decide()).toContain('2 hold');
+  expect(await rejects.latest()).toMatchObject({ reason: /^safeguard repacked/ });
+});
+
 it('what was packed again is not accepted by a rule either', async () => {
   const rejects = await rejected();
   await rejects.order(1, { comment: 'keep' });

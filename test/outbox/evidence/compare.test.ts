@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { NewOrder } from '../../../src/client/v1/order-body.ts';
 import {
   compareOrder,
+  comparePendingRefund,
   describeOrder,
   piecesOf,
   relate,
@@ -198,6 +199,21 @@ it.each<[string, Record<string, number>, string]>([
   expect(relate(piecesOf(lines({ a: 1, b: 2 })), piecesOf(lines(shown)))).toBe(relation);
 });
 
+it.each<[string, Record<string, number>, Record<string, number>, boolean]>([
+  ['is ours where one alone has lost its zeros', { '0409': 2 }, { '409': 2 }, true],
+  ['is another, of the sum of two articles', { '0409': 2, '409': 3 }, { '409': 5 }, false],
+  ['is another, with pieces of its two articles', { '409': 5 }, { '0409': 2, '409': 3 }, false],
+  ['is ours with two articles', { '0409': 2, '409': 3 }, { '409': 3, '0409': 2 }, true],
+])('an order that differs in zeros %s', (_, own, theirs, isAlike) => {
+  const lines = (pieces: Record<string, number>) =>
+    Object.entries(pieces).map(([barcode, quantity]) => line(barcode, quantity));
+  const sent = { ...PLAIN, lines: lines(own).map((one) => ({ ...one, priceUnits: 12_5000 })) };
+  const found = compareOrder(sent, { orderLineItems: lines(theirs) });
+  expect(found.lines.length === 0).toBe(isAlike);
+  const relation = relate(piecesOf(lines(own)), piecesOf(lines(theirs)));
+  expect(relation === 'alike').toBe(isAlike);
+});
+
 it.each([
   ['quantity', { barcode: 'b', quantity: null }],
   ['barcode', { barcode: null, quantity: 1 }],
@@ -207,4 +223,13 @@ it.each([
     { barcode: 'b', quantity: 2 },
   ];
   expect(relate(piecesOf(lines), piecesOf([...lines, odd]))).toBe('related');
+});
+
+it('a refund of two articles that differ in zeros alone is none of their sum', () => {
+  const line = (barcode: string, quantity: number) => ({ barcode, quantity });
+  const sent = { reference: 'R-1', lines: [line('0409', 2), line('409', 3)] };
+  const differs = (refundLineItems: ReturnType<typeof line>[]) =>
+    comparePendingRefund(sent, { refundLineItems }).length > 0;
+  expect(differs([line('409', 3), line('0409', 2)])).toBe(false);
+  expect(differs([line('409', 5)])).toBe(true);
 });

@@ -115,3 +115,21 @@ it('asks for no part of a coin that the currency of the order does not have', ()
   ]);
   for (const other of ['KWD', 'EUR', null, '7']) expect(said(other)).toEqual([]);
 });
+
+it('two articles of an order that differ in zeros alone are refunded each by itself', () => {
+  const items = { '0409': 3, '409': 5 };
+  const orderLineItems = Object.entries(items).map(([barcode, quantity]) => {
+    return { barcode, quantity, price: 1 };
+  });
+  const said = (pieces: Record<string, number>, of: object = { orderLineItems }) => {
+    const lines = Object.entries(pieces).map(([barcode, quantity]) => ({ barcode, quantity }));
+    const order = salesOrderSchema.parse({ ...ORDER, ...of });
+    const accepted = new Map([['0409', 3]]);
+    return refundableProblems({ orderId: 7, lines }, order, { pending: [], refunds: [] }, accepted);
+  };
+  expect(said({ '0409': 3 })).toEqual([]);
+  expect(said({ '0409': 4 })).toHaveLength(1);
+  expect(said({ '409': 1 })).toHaveLength(1);
+  const [only] = orderLineItems;
+  expect(said({ '409': 3 }, { orderLineItems: [only] })).toEqual([]);
+});

@@ -1,7 +1,7 @@
 /** What the lists of variants told of the goods of a delivery at a past moment, besides prices. */
 import { sql } from 'kysely';
 import { spellingsOf } from '../../../lib/strings.ts';
-import { barcodeSpellings } from '../../../mirror/catalog/spelt.ts';
+import { barcodeSpellings, formsMeant } from '../../../mirror/catalog/spelt.ts';
 import type { Facts } from '../../../rules/facts/plain.ts';
 import { inKeys, type SqlRow } from '../../../store/bulk.ts';
 import type { Db } from '../../../store/store.ts';
@@ -83,7 +83,11 @@ export function createPastProducts(db: Db, after: number): PastProducts {
     ];
     for (const barcode of more) {
       const spellings = new Set(barcodeSpellings(barcode));
-      const isSpelt = ({ row }: Variant): boolean => spellings.has(row.barcode);
+      const forms = [...stock, ...ahead].flatMap(({ row }) =>
+        spellings.has(row.barcode) ? row.barcode : [],
+      );
+      const meant = new Set(formsMeant(barcode, forms));
+      const isSpelt = ({ row }: Variant): boolean => meant.has(row.barcode);
       known.set(barcode, [stock.filter(isSpelt), ahead.filter(isSpelt)]);
     }
   };
