@@ -22,7 +22,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals behind the last page are told from faults in the midst of a list.
-  client: 8_216, // how each request ended; lists beyond a body, and proofs that a walk is whole
+  client: 8_245, // how each request ended; lists beyond a body, and second looks where one may err
   config: 3_740, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with

@@ -21,6 +21,7 @@ interface Walked {
 /**
  * Everything that proves the end of a list. A short page proves nothing, as a row of it may be
  * hidden; nor do links that end before the total, or a total that is below the rows of one page.
+ * A total that a full page alone states proves it only with a look behind the page (walk.ts).
  */
 const PROOFS = {
   links: ({ says, total = 0, rows }: Walked) => says === 'end' && total <= rows,
@@ -163,12 +164,14 @@ export interface PagingMemory {
   isTotal: boolean;
   /** Whether pages are numbered otherwise than is usual (walk.ts); undefined: nothing showed it. */
   isOther: boolean | undefined;
+  /** Whether a walk has looked for that twice, and nothing showed it. */
+  isLooked: boolean;
   /** Rows of lists that were seen to be whole, by what was asked, and how the account shows it. */
   readonly ends: Map<string, { readonly rows: number; readonly by: 'empty' | 'refused' }>;
 }
 
 export function createPagingMemory(): PagingMemory {
-  return { isTotal: false, isOther: undefined, ends: new Map() };
+  return { isTotal: false, isOther: undefined, isLooked: false, ends: new Map() };
 }
 
 /** Gives the memory of each path, the same one each time. */

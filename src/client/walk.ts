@@ -24,6 +24,8 @@ const CAPPED_SHARE = 0.9;
 /** Number of empty pages in a row up to which links are followed. */
 const EMPTY_PAGES_MAX = 3;
 
+type Tried = 'empty' | 'refused';
+
 /** Position of a page in the list. */
 export interface Place {
   /** Number of the page from 1, whatever the account begins with. */
@@ -59,11 +61,8 @@ export interface Pager<Body> {
   readonly isAligned: boolean;
   /** Whether the numbers of pages are learned, or the configuration says them. */
   readonly isLearned: boolean;
-  /**
-   * Fetches a page. `tried`: the account has answered behind a list of this length before, so that
-   * an empty page needs no second look, nor a refusal a second try.
-   */
-  fetch(place: Place, tried?: 'empty' | 'refused'): Promise<Page<Body>>;
+  /** Fetches a page. `tried`: how the account has answered before, so that it needs no retry. */
+  fetch(place: Place, tried?: Tried): Promise<Page<Body>>;
   /** Marks by which the rows of a page are known again. */
   marksOf(page: Page<Body>): ReadonlySet<string>;
   /** Place of the page behind this one as the account names it; undefined: it has its number. */
@@ -94,6 +93,12 @@ interface Walk<Body> {
   emptyPages: number;
   /** Whether each count so far was that of its page. */
   countsPages: boolean;
+  /** Total that the last page with rows stated. */
+  total: number | undefined;
+  /** Whether the next page is asked for because one page alone stated that it is the last. */
+  isLook: boolean;
+  /** Whether offsets that count pages gave most rows again. */
+  isOverlap: boolean;
   readonly links: Set<string>;
 }
 
@@ -117,14 +122,14 @@ export interface WalkEnd<Body> {
 }
 
 /**
- * Number of rows of the list, as far as a page states it. A count beyond what a page holds is that
- * of the list, until rows come behind it.
+ * Number of rows of the list, as far as a page states it. A count beyond what a page with rows
+ * holds is that of the list, until rows come behind it.
  */
 function totalOf<B>({ memory }: Pager<B>, { place, count, rowCount }: Page<B>) {
   if (count === undefined) return undefined;
   const rows = place.rows + rowCount;
-  if (count > Math.max(rows, place.size)) memory.isTotal = true;
-  else if (rowCount > 0 && rows > count) memory.isTotal = false;
+  const isBeyond = count > Math.max(rows, place.size);
+  if (rowCount > 0 && (isBeyond || rows > count)) memory.isTotal = isBeyond;
   return memory.isTotal ? count : undefined;
 }
 
@@ -137,44 +142,34 @@ function isNoPage(error: unknown): error is SelvedgeError {
 }
 
 /** Whether the account may fail at a number of a page, as programs do whose pages begin with 1. */
-export function isFault(error: unknown): error is RetryLaterError {
+function isFault(error: unknown): error is RetryLaterError {
   return error instanceof RetryLaterError && error.code === 'service.fault';
 }
 
+/** Fetches a page, and again an empty one that states no such total: it may be cut short. */
+async function fetchSure<B>(pager: Pager<B>, place: Place, tried?: Tried): Promise<Page<B>> {
+  const page = await pager.fetch(place, tried);
+  const isSure = page.rowCount > 0 || tried !== undefined || page.count === place.rows;
+  return isSure || place.page === 1 ? page : pager.fetch(place, 'empty');
+}
+
 /** Fetches a page that may be none, for which its error comes. */
-async function attempt<B>(pager: Pager<B>, place: Place): Promise<Page<B> | SelvedgeError> {
+async function attempt<B>(pager: Pager<B>, place: Place, tried: Tried = 'empty') {
   try {
-    return await pager.fetch(place, 'empty');
+    return await pager.fetch(place, tried);
   } catch (error) {
     if (isNoPage(error) || isFault(error)) return error;
     throw error;
   }
 }
 
-/**
- * Fetches a page that only shows how the account pages; undefined: there is none. `sure` is a page
- * that was answered: while it is again, a fault is by the number.
- */
-export async function peek<B>(
-  pager: Pager<B>,
-  place: Place,
-  sure?: Place,
-): Promise<Page<B> | undefined> {
+/** Fetches a page that may be none, and asks again for one without rows. */
+export async function look<B>(pager: Pager<B>, place: Place): Promise<Page<B> | SelvedgeError> {
   const shown = await attempt(pager, place);
-  if (!(shown instanceof Error)) return shown;
-  if (isFault(shown) && !sure) throw shown;
-  if (isFault(shown) && sure) await pager.fetch(sure);
-  return undefined;
-}
-
-/** Whether the account refuses the page behind this one with the same error. */
-export async function isRefusedBehind<B>(
-  pager: Pager<B>,
-  place: Place,
-  { code }: SelvedgeError,
-): Promise<boolean> {
-  const shown = await attempt(pager, moved(place, 1));
-  return shown instanceof Error && shown.code === code;
+  const isShown = !(shown instanceof Error) && shown.rowCount > 0;
+  // An earlier walk has looked twice, and what shows nothing is not kept.
+  const isKnown = pager.memory.isLooked && (!pager.isAligned || isFault(shown));
+  return isShown || isKnown ? shown : attempt(pager, place, 'refused');
 }
 
 /** Place some pages behind this one, or before it. */
@@ -196,16 +191,17 @@ async function fetchBehind<B>(
   const { memory, key } = pager;
   const { rows } = place;
   const known = memory.ends.get(key);
-  const tried = rows >= (known?.rows ?? Infinity) ? known?.by : undefined;
+  const tried = rows === known?.rows ? known.by : undefined;
   try {
-    const page = await pager.fetch(place, tried);
+    const page = await fetchSure(pager, place, tried);
     if (page.rowCount === 0) memory.ends.set(key, { rows, by: 'empty' });
     return page;
   } catch (error) {
     if (!isNoPage(error) && !isFault(error)) throw error;
     if (tried !== 'refused') {
       await pager.fetch(before);
-      if (!(await isRefusedBehind(pager, place, error))) throw error;
+      const shown = await attempt(pager, moved(place, 1));
+      if (!(shown instanceof Error) || shown.code !== error.code) throw error;
     }
     memory.ends.set(key, { rows, by: 'refused' });
     const signs = { says: undefined, next: undefined, by: '', total: undefined };
@@ -213,28 +209,37 @@ async function fetchBehind<B>(
   }
 }
 
+/** Whether so many marks are among the others that not just a few rows have moved meanwhile. */
+function isOverlapping(marks: ReadonlySet<string>, others: ReadonlySet<string>): boolean {
+  const same = [...marks].filter((mark) => others.has(mark)).length;
+  return same >= Math.max(1, marks.size / 2);
+}
+
 /** Whether the pages are numbered otherwise than is usual, by one that was asked for so. */
 function showsOther<B>(pager: Pager<B>, first: Page<B>, shown: Page<B> | undefined): boolean {
-  if (!shown || shown.rowCount === 0) return !pager.isAligned || pager.first.isOther;
+  if (!shown) return pager.first.isOther;
   if (first.rowCount === 0) return shown.place.isOther;
-  const ofFirst = pager.marksOf(first);
-  const marks = [...pager.marksOf(shown)];
-  // A few rows may have moved from one page to the other, or have been added, between the requests.
-  return marks.filter((mark) => ofFirst.has(mark)).length < Math.max(1, marks.length / 2);
+  return !isOverlapping(pager.marksOf(shown), pager.marksOf(first));
 }
 
 /** Learns how the pages are numbered; gives the first one if that is otherwise than is usual. */
 async function otherFirst<B>(pager: Pager<B>, first: Page<B>): Promise<Page<B> | undefined> {
   const { memory, isAligned } = pager;
   const { place, signs, rowCount, count = Infinity } = first;
-  const isTold = !isAligned && (signs.says !== undefined || rowCount < 2 || count <= rowCount);
+  const isNamed = signs.says === 'end' || signs.next !== undefined;
+  const isWhole = memory.isTotal && rowCount < place.size && count <= rowCount;
+  const isTold = !isAligned && (isNamed || isWhole || rowCount < 2);
   if (isTold || place.page > 1 || memory.isOther !== undefined) return undefined;
   const other = isAligned ? { isOther: !place.isOther } : { page: 2, isOther: true };
-  const shown = await peek(pager, { ...place, ...other }, place);
-  // An offset may also be refused because it is no multiple of the size.
-  if (shown === undefined && !isAligned) return undefined;
+  const found = await look(pager, { ...place, ...other });
+  const shown = found instanceof Error || found.rowCount === 0 ? undefined : found;
+  // A fault shows nothing; nor does an offset without rows, which may be no multiple of the size.
+  if (!shown && (!isAligned || isFault(found))) {
+    memory.isLooked = true;
+    return undefined;
+  }
   const isOther = showsOther(pager, first, shown);
-  if (rowCount > 0 || shown?.rowCount) memory.isOther = isOther;
+  if (rowCount > 0 || shown) memory.isOther = isOther;
   if (!isOther || !pager.isLearned) return undefined;
   return isAligned ? shown : { ...first, place: { ...place, isOther } };
 }
@@ -256,10 +261,12 @@ async function doubtOfRepeat<B>(
   const rows = first?.rowCount ?? 0;
   // An account that repeats its last page for all numbers behind it does read them.
   if (!first || place.page > 2 || rows > pager.first.size || rows < 2) return undefined;
-  const half = await peek(pager, { ...place, size: Math.floor(rows / 2) }, place);
+  const half = await look(pager, { ...place, size: Math.floor(rows / 2) });
+  // While the page itself is answered, a fault is by the size.
+  if (isFault(half)) await pager.fetch(place);
   // Where offsets are not read, a page that is full as asked for need not be everything.
   const isFull = !pager.isAligned && rows === pager.first.size;
-  if (!half || (half.rowCount >= rows && !isFull)) return undefined;
+  if (half instanceof Error || (half.rowCount >= rows && !isFull)) return undefined;
   const [one] = pager.marksOf(half);
   const [other] = before ?? [];
   const names = `${pager.nameOf(place)} has the rows of ${pager.nameOf(first.place)} again`;
@@ -310,6 +317,14 @@ function judge<B>(walk: Walk<B>, page: Page<B>): Judgement {
   const behind = linked ?? numbered;
   // Links may always say that nothing follows: then they count only with as many rows as stated.
   const proof = proofOf({ rows, last: rowCount, total: says === 'end' ? count : total, says });
+  const isStated = total === walk.total || total === pager.memory.ends.get(pager.key)?.rows;
+  walk.isLook = proof === 'total' && rowCount >= place.size && !isStated && !place.link;
+  if (rowCount > 0) walk.total = total;
+  if (walk.isLook) {
+    walk.isAnnounced = false;
+    walk.lastPage = behind.page;
+    return { isLast: false, behind };
+  }
   if (proof !== undefined) return { isLast: true, behind };
   const isEnd = rowCount === 0 || rowCount > PAGE_ROWS_MAX || place.link !== undefined;
   if (isEnd) {
@@ -334,15 +349,20 @@ function noteCounts<B>(walk: Walk<B>, page: Page<B>): void {
 }
 
 /** Doubt about a list that ended, by how its pages are numbered. */
-async function doubtOfNumbers<B>({ pager, first }: Walk<B>, page: Page<B>) {
-  const { memory, isLearned } = pager;
-  const total = totalOf(pager, page) ?? 0;
-  const isShort = page.place.rows + page.rowCount < total;
+async function doubtOfNumbers<B>(walk: Walk<B>, page: Page<B>) {
+  const { pager, first } = walk;
+  const { memory } = pager;
+  const rows = page.place.rows + page.rowCount;
+  const isShort = rows < (totalOf(pager, page) ?? 0);
+  // A count that is not reached need not be that of the list.
+  if (isShort || rows < (walk.total ?? 0)) memory.isTotal = false;
   const other = isShort && first ? await otherFirst(pager, first) : undefined;
   if (other) return `${pager.nameOf(other.place)} has other rows: the next pull begins with it`;
-  const { isOther } = pager.first;
-  const isWrong = !isLearned && (memory.isOther ?? isOther) !== isOther;
-  return isWrong ? `the pages have other numbers: ${pager.otherwise}` : undefined;
+  const { isOther, link } = page.place;
+  const isMistaken = link === undefined && (memory.isOther ?? isOther) !== isOther;
+  return walk.isOverlap || isMistaken
+    ? `the pages have other numbers: ${pager.otherwise}`
+    : undefined;
 }
 
 function begin<B>(pager: Pager<B>): Walk<B> {
@@ -359,6 +379,9 @@ function begin<B>(pager: Pager<B>): Walk<B> {
     shortNow: 0,
     emptyPages: 0,
     countsPages: true,
+    total: undefined,
+    isLook: false,
+    isOverlap: false,
     links: new Set(),
   };
 }
@@ -368,13 +391,22 @@ function askAhead<B>(walk: Walk<B>, ahead: Promise<Page<B>>[], before?: Place): 
   const { pager } = walk;
   while (ahead.length < pager.pagesAheadMax && walk.next.page <= walk.lastPage) {
     const coming = walk.isAnnounced
-      ? pager.fetch(walk.next)
+      ? fetchSure(pager, walk.next)
       : fetchBehind(pager, walk.next, before);
     // The promise is awaited in its turn; until then its rejection counts as handled.
     coming.catch(() => undefined);
     ahead.push(coming);
     walk.next = moved(walk.next, 1);
   }
+}
+
+/** Notes offsets that do not count pages, though it was learned so: it is forgotten. */
+function noteOverlap<B>(walk: Walk<B>, { place }: Page<B>, marks?: ReadonlySet<string>): void {
+  const { pager, before } = walk;
+  if (pager.isAligned || !place.isOther || !marks || !before || marks.size < 3) return;
+  if (!isOverlapping(marks, before)) return;
+  walk.isOverlap = true;
+  pager.memory.isOther = undefined;
 }
 
 async function* stepsOf<B>(pager: Pager<B>): Steps<B> {
@@ -393,12 +425,14 @@ async function* stepsOf<B>(pager: Pager<B>): Steps<B> {
     if (!walk.first && !isTold) page = (await otherFirst(pager, page)) ?? page;
     walk.first ??= page;
     const { rowCount } = page;
-    const marks = isCounted ? undefined : pager.marksOf(page);
+    const marks = isCounted && !walk.isLook ? undefined : pager.marksOf(page);
     const isAgain = walk.last?.rowCount === rowCount && isWithin(marks, walk.before);
+    noteOverlap(walk, page, marks);
     if (isAgain) return yield ended(walk.first, await doubtOfRepeat(walk, page));
     if (rowCount > 0) walk.before = marks;
     noteCounts(walk, page);
     const { isLast, behind, doubt } = judge(walk, page);
+    if (walk.isLook) walk.before = pager.marksOf(page);
     if (rowCount < behind.size && behind.link === undefined) walk.shortNow += 1;
     if (ahead.length === 0) walk.next = behind;
     if (!isLast) askAhead(walk, ahead, page.place);

@@ -10,14 +10,12 @@ import { createRowScanner } from '../../lib/json-rows.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { signsIn } from '../paging.ts';
 import {
-  isFault,
-  isRefusedBehind,
   isWithin,
+  look,
   PAGE_ROWS_MAX,
   type Page,
   type Pager,
   type Place,
-  peek,
   type WalkEnd,
   walkPages,
 } from '../walk.ts';
@@ -118,13 +116,14 @@ function fetcherOf(pull: PullRequest, signal: AbortSignal) {
 
 const BARCODE = /"barcode"\s*:\s*("[^"]*"|\d+)/g;
 
-/** Barcodes of a batch by which its rows are known again; without any, the digest of its bytes. */
-function marksOf({ body }: Page<Body>): ReadonlySet<string> {
+/** Barcodes by which the rows of a page are known again; if some have none, also its digest. */
+function marksOf({ body, rowCount }: Page<Body>): ReadonlySet<string> {
   const { bytes = Buffer.of(), chunks = [] } = body?.batch ?? {};
   const rows = bytes.subarray(chunks[0]?.start, chunks.at(-1)?.end);
   const text = Buffer.from(rows.buffer, rows.byteOffset, rows.length).toString('latin1');
   const marks = [...text.matchAll(BARCODE)].map(([, barcode = '']) => barcode);
-  return new Set(marks.length > 0 ? marks : [hash('sha1', rows)]);
+  const named = marks.filter((barcode) => barcode !== '""');
+  return new Set(named.length < rowCount ? [...named, hash('sha1', rows)] : named);
 }
 
 /** Place behind a page whose sign is another than the number behind its own. */
@@ -179,8 +178,8 @@ function rowsUpTo({ last, page: { count = 0, place } }: WalkEnd<Body>): number {
 function endOf(end: WalkEnd<Body>): PullEnd {
   const { first, last, page, shortPages, countsPages, doubt } = end;
   const rows = rowsUpTo(end);
-  // A page that is empty or absent may be without its count.
-  const { body, count } = page.count === undefined ? (last ?? page) : page;
+  // A page that is empty or absent may be without the count, or count itself.
+  const { body, count } = page.count ? page : (last ?? page);
   const doubts = doubt === undefined ? [] : [doubt];
   // Counts of single pages say nothing of the list, unless it is one page.
   const own = rows > first.rowCount ? undefined : first.count;
@@ -222,27 +221,20 @@ async function doubtOfStream(pull: PullRequest, rows: number): Promise<string | 
   const size = evenSize(rows, pull.options.pageRows);
   const isOther = pager.first.isOther;
   const place = placeOf(rows / size + 1, size, isOther);
-  let behind: Page<Body> | undefined;
-  try {
-    behind = await peek(pager, place);
-  } catch (error) {
-    if (!isFault(error)) throw error;
-    // The whole list has just been answered, so that the fault is by parameters that it has not.
-    const isEnd = await isRefusedBehind(pager, place, error);
-    if (isEnd) memory.ends.set(key, { rows, by: 'refused' });
-    return undefined;
-  }
-  if (behind && behind.rowCount > 0) {
-    const others = [1, place.page - 1].map((page) => peek(pager, placeOf(page, size, isOther)));
+  const behind = await look(pager, place);
+  // The whole list has just been answered, so that a fault is by parameters that it has not.
+  const isRefused = behind instanceof Error;
+  if (!isRefused && behind.rowCount > 0) {
+    const others = [1, place.page - 1].map((page) => look(pager, placeOf(page, size, isOther)));
     // An account that does not read the number, or repeats its last page, shows nothing new.
     const marks = marksOf(behind);
     const isNew = (await Promise.all(others)).every(
-      (page) => page === undefined || !isWithin(marks, marksOf(page)),
+      (page) => page instanceof Error || !isWithin(marks, marksOf(page)),
     );
     const at = `page=${numberOf(place)}&limit=${size}`;
     if (isNew) return `${rows} rows came, and ${at} has more: ${PAGES}`;
   }
-  memory.ends.set(key, { rows, by: 'empty' });
+  memory.ends.set(key, { rows, by: isRefused ? 'refused' : 'empty' });
   return undefined;
 }
 

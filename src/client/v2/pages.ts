@@ -201,11 +201,11 @@ function fetcherOf<T extends ResourceType>(
       return fetch({ ...place, size, link: link?.toString() });
     }
   };
-  return async (place: Place, tried?: 'empty' | 'refused'): Promise<Page<Body>> => {
+  return async (place: Place): Promise<Page<Body>> => {
     const page = await fetch(place);
-    // An answer that was cut short must not look like the end of the collection.
-    const isLater = place.page > 1 || (page.signs.says === 'more' && paging.follow !== 'links');
-    return page.rowCount === 0 && isLater && tried === undefined ? fetch(place) : page;
+    // Behind a first page that was cut short, counted places would begin too early.
+    const isCut = page.rowCount === 0 && place.page === 1 && page.signs.says === 'more';
+    return isCut && paging.follow !== 'links' ? fetch(place) : page;
   };
 }
 
