@@ -645,6 +645,24 @@ LEFT JOIN season_variant_row v ON v.barcode = l.barcode AND v.season_barcode = (
   SELECT min(n.season_barcode) FROM season_variant_row n WHERE n.barcode = v.barcode)
 WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s WHERE s.barcode = l.barcode);
 
+-- Each line looks up its own article: joined with the lists of variants, all lines would be read.
+CREATE VIEW line_article AS
+SELECT
+  x.order_delivery_id, x.fulfilled_quantity AS pieces,
+  nullif(CAST(x.extra ->> '$.details.customsTariffNumber' AS TEXT), '') AS tariff_no,
+  nullif(CAST(x.extra ->> '$.details.countryOfOrigin' AS TEXT), '') AS origin,
+  iif(json_type(x.extra, '$.details.weight') IN ('integer', 'real'),
+    x.extra ->> '$.details.weight', NULL) AS weight
+FROM (
+  SELECT l.order_delivery_id, l.fulfilled_quantity, coalesce(
+    (SELECT coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+      FROM stock_variant_row v WHERE v.barcode = l.barcode),
+    (SELECT coalesce((SELECT e.extra FROM variant_extra e WHERE e.extra_id = v.extra_id), v.extra)
+      FROM season_variant_row v WHERE v.barcode = l.barcode
+      ORDER BY v.season_barcode LIMIT 1)) AS extra
+  FROM delivery_line l
+) x;
+
 -- Deliveries with their parcels, their weight, and what customs ask.
 CREATE VIEW v_shipment AS
 SELECT
@@ -669,20 +687,20 @@ SELECT
     FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS pieces,
   (SELECT CASE WHEN count(*) = count(l.pieces * l.weight)
     THEN sum(l.pieces * l.weight) / 1000.0 END
-    FROM v_delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS weight_kg,
+    FROM line_article l WHERE l.order_delivery_id = d.order_delivery_id) AS weight_kg,
   (SELECT CASE WHEN count(*) = count(l.fulfilled_quantity * l.price)
     THEN sum(l.fulfilled_quantity * l.price) / 10000.0 END
     FROM delivery_line l WHERE l.order_delivery_id = d.order_delivery_id) AS amount,
   (SELECT c.currency FROM order_currency c WHERE c.order_id = d.order_id) AS currency,
   (SELECT group_concat(n.tariff_no, ', ') FROM (
-    SELECT DISTINCT l.tariff_no FROM v_delivery_line l
+    SELECT DISTINCT l.tariff_no FROM line_article l
     WHERE l.order_delivery_id = d.order_delivery_id AND l.tariff_no IS NOT NULL
     ORDER BY 1) n) AS tariff_nos,
   (SELECT group_concat(n.origin, ', ') FROM (
-    SELECT DISTINCT l.origin FROM v_delivery_line l
+    SELECT DISTINCT l.origin FROM line_article l
     WHERE l.order_delivery_id = d.order_delivery_id AND l.origin IS NOT NULL
     ORDER BY 1) n) AS origins,
-  (SELECT count(*) FROM v_delivery_line l WHERE l.order_delivery_id = d.order_delivery_id
+  (SELECT count(*) FROM line_article l WHERE l.order_delivery_id = d.order_delivery_id
     AND (l.tariff_no IS NULL OR l.origin IS NULL OR l.weight IS NULL)) AS lines_without_customs,
   d.deleted_at IS NOT NULL AS gone
 FROM (
@@ -745,6 +763,6 @@ CREATE TABLE incident_ack (
 -- Deliveries by the time at which they were decided, and at which their first parcel was named: the
 -- overview reads two weeks of each.
 DROP INDEX decision_day;
-CREATE INDEX decision_day ON decision (at, outcome, actor, rules, order_delivery_id);
+CREATE INDEX decision_day ON decision (at, outcome, actor, rules, order_delivery_id, mode);
 CREATE INDEX change_shipped ON change (at)
 WHERE entity = 'delivery' AND diff ->> '$.tracking_numbers[0]' = '[]';

@@ -49,6 +49,13 @@ const VIEWS: Readonly<Record<string, string>> = {
   day: string;
   ends_at: number;
 }`,
+  line_article: `{
+  order_delivery_id: number;
+  pieces: number | null;
+  tariff_no: string | null;
+  origin: string | null;
+  weight: number | null;
+}`,
   order_currency: `{
   order_id: number;
   currency: string | null;

@@ -430,9 +430,9 @@ SELECT
   (o.deleted_at IS NOT NULL)::int AS gone
 FROM sales_order_line l
 JOIN sales_order o ON o.account = l.account AND o.order_id = l.order_id
-LEFT JOIN season_variant_row v ON v.account = l.account AND v.barcode = l.barcode
-  AND v.season_barcode = (SELECT min(n.season_barcode) FROM season_variant_row n
-    WHERE n.account = v.account AND n.barcode = v.barcode)
+LEFT JOIN LATERAL (SELECT n.* FROM season_variant_row n
+  WHERE n.account = l.account AND n.barcode = l.barcode
+  ORDER BY n.season_barcode LIMIT 1) v ON true
 WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s
   WHERE s.account = l.account AND s.barcode = l.barcode);
 
@@ -485,9 +485,9 @@ SELECT
 FROM delivery_line l
 JOIN delivery d ON d.account = l.account AND d.order_delivery_id = l.order_delivery_id
 LEFT JOIN sales_order o ON o.account = d.account AND o.order_id = d.order_id
-LEFT JOIN season_variant_row v ON v.account = l.account AND v.barcode = l.barcode
-  AND v.season_barcode = (SELECT min(n.season_barcode) FROM season_variant_row n
-    WHERE n.account = v.account AND n.barcode = v.barcode)
+LEFT JOIN LATERAL (SELECT n.* FROM season_variant_row n
+  WHERE n.account = l.account AND n.barcode = l.barcode
+  ORDER BY n.season_barcode LIMIT 1) v ON true
 WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s
   WHERE s.account = l.account AND s.barcode = l.barcode);
 
@@ -594,9 +594,9 @@ SELECT
 FROM refund_line l
 JOIN refund r ON r.account = l.account AND r.order_refund_id = l.order_refund_id
 LEFT JOIN sales_order o ON o.account = r.account AND o.order_id = r.order_id
-LEFT JOIN season_variant_row v ON v.account = l.account AND v.barcode = l.barcode
-  AND v.season_barcode = (SELECT min(n.season_barcode) FROM season_variant_row n
-    WHERE n.account = v.account AND n.barcode = v.barcode)
+LEFT JOIN LATERAL (SELECT n.* FROM season_variant_row n
+  WHERE n.account = l.account AND n.barcode = l.barcode
+  ORDER BY n.season_barcode LIMIT 1) v ON true
 WHERE NOT EXISTS (SELECT 1 FROM stock_variant_row s
   WHERE s.account = l.account AND s.barcode = l.barcode);
 

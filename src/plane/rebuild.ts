@@ -8,6 +8,7 @@ import { compareTable } from './compare.ts';
 import { type Cell, type Cursor, cursorAt, keepCursor, moveCursor, seenIn } from './cursor.ts';
 import { deleteRows, type PlaneClient, quoted, writeRows } from './postgres.ts';
 import type { MirrorReader } from './source.ts';
+import type { CopiedTable } from './tables.ts';
 
 export interface CopyDeps {
   readonly client: PlaneClient;
@@ -34,7 +35,7 @@ export async function copyWhole(
   known: Cursor | undefined,
   how: 'rebuild' | 'reconcile',
 ): Promise<CopyCounts> {
-  return client.transaction(async () => {
+  const counts = await client.transaction(async () => {
     const from = how === 'rebuild' ? await keepCursor(client, account, known) : known;
     const state = reader.snapshot(() => reader.state());
     const cursor = { ...cursorAt(account, reader.shape, state, now()), ...cell };
@@ -60,6 +61,20 @@ export async function copyWhole(
     await moveCursor(client, cursor, reached);
     return { written, removed, cursor: reached };
   });
+  if (how === 'rebuild') await analyze(client, reader.tables);
+  return counts;
+}
+
+/**
+ * Tells PostgreSQL how large the tables are by now: it finds out later by itself, and until then
+ * plans as if all were empty. The copy is whole without it, so that a failure is none of the copy.
+ */
+export async function analyze(
+  client: PlaneClient,
+  tables: readonly Pick<CopiedTable, 'name'>[],
+): Promise<void> {
+  const names = tables.map(({ name }) => quoted(name)).join(', ');
+  await client.query(`analyze ${names}`).catch(() => undefined);
 }
 
 /** Removes all that the plane has of an account (`plane remove`). */

@@ -15,11 +15,11 @@ const WEEK_BEFORE = Date.UTC(2026, 2, 25, 9);
 async function soldWorld() {
   const world = await createDeciderFixture();
   const { db } = world.store;
-  const decided = async (id: number, outcome: string, at: number) => {
+  const decided = async (id: number, outcome: string, at: number, mode = 'live') => {
     await sql`insert into decision (order_delivery_id, order_id, at, trigger, actor, rule_set_hash,
         facts_digest, mode, outcome, reason, rules, shadow, said, matched, lapsed, evaluation,
         previous_hash, hash)
-      values (${id}, ${id}, ${at}, 'new', 'daemon', '', '', 'live', ${outcome}, '', '[]', '[]',
+      values (${id}, ${id}, ${at}, 'new', 'daemon', '', '', ${mode}, ${outcome}, '', '[]', '[]',
         ${outcome}, '[]', '[]', ${Buffer.from('')}, '', ${`${id} ${outcome} ${at}`})`.execute(db);
   };
   const shipped = async (id: number, at: number) => {
@@ -31,7 +31,7 @@ async function soldWorld() {
     await world.order(id + 1, { currency });
     await world.delivery({ id: id + 1, order: id + 1, lines: [['a', 2]] });
   }
-  return { db, decided, shipped };
+  return { db, world, decided, shipped };
 }
 
 function told({ rows }: Sales, span: string): readonly string[] {
@@ -63,4 +63,21 @@ it('a delivery counts once in a span, beside the last week until the same time',
   );
   expect(told(sales, 'dayBefore')).toEqual([one('accepted')]);
   expect(told(sales, 'weekBefore')).toEqual([one('accepted')]);
+});
+
+it('counts no accept that rules only observed or a person undid, and one currency once', async () => {
+  const { db, world, decided } = await soldWorld();
+  await world.order(2, { currency: ' dkk ' });
+  await world.order(3, { currency: '' });
+  await sql`insert or replace into daemon_state (key, value, updated_at)
+    values ('service_currency', 'DKK', 0)`.execute(db);
+  for (const id of [1, 2, 3]) await decided(id, 'accept', NOW - HOUR);
+  await decided(4, 'accept', NOW - HOUR, 'observe');
+  const today = async () => told(await readSales(db, NOW, 'Europe/Copenhagen'), 'today');
+  expect(await today()).toEqual([expect.stringMatching(/^accepted 3\/6 \S+ DKK$/)]);
+  await sql`insert into outbox (kind, ordering_key, reference, body, body_hash, state, due_at,
+      created_at, cause, decision_id)
+    select 'delivery_status', 'd', 'd', '{}', '', 'canceled', 0, 0, '', decision_id
+    from decision where order_delivery_id = 1`.execute(db);
+  expect(await today()).toEqual([expect.stringMatching(/^accepted 2\/4 \S+ DKK$/)]);
 });

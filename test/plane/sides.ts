@@ -17,6 +17,7 @@ import {
   writeRows,
 } from '../../src/plane/postgres.ts';
 import { openPlaneSession, type PlaneSession } from '../../src/plane/reader.ts';
+import { analyze } from '../../src/plane/rebuild.ts';
 import { ensureSchema } from '../../src/plane/schema.ts';
 import { MirrorReader } from '../../src/plane/source.ts';
 import { PLANE_TABLES, type PlaneContent } from '../../src/plane/tables.ts';
@@ -128,6 +129,7 @@ export async function copyMirror(
       written_at) values ($1, '', '', '', 0, 0, '{}', 0, 0)`,
     [account],
   );
+  await analyze(client, mirror.tables);
 }
 
 /** A mirror with nothing in the columns that a plane without addresses leaves empty. */

@@ -16,6 +16,7 @@ import {
   type WaitingKind,
 } from '../../ops/waiting.ts';
 import type { Db } from '../../store/store.ts';
+import { CURRENCY } from './sales.ts';
 
 export interface Need {
   readonly of: WaitingKind;
@@ -72,7 +73,7 @@ interface WaitingRow {
 /** The deliveries that have waited for longest, with what each is worth. */
 async function waitingRows(db: Db): Promise<readonly WaitingRow[]> {
   const { rows } = await sql<WaitingRow>`select c.outcome, n.rules, c.packed_at "packedAt",
-      nullif(trim(o.currency), '') currency,
+      ${CURRENCY} currency,
       (select iif(count(*) = count(l.price * l.fulfilled_quantity),
           sum(l.price * l.fulfilled_quantity), null)
         from delivery_line l where l.order_delivery_id = c.order_delivery_id) value

@@ -1,7 +1,8 @@
 /**
  * Reads what was accepted, shipped, held and rejected: today and this week, and in the last week up
  * to the same weekday and time. A delivery counts once for each of these in a span; it has shipped
- * when its first tracking number came.
+ * when its first tracking number came. What rules only observed, and what was undone or refused
+ * before it became true, does not count.
  */
 import { type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
@@ -49,6 +50,11 @@ function spansOf(now: number, timeZone: string): Sales['spans'] {
   };
 }
 
+/** SQL: currency of an order `o`; the slower view is read only for the few orders that name none. */
+export const CURRENCY = sql<string | null>`upper(trim(case
+  when trim(o.currency) <> '' then o.currency
+  else (select c.currency from order_currency c where c.order_id = o.order_id) end))`;
+
 /** SQL: values of a delivery in ten-thousandths; null when a line has no price or no quantity. */
 const VALUE = sql`iif(count(*) = count(l.price * l.fulfilled_quantity),
   sum(l.price * l.fulfilled_quantity), null)`;
@@ -91,6 +97,9 @@ async function found(db: Db, spans: Sales['spans']): Promise<readonly Found[]> {
           order_delivery_id id, ${spansAt(sql`at`, spans)} bits
         from decision indexed by decision_day
         where at between ${since} and ${until} and outcome in ('accept', 'hold', 'reject')
+          and (actor <> 'daemon' or mode = 'live')
+          and not exists (select 1 from outbox p where p.decision_id = decision.decision_id
+            and p.state in ('canceled', 'refused', 'dead'))
         union all
         select 'shipped', key + 0, ${spansAt(sql`at`, spans)}
         from change indexed by change_shipped
@@ -99,7 +108,7 @@ async function found(db: Db, spans: Sales['spans']): Promise<readonly Found[]> {
       where bits > 0 group by 1, 2),
     worth
       as materialized (
-      select h.id, nullif(trim(o.currency), '') currency, ${VALUE} value,
+      select h.id, ${CURRENCY} currency, ${VALUE} value,
         sum(l.fulfilled_quantity) pieces
       from (select distinct id from happened) h
       cross join delivery d on d.order_delivery_id = h.id

@@ -397,6 +397,14 @@ interface LeaseTable {
   expires_at: number;
 }
 
+interface LineArticleTable {
+  order_delivery_id: number;
+  pieces: number | null;
+  tariff_no: string | null;
+  origin: string | null;
+  weight: number | null;
+}
+
 interface MatchSeenTable {
   rule_hash: string;
   decision_id: number;
@@ -1065,6 +1073,7 @@ export interface Tables {
   intake_key: IntakeKeyTable;
   key_place: KeyPlaceTable;
   lease: LeaseTable;
+  line_article: LineArticleTable;
   match_seen: MatchSeenTable;
   notification: NotificationTable;
   notification_told: NotificationToldTable;
