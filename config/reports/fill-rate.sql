@@ -12,13 +12,14 @@ params:
     default: customer
 columns:
   name: "{by}"
+  company: Company
   ordered: Ordered (pcs)
   shipped: Shipped (pcs)
   missing: Missing (pcs)
   complete: Complete orders
 totals: [ordered, shipped, missing]
 rates: { fill_percent: [shipped, ordered] }
-chart: { kind: bar, title: Fill rate, x: name, y: fill_percent, lowest: 15 }
+chart: { kind: bar, title: Fill rate, x: name, label: company, y: fill_percent, lowest: 15 }
 empty: No order of this time is completed.
 */
 WITH line AS (
@@ -59,7 +60,7 @@ WITH line AS (
   FROM line
   GROUP BY 1, 2
 )
-SELECT iif(:by = 'customer', name || coalesce(' ' || nullif(max(company), ''), ''), name) AS name,
+SELECT name, nullif(max(company), '') AS company,
   count(*) AS orders,
   count(*) FILTER (WHERE shipped = ordered) AS complete, sum(ordered) AS ordered, sum(shipped) AS shipped,
   sum(ordered - shipped) AS missing,

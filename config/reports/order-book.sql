@@ -13,6 +13,7 @@ params:
     default: window
 columns:
   name: "{by}"
+  company: Company
   ordered: Ordered (pcs)
   shipped: Shipped (pcs)
   open: Open (pcs)
@@ -78,7 +79,7 @@ WITH line AS (
   GROUP BY season_name, delivery_name, name, currency
 )
 SELECT b.season_name, b.delivery_name, s.from_day,
-  iif(:by = 'customer', b.name || coalesce(' ' || nullif(b.company, ''), ''), b.name) AS name,
+  b.name, nullif(b.company, '') AS company,
   b.orders, b.ordered, b.shipped, b.open,
   round(100.0 * b.shipped / nullif(b.ordered, 0), 1) AS shipped_percent,
   b.amount, b.open_amount, b.currency, b.unpriced

@@ -52,7 +52,7 @@ if [ "$1" = remove ] || [ "$1" = purge ]; then
   fi
   if [ "$1" = purge ] && [ -d "$rules.before-purge" ]; then
     mkdir -p "$rules"
-    cp -a "$rules.before-purge/." "$rules/"
+    cp -an "$rules.before-purge/." "$rules/"
     rm -rf "$rules.before-purge"
   fi
   if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi

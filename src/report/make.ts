@@ -10,7 +10,7 @@ import type { ParameterValues } from './parameters.ts';
 import { type Query, type RowSink, runQuery } from './query.ts';
 import { chartsOf } from './report-chart.ts';
 import type { Report } from './report-file.ts';
-import { createCollector, type Rows, requireColumns, shapeTable } from './table.ts';
+import { createCollector, type Rows, reachesLimit, requireColumns, shapeTable } from './table.ts';
 import { workbookOf } from './xlsx.ts';
 
 export interface Order {
@@ -57,7 +57,7 @@ export async function documentOf(
   };
   const { isCut } = await run(sink);
   const given = seen(collector.collected());
-  const table = shapeTable(report, given, isCut);
+  const table = shapeTable(report, given, isCut, reachesLimit(report, values, given));
   return { report, given, table, values, manner, at, isCut };
 }
 

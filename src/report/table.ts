@@ -5,6 +5,7 @@
  */
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
+import type { ParameterValues } from './parameters.ts';
 import { pivotRows, ROW_TOTAL } from './pivot.ts';
 import type { Cell, RowSink } from './query.ts';
 import type { Report } from './report-file.ts';
@@ -36,8 +37,9 @@ export interface ReportTable {
 const CELLS_MAX = 500_000;
 
 export const CURRENCY = 'currency';
-/** Label of a row of sums. */
+/** Label of a row of sums, and of one whose rows may not be all. */
 export const TOTAL = 'total';
+export const TOTAL_OF_SHOWN = 'total of the rows shown';
 
 export function isNumeric(kind: ColumnKind): boolean {
   return kind !== 'text' && kind !== 'date';
@@ -142,6 +144,11 @@ function shape(report: Report, given: Rows): Shaped {
   return { columns, rows };
 }
 
+interface Summed extends Shaped {
+  /** What a row of sums is called. */
+  readonly label: string;
+}
+
 /** Indices of the columns that have a sum below them. */
 function summedIn({ pivot, totals = [] }: Report, columns: readonly TableColumn[]): Set<number> {
   return new Set(
@@ -154,7 +161,7 @@ function summedIn({ pivot, totals = [] }: Report, columns: readonly TableColumn[
 
 /** Sums of rows in the columns where `isSummed`; `key` is their currency. */
 function sumRow(
-  { columns, rows }: Shaped,
+  { columns, rows, label: word }: Summed,
   isSummed: (index: number) => boolean,
   [by, key]: readonly [index: number, key: Cell],
 ): Cell[] {
@@ -162,7 +169,7 @@ function sumRow(
   return columns.map((_, index): Cell => {
     if (isSummed(index)) return addUp(rows.map((row) => row[index] ?? null));
     if (index === by) return key;
-    return index === label ? TOTAL : null;
+    return index === label ? word : null;
   });
 }
 
@@ -177,8 +184,8 @@ function withRates({ rates }: Report, { columns }: Shaped, sums: readonly Cell[]
 }
 
 /** Grand totals, each sum once: a row for all, and one of the amounts of each currency. */
-function totalsOf(report: Report, shaped: Shaped): Cell[][] {
-  const { columns, rows } = shaped;
+function totalsOf(report: Report, shaped: Summed): Cell[][] {
+  const { columns, rows, label } = shaped;
   const summed = summedIn(report, columns);
   if (summed.size === 0 || rows.length === 0) return [];
   const isAmount = (index: number): boolean => columns[index]?.kind === 'amount';
@@ -195,7 +202,7 @@ function totalsOf(report: Report, shaped: Shaped): Cell[][] {
   const isCount = (index: number): boolean => summed.has(index) && !isAmount(index);
   const counts = withRates(report, shaped, sumRow(shaped, isCount, [by, null]));
   const money = told.map(([key, members]) =>
-    sumRow({ columns, rows: members }, (index) => amounts.includes(index), [by, key]),
+    sumRow({ columns, rows: members, label }, (index) => amounts.includes(index), [by, key]),
   );
   return amounts.length === summed.size ? money : [counts, ...money];
 }
@@ -217,8 +224,22 @@ function notesOf(report: Report, given: Rows, isCut: boolean): string[] {
   return notes;
 }
 
-/** Shapes rows as the report's head declares; throws RefusedError where that is not possible. */
-export function shapeTable(report: Report, given: Rows, isCut: boolean): ReportTable {
+/** Whether the SELECT gave all rows that its own LIMIT lets through; there may be more. */
+export function reachesLimit({ sql }: Report, values: ParameterValues, { rows }: Rows): boolean {
+  const [, name = '', count] = /\blimit\s+(?::(\w+)|(\d+))\s*;?\s*$/i.exec(sql) ?? [];
+  return rows.length >= Number(count ?? values[name] ?? Number.NaN);
+}
+
+/**
+ * Shapes rows as the report's head declares; throws RefusedError where that is not possible.
+ * `isPart`: its own LIMIT may have left out rows; `isCut`: the reader's has.
+ */
+export function shapeTable(
+  report: Report,
+  given: Rows,
+  isCut: boolean,
+  isPart = false,
+): ReportTable {
   requireColumns(report, given.columns);
   const shaped = shape(report, given);
   const cells = shaped.columns.length * shaped.rows.length;
@@ -228,5 +249,11 @@ export function shapeTable(report: Report, given: Rows, isCut: boolean): ReportT
       hint: 'narrow it by its parameters or --limit, or write csv or ndjson',
     });
   }
-  return { ...shaped, totals: totalsOf(report, shaped), notes: notesOf(report, given, isCut) };
+  const label = isCut || isPart ? TOTAL_OF_SHOWN : TOTAL;
+  const totals = totalsOf(report, { ...shaped, label });
+  const notes = notesOf(report, given, isCut);
+  if (isPart && totals.length > 0) {
+    notes.unshift(`${given.rows.length} rows at most are shown; totals are of these.`);
+  }
+  return { ...shaped, totals, notes };
 }

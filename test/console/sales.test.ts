@@ -65,7 +65,7 @@ it('a delivery counts once in a span, beside the last week until the same time',
   expect(told(sales, 'weekBefore')).toEqual([one('accepted')]);
 });
 
-it('counts no accept that rules only observed or a person undid, and one currency once', async () => {
+it('counts no accept that was only observed or was undone, and a currency once', async () => {
   const { db, world, decided } = await soldWorld();
   await world.order(2, { currency: ' dkk ' });
   await world.order(3, { currency: '' });

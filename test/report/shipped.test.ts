@@ -245,7 +245,7 @@ describe('other reports', () => {
       return database.prepare<[typeof values], Row>(text).all(values);
     };
     expect(ask('fill-rate').map((row) => Object.values(row))).toEqual([
-      ['A-2 Shop A-2', 1, 0, 4, 3, 1, 75, 0],
+      ['A-2', 'Shop A-2', 1, 0, 4, 3, 1, 75, 0],
     ]);
     const prices = ['style_no', 'pieces', 'list_price', 'difference_percent', 'amount', 'currency'];
     // Nothing is compared across currencies, and a season's list comes before that of the stock.

@@ -184,10 +184,10 @@ describe('the chart of a shipped report', () => {
   );
 
   it('of the fill rate shows the fifteen lowest of many, and says so', async () => {
-    const names = ['name', 'orders', 'complete', 'ordered', 'shipped', 'missing'];
+    const names = ['name', 'company', 'orders', 'complete', 'ordered', 'shipped', 'missing'];
     const columns = [...names, 'fill_percent', 'complete_percent'];
     const rows = Array.from({ length: 20 }, (_, at) => {
-      return [`C-${at}`, 1, 0, 100, at * 5, 100 - at * 5, at * 5, 0] as const;
+      return [`C-${at}`, null, 1, 0, 100, at * 5, 100 - at * 5, at * 5, 0] as const;
     });
     const report = reportOf('fill-rate');
     const [chart] = chartsOf(await made(report, {}, { columns, rows: rows.toReversed() }));
@@ -220,5 +220,9 @@ describe('the chart of a shipped report', () => {
       ['Total', null, null, null, null, 170, 'EUR'],
       ['Total', null, null, null, null, 40, 'DKK'],
     ]);
+    // Its LIMIT may have left out others.
+    const top = await made(reportOf('best-sellers'), { top: '5' }, { columns, rows });
+    expect(readable(top).totals[0]?.[0]).toBe('Total of the rows shown');
+    expect(top.table.notes).toContain('5 rows at most are shown; totals are of these.');
   });
 });

@@ -121,8 +121,11 @@ function givenLines(options: Options, folder: string): readonly Line[] {
     value === undefined ? [] : [{ setting, value, about }];
   const file = (path: string | undefined) =>
     path === undefined ? undefined : { file: pathFrom(folder, path) };
-  const isSystem = folder === '/etc/selvedge';
-  const dataDir = options.dataDir ?? (isSystem ? undefined : join(folder, 'data'));
+  // As the package makes them, whose units hand copies of the backups to another host; an account
+  // of its own folder has its own within.
+  const [, own] = /^\/etc\/selvedge((?:\/[^/]+)?)$/.exec(folder) ?? [];
+  const system = own === '' ? undefined : own && `/var/lib/selvedge${own}`;
+  const dataDir = options.dataDir ?? (own === undefined ? join(folder, 'data') : system);
   const rules = options.rules === undefined ? undefined : pathFrom(folder, options.rules);
   const webhook = file(options.webhookSecretFile);
   return [
@@ -144,8 +147,10 @@ function givenLines(options: Options, folder: string): readonly Line[] {
     ...line('service.clientCertificate.key', file(options.clientKeyFile)),
     ...line('service.limits.loginSpacing', options.loginSpacing),
     ...line('listener.secrets', webhook && [{ secret: webhook }]),
-    // As the package makes it, whose units hand copies of it to another host.
-    ...line('store.backup.directory', isSystem ? '/var/backups/selvedge' : undefined),
+    ...line(
+      'store.backup.directory',
+      own === undefined ? undefined : `/var/backups/selvedge${own}`,
+    ),
     ...line('rules.directory', rules),
   ];
 }

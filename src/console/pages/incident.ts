@@ -22,6 +22,8 @@ const PAGES: Readonly<Partial<Record<string, Thing>>> = {
   sync_run: 'run',
 };
 
+const NUMBERED: ReadonlySet<Thing> = new Set(['delivery', 'order', 'push', 'run']);
+
 /** Kinds of things whose keys are words of programs, and tell a person nothing. */
 const UNNAMED = new Set(['account', 'configuration', 'exchange', 'relay', 'rules', 'service']);
 
@@ -29,14 +31,16 @@ const UNNAMED = new Set(['account', 'configuration', 'exchange', 'relay', 'rules
 function thingLink({ entity, key }: IncidentRow): string | undefined {
   const thing = PAGES[entity];
   // A cause of many rows has no single thing behind it.
-  const isOne = thing !== undefined && (thing !== 'order' || /^\d+$/.test(key));
+  const isOne = thing !== undefined && (!NUMBERED.has(thing) || /^\d+$/.test(key));
   return isOne ? addressOf(thing, key) : undefined;
 }
 
 function aboutOf(one: IncidentRow): Html | string | null {
   const href = thingLink(one);
-  if (href !== undefined) return html`<a href="${href}">${thingWords(one.entity, one.key)}</a>`;
-  return UNNAMED.has(one.entity) ? null : wordFor('thing', one.entity);
+  if (one.kind === 'rules_list') return `list ${one.key}`;
+  const words = thingWords(one.entity, one.key);
+  if (href !== undefined) return html`<a href="${href}">${words}</a>`;
+  return UNNAMED.has(one.entity) ? null : words;
 }
 
 function todoPart(one: IncidentRow): Html {
@@ -71,7 +75,7 @@ export interface IncidentView {
 
 export function incidentPage({ one, before }: IncidentView, reader: Reader): Html {
   const { now, timeZone } = reader;
-  const { kind, at, resolvedAt, says, detail } = one;
+  const { kind, entity, key, at, resolvedAt, says, detail } = one;
   const { when = says, means } = INCIDENTS[kind] ?? {};
   const state =
     resolvedAt === null
@@ -96,5 +100,5 @@ ${peoplePart(one, reader)}
       : tableFor(incidents, rows, reader)
   }</section>
 <details><summary>JSON</summary>
-<pre tabindex="0">${JSON.stringify(detail, null, 2)}</pre></details>`;
+<pre tabindex="0">${JSON.stringify({ entity, key, detail }, null, 2)}</pre></details>`;
 }

@@ -50,7 +50,7 @@ function spansOf(now: number, timeZone: string): Sales['spans'] {
   };
 }
 
-/** SQL: currency of an order `o`; the slower view is read only for the few orders that name none. */
+/** SQL: currency of an order `o`; the slower view is read only where the order names none. */
 export const CURRENCY = sql<string | null>`upper(trim(case
   when trim(o.currency) <> '' then o.currency
   else (select c.currency from order_currency c where c.order_id = o.order_id) end))`;

@@ -6,7 +6,7 @@
 import type { ReportDocument } from '../document.ts';
 import { ROW_TOTAL } from '../pivot.ts';
 import type { Cell } from '../query.ts';
-import { type ReportTable, type TableColumn, TOTAL } from '../table.ts';
+import { type ReportTable, type TableColumn, TOTAL, TOTAL_OF_SHOWN } from '../table.ts';
 import { COLUMNS, headingOf, valueInWords } from './columns.ts';
 
 /** Column for people; `name` is that of the SELECT. */
@@ -50,9 +50,10 @@ function placesOf({ table }: Made, names: readonly string[] = []): number[] {
 
 /** Row of sums with the word for it in its first free place. */
 function labelled(row: readonly Cell[]): Cell[] {
-  const bare = row.map((cell) => (cell === TOTAL ? null : cell));
+  const bare = row.map((cell) => (cell === TOTAL || cell === TOTAL_OF_SHOWN ? null : cell));
   const free = bare.indexOf(null);
-  return bare.map((cell, index) => (index === free ? 'Total' : cell));
+  const word = row.includes(TOTAL_OF_SHOWN) ? 'Total of the rows shown' : 'Total';
+  return bare.map((cell, index) => (index === free ? word : cell));
 }
 
 function joined(row: readonly Cell[], places: readonly number[]): string {
