@@ -23,7 +23,7 @@ import { createControl } from './control/server.ts';
 import { createEventVoice } from './dialect/events.ts';
 import { createEdge, type Edge, type EdgeDeps } from './edge/edge.ts';
 import { type Credentials, createKeyRing, type KeyRing } from './keys.ts';
-import { writeHistory } from './life/history.ts';
+import { type Past, writeHistory } from './life/history.ts';
 import { createLife } from './life/life.ts';
 import { installDescriptions } from './openapi/server.ts';
 import { createPortal } from './portal/portal.ts';
@@ -55,6 +55,8 @@ export interface ReferenceOptions {
   readonly events?: EventSink;
   /** File that keeps the relay's endpoints, queue and history; absent: they are in memory. */
   readonly relayState?: string | undefined;
+  /** Orders before those of every world; absent: there are none. */
+  readonly past?: Past | undefined;
 }
 
 export interface Reference {
@@ -131,7 +133,7 @@ function compose(options: ReferenceOptions) {
     knobs,
   };
   const world = createWorld(worldDeps);
-  writeHistory(world, worldDeps);
+  writeHistory(world, worldDeps, options.past);
   const keys = createKeyRing({ knobs, clock, secrets });
   const life = createLife({ world, clock, knobs });
   const keyOf: EdgeDeps['keyOf'] = (request) => keyOfRequest(keys, request)?.name;

@@ -2,6 +2,7 @@
  * `selvedge demo`: runs the reference service and a daemon in one process, with seeded data, in a
  * folder of its own.
  */
+import { resolve } from 'node:path';
 import { Command } from 'commander';
 import { describeConfig } from '../../config/describe.ts';
 import { requireConfig } from '../../config/load.ts';
@@ -12,11 +13,13 @@ import { systemClock } from '../../lib/clock.ts';
 import { zoneOfMachine } from '../../lib/local-time.ts';
 import { createLogger, type Logger } from '../../lib/log.ts';
 import { systemRandom } from '../../lib/random.ts';
+import { storeOptions } from '../../store/store.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples, userName } from '../command.ts';
-import { prepareDemoFolder } from './folder.ts';
+import { EXAMPLE_RULES, prepareDemoFolder } from './folder.ts';
 import { textWidth, wrap } from './layout.ts';
 import { createLiveView, type LiveView } from './live-view.ts';
+import type { DemoPast } from './past.ts';
 import { ABOUT, type Counted, introduction, summary } from './texts.ts';
 
 interface DemoOptions {
@@ -24,6 +27,7 @@ interface DemoOptions {
   readonly seed: number;
   readonly rules?: string;
   readonly plain?: boolean;
+  readonly past: boolean;
 }
 
 const WEBHOOK_SECRET_BYTES = 24;
@@ -57,6 +61,12 @@ function demoLogger(context: CliContext, view: LiveView | undefined): Logger {
   });
 }
 
+/** Weeks that the demo looks back on; loaded only here, because no other command has any. */
+async function pastUnder({ rules = EXAMPLE_RULES, seed }: DemoOptions): Promise<DemoPast> {
+  const { createPast } = await import('./past.ts');
+  return createPast(loadRuleSet(resolve(rules)), seed);
+}
+
 async function runDemo(context: CliContext, options: DemoOptions): Promise<void> {
   const { output, scrubber } = context;
   const clock = systemClock();
@@ -70,12 +80,14 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
     // The reference service is loaded only here, because the daemon would carry all of it along.
     const { parseKnobs } = await import('../../reference/control/knob-store.ts');
     const { startReference } = await import('../../reference/reference.ts');
+    const past = options.past ? await pastUnder(options) : undefined;
     const reference = await startReference({
       host: '127.0.0.1',
       ports: { service: 0, relay: 0, control: 0 },
       knobs: parseKnobs({ world: { seed: options.seed } }),
       clock,
       log,
+      past,
     });
     try {
       const folder = prepareDemoFolder(options.dir, reference, webhookSecret, options.rules);
@@ -87,6 +99,7 @@ async function runDemo(context: CliContext, options: DemoOptions): Promise<void>
       // Invalid rules end the demo: the daemon would go on without them, but a person who tries out
       // rules wants to see the mistake.
       loadRuleSet(config.rules.directory);
+      await past?.write(storeOptions(config), clock);
       const counted: Counted = { outcomes: new Map(), pushes: new Map() };
       const startedAt = clock.monotonic();
       const events = countingEvents(counted, view);
@@ -130,11 +143,13 @@ export function demo(context: CliContext): Command {
     .description(
       'Starts the reference service with a seeded world (some 20,000 variants, orders that are\n' +
         'packed every few seconds) and the daemon with the example rules, and shows what\n' +
-        'happens. Everything is in one folder, which is emptied at the start.',
+        'happens. Behind it are four weeks in which two made-up people decided what the rules\n' +
+        'left. Everything is in one folder, which is emptied at the start.',
     )
     .option('--dir <folder>', 'the folder of the demo', '.selvedge-demo')
     .option('--seed <number>', 'the seed of the world', wholeNumber(), 7)
     .option('--rules <dir>', 'your own rules (default: the example rules)')
+    .option('--no-past', 'without the orders and decisions of the last four weeks')
     .option('--plain', 'log lines instead of the live view')
     .addHelpText(
       'after',

@@ -12,7 +12,7 @@ import type { Reference } from '../../reference/reference.ts';
 import { makeFolder } from '../../store/folders.ts';
 import { lockFile, lockFolder } from '../../store/lock.ts';
 
-const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
+export const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
 
 /** Name of the file that marks a folder as the demo's, so that it may be emptied. */
 const MARKER = 'this-is-a-selvedge-demo';

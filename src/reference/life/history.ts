@@ -3,7 +3,7 @@
  * some refunded, the newest not packed yet. No events are published for them.
  */
 import { createAgenda } from '../world/trade/agenda.ts';
-import type { Order } from '../world/trade/orders.ts';
+import type { Delivery, Order } from '../world/trade/orders.ts';
 import { createTrade, type Trade } from '../world/trade/trade.ts';
 import type { World, WorldDeps } from '../world/world.ts';
 import { drawOrder } from './arrivals.ts';
@@ -16,6 +16,43 @@ const SHIPPED_AFTER_MS = 25 * 60_000;
 const UNPACKED_SHARE = 10;
 /** Share of the completed orders of which a part was sent back: one in so many. */
 const RETURNED_SHARE = 8;
+
+const SHIPPED_AFTER_DECISION_MS = 2 * 60 * 60_000;
+
+/** End of a delivery of the past: when the client accepted it, or when it was canceled. */
+interface Fate {
+  readonly status: 'accepted' | 'canceled';
+  readonly at: number;
+}
+
+/** Orders before those of every world, whose deliveries somebody else decides about. */
+export interface Past {
+  readonly orders: number;
+  /** Milliseconds between two of them. */
+  readonly spacingMs: number;
+  /** Its end before the start of the service; undefined: it is pending still. */
+  fateOf(world: World, order: Order, delivery: Delivery, start: number): Fate | undefined;
+}
+
+function endAs(
+  world: World,
+  trade: Trade,
+  order: Order,
+  past: Past,
+  { setTime, start }: { readonly setTime: (ms: number) => void; readonly start: number },
+): void {
+  setTime(order.createdAt + PACKED_AFTER_MS);
+  const delivery = trade.packAll(order);
+  if (!delivery) return;
+  const fate = past.fateOf(world, order, delivery, start);
+  if (!fate) return;
+  const { status, at } = fate;
+  setTime(at);
+  trade.moveDelivery(delivery, status);
+  if (status !== 'accepted') return;
+  setTime(Math.min(at + SHIPPED_AFTER_DECISION_MS, start));
+  trade.ship(delivery);
+}
 
 function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at: number): void {
   setTime(at + PACKED_AFTER_MS);
@@ -33,7 +70,7 @@ function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at:
  * Adds the history to the order book of a new world, and orders that are still to be packed to its
  * agenda.
  */
-export function writeHistory(world: World, deps: WorldDeps): void {
+export function writeHistory(world: World, deps: WorldDeps, past?: Past): void {
   const { catalog, book, stock, agenda } = world;
   const { world: size, life } = deps.knobs();
   const start = deps.clock.now();
@@ -52,12 +89,20 @@ export function writeHistory(world: World, deps: WorldDeps): void {
   const setTime = (ms: number): void => {
     time = ms;
   };
-  for (let nth = 0; nth < size.orders; nth += 1) {
-    const at = start - (size.orders - nth) * SPACING_MS;
+  const { preOrderShare } = life;
+  const place = (at: number): Order => {
     setTime(at);
     const orderId = book.orders.nextId();
-    const { preOrderShare } = life;
-    const order = trade.place(drawOrder(world, { seed: size.seed, orderId, preOrderShare }));
+    return trade.place(drawOrder(world, { seed: size.seed, orderId, preOrderShare }));
+  };
+  const first = start - size.orders * SPACING_MS;
+  for (let left = past?.orders ?? 0; past && left > 0; left -= 1) {
+    endAs(world, trade, place(first - left * past.spacingMs), past, { setTime, start });
+  }
+  for (let nth = 0; nth < size.orders; nth += 1) {
+    const at = start - (size.orders - nth) * SPACING_MS;
+    const order = place(at);
+    const { orderId } = order;
     if (nth < size.orders - unpacked) complete(trade, order, setTime, at);
     else agenda.add(start + life.packAfter, { kind: 'pack', orderId });
   }
