@@ -81,6 +81,14 @@ describe('what people decide', () => {
     expect(proposals[0]?.conditions).toEqual(['delivery.quantity <= 25']);
   });
 
+  it('is proposed though a third is left alone for no reason', async () => {
+    const busy: Policy = (seen) => (seen.facts.order.id % 3 === 0 ? undefined : policy(seen, ''));
+    const { proposals } = await learned({ policy: busy });
+    expect(proposals.map(({ kind, conditions }) => [kind, ...conditions])).toEqual([
+      ['accept', 'delivery.quantity <= 25'],
+    ]);
+  });
+
   it('is refused while it rests on one person', async () => {
     const { proposals, refused } = await learned({ names: ['ada'] });
     expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);

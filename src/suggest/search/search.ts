@@ -255,11 +255,24 @@ function bestRule(
   return withoutIdleValues(within, withoutIdle(within, polish));
 }
 
+/** Share of its worth that all examples together lose by those that were left alone. */
+const LEFT_ALONE_SHARE = 0.5;
+
+/**
+ * Weights for a house: the more is left alone for no reason, the less does each tell, but where a
+ * rule ends is told by these as by what is decided otherwise.
+ */
+function weightsIn({ target, undecided }: Counts, { other, undecided: most }: Weights): Weights {
+  const share = (LEFT_ALONE_SHARE * target) / Math.max(1, undecided);
+  return { other, undecided: Math.min(most, share) };
+}
+
 /** Finds rules one after the other, each among the examples that those before leave. */
-export function findRules(population: Population, weights: Weights): readonly FoundRule[] {
+export function findRules(population: Population, most: Weights): readonly FoundRule[] {
   const { columns, labels, size } = population;
   const active = new Uint8Array(size).fill(1);
   for (let at = 0; at < size; at += 1) if (labels[at] === LABEL.NONE) active[at] = 0;
+  const weights = weightsIn(countsOf(labels, active), most);
   const rules: FoundRule[] = [];
   while (rules.length < RULES_MAX) {
     const literals = bestRule(population, active, weights);
