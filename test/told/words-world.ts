@@ -83,6 +83,7 @@ const KEYS: Readonly<Record<string, readonly [entity: string, key: string]>> = {
   duplicate_reference: ['reference', 'PO-1'],
   hold_expired: ['rule', 'one'],
   invalid_customer_data: ['customer_field', 'overdue_days'],
+  rules_list: ['rules', 'vip'],
   mass_change: ['sync_run', '1'],
   never_complete: ['stream', 'styleColors'],
   order_unreadable: ['sales_order', '1'],

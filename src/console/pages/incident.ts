@@ -40,7 +40,9 @@ function aboutOf(one: IncidentRow): Html | string | null {
   if (one.kind === 'rules_list') return `list ${one.key}`;
   const words = thingWords(one.entity, one.key);
   if (href !== undefined) return html`<a href="${href}">${words}</a>`;
-  return UNNAMED.has(one.entity) ? null : words;
+  if (UNNAMED.has(one.entity)) return null;
+  // A key such as `overdue_days` is a name for programs.
+  return one.key.includes('_') ? wordFor('thing', one.entity) : words;
 }
 
 function todoPart(one: IncidentRow): Html {
