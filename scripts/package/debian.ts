@@ -52,8 +52,10 @@ if [ "$1" = remove ] || [ "$1" = purge ]; then
   fi
   if [ "$1" = purge ] && [ -d "$rules.before-purge" ]; then
     mkdir -p "$rules"
-    cp -an "$rules.before-purge/." "$rules/"
-    rm -rf "$rules.before-purge"
+    # What was edited since the removal stays.
+    cp -a "$rules/." "$rules.before-purge/"
+    rm -rf "$rules"
+    mv "$rules.before-purge" "$rules"
   fi
   if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
 fi
