@@ -6,7 +6,7 @@ import { runSuggest } from '../suggest/beside.ts';
 import type { Suggestion, SuggestOptions } from '../surface/suggestion.ts';
 
 /** Proposals as a page shows them; none and no problem: they are being made. */
-export interface SuggestionSoon {
+interface SuggestionSoon {
   readonly suggestion?: Suggestion;
   /** Error because of which there are none. */
   readonly problem?: string;

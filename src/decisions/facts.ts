@@ -28,7 +28,7 @@ import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 
 /** What was decided about a delivery before, as far as the next decision asks for it. */
-export interface Past {
+interface Past {
   /** The latest decision and its basis; null: none was made. */
   readonly decision_id: number | null;
   readonly basis: string | null;

@@ -112,7 +112,7 @@ export function pauseOf(
 }
 
 /** Name of a pause in the audit and in messages: `pushes`, `pushes:order`, `stream:stock`. */
-export function labelOf({ target, name }: Pausable): string {
+function labelOf({ target, name }: Pausable): string {
   return name === '' ? target : `${target}:${name}`;
 }
 

@@ -60,7 +60,7 @@ interface OrderRequest {
   readonly signal: AbortSignal;
 }
 
-export type AlsoWrite = (tx: Tx) => Promise<void>;
+type AlsoWrite = (tx: Tx) => Promise<void>;
 
 /** Called with the deliveries of which a read has changed the content, the status or the order. */
 type OnChanged = (orderDeliveryIds: readonly number[]) => void;

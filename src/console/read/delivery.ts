@@ -92,7 +92,7 @@ interface CustomsRow {
 }
 
 /** Whether and when a delivery was shipped, and what customs ask of it. */
-export interface Shipment {
+interface Shipment {
   /** ISO 8601; null: it is not accepted, or nobody here decided so. */
   readonly acceptedAt: string | null;
   /** ISO 8601, of the first tracking number; null: the change feed does not tell. */

@@ -20,7 +20,7 @@ export interface SavedView {
   readonly at: number;
 }
 
-export interface ViewToSave {
+interface ViewToSave {
   readonly name: string;
   readonly filter: string;
   readonly default: boolean;
