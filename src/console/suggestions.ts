@@ -1,6 +1,6 @@
 /** Proposed rules for pages and programs: made in a process of its own, and kept for a while. */
 import type { Clock } from '../lib/clock.ts';
-import { SelvedgeError, toError } from '../lib/errors.ts';
+import { RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
 import type { StoreOptions } from '../store/store.ts';
 import { runSuggest } from '../suggest/beside.ts';
 import type { Suggestion, SuggestOptions } from '../surface/suggestion.ts';
@@ -13,7 +13,9 @@ interface SuggestionSoon {
 }
 
 export interface Suggestions {
-  /** Proposals about such a period; waits for them up to two minutes. */
+  /**
+   * Proposals about such a period; waits for them up to two minutes. Refuses when others wait.
+   */
   of(wish: SuggestOptions): Promise<Suggestion>;
   /** The same for a page, which waits only a moment and asks again. */
   soon(wish: SuggestOptions): Promise<SuggestionSoon>;
@@ -25,6 +27,8 @@ const KEPT_MS = 600_000;
 /** Milliseconds for which a failure is shown before they are made again. */
 const FAILED_MS = 10_000;
 const SOON_MS = 1_500;
+/** Wishes that wait for the one that is being made. */
+const WAITING_MAX = 2;
 /** Wishes whose proposals are kept. */
 const KEPT_MAX = 5;
 
@@ -46,16 +50,20 @@ export function createSuggestions(store: StoreOptions, clock: Clock): Suggestion
   const closing = new AbortController();
   const kept = new Map<string, Entry>();
   let last: Promise<unknown> = Promise.resolve();
+  let unfinished = 0;
   const make = (wish: SuggestOptions): Entry => {
     const run = () => runSuggest(store, clock, wish, { signal: closing.signal });
+    unfinished += 1;
     // One after the other: each may take the memory of a whole process.
     const made = last.then(run);
     const entry: Entry = { at: clock.monotonic(), made, end: {}, failedAt: undefined };
     last = made.then(
       (suggestion) => {
+        unfinished -= 1;
         entry.end = { suggestion };
       },
       (error) => {
+        unfinished -= 1;
         entry.end = { problem: problemOf(error) };
         entry.failedAt = clock.monotonic();
       },
@@ -69,6 +77,11 @@ export function createSuggestions(store: StoreOptions, clock: Clock): Suggestion
     const now = clock.monotonic();
     const isOver = known?.failedAt !== undefined && now - known.failedAt >= failedMs;
     if (known && !isOver && now - known.at < KEPT_MS) return known;
+    if (unfinished > WAITING_MAX) {
+      throw new RetryLaterError('rules.suggest_busy', 'other proposals are being made', {
+        hint: 'ask again in a minute',
+      });
+    }
     const entry = make({ since, until, ...wish });
     kept.delete(key);
     kept.set(key, entry);
@@ -77,9 +90,14 @@ export function createSuggestions(store: StoreOptions, clock: Clock): Suggestion
     return entry;
   };
   return {
-    of: (wish) => entryOf(wish, 0).made,
+    of: async (wish) => await entryOf(wish, 0).made,
     async soon(wish) {
-      const entry = entryOf(wish, FAILED_MS);
+      let entry: Entry;
+      try {
+        entry = entryOf(wish, FAILED_MS);
+      } catch (error) {
+        return { problem: problemOf(error) };
+      }
       const over = new AbortController();
       const waited = clock.sleep(SOON_MS, over.signal).catch(() => undefined);
       await Promise.race([entry.made.catch(() => undefined), waited]);

@@ -21,7 +21,7 @@ import type { Question } from './question.ts';
 import { type Literal, narrowed } from './search/literal.ts';
 import { type Condition, conditionsFor } from './text/conditions.ts';
 import { limitTestsOf } from './text/limits.ts';
-import { idFor, newRuleText, SUGGESTED_FILE, withException } from './text/rule.ts';
+import { freeId, idFor, newRuleText, SUGGESTED_FILE, withException } from './text/rule.ts';
 import { type RealDelivery, type RuleTest, testsOf } from './text/tests.ts';
 
 /** Facts of past decisions and numbers of deliveries, for the few that are shown. */
@@ -121,6 +121,8 @@ export async function realDeliveries(
 
 export interface Drafted {
   readonly id: string;
+  /** Id of the rule that the draft adds: an exception is watched on a copy of its rule. */
+  readonly draftId: string;
   readonly conditions: readonly Condition[];
   readonly text: string;
   readonly draft: string;
@@ -165,7 +167,9 @@ function newRule(from: Draft): Drafted | undefined {
   const action = question.kind === 'hold' ? 'hold' : 'accept';
   const conditions = conditionsFor(columns, literals, action === 'hold');
   const id = idFor(action, conditions, taken);
-  const tests = testsOf(conditions, deliveries, { expect: action, otherwise: 'none', paths: [] });
+  const named = conditions.map(({ text }) => text);
+  const wanted = { expect: action, otherwise: 'none', paths: [], named };
+  const tests = testsOf(conditions, deliveries, wanted);
   const write = (some: readonly RuleTest[]) =>
     newRuleText({ id, action, owner, conditions, tests: some, remarks });
   const over = (text: string) =>
@@ -173,7 +177,7 @@ function newRule(from: Draft): Drafted | undefined {
   const failed = failing(over(write(tests)), id);
   if (!failed) return undefined;
   const text = write(tests.filter(({ name }) => !failed.has(name)));
-  return passes(over(text), id) ? { id, conditions, text, draft: text } : undefined;
+  return passes(over(text), id) ? { id, draftId: id, conditions, text, draft: text } : undefined;
 }
 
 function exception(from: Draft): Drafted | undefined {
@@ -182,7 +186,8 @@ function exception(from: Draft): Drafted | undefined {
   const rule = inForce.ruleSet.rules.find((one) => one.id === id);
   const conditions = conditionsFor(columns, literals, true);
   if (!rule) return undefined;
-  const wanted = { expect: 'none', otherwise: 'hold', paths: rule.reads };
+  const named = [...conditions, ...rule.clauses].map(({ text }) => text);
+  const wanted = { expect: 'none', otherwise: 'hold', paths: rule.reads, named };
   const tests = testsOf(conditions, deliveries, wanted);
   const outside = deliveries.find(({ matches }) => !matches);
   const reads = conditions.flatMap(({ field }) => field.reads);
@@ -205,18 +210,19 @@ function exception(from: Draft): Drafted | undefined {
   const failed = failing(over(write(tests)), id);
   if (!failed) return undefined;
   const own = new Set(rule.tests.map(({ name }) => name).filter((name) => failed.has(name)));
-  if (own.size > 0 && outside) around = { names: own, given: givenAt(outside.facts, reads) };
+  if (own.size > 0 && outside) {
+    around = { names: own, given: givenAt(outside.facts, reads, wanted.named) };
+  }
   const good = tests.filter(({ name }) => !failed.has(name));
   const held = good.find(({ expect }) => expect === 'hold');
   const isTried = passes(over(write(good)), id);
   const kept =
     isTried || !held ? good : [...good, ...limitTestsOf(inForce.ruleSet, rule, held.given)];
   const text = write(kept);
-  const copy = `${id}-suggested`;
-  const as = { id: taken.has(copy) ? `${copy}-2` : copy, mode: 'shadow' };
+  const as = { id: freeId(`${id}-suggested`, taken), mode: 'shadow' };
   const draft = write(kept, as);
   if (text === undefined || draft === undefined || !passes(over(text), id)) return undefined;
-  return { id, conditions, text, draft };
+  return { id, draftId: as.id, conditions, text, draft };
 }
 
 /** The proposal as texts; undefined: it cannot be written so that it passes its own tests. */

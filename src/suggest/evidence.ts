@@ -6,6 +6,8 @@ import { isAsked, type Question } from './question.ts';
 import type { Statistics } from './statistics.ts';
 
 const DAY_MS = 86_400_000;
+/** Actor of what was decided in the service, by nobody knows how many people. */
+const IN_SERVICE = 'external';
 
 export interface Part {
   readonly since: number;
@@ -43,7 +45,7 @@ export function askedRows(
 ): readonly number[] {
   const rows: number[] = [];
   for (let row = 0; row < examples.rows; row += 1) {
-    const at = examples.at[row] ?? 0;
+    const at = examples.votedAt[row] ?? 0;
     if (members[row] !== 1 || at < since || at >= until) continue;
     if (isAsked(examples, question, row)) rows.push(row);
   }
@@ -114,12 +116,13 @@ export function groundOf(
   };
   for (const row of rows) {
     if (examples.vote[row] !== wanted) continue;
-    days.add(Math.floor((examples.at[row] ?? 0) / DAY_MS));
+    days.add(Math.floor((examples.votedAt[row] ?? 0) / DAY_MS));
     count(customers, examples.customer[row] ?? -1);
     const act = examples.act[row] ?? -1;
     if (acts.has(act)) continue;
     acts.add(act);
-    count(people, examples.person[row] ?? -1);
+    const person = examples.person[row] ?? -1;
+    if (examples.people[person] !== IN_SERVICE) count(people, person);
   }
   return {
     days: days.size,

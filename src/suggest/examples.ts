@@ -41,6 +41,8 @@ export interface Examples {
   readonly delivery: Int32Array;
   readonly decision: Int32Array;
   readonly at: Float64Array;
+  /** When people decided; for what they left alone, when it came. */
+  readonly votedAt: Float64Array;
   /** Outcome by the rules in force, an index of {@link KINDS}. */
   readonly kind: Int8Array;
   /** Outcome without the live hold rule that alone held it. */
@@ -163,6 +165,7 @@ interface Version {
   readonly row: number | undefined;
   vote: number;
   votedBy: number;
+  votedAt: number;
   by: Act | undefined;
 }
 
@@ -239,19 +242,23 @@ function createVotes() {
     put(version: Version | undefined): void {
       if (version?.row !== undefined) votes.set(version.row, version);
     },
-    done(rows: number) {
+    done(at: Float64Array) {
+      const rows = at.length;
+      const votedAt = at.slice();
       const vote = new Int8Array(rows).fill(VOTE.NONE);
       const [votedBy, act, person] = [0, 1, 2].map(() => new Int32Array(rows).fill(-1));
       for (const [row, one] of votes) {
         vote[row] = one.vote;
         if (one.by === undefined || !votedBy || !act || !person) continue;
         votedBy[row] = one.votedBy;
+        votedAt[row] = one.votedAt;
         act[row] = one.by.act;
         person[row] = names.indexOf(one.by.actor);
       }
       const none = new Int32Array(rows);
       return {
         vote,
+        votedAt,
         votedBy: votedBy ?? none,
         act: act ?? none,
         person: person ?? none,
@@ -322,9 +329,10 @@ async function readDelivery(reader: Reader, rows: readonly Row[]): Promise<void>
     if (row.actor !== 'daemon') {
       // Before the rules have seen these lines, nothing tells what was known then.
       if (isNew || !version)
-        version = { lines, row: undefined, vote: 0, votedBy: 0, by: undefined };
+        version = { lines, row: undefined, vote: 0, votedBy: 0, votedAt: 0, by: undefined };
       version.vote = voteOf(row.outcome);
       version.votedBy = row.decision_id;
+      version.votedAt = row.at;
       version.by = reader.acts.get(row.decision_id);
       if (version.by === undefined) version.vote = VOTE.NONE;
       continue;
@@ -334,7 +342,7 @@ async function readDelivery(reader: Reader, rows: readonly Row[]): Promise<void>
     const isHeld = row.said !== row.outcome;
     if (isNew || !version) {
       const vote = isHeld ? VOTE.NONE : VOTE.UNDECIDED;
-      version = { lines, row: number, vote, votedBy: -1, by: undefined };
+      version = { lines, row: number, vote, votedBy: -1, votedAt: row.at, by: undefined };
     } else if (version.by === undefined && ['accept', 'reject'].includes(row.outcome)) {
       version.vote = VOTE.NONE;
     }
@@ -376,22 +384,22 @@ export async function readExamples(db: Db, period: Period, ruleSet: RuleSet): Pr
     for (const id of page) await readDelivery(reader, byDelivery.get(id) ?? []);
   }
   const { storage, open } = reader;
-  const rows = storage.at.length;
+  const at = storage.at.done();
   const columns = reader.columns
     .done()
     .filter(({ field }) => !field.reads.some((path) => open.has(path)));
   return {
-    rows,
+    rows: at.length,
     columns,
     delivery: storage.delivery.done(),
     decision: storage.decision.done(),
-    at: storage.at.done(),
+    at,
     kind: storage.kind.done(),
     without: storage.without.done(),
     heldBy: storage.heldBy.done(),
     guarded: storage.guarded.done(),
     isFirst: storage.isFirst.done(),
-    ...reader.votes.done(rows),
+    ...reader.votes.done(at),
     customer: storage.customer.done(),
     amount: storage.amount.done(),
     currency: storage.currency.done(),

@@ -54,7 +54,7 @@ export function learnedFrom(examples: Examples, question: Question, until: numbe
   const labels: number[] = [];
   const acts = new Set<number>();
   for (let row = 0; row < examples.rows; row += 1) {
-    if ((examples.at[row] ?? 0) >= until) continue;
+    if ((examples.votedAt[row] ?? 0) >= until) continue;
     if (isAccepted(examples, question, row)) {
       rows.push(row);
       labels.push(LABEL.OTHER);

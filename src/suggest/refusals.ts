@@ -22,6 +22,8 @@ export interface Looked {
   readonly question: Question;
   readonly checked: Evidence;
   readonly ground: Ground;
+  /** The same of the later part alone. */
+  readonly groundChecked: Ground;
   readonly errorMax: number;
   readonly chance: number;
   /** The same by whole days; undefined: the time is not asked. */
@@ -39,11 +41,12 @@ function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
 }
 
-function onPeople({ people, ofOnePerson }: Ground): Why | undefined {
+function onPeople({ people, ofOnePerson }: Ground, part: string): Why | undefined {
   if (people >= 2 && ofOnePerson <= ONE_PERSON_MAX) return undefined;
-  const share =
-    people < 2 ? 'one person decided all of it' : `one person decided ${percent(ofOnePerson)}`;
-  return { code: 'one_person', why: `${share}: a second one should decide some of it first` };
+  const all = people === 0 ? 'nobody here decided any' : 'one person decided all';
+  const share = people < 2 ? `${all} of ${part}` : `one person decided ${percent(ofOnePerson)}`;
+  const of = people < 2 ? '' : ` of ${part}`;
+  return { code: 'one_person', why: `${share}${of}: a second one should decide some of it first` };
 }
 
 function onCustomers({ customers, ofOneCustomer }: Ground): Why | undefined {
@@ -60,7 +63,8 @@ function onCustomers({ customers, ofOneCustomer }: Ground): Why | undefined {
 
 /** The first reason that speaks against a proposal; undefined: none does. */
 export function refusalOf(of: Looked): Why | undefined {
-  const { checked, ground, errorMax, question, chance, chanceOfDays = 0, looked } = of;
+  const { checked, ground, groundChecked, errorMax, question } = of;
+  const { chance, chanceOfDays = 0, looked } = of;
   if (checked.acts < ACTS_MIN) {
     const why = `${plural(checked.acts, 'act')} in the later part; ${ACTS_MIN} are needed`;
     return { code: 'few_acts', why };
@@ -71,7 +75,8 @@ export function refusalOf(of: Looked): Why | undefined {
       why: `decided on ${plural(ground.days, 'day')}; ${DAYS_MIN} are needed`,
     };
   }
-  const resting = onPeople(ground) ?? onCustomers(ground);
+  const resting =
+    onPeople(ground, 'it') ?? onPeople(groundChecked, 'the later part') ?? onCustomers(ground);
   if (resting) return resting;
   if (errorMax > question.errorAllowed) {
     const seen = `${checked.otherwise} of ${checked.acts} acts were otherwise in the later part`;

@@ -71,7 +71,7 @@ function middleOf(examples: Examples, { since, until }: SuggestOptions): number 
   const times: number[] = [];
   for (let row = 0; row < examples.rows; row += 1) {
     if ((examples.act[row] ?? -1) >= 0 && examples.vote[row] !== VOTE.NONE) {
-      times.push(examples.at[row] ?? 0);
+      times.push(examples.votedAt[row] ?? 0);
     }
   }
   times.sort((a, b) => a - b);
@@ -166,7 +166,7 @@ async function counterexamplesOf(
       const vote = examples.vote[row];
       return vote !== wanted && vote !== VOTE.UNDECIDED;
     })
-    .toSorted((a, b) => (examples.at[b] ?? 0) - (examples.at[a] ?? 0))
+    .toSorted((a, b) => (examples.votedAt[b] ?? 0) - (examples.votedAt[a] ?? 0))
     .slice(0, COUNTEREXAMPLES_MAX);
   const numbers = await shown.numbers(against.map((row) => examples.delivery[row] ?? -1));
   return against.map((row) => {
@@ -175,7 +175,7 @@ async function counterexamplesOf(
       orderDeliveryId,
       deliveryNo: numbers.get(orderDeliveryId) ?? '',
       decisionId: examples.votedBy[row] ?? -1,
-      at: examples.at[row] ?? 0,
+      at: examples.votedAt[row] ?? 0,
       decided: decidedAs(examples.vote[row]),
     };
   });
@@ -233,7 +233,16 @@ function whyNot(judging: Judging, found: Found): Why | undefined {
     : undefined;
   const why =
     twoWaysWhy(judging, question, members) ??
-    refusalOf({ question, checked, ground, errorMax, chance, chanceOfDays: ofDays, looked });
+    refusalOf({
+      question,
+      checked,
+      ground,
+      groundChecked: groundOf(examples, question, later),
+      errorMax,
+      chance,
+      chanceOfDays: ofDays,
+      looked,
+    });
   if (why) return why;
   const covering = coveredBy(judging, question, rows);
   if (covering !== undefined) {
@@ -288,7 +297,7 @@ async function judge(judging: Judging, candidate: Candidate): Promise<Verdict> {
     const why = 'it cannot be written so that all tests pass: those of the rule want otherwise';
     return refuse({ code: 'untestable', why });
   }
-  taken.add(written.id);
+  taken.add(written.id).add(written.draftId);
   const { id, text, draft } = written;
   const { days, people, customers } = ground;
   const counterexamples = await counterexamplesOf(judging, question, found.rows);

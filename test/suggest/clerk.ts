@@ -323,6 +323,8 @@ export interface Clerks {
   readonly names?: readonly string[];
   /** All at once, at the end, as an act on many deliveries. */
   readonly isOneAct?: boolean;
+  /** All in one afternoon at the end, one after the other. */
+  readonly isOneAfternoon?: boolean;
 }
 
 function mistaken(random: Random, wanted: Wanted): Wanted {
@@ -332,7 +334,8 @@ function mistaken(random: Random, wanted: Wanted): Wanted {
 
 /** Clerks decide what the rules have not accepted, each some hours after it came. */
 export async function decideAll(house: House, clerks: Clerks): Promise<void> {
-  const { policy, seed = 7, mistakes = 0.03, names = ['ada', 'bo'], isOneAct = false } = clerks;
+  const { policy, seed = 7, mistakes = 0.03, names = ['ada', 'bo'] } = clerks;
+  const { isOneAct = false, isOneAfternoon = false } = clerks;
   const random = seededRandom(seed);
   await house.store.transaction(async (tx) => {
     for (const seen of house.deliveries) {
@@ -340,14 +343,17 @@ export async function decideAll(house: House, clerks: Clerks): Promise<void> {
       const clerk = random.pick(names);
       const isMistake = random.chance(mistakes);
       const waited = random.int(20, 200) * MINUTE_MS + random.int(0, 59_999);
-      const at = isOneAct ? house.until - 1_000 : facts.clock.now + waited;
+      const afternoon = house.until - 4 * HOUR_MS + facts.delivery.id * 2_000;
+      const later = isOneAfternoon ? afternoon : facts.clock.now + waited;
+      const at = isOneAct ? house.until - 1_000 : later;
       if (byRules.kind === 'accept') continue;
       const wanted = policy(seen, clerk);
       const outcome = isMistake && wanted !== undefined ? mistaken(random, wanted) : wanted;
       if (outcome === undefined) continue;
       const then = { ...facts, clock: { ...facts.clock, now: at } };
       const evaluation = evaluate(house.ruleSet, then, { operands: false });
-      const said = { id: facts.delivery.id, at, facts: then, actor: `person:${clerk}` };
+      const actor = clerk === 'external' ? clerk : `person:${clerk}`;
+      const said = { id: facts.delivery.id, at, facts: then, actor };
       await journal(tx, house.ruleSet, { ...said, outcome, reason: 'looked at', evaluation });
     }
   });

@@ -1,7 +1,7 @@
 /** Policies that simulated clerks follow, with mistakes, are found again behind ten rules. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { suggest } from '../../src/suggest/suggest.ts';
-import { buildHouse, copyOf, decideAll, type House } from './clerk.ts';
+import { buildHouse, copyOf, decideAll, type House, type Policy } from './clerk.ts';
 import { MIXTURE, POLICIES } from './policies.ts';
 import { agreement, changesOf, faultsOf, sorted } from './trials.ts';
 
@@ -35,6 +35,20 @@ describe('a planted policy', () => {
     },
     600_000,
   );
+
+  it('gives each of two exceptions of one rule a draft of its own', async () => {
+    const own = await copyOf(house);
+    const policy: Policy = ({ facts, byRules }) => {
+      if (byRules.rules.join() !== 'hold-price') return undefined;
+      const isGold = facts.customer?.extra?.tier === 'gold';
+      return facts.order.freight_type === 'Express' || isGold ? 'accept' : 'hold';
+    };
+    await decideAll(own, { policy, mistakes: 0 });
+    const { proposals } = await suggest(own.store.db, own);
+    const ids = proposals.map(({ draft }) => /\bid: ([\w-]+)/.exec(draft)?.[1]);
+    expect(ids).toEqual(['hold-price-suggested', 'hold-price-suggested-2']);
+    await own.close();
+  }, 600_000);
 
   it('is told as two ways of deciding where two clerks have one each', async () => {
     const own = await copyOf(house);

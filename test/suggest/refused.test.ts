@@ -34,7 +34,10 @@ const NOTHING = { deliveries: 0, amounts: {} };
 function against(
   [otherwise, acts]: readonly [number, number],
   errorAllowed = 0.06,
-  more: Partial<Looked> & { readonly rests?: Partial<typeof GROUND> } = {},
+  more: Partial<Looked> & {
+    readonly rests?: Partial<typeof GROUND>;
+    readonly later?: Partial<typeof GROUND>;
+  } = {},
 ): string | undefined {
   const checked = { since: 0, until: 1, agreed: NOTHING, disagreed: NOTHING, undecided: NOTHING };
   const question = { kind: 'accept', rule: undefined, wanted: 1, errorAllowed } as const;
@@ -42,6 +45,7 @@ function against(
     question: { ...question, weights: { other: 1, undecided: 1 } },
     checked: { ...checked, acts, otherwise },
     ground: { ...GROUND, ...more.rests },
+    groundChecked: { ...GROUND, ...more.later },
     errorMax: createStatistics().upperBound(otherwise, acts, 0.95),
     chance: 0,
     looked: 1,
@@ -61,6 +65,8 @@ describe('a regularity', () => {
     expect(against([0, 9], 1)).toBe('few_acts');
     expect(against(enough, 0.06, { rests: { days: 4 } })).toBe('few_days');
     expect(against(enough, 0.06, { rests: { people: 1, ofOnePerson: 1 } })).toBe('one_person');
+    expect(against(enough, 0.06, { later: { people: 1, ofOnePerson: 1 } })).toBe('one_person');
+    expect(against(enough, 0.06, { later: { people: 0, ofOnePerson: 1 } })).toBe('one_person');
     expect(against(enough, 0.06, { rests: { ofOneCustomer: 0.51 } })).toBe('one_customer');
     expect(against(enough, 0.06, { rests: { customers: 2 } })).toBe('one_customer');
   });
@@ -92,6 +98,16 @@ describe('what people decide', () => {
   it('is refused while it rests on one person', async () => {
     const { proposals, refused } = await learned({ names: ['ada'] });
     expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);
+  });
+
+  it('is refused while all others decide in the service, where nobody knows who', async () => {
+    const { proposals, refused } = await learned({ names: ['ada', 'external'] });
+    expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);
+  });
+
+  it('is refused where all of it was decided in one afternoon, whenever it came', async () => {
+    const { proposals, refused } = await learned({ isOneAfternoon: true });
+    expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['few_days']]);
   });
 
   it('is refused where it was one act on many deliveries', async () => {

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { ruleSetInForce } from '../../decisions/simulation/rule-sets.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { parseYaml } from '../../lib/yaml.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import {
   agreedText,
@@ -13,6 +14,7 @@ import {
   learnedText,
   suggestions,
 } from '../../suggest/lists.ts';
+import { freeId } from '../../suggest/text/rule.ts';
 import type { CliContext } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
@@ -118,9 +120,18 @@ async function write(
   folder: string,
   rows: readonly Row[],
 ): Promise<void> {
-  const drafts = rows.map(({ id, draft }) => ({ path: `suggested-${id}.yaml`, text: draft }));
-  const all = [...(await filesInForce(command, context)), ...drafts];
-  for (const { path, text } of all) writeFileSync(join(folder, path), text);
+  const inForce = await filesInForce(command, context);
+  const paths = new Set(inForce.map(({ path }) => path));
+  const drafts = rows.map(({ draft: text }) => {
+    const rule = parseYaml(text).document.getIn(['rules', 0, 'id']);
+    const id = freeId(`suggested-${rule}`, { has: (one) => paths.has(`${one}.yaml`) });
+    const path = `${id}.yaml`;
+    paths.add(path);
+    return { path, text };
+  });
+  for (const { path, text } of [...inForce, ...drafts]) {
+    writeFileSync(join(folder, path), text, { flag: 'wx' });
+  }
   context.output.note(
     `${folder} has the rules in force and ${drafts.length} drafts in shadow; next: ` +
       `selvedge rules backtest --since 30d --shadow-as-live --rules ${folder}`,

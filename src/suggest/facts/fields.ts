@@ -1,6 +1,7 @@
 /**
  * The facts that proposals may ask. Not asked are facts that tell when, or by what haste, a
- * delivery was decided (its age, the accepts of today), names and addresses, and free texts.
+ * delivery was decided (its age, the accepts of today), names and addresses, free texts, and what
+ * comes true by waiting (the day of the week, an old order): an open delivery is judged again.
  */
 
 import { unknownCode } from '../../rules/cel/codes.ts';
@@ -85,7 +86,7 @@ function numberFields({ base_currency: base }: Settings): readonly NumberField[]
     of('order.other_pending', ({ order }) => order.other_pending, { guards: [] }),
     of('order.rejected_before', ({ order }) => order.rejected_before, { guards: [] }),
     of('order.accepted_before', ({ order }) => order.accepted_before, { guards: [] }),
-    of('order.age', ({ order }) => order.age, { unit: 'span', guards: [] }),
+    { ...of('order.age', ({ order }) => order.age, { unit: 'span', guards: [] }), sides: ['<='] },
     of('customer.orders_before', ({ customer }) => customer?.orders_before),
     of('customer.refunds_90d', ({ customer }) => customer?.refunds_90d),
     of(days, ({ customer }) => customer?.credit?.overdue_days, { guards: [...CREDIT, days] }),
@@ -146,7 +147,6 @@ const CHOICES: readonly ChoiceField[] = [
   choiceField({ path: 'order.freight_type', read: ({ order }) => order.freight_type }),
   choiceField({ path: 'order.season', read: ({ order }) => order.season }),
   choiceField({ path: 'order.status', read: ({ order }) => order.status }),
-  choiceField({ path: 'clock.weekday', guards: [], read: ({ clock }) => clock.weekday }),
 ];
 
 interface Flag {
@@ -172,9 +172,8 @@ function flagField(flag: Flag): FlagField {
   };
 }
 
-function pathFlag(path: string, read: Flag['read'], isOptional = true): FlagField {
-  const guards = isOptional ? [path] : [];
-  return flagField({ name: path, reads: [path], condition: path, guards, read });
+function pathFlag(path: string, read: Flag['read']): FlagField {
+  return flagField({ name: path, reads: [path], condition: path, guards: [path], read });
 }
 
 /** Whether a fact is known at all; its value is not shown. */
@@ -191,12 +190,17 @@ function hasFlag(path: string, read: (facts: Facts) => unknown): FlagField {
   });
 }
 
-function windowFlag(name: string, body: string, isTrue: (line: LineFacts, now: number) => boolean) {
+/** Asked in the one direction only: the other comes true by waiting. */
+function windowFlag(
+  name: string,
+  condition: string,
+  isTrue: (lines: readonly LineFacts[], now: number) => boolean,
+) {
   return flagField({
-    name: `a line ${name}`,
+    name,
     reads: ['delivery.lines.window_from', 'delivery.lines.window_to', 'clock.now'],
-    condition: `delivery.lines.exists(line, ${body})`,
-    read: ({ delivery, clock }) => delivery.lines.some((line) => isTrue(line, clock.now)),
+    condition,
+    read: ({ delivery, clock }) => isTrue(delivery.lines, clock.now) || null,
   });
 }
 
@@ -221,7 +225,6 @@ const FLAGS: readonly FlagField[] = [
   pathFlag('order.canceled', ({ order }) => order.canceled),
   pathFlag('customer.blocked', ({ customer }) => customer?.blocked),
   pathFlag('season.listed', ({ season }) => season?.listed),
-  pathFlag('clock.business_hours', ({ clock }) => clock.business_hours, false),
   hasFlag('order.comment', ({ order }) => order.comment),
   hasFlag('order.season', ({ order }) => order.season),
   hasFlag('order.similar_within', ({ order }) => order.similar_within),
@@ -231,14 +234,14 @@ const FLAGS: readonly FlagField[] = [
   lineFlag('style_active', false),
   lineFlag('color_active', false),
   windowFlag(
-    'before its window',
-    'has(line.window_from) && clock.now < line.window_from',
-    ({ window_from: from }, now) => typeof from === 'number' && now < from,
+    'a line before its window',
+    'delivery.lines.exists(line, has(line.window_from) && clock.now < line.window_from)',
+    (lines, now) => lines.some(({ window_from: from }) => typeof from === 'number' && now < from),
   ),
   windowFlag(
-    'behind its window',
-    'has(line.window_to) && clock.now >= line.window_to',
-    ({ window_to: to }, now) => typeof to === 'number' && now >= to,
+    'no line behind its window',
+    '!delivery.lines.exists(line, has(line.window_to) && clock.now >= line.window_to)',
+    (lines, now) => !lines.some(({ window_to: to }) => typeof to === 'number' && now >= to),
   ),
   flagField({
     name: 'amount within credit',

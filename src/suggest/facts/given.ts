@@ -31,9 +31,14 @@ function fewer(lines: readonly Given[]): readonly Given[] {
 }
 
 /** Facts below a record along some ways, each a list of names. */
-function partOf(record: RecordName, plain: unknown, ways: readonly (readonly string[])[]): unknown {
+function partOf(
+  record: RecordName,
+  plain: unknown,
+  ways: readonly (readonly string[])[],
+  named: readonly string[],
+): unknown {
   if (Array.isArray(plain)) {
-    return fewer(plain.map((item) => asGiven(partOf(record, item, ways))));
+    return fewer(plain.map((item) => asGiven(partOf(record, item, ways, named))));
   }
   if (!isJsonObject(plain)) return null;
   const byName = Map.groupBy(ways, ([name = '']) => name);
@@ -43,16 +48,25 @@ function partOf(record: RecordName, plain: unknown, ways: readonly (readonly str
     if (!field) continue;
     const value = plain[name] ?? null;
     const inner = some.map(([, ...rest]) => rest).filter((rest) => rest.length > 0);
-    if (isRecordName(field.of)) part[name] = value && partOf(field.of, value, inner);
-    else if (field.type === 'extra') part[name] = extraOf(value, inner);
+    if (isRecordName(field.of)) part[name] = value && partOf(field.of, value, inner, named);
+    else if (field.type === 'extra') part[name] = extraOf(value, inner, named);
     else part[name] = shownValue(name, field, value);
   }
   return part;
 }
 
-function extraOf(value: unknown, ways: readonly (readonly string[])[]): unknown {
+/** Facts that the ERP adds may be any text: only what stands in a condition is shown. */
+function extraOf(
+  value: unknown,
+  ways: readonly (readonly string[])[],
+  named: readonly string[],
+): unknown {
   const members = isJsonObject(value) ? value : {};
-  return Object.fromEntries(ways.map(([name = '']) => [name, members[name] ?? null]));
+  const isNamed = (text: string): boolean =>
+    named.some((one) => one.includes(`"${text}"`) || one.includes(`'${text}'`));
+  const shown = (one: unknown): unknown =>
+    typeof one === 'string' && !isNamed(one) ? SHOWN_INSTEAD : one;
+  return Object.fromEntries(ways.map(([name = '']) => [name, shown(members[name] ?? null)]));
 }
 
 function asGiven(value: unknown): Given {
@@ -60,11 +74,11 @@ function asGiven(value: unknown): Given {
 }
 
 /** The facts at these paths, as people write them; the facts are complete. */
-export function givenAt(facts: Facts, paths: readonly string[]): Given {
+export function givenAt(facts: Facts, paths: readonly string[], named: readonly string[]): Given {
   const parts = ROOT_NAMES.flatMap((root): readonly Given[] => {
     const own = paths.map((path) => path.split('.')).filter(([name]) => name === root);
     const ways = own.map(([, ...rest]) => rest).filter((rest) => rest.length > 0);
-    return ways.length === 0 ? [] : [{ [root]: partOf(root, facts[root], ways) }];
+    return ways.length === 0 ? [] : [{ [root]: partOf(root, facts[root], ways, named) }];
   });
   return mergeGiven(parts);
 }

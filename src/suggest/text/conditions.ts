@@ -34,8 +34,7 @@ function conditionsOf(
   }
   if (field.kind === 'choice' && literal.kind === 'choice') {
     const text = field.text(namesOf(column, literal.values), false);
-    if (literal.not)
-      return [unless(text, `has(${field.name}) && `.replace('has(clock.weekday) && ', ''))];
+    if (literal.not) return [unless(text, `has(${field.name}) && `)];
     return [when(field.text(namesOf(column, literal.values), guarded))];
   }
   if (field.kind === 'flag' && literal.kind === 'flag') {

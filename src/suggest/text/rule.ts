@@ -28,13 +28,16 @@ function words(conditions: readonly Condition[]): string {
   return plain.slice(0, NAME_CHARS_MAX).replaceAll(/^-|-$/g, '');
 }
 
-/** An id that no rule has yet. */
 export function idFor(
   action: string,
   conditions: readonly Condition[],
   taken: ReadonlySet<string>,
-) {
-  const id = `${action}-by-${words(conditions)}`;
+): string {
+  return freeId(`${action}-by-${words(conditions)}`, taken);
+}
+
+/** The id, with a number if it is taken. */
+export function freeId(id: string, taken: Pick<ReadonlySet<string>, 'has'>): string {
   for (let count = 1; ; count += 1) {
     const candidate = count === 1 ? id : `${id}-${count}`;
     if (!taken.has(candidate)) return candidate;

@@ -39,9 +39,8 @@ interface LimitTest {
 function limitTests(
   conditions: readonly Condition[],
   facts: Facts,
-  paths: readonly string[],
+  real: Given,
 ): readonly LimitTest[] {
-  const real = givenAt(facts, paths);
   const both = (name: string, at: Given, beyond: Given, isUpper: boolean): readonly LimitTest[] => [
     { name: `${name} at the limit`, given: mergeGiven([real, at]), isIn: isUpper },
     { name: `${name} one step beyond`, given: mergeGiven([real, beyond]), isIn: !isUpper },
@@ -73,22 +72,26 @@ interface Wanted {
   readonly otherwise: string;
   /** Paths that the rule reads besides. */
   readonly paths: readonly string[];
+  /** Conditions, whose texts are given as they are. */
+  readonly named: readonly string[];
 }
 
 export function testsOf(
   conditions: readonly Condition[],
   deliveries: readonly RealDelivery[],
-  { expect, otherwise, paths }: Wanted,
+  { expect, otherwise, paths, named }: Wanted,
 ): readonly RuleTest[] {
   const own = conditions.flatMap(({ field }) => field.reads);
   const asked = [...new Set([...paths, ...own])];
   const real = deliveries.map(({ number, facts, decided, matches }) => ({
     name: `as ${number}, which people ${DONE[decided] ?? 'left alone'}`,
-    given: givenAt(facts, asked),
+    given: givenAt(facts, asked, named),
     isIn: matches,
   }));
   const typical = deliveries.find(({ matches }) => matches);
-  const limits = typical ? limitTests(conditions, typical.facts, asked) : [];
+  const limits = typical
+    ? limitTests(conditions, typical.facts, givenAt(typical.facts, asked, named))
+    : [];
   return [...real, ...limits].map(({ isIn, ...test }) => {
     return { ...test, expect: isIn ? expect : otherwise };
   });

@@ -1,7 +1,8 @@
 /** Parts of a rule file as text, in the form in which people write them. */
 
-/** A text in single quotes, as conditions and messages are written. */
+/** A text in single quotes, as conditions and messages are written; in double ones if it must. */
 export function single(text: string): string {
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(text)) return JSON.stringify(text);
   return `'${text.replaceAll("'", "''")}'`;
 }
 
