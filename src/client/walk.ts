@@ -45,7 +45,7 @@ export interface Page<Body> {
   readonly signs: Signs;
   /** Number of rows that the account states, of the list or of the page. */
   readonly count: number | undefined;
-  /** What else came; undefined: the account refuses the page because it is behind the last. */
+  /** Answer in its place; undefined: the page is refused because it is behind the last. */
   readonly body: Body | undefined;
 }
 

@@ -364,7 +364,7 @@ export function wordFor(vocabulary: Vocabulary, name: string): string {
   return Object.hasOwn(words, name) ? (words[name] ?? name) : name;
 }
 
-/** What is paused by a target and its part: `pushes of orders`, `the pull of stock`. */
+/** Words for what is paused, by a target and its part: `pushes of orders`, `the pull of stock`. */
 export function pausedWords({ target, name }: { readonly target: string; readonly name: string }) {
   if (target === 'stream') return `the pull of ${wordFor('stream', name)}`;
   if (target === 'all') return 'everything';

@@ -54,7 +54,7 @@ export function createSuggestions(store: StoreOptions, clock: Clock): Suggestion
   const make = (wish: SuggestOptions): Entry => {
     const run = () => runSuggest(store, clock, wish, { signal: closing.signal });
     unfinished += 1;
-    // One after the other: each may take the memory of a whole process.
+    // They run in turn: each may take the memory of a whole process.
     const made = last.then(run);
     const entry: Entry = { at: clock.monotonic(), made, end: {}, failedAt: undefined };
     last = made.then(

@@ -27,7 +27,7 @@ import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 
-/** What was decided about a delivery before, as far as the next decision asks for it. */
+/** Earlier decisions about a delivery, as far as the next decision asks for it. */
 interface Past {
   /** The latest decision and its basis; null: none was made. */
   readonly decision_id: number | null;
@@ -41,7 +41,7 @@ interface Past {
   readonly wereOthersQueued: boolean;
   /** Digest of the lines that a person has decided about; null: none has. */
   readonly lines_hash: string | null;
-  /** Who stopped it after the backup that was restored, and how; null: nobody did. */
+  /** The person who stopped it after the backup that was restored, and how; null: nobody did. */
   readonly stopped_by: string | null;
   readonly stopped_as: string | null;
 }

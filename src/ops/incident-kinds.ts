@@ -8,7 +8,7 @@ interface IncidentKind {
   readonly when: string;
   /** Consequence for deliveries, orders and people. */
   readonly means: string;
-  /** What a person does about it, in words alone. */
+  /** Next step of a person, in words alone. */
   readonly act: string;
   /** Page on which that is done; undefined: that of the thing that it is about. */
   readonly page?: string;

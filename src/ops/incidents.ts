@@ -19,7 +19,7 @@ export interface IncidentRow {
   readonly acknowledgedBy: string | null;
   readonly acknowledgedAt: number | null;
   readonly note: string | null;
-  /** What happened, in a sentence. */
+  /** The event in a sentence. */
   readonly says: string;
   /** Advice for who has a terminal on the host. */
   readonly advice: string;

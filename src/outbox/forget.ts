@@ -74,7 +74,7 @@ export async function withoutReceipts(tx: Tx, change: () => Promise<void>): Prom
       files`.execute(tx);
   const { intakes = '{}', files = '{}' } = rows[0] ?? {};
   await change();
-  // Those that became due are found by index, and those of before once.
+  // Rows that became due are found by index, and each of before once.
   await sql`update intake set receipt_due = 0 where receipt_due > 0`.execute(tx);
   await sql`update intake set receipt_due = due.value from json_each(${intakes}) due
     where outbox_id = due.key + 0`.execute(tx);

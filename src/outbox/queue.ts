@@ -83,7 +83,7 @@ function workable(db: Db, work: Work | 'any', { busy, paused }: Excluded) {
   );
 }
 
-/** What waits for a sort of work. */
+/** Pushes that wait for a sort of work. */
 export interface Waiting {
   /** The rows that are due, the first of them first. */
   readonly due: OutboxItem[];

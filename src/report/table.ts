@@ -145,7 +145,7 @@ function shape(report: Report, given: Rows): Shaped {
 }
 
 interface Summed extends Shaped {
-  /** What a row of sums is called. */
+  /** Name of a row of sums. */
   readonly label: string;
 }
 

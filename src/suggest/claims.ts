@@ -1,5 +1,5 @@
 /**
- * What a backtest of the rules in force with a proposal will show, counted from the columns: the
+ * Outcome of a backtest of the rules in force with a proposal, counted from the columns: the
  * deliveries that end otherwise than under the rules in force alone. A delivery ends with the first
  * accept or reject among its decisions, else with the last decision, as in the backtest.
  */

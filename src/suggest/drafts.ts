@@ -83,7 +83,7 @@ export function chosenRows(
 ): readonly { readonly row: number; readonly matches: boolean }[] {
   const { columns, rows, vote } = examples;
   const each = literals.map((literal) => narrowed(columns, new Uint8Array(rows).fill(1), literal));
-  // Which of many alike is shown is drawn, the same each time.
+  // The draw of one among many alike is the same each time.
   const drawn = (row: number): string =>
     createHash('sha256').update(`${seed} ${examples.delivery[row]}`).digest('hex');
   const byDraw = (some: readonly number[]) =>

@@ -49,7 +49,7 @@ export interface Examples {
   readonly without: Int8Array;
   /** Index in `holdRules` of the live hold rule that alone held it; -1: none did. */
   readonly heldBy: Int32Array;
-  /** What the safeguards made of an accept of the rules: an index of {@link KINDS}; -1: nothing. */
+  /** Effect of the safeguards on an accept of the rules: an index of {@link KINDS}; -1: nothing. */
   readonly guarded: Int8Array;
   /** Whether the row is the first decision of its lines. */
   readonly isFirst: Int8Array;

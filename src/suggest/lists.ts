@@ -202,7 +202,7 @@ export const suggestions = list({
   place: ({ id, title }) => `${id} ${title}`,
 });
 
-/** What there was to learn from, in a sentence. */
+/** The decisions to learn from, in a sentence. */
 export function learnedText({
   decided,
   acts,

@@ -2,7 +2,7 @@
  * Proposes rules that would have done what people decided. Learns on the earlier part of a period,
  * and looks at the later part once, at the end. Reads the journal and writes nothing.
  *
- * It proposes no reject, and nothing that it cannot prove on decisions that it has not learned
+ * No reject is proposed, and nothing that it cannot prove on decisions that it has not learned
  * from: what remains goes to people as a draft.
  */
 import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';

@@ -11,7 +11,7 @@ export interface Stake {
   readonly amounts: Readonly<Record<string, number | null>>;
 }
 
-/** What people did with the deliveries that a proposal is about, in a part of the period. */
+/** Decisions of people on the deliveries that a proposal is about, in a part of the period. */
 export interface Evidence {
   readonly since: number;
   readonly until: number;
@@ -22,7 +22,7 @@ export interface Evidence {
   readonly undecided: Stake;
   /** Acts of people behind the first two: one on many deliveries counts once. */
   readonly acts: number;
-  /** Those of the acts that decided otherwise. */
+  /** Acts among them that decided otherwise. */
   readonly otherwise: number;
 }
 

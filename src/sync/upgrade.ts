@@ -93,7 +93,7 @@ export async function keepDecimals(
 
 /** Makes all due at once that was read before a proof, and may have amounts that were unknown. */
 async function readUnreadAgain(tx: Tx, now: number): Promise<void> {
-  // Which prices of a list were unknown stands nowhere, so that it is pulled once more.
+  // Nothing tells which prices of a list were unknown, so that it is pulled once more.
   await tx
     .updateTable('stream_state')
     .set({ due_at: now })

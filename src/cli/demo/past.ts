@@ -199,7 +199,7 @@ async function writeDecided(
   await writeAudit(tx, { actor, reason, ...act }, at);
 }
 
-/** What people say about it, in a few words. */
+/** Words of people about it. */
 const REASONS = { accept: 'checked', hold: 'asked the customer' } as const;
 
 /** The past under these rules, which is the same for the same seed and start. */

@@ -208,7 +208,7 @@ function noteForm(view: DeliveryView, { role, timeZone, back }: CardContext): Ht
 </section>`;
 }
 
-/** Who sees to the delivery, with the forms that change it: for oneself in a click. */
+/** The person who sees to the delivery, with the forms that change it: for oneself in a click. */
 function assignment(view: DeliveryView, { role, me, names, timeZone, back }: CardContext): Html {
   const { assigned } = view.card;
   const said =

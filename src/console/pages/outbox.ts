@@ -54,14 +54,14 @@ ${one.differences.map((difference) => html`<p class="problem">≠ ${difference}<
   }</section></div>`;
 }
 
-/** What is to be done, without the parts that are commands: the page has its acts below. */
+/** Next step in words, without the parts that are commands: the page has its acts below. */
 function nextInWords(text: string): string {
   const parts = text.split(/; |, then: |: (?="?selvedge )/);
   const words = parts.filter((part) => !/selvedge |--as /.test(part));
   return words.join('; ') || 'decide by what stands below';
 }
 
-/** What the push is about, with a link to its delivery. */
+/** Thing that the push is about, with a link to its delivery. */
 function subjectOf({ kind, reference }: OutboxCard): Html {
   const words = pushWords(kind, reference);
   if (words === reference) return html`<code>${reference}</code>`;

@@ -283,7 +283,7 @@ const SALES_PAGES = {
   rejected: '/review?shown=rejected',
 } as const;
 
-/** What became of deliveries in a span: their number, their pieces, and money by currency. */
+/** Deliveries of a span by what became of them: number, pieces, and money by currency. */
 function salesCell({ rows }: Sales, what: (typeof SALES)[number], name: string): Html {
   const own = rows.filter((row) => row.what === what && row.span === name);
   const sum = (of: 'deliveries' | 'pieces') => own.reduce((all, row) => all + row[of], 0);

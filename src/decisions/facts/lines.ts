@@ -339,7 +339,7 @@ export async function lineFacts(
   const facts = lines.map((line): LineFacts => {
     const barcode = line.barcode ?? '';
     const found = stock.get(barcode);
-    // What others claim under a spelling that nobody looks for would be counted on twice.
+    // Pieces that others claim under a spelling that nobody looks for would be counted on twice.
     const variant = found && isLookedFor(barcode, found.barcode) ? found : undefined;
     const name = same.nameOf(barcode);
     const others = taken.has(name) ? (taken.get(name) ?? null) : 0;

@@ -122,7 +122,7 @@ export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
   readonly rejects: Awaited<ReturnType<typeof rejectsOf>>;
   /** Open holds of the delivery, until when they last, and what follows. */
   readonly holds: Awaited<ReturnType<typeof holdsOf>>;
-  /** Who sees to it; null: nobody. */
+  /** The person who sees to it; null: nobody. */
   readonly assigned: Assignment | null;
   /** Notes of people, the oldest first. */
   readonly notes: readonly DeliveryNote[];

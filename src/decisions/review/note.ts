@@ -11,7 +11,7 @@ export interface DeliveryNote {
 
 export interface Assignment {
   readonly name: string;
-  /** Who said so. */
+  /** The person who said so. */
   readonly actor: string;
   readonly at: number;
 }

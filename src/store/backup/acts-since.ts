@@ -87,7 +87,7 @@ async function takeOverLate(tx: Tx, { steps, directories, madeAt }: Listed, now:
   const restored = await readRestored(tx);
   const listed = restored && readActs(directories, madeAt);
   if (!listed) return undefined;
-  // What people said since the restore is their last word, and so is a stop that they ended.
+  // Words of people since the restore are their last, and so is a stop that they ended.
   const known = await sql<{ subject: string }>`
     select subject from audit where at >= ${restored.at}
     union select 'delivery:' || order_delivery_id from restored_stop

@@ -37,7 +37,7 @@ export interface NumberField extends Base {
   }[];
 }
 
-/** One of several texts. */
+/** A choice of several texts. */
 export interface ChoiceField extends Base {
   readonly kind: 'choice';
   text(values: readonly string[], guarded: boolean): string;

@@ -182,7 +182,7 @@ export function lineField(name: LineNumber, side: Side): NumberField {
     sides: [side],
     granules,
     step,
-    // Of no lines, each is at or below.
+    // Each line of none is at or below.
     before: () => (side === '<=' ? ['delivery.lines.size() > 0'] : []),
     besides: side === '<=' ? ONE_LINE : [],
     text(_, limit, guarded) {

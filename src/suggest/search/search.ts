@@ -123,7 +123,7 @@ function remainder({ columns }: Population, literal: Literal): readonly Literal[
   if (column?.kind !== 'number' || column.field.pin === undefined) return [];
   const { path, currency } = column.field.pin;
   const indexOf = (name: string) => columns.findIndex(({ field }) => field.name === name);
-  // Of two facts with the same values in all decisions, there is one column.
+  // Two facts with the same values in all decisions are one column.
   const at = indexOf(path) < 0 ? indexOf('order.currency') : indexOf(path);
   const named = columns[at];
   const value = named?.kind === 'choice' ? named.names.indexOf(currency) : -1;
