@@ -278,7 +278,7 @@ function needsPart(view: OverviewView): Html {
 
 const SALES_PAGES = {
   accepted: '/review?shown=accepted',
-  shipped: '/review?shown=accepted',
+  shipped: '/reports/shipments',
   held: '/review?shown=held',
   rejected: '/review?shown=rejected',
 } as const;

@@ -65,7 +65,7 @@ function pausesPart(pauses: readonly Pause[], { role }: Reader): Html {
       {
         role,
         button: 'Pause everything',
-        what: 'Nothing is pulled, decided by rules or sent any more, until it is resumed.',
+        what: 'Once everything is paused, nothing is pulled, decided by rules or sent.',
         back: '/system',
       },
     )}`;

@@ -37,7 +37,7 @@ export const reviewFilter = {
   rule: words('Rule', 'only those that this rule decides'),
   owner: words('Owner', 'only those that a rule of this owner decides'),
   country: words('Country', 'only of customers in this country', 'country <code>'),
-  customer: words('Customer', 'only of this customer', 'customer <accountNo>'),
+  customer: words('Customer number', 'only of this customer', 'customer <accountNo>'),
   season: words('Season', 'only of this season', 'season <name>'),
   currency: words('Currency', 'only in this currency', 'currency <code>'),
   min: amount('min', 'only worth as much, or more'),
