@@ -152,6 +152,8 @@ function halfWithItsCount(house: House): Lie {
   const truthOf = wholeTruth(house);
   return async (request) => {
     const truth = JSON.parse(await truthOf(request));
+    // A page that there is none of, such as page 0, is refused.
+    if (truth.data === undefined) return JSON.stringify(truth);
     const half = JSON.parse(halved(JSON.stringify(truth)));
     if ('count' in truth.data) half.data.count = truth.data.count;
     return JSON.stringify(half);
