@@ -162,7 +162,7 @@ export const EXCEPTIONS: readonly Exception[] = [
     steps: /INDEX outbox_ended/,
   },
   {
-    of: /from "?sync_run"? .*order by "?run_id"? desc limit|by r\.run_id limit|max\("released_at/,
+    of: /from "?sync_run"? .*by "?run_id"?( desc)? limit|by r\.run_id limit|max\("released_at/,
     why: 'runs of a stream, the newest first; runs are kept for 90 days',
   },
   {
