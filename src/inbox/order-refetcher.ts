@@ -356,7 +356,9 @@ export function createOrderRefetcher(
         await startDue(now, signal, (error) => {
           failure ??= { error };
         });
-        const untilNext = lanes.nextAt() - clock.now();
+        // With all slots taken the end of a read wakes it, whatever falls due meanwhile.
+        const isFull = reading.size >= limits.concurrency;
+        const untilNext = isFull ? limits.idleMsMax : lanes.nextAt() - clock.now();
         await wakeUp.wait(Math.min(Math.max(untilNext, 0), limits.idleMsMax), signal);
       }
       await Promise.all([...reading.values()].map(({ done }) => done));

@@ -118,6 +118,27 @@ describe('the refetcher', () => {
     expect(await left(bench)).toEqual([]);
   });
 
+  it('sleeps while all it may read at once is being read, however long that takes', async () => {
+    const { readOrder, open } = gate();
+    const bench = await startRefresher(readOrder);
+    const { after } = bench.clock;
+    let sleeps = 0;
+    Object.assign(bench.clock, {
+      after: (...of: Parameters<typeof after>) => {
+        sleeps += 1;
+        if (sleeps > 100) throw new Error('it does not sleep');
+        return after(...of);
+      },
+    });
+    await bench.request(1, 2, 3, 4, 5);
+    await eventually(() => expect(bench.started).toHaveLength(4));
+    await bench.clock.advance(10 * LIMITS.idleMsMax);
+    expect(sleeps).toBeLessThan(20);
+    open(1);
+    await eventually(() => expect(bench.started).toEqual([1, 2, 3, 4, 5]));
+    for (const orderId of [2, 3, 4, 5]) open(orderId);
+  });
+
   it('tells once of what keeps all orders from being read, and once that it is over', async () => {
     const { log, lines } = noteLog();
     let isRefused = true;

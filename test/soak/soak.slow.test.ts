@@ -6,4 +6,4 @@ it('after an hour of faults and late orders, all that was lent is given back', a
   const { problems, accepted } = await runSoak(1, { orders: 100, late: 40 });
   expect(problems).toEqual([]);
   expect(accepted).toBeGreaterThan(100);
-}, 900_000);
+});
