@@ -38,7 +38,7 @@ const GUARDED: GuardedColumns = {
   groups: ['brand_name', 'season_name'],
   quantity: 'quantity',
   prices: ['price', 'wsp_price', 'net_price', 'price_original', 'b2c_sale_price'],
-  needed: ['price', 'wsp_price', 'net_price', 'style_no', 'brand_name'],
+  needed: ['price', 'wsp_price', 'net_price', 'style_no', 'color_code', 'brand_name'],
   currency: 'currency',
   details: ['style_name', 'color_name', 'size', 'category', 'gender'],
 };

@@ -15,6 +15,5 @@ it.each(seeds)('a list that comes cut or empty lets nothing through: seed %d', a
 
 it('what is good is accepted meanwhile, or nothing of this would be proved', () => {
   const sum = accepted.reduce((total, one) => total + one, 0);
-  // Most steps leave something in doubt, which holds what rests on it.
-  expect(sum).toBeGreaterThan(2 * SEEDS);
+  expect(sum).toBeGreaterThan(3 * SEEDS);
 });

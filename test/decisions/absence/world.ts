@@ -255,6 +255,9 @@ async function pack({ fixture }: World, id: number, { account, isAhead, lines }:
   await fixture.delivery({ id, order: id, lines: named });
 }
 
+/** Deliveries packed after each turn: most turns leave something in doubt, which holds them. */
+const SALES = 6;
+
 /** Plays one history by chance. */
 export async function playAbsence(seed: number, steps: number): Promise<Played> {
   const random: Random = seededRandom(seed);
@@ -270,7 +273,7 @@ export async function playAbsence(seed: number, steps: number): Promise<Played> 
   for (let step = 0; step < steps; step += 1) {
     await clock.advance(random.int(1, 30) * 60_000);
     wrong.push(...(await next()));
-    for (let left = 4; left > 0; left -= 1) {
+    for (let left = SALES; left > 0; left -= 1) {
       const id = sales.size + 1;
       const sale = drawSale(random);
       sales.set(id, sale);
