@@ -61,21 +61,6 @@ export async function openDetail(
   return row?.detail;
 }
 
-/** Keys of the things about which an incident of the kind is open. */
-export async function openKeys(
-  db: Db | Tx,
-  { kind, entity }: Pick<Incident, 'kind' | 'entity'>,
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom('incident')
-    .select('key')
-    .where('kind', '=', kind)
-    .where('entity', '=', entity)
-    .where('resolved_at', 'is', null)
-    .execute();
-  return rows.map(({ key }) => key);
-}
-
 /** Ends the open incidents with these ids, and returns how many there were. */
 export async function endIncidentRows(
   db: Db | Tx,

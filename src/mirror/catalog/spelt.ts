@@ -17,7 +17,7 @@ type Query<R extends Row> = (barcodes: readonly string[]) => Promise<readonly R[
 const DIGITS_MAX = 14;
 
 /** Normalizes a barcode for comparison: as a name, and without leading zeros. */
-export function barcodeKey(barcode: string): string {
+function barcodeKey(barcode: string): string {
   const key = nameKey(barcode);
   return /^0\d{1,13}$/.test(key) ? key.replace(/^0+(?=\d)/, '') : key;
 }
