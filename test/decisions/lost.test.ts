@@ -2,8 +2,10 @@
 import { appendFileSync, renameSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { writeAssignment, writeNote } from '../../src/decisions/review/note.ts';
 import { enqueueDocument } from '../../src/outbox/enqueue.ts';
 import { waitingFor } from '../../src/outbox/queue.ts';
+import { writeAudit } from '../../src/store/audit.ts';
 import { readPauses } from '../../src/store/pauses.ts';
 import { rejection } from '../client/support.ts';
 import { reviewOf } from '../outbox/support.ts';
@@ -127,4 +129,34 @@ it('resume refuses once where the list comes to light after the restore, and hol
   await resume();
   expect(pauses.reason('pushes')).toBeUndefined();
   expect(await decideAfter(after)).toEqual(['1 accept']);
+});
+
+it('a note, a name or a count since the restore is no word on holds and pauses', async () => {
+  const lost = await createHeld();
+  const { clock } = lost;
+  const pause = { action: 'pause', subject: 'stream:stock', actor: 'bo', reason: '' };
+  await writeAudit(lost.store.db, pause, clock.now());
+  await listActs(lost);
+  const directory = join(dirname(lost.store.path), 'backups');
+  const file = join(directory, 'acts.jsonl');
+  renameSync(file, `${file}.away`);
+  const { after } = await loseAndRestore(lost, lost.backup);
+  await after.delivery({ id: 1, lines: [['a', 3]], more: NUMBERED });
+  expect(await decideAfter(after)).toEqual(['1 accept']);
+  await clock.advance(1_000);
+  await after.store.transaction(async (tx) => {
+    await writeNote(tx, 1, 'ada asked about this one', { actor: 'bo' }, clock.now());
+    await writeAssignment(tx, 1, 'ada', { actor: 'bo' }, clock.now());
+    const count = { action: 'sync.accept_count', subject: 'stream:stock' };
+    await writeAudit(tx, { ...count, actor: 'bo', reason: '' }, clock.now());
+  });
+  renameSync(`${file}.away`, file);
+  const pauses = await pausesAfter(after, directory);
+  const what = { target: 'pushes', name: '' } as const;
+  expect(await rejection(pauses.resume(what, { actor: 'ada', reason: 'looked' }))).toMatchObject({
+    code: 'pause.acts_since',
+    message:
+      'the list of acts has more than at the restore: 1 delivery held and stream:stock paused',
+  });
+  expect(await decideAfter(after)).toEqual(['1 hold']);
 });

@@ -87,9 +87,13 @@ async function takeOverLate(tx: Tx, { steps, directories, madeAt }: Listed, now:
   const restored = await readRestored(tx);
   const listed = restored && readActs(directories, madeAt);
   if (!listed) return undefined;
-  // Words of people since the restore are their last, and so is a stop that they ended.
+  // Words of people since the restore are their last, and so is a stop that they ended. A note or
+  // the like is no such word: what a person decided about a delivery is in the journal.
   const known = await sql<{ subject: string }>`
     select subject from audit where at >= ${restored.at}
+      and (action in ('pause', 'resume') or action like 'outbox.%')
+    union select 'delivery:' || order_delivery_id from decision
+      where at >= ${restored.at} and actor like 'person:%'
     union select 'delivery:' || order_delivery_id from restored_stop
     union select case name when '' then target else target || ':' || name end from pause
   `.execute(tx);
