@@ -18,6 +18,9 @@ CREATE INDEX reject_entry_ended ON reject_entry (ended_at) WHERE ended_at IS NOT
 -- Runs under way, and the last complete one of a stream, among those of months.
 CREATE INDEX sync_run_running ON sync_run (stream, run_id) WHERE outcome = 'running';
 CREATE INDEX sync_run_complete ON sync_run (stream, run_id) WHERE outcome = 'complete';
+-- Runs whose changes wait for a person, however few rows they changed: lists may be short.
+DROP INDEX sync_run_drastic;
+CREATE INDEX sync_run_changed ON sync_run (stream, run_id) WHERE change_guard = 'open';
 -- Ended incidents that are old enough to be deleted, which are looked for every minute.
 CREATE INDEX incident_ended ON incident (resolved_at) WHERE resolved_at IS NOT NULL;
 -- Pushes of one kind, those that a person must look at, and those that ended without success, the

@@ -2,6 +2,7 @@
  * Acceptance by a person of a list that looks wrong and is right: most of its rows really changed
  * at once, the service's count of it is off for good, or the ERP removed most of its customers.
  */
+import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { invariant, RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -36,7 +37,8 @@ async function waitingRuns(tx: Tx, stream: string, runId: number): Promise<reado
     .select('run_id')
     .where('stream', '=', stream)
     .where('run_id', '<=', runId)
-    .where('change_guard', '=', 'open')
+    // As the text of its index, which a parameter would not be.
+    .where('change_guard', '=', sql.lit('open'))
     .orderBy('run_id')
     .execute();
   return rows.map((row) => row.run_id);

@@ -65,7 +65,7 @@ export const openIndexes: ReadonlySet<string> = new Set([
     'sales_order_rotation',
     'sales_order_unlooked',
     'sales_order_unread',
-    'sync_run_drastic',
+    'sync_run_changed',
     'sync_run_running',
     'sync_run_suspicious',
   ],

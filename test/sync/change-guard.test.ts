@@ -185,6 +185,85 @@ describe('a list in which most rows change at once', () => {
   });
 });
 
+describe('a short list', () => {
+  const priceless = (row: Row) => withDetails(row, { wspPrice: null });
+  const empty = (row: Row): Row => ({ ...row, quantity: 0 });
+  const soldOut = (row: Row): Row => priceless(empty(row));
+  const dear = (row: Row) => withDetails(row, { price: 9_000 });
+  const foreign = (row: Row) => withDetails(row, { currency: 'SEK' });
+
+  it.each([
+    ['all but one lose their prices', 12, 7, priceless, /^7 of 12 rows changed/],
+    ['its only row loses its price', 1, 1, priceless, /^1 of 1 rows changed/],
+    ['prices come in cents', 5, 3, dear, /^3 of 5 rows changed/],
+    ['most have another currency', 20, 20, foreign, /^20 of 20 rows changed/],
+    ['what is sold out has no price either', 90, 90, soldOut, /^90 of 90 rows changed/],
+    ['half of its rows lose their prices', 12, 6, priceless, undefined],
+    ['its last pieces are sold', 12, 12, empty, undefined],
+    ['a season of ten in a long list has no prices', 390, 10, priceless, undefined],
+    ['a season of eleven in a long list has no prices', 390, 11, priceless, /^11 of 11 rows with/],
+  ])('is told of what no day brings: %s', async (_what, count, changed, change, words) => {
+    const rows = goods(count).map((row, at) =>
+      count < 100 || at >= changed ? row : { ...row, seasonName: 'AW27' },
+    );
+    const { pulled, store } = await startGoods(rows);
+    const { reason } = await pulled(rows.map((row, at) => (at < changed ? change(row) : row)));
+    if (words) expect(reason).toMatch(words);
+    expect(await openOf(store)).toEqual(words ? ['3'] : []);
+    await pulled(rows);
+    expect(await openOf(store)).toEqual([]);
+  });
+});
+
+describe('a fault that comes while another is taken back', () => {
+  const priceless = (row: Row) => withDetails(row, { wspPrice: null });
+  const colored = (row: Row): Row => ({ ...row, colorCode: 'c7' });
+
+  it.each([
+    ['gone prices are back without colors', priceless, (row: Row) => row, /400 .* are gone/],
+    [
+      'no pieces are back as pieces without brands',
+      (row: Row) => ({ ...row, quantity: 0 }),
+      (row: Row) => withDetails(colored(row), { brandName: null }),
+      /400 .* are gone/,
+    ],
+    [
+      'prices in cents are back as a hundredth',
+      (row: Row) => withDetails(colored(row), { wspPrice: 4_500 }),
+      (row: Row) => withDetails(colored(row), { wspPrice: 0.45 }),
+      /400 prices moved/,
+    ],
+    [
+      'another currency is back as a third one',
+      (row: Row) => withDetails(colored(row), { currency: 'SEK' }),
+      (row: Row) => withDetails(colored(row), { currency: 'DKK' }),
+      /400 have another currency/,
+    ],
+  ])('is told: %s', async (_what, first, second, words) => {
+    const whole = goods().map(colored);
+    const { pulled, store } = await startGoods(whole);
+    await pulled(whole.map(first));
+    expect(await openOf(store)).toEqual(['3']);
+    expect((await pulled(goods().map(second))).reason).toMatch(words);
+    expect(await openOf(store)).toContain('4');
+    await pulled(whole);
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is not over while a whole brand is still as it came', async () => {
+    const rows = goods(1_300);
+    const whole = rows.map((row, at) =>
+      withDetails(row, { brandName: at < 120 ? 'Fjord' : 'Hede' }),
+    );
+    const { pulled, store } = await startGoods(whole);
+    await pulled(whole.map((row) => ({ ...row, quantity: 0 })));
+    await pulled(whole.map((row, at) => (at < 120 ? { ...row, quantity: 0 } : row)));
+    expect(await openOf(store)).toEqual(['3']);
+    await pulled(whole);
+    expect(await openOf(store)).toEqual([]);
+  });
+});
+
 describe('the first run that reads otherwise', () => {
   it('may find everything changed, and the next one may not', async () => {
     const { list, rows, stock, runOf, store, lastRun } = await startGoods();

@@ -29,10 +29,12 @@ const LOOK_MS = 30_000;
  * most of the rows it has read so far; only its end shows the true share.
  */
 export async function changedRuns(db: Db | Tx): Promise<readonly ChangedRun[]> {
-  const runs = await sql<ChangedRun>`select run_id, stream, outcome from sync_run
-    where rows_drastic > 100 and (change_guard = 'open'
-      or (outcome = 'running' and change_guard is null
-        and rows_drastic * 2 > rows_changed - rows_new + rows_unchanged))
+  const runs = await sql<ChangedRun>`
+    select run_id, stream, outcome from sync_run where change_guard = 'open'
+    union all select run_id, stream, outcome from sync_run
+    where outcome = 'running' and change_guard is null
+      and iif(rows_drastic > 100, rows_drastic, drastic ->> '$.members') * 2
+        > rows_changed - rows_new + rows_unchanged
     order by run_id desc`.execute(db);
   return runs.rows;
 }

@@ -35,13 +35,19 @@ const KINDS = {
   currency: 'have another currency',
 } as const;
 type Kind = keyof typeof KINDS;
+/**
+ * Kinds that few goods have by themselves: the last ten pieces are sold, new ones arrive. Members
+ * that are gone or jump are no everyday matter, in a short list neither.
+ */
+const OF_QUANTITIES: ReadonlySet<Kind> = new Set(['emptied', 'swollen']);
 
 /** Factor between old and new amount or quantity from which a change counts as a jump. */
 const JUMP = 10;
 
 /**
- * Number of rows that changed drastically, and counts by `kind:…`, `in:…` and `left:…`. Plain data,
- * so that it can be sent to a thread.
+ * Number of rows that changed drastically, and counts by `kind:…`, `in:…` and `left:…`; `members`
+ * and `members:…` count those of which more than a quantity changed. Plain data, so that it can be
+ * sent to a thread.
  */
 export interface Drastic {
   readonly rows: number;
@@ -111,13 +117,13 @@ export function drasticIn(kept: {
   return { rows: kept.rows_drastic, counts: Object.fromEntries(numbers) };
 }
 
-export function sumOfDrastic(a: Drastic, b: Drastic, sign: 1 | -1 = 1): Drastic {
+export function sumOfDrastic(a: Drastic, b: Drastic): Drastic {
   if (b.rows === 0) return a;
   const counts: Record<string, number> = { ...a.counts };
   for (const [name, count] of Object.entries(b.counts)) {
-    counts[name] = (counts[name] ?? 0) + sign * count;
+    counts[name] = (counts[name] ?? 0) + count;
   }
-  return { rows: a.rows + sign * b.rows, counts };
+  return { rows: a.rows + b.rows, counts };
 }
 
 export function createDrasticCounter(guarded: GuardedColumns) {
@@ -127,15 +133,25 @@ export function createDrasticCounter(guarded: GuardedColumns) {
     counts[name] = (counts[name] ?? 0) + 1;
   };
   return {
-    note(before: SqlRow, now: Now): void {
-      const kinds = kindsOf(guarded, before, now);
+    /**
+     * Counts a row that changed. `trusted` is what it was before doubtful changes: what is no
+     * drastic change from that either is taken back, not changed.
+     */
+    note(before: SqlRow, now: Now, trusted: SqlRow = before): void {
+      const changed = kindsOf(guarded, before, now);
+      if (changed.length === 0) return;
+      const left = trusted === before ? changed : kindsOf(guarded, trusted, now);
+      const kinds = changed.filter((kind) => left.includes(kind));
       if (kinds.length === 0) return;
       rows += 1;
       for (const kind of kinds) add(`kind:${kind}`);
+      const isOfMembers = kinds.some((kind) => !OF_QUANTITIES.has(kind));
+      if (isOfMembers) add('members');
       for (const column of guarded.groups) {
         const group = before[column];
         if (!isThere(group)) continue;
         add(`in:${column}=${group}`);
+        if (isOfMembers) add(`members:${column}=${group}`);
         if (now(column) !== group) add(`left:${column}=${group}`);
       }
     },
@@ -143,10 +159,17 @@ export function createDrasticCounter(guarded: GuardedColumns) {
   };
 }
 
+/** Number of rows of which more than a quantity changed. */
+export function membersOfDrastic({ counts }: Drastic): number {
+  return counts.members ?? 0;
+}
+
 export interface DrasticGroup {
   readonly column: string;
   readonly value: string;
   readonly rows: number;
+  /** Those of which more than a quantity changed. */
+  readonly members: number;
   /** Rows with drastic changes that left the group. */
   readonly left: number;
 }
@@ -157,7 +180,8 @@ export function groupsOf({ counts }: Drastic): readonly DrasticGroup[] {
     const group = name.slice('in:'.length);
     const column = group.slice(0, group.indexOf('='));
     const value = group.slice(column.length + 1);
-    return [{ column, value, rows, left: counts[`left:${group}`] ?? 0 }];
+    const [members = 0, left = 0] = [counts[`members:${group}`], counts[`left:${group}`]];
+    return [{ column, value, rows, members, left }];
   });
 }
 

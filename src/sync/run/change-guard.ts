@@ -6,6 +6,7 @@
  * pages (`sync_run.drastic`) and, for open runs, the change feed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../mirror/catalog/variant.ts';
@@ -16,22 +17,24 @@ import {
   drasticIn,
   type GuardedColumns,
   groupsOf,
-  sumOfDrastic,
+  membersOfDrastic,
 } from '../../mirror/rows/drastic.ts';
 import { countGroup } from '../../mirror/rows/full-diff.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
-import { lastChange, type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
+import { inKeys, lastChange, type SqlRow, type SqlValue, selectByKeys } from '../../store/bulk.ts';
 import type { Db, Store } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
 import { READING_VERSION } from '../upgrade.ts';
 import type { AssessDeps } from './assess-completeness.ts';
 import type { ChangesEnd, Run } from './run-repository.ts';
 
+/** Number of rows that may change drastically in any case: a small shop sells its last pieces. */
+const ROWS_MAX = 100;
 /**
- * Number of rows that may change drastically in any case; the index of `sync_run.rows_drastic` uses
- * the same number.
+ * Number of rows of one brand or season that may lose members in any case. There is no such number
+ * for a whole list: it may be short.
  */
-export const ROWS_MAX = 100;
+const GROUP_MEMBERS_MAX = 10;
 /** Share of the compared rows that may change drastically. */
 const SHARE_MAX = 0.5;
 /**
@@ -69,8 +72,21 @@ function countedOf(row: {
   return { drastic: drasticIn(row), compared: Math.max(compared, row.rows_drastic) };
 }
 
-function isTooMuch(rows: number, of: number): boolean {
-  return rows > ROWS_MAX && rows / of > SHARE_MAX;
+interface Changed {
+  readonly rows: number;
+  /** Those of which more than a quantity changed. */
+  readonly members: number;
+}
+
+/** Number of rows that are too many of so many; undefined: they are within the limits. */
+function tooManyOf({ rows, members }: Changed, of: number, membersMax: number): number | undefined {
+  if (rows > ROWS_MAX && rows / of > SHARE_MAX) return rows;
+  return members > membersMax && members / of > SHARE_MAX ? members : undefined;
+}
+
+/** Whether rows of a run may be too many, whatever the number of those it compares. */
+export function mayBeTooMany(drastic: Drastic): boolean {
+  return drastic.rows > ROWS_MAX || membersOfDrastic(drastic) > 0;
 }
 
 type CountGroup = AssessDeps['variants']['countGroup'];
@@ -86,13 +102,25 @@ async function massOf(
 ): Promise<string | undefined> {
   const words = (rows: number, of: number, what: string): string =>
     `${rows} of ${of} rows${what} changed at once (${describeDrastic(drastic)})`;
-  if (isTooMuch(drastic.rows, compared)) return words(drastic.rows, compared, '');
-  const large = groupsOf(drastic).filter(({ rows }) => rows > ROWS_MAX);
-  for (const { column, value, rows, left } of large) {
+  const all = { rows: drastic.rows, members: membersOfDrastic(drastic) };
+  const many = tooManyOf(all, compared, 0);
+  if (many !== undefined) return words(many, compared, '');
+  for (const { column, value, left, ...changed } of groupsOf(drastic)) {
+    if (changed.rows <= ROWS_MAX && changed.members <= GROUP_MEMBERS_MAX) continue;
     const of = left + (await countOf({ table, key }, column, value));
-    if (isTooMuch(rows, of)) return words(rows, of, ` with the ${column} ${value}`);
+    const ofGroup = tooManyOf(changed, of, GROUP_MEMBERS_MAX);
+    if (ofGroup !== undefined) return words(ofGroup, of, ` with the ${column} ${value}`);
   }
   return undefined;
+}
+
+function countsOfRun(db: Db, { runId }: Pick<Run, 'runId'>) {
+  return db
+    .selectFrom('sync_run')
+    .select(['rows_changed', 'rows_new', 'rows_unchanged', 'rows_drastic'])
+    .select(['drastic', 'change_guard', 'feed_from'])
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
 }
 
 interface OpenRun extends Counted {
@@ -110,8 +138,8 @@ async function openRuns(
     .select(['run_id', 'feed_from', 'feed_to', 'drastic'])
     .select(['rows_changed', 'rows_new', 'rows_unchanged', 'rows_drastic'])
     .where('stream', '=', stream)
-    .where('rows_drastic', '>', ROWS_MAX)
-    .where('change_guard', '=', 'open')
+    // As the text of its index, which a parameter would not be.
+    .where('change_guard', '=', sql.lit('open'))
     .where('run_id', '<', runId)
     .orderBy('run_id')
     .execute();
@@ -130,18 +158,49 @@ interface Entry {
 }
 
 /** Former values of the columns that the feed entry names. */
-function olderOf({ diff }: Entry): SqlRow {
+function olderOf({ diff }: Pick<Entry, 'diff'>): SqlRow {
   const changes: Record<string, readonly [SqlValue, SqlValue]> = JSON.parse(diff);
   return Object.fromEntries(Object.entries(changes).map(([column, [old]]) => [column, old]));
 }
 
-/** Drastic changes of the run that the mirror still has. */
+/** What the columns of rows were before these runs, which wait for a person, changed them. */
+async function trustedOf(
+  db: Db,
+  { entity }: EntityDefinition,
+  keys: readonly string[],
+  doubtful: readonly OpenRun[],
+): Promise<ReadonlyMap<string, SqlRow>> {
+  const trusted = new Map<string, SqlRow>();
+  if (doubtful.length === 0) return trusted;
+  const causes = doubtful.map(({ runId }) => `run:${runId}`);
+  const entries = await db
+    .selectFrom('change')
+    .select(['key', 'diff'])
+    .where('entity', '=', entity)
+    .where(inKeys('key', keys))
+    .where('seq', '>', Math.min(...doubtful.map(({ from }) => from)))
+    .where('cause', 'in', causes)
+    .where('op', '=', 'update')
+    .orderBy('seq', 'desc')
+    .execute();
+  for (const entry of entries) {
+    trusted.set(entry.key, { ...trusted.get(entry.key), ...olderOf(entry) });
+  }
+  return trusted;
+}
+
+/**
+ * Drastic changes of the run that the mirror still has. What takes back a change of the doubtful
+ * runs is none, though it may be as large: prices of cents that are euros again.
+ */
 async function stillDrastic(
   db: Db,
-  { entity, table, key }: EntityDefinition,
+  definition: EntityDefinition,
   guarded: GuardedColumns,
-  { runId, from, to }: OpenRun,
+  { runId, from, to }: Pick<OpenRun, 'runId' | 'from' | 'to'>,
+  doubtful: readonly OpenRun[],
 ): Promise<Drastic> {
+  const { entity, table, key } = definition;
   const counter = createDrasticCounter(guarded);
   for (let after = from; ; ) {
     const entries = await db
@@ -161,9 +220,13 @@ async function stillDrastic(
     const rows = await selectByKeys(db, table, key, keys);
     const live = rows.filter((row) => row.deleted_at === null);
     const now = new Map(live.map((row) => [String(row[key]), row]));
+    const trusted = await trustedOf(db, definition, keys, doubtful);
     for (const entry of entries) {
       const row = now.get(entry.key);
-      if (row) counter.note({ ...row, ...olderOf(entry) }, (column) => row[column] ?? null);
+      if (!row) continue;
+      const before = { ...row, ...olderOf(entry) };
+      const first = { ...before, ...trusted.get(entry.key) };
+      counter.note(before, (column) => row[column] ?? null, first);
     }
     after = last.seq;
     // The database driver is synchronous, so the event loop gets a turn for the listener.
@@ -191,34 +254,55 @@ function describeMass(mass: string, { stream, runId }: Pick<Run, 'stream' | 'run
   return `${advice} selvedge sync release ${runId}`;
 }
 
+interface JudgeDeps {
+  readonly store: Store;
+  readonly countOf: CountGroup;
+}
+
+interface Guarded {
+  readonly entity: EntityDefinition;
+  readonly guarded: GuardedColumns;
+}
+
+/** Looks whether the changes of open runs were reverted, in the order of the runs. */
+async function restoredOf(
+  { store, countOf }: JudgeDeps,
+  { entity, guarded }: Guarded,
+  open: readonly OpenRun[],
+): Promise<readonly number[]> {
+  const over: number[] = [];
+  for (const [nth, { compared, ...run }] of open.entries()) {
+    const left = await stillDrastic(store.db, entity, guarded, run, open.slice(0, nth));
+    if (left.rows > run.drastic.rows * LEFT_SHARE_MAX) continue;
+    // What is left may be all of one brand.
+    const mass = await massOf(countOf, entity, { compared, drastic: left });
+    if (mass === undefined) over.push(run.runId);
+  }
+  return over;
+}
+
 /** Judges the run's drastic changes, and whether those of earlier open runs were reverted. */
 export async function judgeChanges(
-  { store, countOf }: { readonly store: Store; readonly countOf: CountGroup },
+  deps: JudgeDeps,
   entity: EntityDefinition | undefined,
   run: Pick<Run, 'stream' | 'runId'>,
 ): Promise<ChangesEnd | undefined> {
-  const { db } = store;
+  const { db } = deps.store;
   if (!entity?.guarded) return undefined;
-  const row = await db
-    .selectFrom('sync_run')
-    .select(['rows_changed', 'rows_new', 'rows_unchanged', 'rows_drastic'])
-    .select(['drastic', 'change_guard'])
-    .where('run_id', '=', run.runId)
-    .executeTakeFirstOrThrow();
-  const { compared, drastic } = countedOf(row);
-  // Restored rows are discounted, because restoring a row changes it as drastically as losing it
-  // did.
-  let own = drastic;
-  const over: number[] = [];
-  for (const open of await openRuns(db, run)) {
-    if (!(await isFeedKept(db, open))) continue;
-    const left = await stillDrastic(db, entity, entity.guarded, open);
-    const isRestored = left.rows <= open.drastic.rows * LEFT_SHARE_MAX;
-    if (isRestored) over.push(open.runId);
-    own = sumOfDrastic(sumOfDrastic(own, open.drastic, -1), left);
+  const { guarded } = entity;
+  const row = await countsOfRun(db, run);
+  const open: OpenRun[] = [];
+  for (const one of await openRuns(db, run)) {
+    if (await isFeedKept(db, one)) open.push(one);
   }
-  const isJudged = row.change_guard !== 'off' && own.rows > 0;
-  const mass = isJudged ? await massOf(countOf, entity, { compared, drastic: own }) : undefined;
+  const over = await restoredOf(deps, { entity, guarded }, open);
+  if (row.change_guard === 'off' || row.rows_drastic === 0) return { over };
+  const { compared, drastic } = countedOf(row);
+  const feed = { from: row.feed_from, to: await lastChange(db), runId: run.runId };
+  // Restoring a row may change it as drastically as losing it did.
+  const isToDiscount = open.length > 0 && (await isFeedKept(db, feed));
+  const own = isToDiscount ? await stillDrastic(db, entity, guarded, feed, open) : drastic;
+  const mass = await massOf(deps.countOf, entity, { compared, drastic: own });
   if (mass === undefined) return { over };
   return { over, warning: describeMass(mass, run) };
 }
@@ -244,16 +328,10 @@ export async function judgeUnfinished(
   const entity = guardedEntity(run.stream);
   const changes = await judgeChanges({ store, countOf }, entity, run);
   if (!isLast || changes?.warning === undefined || !entity?.guarded) return changes;
-  const row = await db
-    .selectFrom('sync_run')
-    .select(['feed_from', 'drastic'])
-    .select(['rows_changed', 'rows_new', 'rows_unchanged', 'rows_drastic'])
-    .where('run_id', '=', run.runId)
-    .executeTakeFirstOrThrow();
-  const feed = { from: row.feed_from, to: await lastChange(db) };
+  const row = await countsOfRun(db, run);
+  const feed = { from: row.feed_from, to: await lastChange(db), runId: run.runId };
   if (!(await isFeedKept(db, feed))) return changes;
-  const counted = { ...countedOf(row), runId: run.runId, ...feed };
-  const left = await stillDrastic(db, entity, entity.guarded, counted);
-  const mass = await massOf(countOf, entity, { ...counted, drastic: left });
+  const left = await stillDrastic(db, entity, entity.guarded, feed, []);
+  const mass = await massOf(countOf, entity, { ...countedOf(row), drastic: left });
   return mass === undefined ? { over: changes.over } : changes;
 }

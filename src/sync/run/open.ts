@@ -2,10 +2,11 @@
 import { sql } from 'kysely';
 import { canonicalJson, type JsonObject, parseJsonObject } from '../../lib/json.ts';
 import { invalidateDigests } from '../../mirror/list.ts';
+import { drasticIn } from '../../mirror/rows/drastic.ts';
 import { lastChange } from '../../store/bulk.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import type { Stream } from '../stream.ts';
-import { judgeUnfinished, ROWS_MAX } from './change-guard.ts';
+import { judgeUnfinished, mayBeTooMany } from './change-guard.ts';
 import { endUnfinished, type Run, restartRun } from './run-repository.ts';
 
 export interface RunRequest {
@@ -61,7 +62,7 @@ function openRunOf(db: Db | Tx, stream: string) {
     db
       .selectFrom('sync_run')
       .select(['run_id', 'read_seq', 'started_at', 'checkpoint', 'options'])
-      .select(['rows_drastic', 'change_guard'])
+      .select(['rows_drastic', 'drastic', 'change_guard'])
       .where('stream', '=', stream)
       // As the text of its index, which a parameter would not be.
       .where('outcome', '=', sql.lit('running'))
@@ -89,7 +90,7 @@ async function endBegunOtherwise(store: Store, request: RunRequest): Promise<voi
   const open = await openRunOf(store.db, stream);
   if (!open) return;
   const isReadOtherwise = (await readingBefore(store.db, stream)) !== request.reading;
-  const isToJudge = open.change_guard === null && open.rows_drastic > ROWS_MAX;
+  const isToJudge = open.change_guard === null && mayBeTooMany(drasticIn(open));
   const hasOptions = open.options === canonicalJson(request.options);
   if (hasOptions && !(isReadOtherwise && isToJudge)) return;
   const run = { runId: open.run_id, stream };

@@ -5,7 +5,6 @@
 import type { Row } from '../../sync/list-server.ts';
 
 export const BARCODES = 240;
-// More than the hundred from which the change guard judges a list.
 const STYLES = 240;
 const COLORS = 120;
 export const CUSTOMERS = 60;

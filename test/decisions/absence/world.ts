@@ -105,19 +105,6 @@ const VARIANT_CUT_NAMES: readonly VariantCut[] = [
   ...(['without details', 'without prices', 'without colors'] as const),
 ];
 
-/** From so many rows on the change guard judges a run. */
-const GUARDED_ROWS = 101;
-
-/** A way in which rows are cut; too few are not, because nothing guards them. */
-function cutOf<T extends string>(
-  random: Random,
-  rows: readonly unknown[],
-  names: readonly (T | 'whole')[],
-): T | 'whole' {
-  const cut = random.pick(names);
-  return rows.length >= GUARDED_ROWS ? cut : 'whole';
-}
-
 function openBooks(store: SqliteStore, clock: ManualClock) {
   const path = join(temporaryFolder(), 'exchange.db');
   const exchange = openExchange(path, clock);
@@ -200,7 +187,7 @@ function createTurns({ list, store, catalog, books }: World, random: Random) {
   const variants = async (what: 'stock' | 'season', whole: readonly Row[]) => {
     const part = random.pick(PART_NAMES);
     const rows = PARTS[part](whole);
-    const blank = cutOf(random, rows, VARIANT_CUT_NAMES);
+    const blank = random.pick(VARIANT_CUT_NAMES);
     const isCounted = random.chance(0.5);
     told.push(`${what} ${part}, ${blank}${isCounted ? ', with its count' : ''}`);
     const shown = rows.map(VARIANT_CUTS[blank]);
@@ -219,7 +206,7 @@ function createTurns({ list, store, catalog, books }: World, random: Random) {
       catalog.drawPages(random),
     ];
     const rows = PARTS[part](whole);
-    const cut = cutOf(random, rows, CUT_NAMES);
+    const cut = random.pick(CUT_NAMES);
     told.push(`${stream} ${part}, ${cut}, ${pages}`);
     const outcome = await catalog.pull(stream, rows, cut);
     return judge(stream, PDM[stream].table, whole.length, outcome);
