@@ -33,16 +33,20 @@ export const CUSTOMER_TOTALS = Object.entries(KNOWN)
   .map(([name, holds]) => `count(*) filter (where ${holds}) as "${name}"`)
   .join(', ');
 
-/** Number of customers that may be lost at once in any case. */
+/** Number of blocks, credits or customers that may be lost at once in any case. */
 const LOST_MAX = 10;
+/** The same where it is half of all customers: a house may have a few. */
+const LOST_MAX_OF_ALL = 2;
 /** Share of the customers from which on a loss is none that is meant: a list cut in half has it. */
 const SHARE_MIN = 0.5;
-/** Customers that went one by one in this time count together. */
+/** Customers and members that went one by one in this time count together. */
 const WINDOW_MS = 86_400_000;
 
 const STATE = 'customers_lost';
 /** Time of the last loss that a person accepted; deletions before it were intended. */
 const ACCEPTED_STATE = 'customers_loss_accepted';
+/** The most that was known since the first loss of the last 24 hours; its time is that of the loss. */
+const KNOWN_STATE = 'customers_known';
 const LOST = { kind: 'customers_lost', entity: 'erp_customer', key: 'erp_customer' } as const;
 
 const LOSS = z.object({
@@ -50,6 +54,8 @@ const LOSS = z.object({
   what: z.string(),
   /** Number of customers that are gone. */
   gone: z.int(),
+  /** Numbers of all that is lost, by name. */
+  lost: z.record(z.string(), z.int()),
   isAccepted: z.boolean(),
 });
 export type CustomerLoss = z.output<typeof LOSS>;
@@ -60,11 +66,20 @@ export async function readCustomerLoss(db: Db | Tx): Promise<CustomerLoss | unde
   return state && LOSS.parse(tryParseJson(state.value));
 }
 
+/** What was known of customers at most, and since when. */
+export interface KnownLately {
+  readonly totals: CustomerTotals;
+  readonly since: number;
+}
+
 interface Mirrored {
   readonly totals: CustomerTotals;
+  readonly known: KnownLately;
   /** Number of customers that went lately, and that nobody has accepted as gone. */
   readonly lately: number;
 }
+
+const TOTALS = z.record(z.string(), z.int());
 
 async function mirrored(db: Db | Tx, now: number): Promise<Mirrored> {
   const accepted = await readStateSince(db, ACCEPTED_STATE);
@@ -73,7 +88,20 @@ async function mirrored(db: Db | Tx, now: number): Promise<Mirrored> {
     where deleted_at is null`.execute(db);
   const went = await sql<{ readonly lately: number }>`select count(*) lately from erp_customer
     where deleted_at > ${since} and deleted_at <= ${now}`.execute(db);
-  return { totals: live.rows[0] ?? {}, lately: went.rows[0]?.lately ?? 0 };
+  const totals = live.rows[0] ?? {};
+  const kept = await readStateSince(db, KNOWN_STATE);
+  const isLate = kept !== undefined && kept.at > since && kept.at <= now;
+  const before = isLate ? TOTALS.parse(tryParseJson(kept.value)) : {};
+  const most = Object.entries(totals).map(([name, count]) => {
+    return [name, Math.max(count, before[name] ?? 0)] as const;
+  });
+  const known = { totals: Object.fromEntries(most), since: isLate ? kept.at : now };
+  return { totals, known, lately: went.rows[0]?.lately ?? 0 };
+}
+
+/** Keeps what was known before a loss, however small, so that later ones count together with it. */
+export async function keepKnown(tx: Tx, { totals, since }: KnownLately): Promise<void> {
+  await writeStateAt(tx, KNOWN_STATE, JSON.stringify(totals), since);
 }
 
 /** Numbers of the ERP's table: rows by what they know, and changed customers that have no row. */
@@ -82,31 +110,53 @@ export interface CustomersNow {
   readonly gone: number;
 }
 
-/** Judges what the ERP's table has lost against the mirror; undefined: no more than may be. */
-export async function customerLoss(
+/** Whether so many go at once that hardly anybody means it. */
+function isTooMuch(lost: number, of: number, customers: number): boolean {
+  if (lost > LOST_MAX && lost >= of * SHARE_MIN) return true;
+  return lost > LOST_MAX_OF_ALL && lost >= customers * SHARE_MIN;
+}
+
+export interface JudgedCustomers {
+  readonly known: KnownLately;
+  /** Undefined: no more is lost than may be. */
+  readonly loss: Omit<CustomerLoss, 'isAccepted'> | undefined;
+}
+
+/**
+ * Judges what the ERP's table has lost against the mirror. What a person has accepted is no loss,
+ * and what went beyond it is judged by itself.
+ */
+export async function judgeCustomers(
   db: Db | Tx,
   found: CustomersNow,
   now: number,
-): Promise<Omit<CustomerLoss, 'isAccepted'> | undefined> {
-  const { totals, lately } = await mirrored(db, now);
-  const parts = Object.entries(totals).flatMap(([name, known]) => {
+): Promise<JudgedCustomers> {
+  const { totals, known, lately } = await mirrored(db, now);
+  const before = await readCustomerLoss(db);
+  const accepted = before?.isAccepted ? before.lost : {};
+  const everyone = Math.max(known.totals.customers ?? 0, (totals.customers ?? 0) + lately);
+  const lost: Record<string, number> = {};
+  const parts = Object.entries(totals).flatMap(([name, live]) => {
     const isAll = name === 'customers';
-    const went = isAll ? lately : 0;
-    const left = Math.max(known - (found.totals[name] ?? 0), isAll ? found.gone : 0);
-    const [lost, of] = [left + went, known + went];
-    const isTooMuch = left > 0 && lost > LOST_MAX && lost >= of * SHARE_MIN;
-    return isTooMuch ? [`${lost} of ${of} ${name}`] : [];
+    const [now = 0, most = 0, meant = 0] = [found.totals[name], known.totals[name], accepted[name]];
+    const left = Math.max(live - now, isAll ? found.gone : 0);
+    const count = isAll ? Math.max(most - now, left + lately) : most - now;
+    const of = isAll ? everyone : most;
+    if (left <= 0 || !isTooMuch(count - meant, of - meant, everyone - meant)) return [];
+    lost[name] = count;
+    return [`${count} of ${of} ${name}`];
   });
-  return parts.length === 0 ? undefined : { what: parts.join(', '), gone: found.gone };
+  const loss = { what: parts.join(', '), gone: found.gone, lost };
+  return { known, loss: parts.length === 0 ? undefined : loss };
 }
 
 /** Notes that most customers are lost, until {@link endCustomerLoss}. */
 export async function noteCustomerLoss(
   tx: Tx,
-  { what, gone }: Pick<CustomerLoss, 'what' | 'gone'>,
+  { what, gone, lost }: Omit<CustomerLoss, 'isAccepted'>,
   now: number,
 ): Promise<void> {
-  await writeStateAt(tx, STATE, JSON.stringify({ what, gone, isAccepted: false }), now);
+  await writeStateAt(tx, STATE, JSON.stringify({ what, gone, lost, isAccepted: false }), now);
   const reason =
     `erp_customer has lost ${what} at once: what was known stays, and rules that read customers ` +
     'wait; if it is meant: "selvedge sync release customers"';

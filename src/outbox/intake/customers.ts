@@ -10,8 +10,10 @@ import { amountUnits } from '../../lib/money.ts';
 import {
   CUSTOMER_TOTALS,
   type CustomerLoss,
-  customerLoss,
   endCustomerLoss,
+  judgeCustomers,
+  type KnownLately,
+  keepKnown,
   noteCustomerLoss,
   readCustomerLoss,
 } from '../../mirror/customer-loss.ts';
@@ -177,6 +179,8 @@ interface Batch {
   /** Numbers of changes that wait, because they are part of a loss of most customers. */
   readonly waiting: ReadonlySet<number>;
   readonly loss: Omit<CustomerLoss, 'isAccepted'> | undefined;
+  /** What was known before, if a change loses something. */
+  readonly before?: KnownLately;
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -205,13 +209,12 @@ async function readBatch(
   const last = read.at(-1)?.seq ?? after;
   const calm = { last, judged: first, waiting: NONE, loss: undefined };
   if ((await losingAmong(db, first)).size === 0) return calm;
-  if ((await readCustomerLoss(db))?.isAccepted) return calm;
   // Rows and sums are of one moment: the ERP may fill its table again between two reads.
   const { changes, ...found } = exchange.customersAtOnce(rows, after, CUSTOMER_TOTALS, [...done]);
   const judged = judgeNew(changes);
-  const loss = await customerLoss(db, found, now);
+  const { loss, known: before } = await judgeCustomers(db, found, now);
   const waiting = loss === undefined ? NONE : await losingAmong(db, judged);
-  return { last: changes.at(-1)?.seq ?? after, judged, waiting, loss };
+  return { last: changes.at(-1)?.seq ?? after, judged, waiting, loss, before };
 }
 
 export interface ImportedCustomers {
@@ -232,13 +235,14 @@ export async function importCustomers(
   const { now } = asked;
   const batch = await readBatch(store, exchange, asked);
   if (!batch) return { last: undefined, done: [], waiting: 0 };
-  const { last, waiting, loss } = batch;
+  const { last, waiting, loss, before } = batch;
   const judged = batch.judged.filter(({ change }) => !waiting.has(change.seq));
   const rejected = judged.flatMap(({ change, problem }) =>
     problem === null ? [] : [{ raw: change.row, path: problem.path, reason: problem.message }],
   );
   await store.transaction(async (tx) => {
     if (loss) await noteCustomerLoss(tx, loss, now);
+    if (before) await keepKnown(tx, before);
     const known = judged.flatMap(({ customer }) => customer ?? []);
     await writeErpCustomers(tx, known, now);
     const accounts = judged.flatMap(({ change: { accountNo, row, others } }) =>

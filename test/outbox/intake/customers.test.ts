@@ -194,12 +194,67 @@ it('takes a loss over that a person has accepted, and then counts from there', a
 it('counts customers together that go one by one, and lets a few go', async () => {
   const { change, customers, lost } = await openBooks();
   await change(fill(40));
-  for (let at = 1; at < 20; at += 1) {
+  for (let at = 21; at < 40; at += 1) {
     await change(`delete from erp_customer where account_no = 'C-${at}'`);
   }
   expect([await lost(), (await customers()).length]).toEqual([undefined, 21]);
-  await change("delete from erp_customer where account_no = 'C-20'");
-  expect([await lost(), (await customers()).length]).toEqual(['20 of 40 customers', 21]);
+  await change("delete from erp_customer where account_no = 'C-40'");
+  expect(await lost()).toMatch(/^20 of 40 customers,/);
+  expect(await customers()).toHaveLength(21);
+});
+
+/** A house of few customers: all of them have credit, two are blocked. */
+const FEW = `insert into erp_customer (account_no, credit_limit, overdue_days, blocked)
+  select value, 5000, 0, value in ('C-1', 'C-2')
+  from json_each('["C-1", "C-2", "C-3", "C-4", "C-5", "C-6", "C-7", "C-8"]')`;
+
+it.each([
+  ['is emptied', 'delete from erp_customer', '8 of 8 customers'],
+  ['blanks half of its credits', 'C-4', '4 of 8 credit limits'],
+  ['blanks some of its credits', 'C-3', undefined],
+  ['unblocks both that were blocked', 'update erp_customer set blocked = 0', undefined],
+])('holds few customers as many: where the list %s', async (_, text, what) => {
+  const { change, lost } = await openBooks();
+  await change(FEW);
+  const cut = `update erp_customer set credit_limit = null where account_no <= '${text}'`;
+  await change(text.startsWith('C-') ? cut : text);
+  if (what === undefined) expect(await lost()).toBeUndefined();
+  else expect(await lost()).toContain(what);
+});
+
+it('counts credits together that are blanked bit by bit, of customers that stay', async () => {
+  const { change, customers, clock, lost, takeOver, accept } = await openBooks();
+  await change(fill(60));
+  const blank = (upTo: number) =>
+    change(`update erp_customer set credit_limit = null
+      where cast(substr(account_no, 3) as integer) <= ${upTo}`);
+  for (const upTo of [10, 20, 29]) await blank(upTo);
+  expect(await lost()).toBeUndefined();
+  await blank(30);
+  expect(await lost()).toBe('30 of 60 credit limits');
+  expect((await customers()).filter((one) => one.credit_limit === null)).toHaveLength(29);
+  await accept();
+  await takeOver();
+  await blank(40);
+  expect(await lost()).toBeUndefined();
+  await clock.advance(86_400_001);
+  await blank(49);
+  expect(await lost()).toBeUndefined();
+});
+
+it('takes no more over than the person who accepted a loss has seen', async () => {
+  const { change, customers, lost, takeOver, accept } = await openBooks();
+  await change(fill(300));
+  await change('update erp_customer set credit_limit = null');
+  await accept();
+  await change('delete from erp_customer');
+  expect([(await customers()).length, await lost()]).toEqual([
+    300,
+    expect.stringContaining('300 of 300 customers'),
+  ]);
+  await accept();
+  await takeOver();
+  expect([(await customers()).length, await lost()]).toEqual([0, undefined]);
 });
 
 it('keeps all of a short list that is cut exactly in half, and of one that is empty', async () => {
