@@ -193,9 +193,7 @@ async function fetchBehind<B>(
   const known = memory.ends.get(key);
   const tried = rows === known?.rows ? known.by : undefined;
   try {
-    const page = await fetchSure(pager, place, tried);
-    if (page.rowCount === 0) memory.ends.set(key, { rows, by: 'empty' });
-    return page;
+    return await fetchSure(pager, place, tried);
   } catch (error) {
     if (!isNoPage(error) && !isFault(error)) throw error;
     if (tried !== 'refused') {
@@ -365,6 +363,28 @@ async function doubtOfNumbers<B>(walk: Walk<B>, page: Page<B>) {
     : undefined;
 }
 
+/**
+ * Doubt about a list that an empty page alone ends: the page behind it has rows. The length of one
+ * that ends there is kept.
+ */
+async function doubtOfEmpty<B>(
+  { pager }: Walk<B>,
+  { place, rowCount, body, signs }: Page<B>,
+): Promise<string | undefined> {
+  const { memory, key } = pager;
+  const { rows, link } = place;
+  const isKnown = memory.ends.get(key)?.rows === rows;
+  if (rowCount > 0 || body === undefined || link !== undefined || isKnown) return undefined;
+  if (signs.says === undefined) {
+    const behind = moved(place, 1);
+    const shown = await attempt(pager, behind);
+    if (!(shown instanceof Error) && shown.rowCount > 0)
+      return `${pager.nameOf(place)} is empty, and ${pager.nameOf(behind)} has rows`;
+  }
+  memory.ends.set(key, { rows, by: 'empty' });
+  return undefined;
+}
+
 function begin<B>(pager: Pager<B>): Walk<B> {
   const { first: next } = pager;
   return {
@@ -437,7 +457,9 @@ async function* stepsOf<B>(pager: Pager<B>): Steps<B> {
     if (ahead.length === 0) walk.next = behind;
     if (!isLast) askAhead(walk, ahead, page.place);
     yield { page, behind, isLast };
-    if (isLast) return yield ended(page, doubt ?? (await doubtOfNumbers(walk, page)));
+    if (!isLast) continue;
+    const told = doubt ?? (await doubtOfNumbers(walk, page));
+    return yield ended(page, told ?? (await doubtOfEmpty(walk, page)));
   }
 }
 

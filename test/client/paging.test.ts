@@ -412,6 +412,27 @@ describe('a list in pages of an account that errs once', () => {
     expect(barcodes).toEqual(barcodesOf(45));
   });
 
+  it('by the same empty page each time is in doubt, on the first pull and behind a longer one', async () => {
+    const memory = createPagingMemory();
+    const torn =
+      (at: number): AccountOf =>
+      (rows) =>
+      (asked) =>
+        asked.page === at ? { data: { variants: [] } } : uncounted(rows)(asked);
+    const doubtAt = (page: number) => `page=${page} is empty, and page=${page + 1} has rows`;
+    for (const [account, count, doubts] of [
+      [torn(1), 95, [doubtAt(1)]],
+      [torn(2), 95, [doubtAt(2)]],
+      [torn(2), 95, [doubtAt(2)]],
+      [uncounted, 95, []],
+      [torn(2), 95, [doubtAt(2)]],
+      [uncounted, 10, []],
+    ] as const) {
+      const { end } = await pulledOf(account, count, {}, undefined, memory);
+      expect(end.doubts).toEqual(doubts);
+    }
+  });
+
   it('by a total that ends a full page is read on', async () => {
     const memory = createPagingMemory();
     for (const [at, total] of [
@@ -749,8 +770,9 @@ describe('a collection of V2', () => {
   it('is asked for by what earlier walks have learned, and once behind its end', async () => {
     for (const account of [byPage, byRow]) {
       const asked = (await pulls(account, 7, { times: 3 })).map((pull) => pull.asked);
-      // What offsets count is looked at once, and an empty page twice until it was one before.
-      expect(asked).toEqual([6, 4, 4]);
+      // What offsets count is looked at once; an empty page twice, and behind it, until it was one
+      // before.
+      expect(asked).toEqual([7, 4, 4]);
     }
     const linked: Collection = (rows, offset, limit) => {
       const next = offset + limit < rows.length ? `?page[offset]=${offset + limit}` : null;
@@ -759,6 +781,14 @@ describe('a collection of V2', () => {
     expect((await pulls(linked, 7, { times: 2 })).map((pull) => pull.asked)).toEqual([3, 3]);
     const refused = await pulls(refusingV2(404), 7, { times: 2 });
     expect(refused.map((pull) => pull.asked)).toEqual([7, 4]);
+  });
+
+  it('is in doubt where a page in its midst is empty each time', async () => {
+    const torn: Collection = (rows, offset, limit) =>
+      offset === 3 ? { data: [], meta: { pageToken: 't' } } : byRow(rows, offset, limit);
+    const { ids, doubts } = await collected(torn, 20);
+    expect(ids).toHaveLength(3);
+    expect(doubts.join()).toMatch(/is empty, and .* has rows/);
   });
 
   it('is read on behind a full page whose total is stated once', async () => {
@@ -821,7 +851,7 @@ describe('a collection of V2', () => {
   it('is read by the setting, which is told with its next step where it is wrong', async () => {
     const { ids, doubts, all, asked } = await collected(byPage, 7, { follow: 'pages' });
     expect([ids, doubts]).toEqual([all, []]);
-    expect(asked).toBe(6);
+    expect(asked).toBe(7);
     const wrong = await collected(byRow, 7, { follow: 'pages' });
     expect(wrong.doubts).toEqual([
       'the pages have other numbers: set service.dialect.v2.paging: token',
