@@ -21,8 +21,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   cli: 8_740, // with proposals of rules as people read them, and the past of the demo
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
-  // Refusals behind the last page are told from faults in the midst of a list.
-  client: 8_245, // how each request ended; lists beyond a body, and second looks where one may err
+  // Refusals and empty pages behind the last are told from faults in the midst of a list.
+  client: 8_270, // how each request ended; lists beyond a body, and second looks where one may err
   config: 3_740, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
@@ -55,7 +55,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And reads of orders by two lanes.
   // With the types of V2's resources, which were sync's.
   // Barcodes that lost zeros, compared one way by all; deliveries that events name otherwise.
-  mirror: 5_885,
+  // Losses of short lists, and those made bit by bit; rows that a list names no more.
+  mirror: 5_985,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
@@ -89,7 +90,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   suggest: 4_500,
   // With wrong paths and methods.
   surface: 1_775, // and dates of the house in filters; what a proposed rule is
-  sync: 8_485, // decimals that texts prove; answers under another number than was asked for
+  // Changes compared with what was there before those that wait for a person.
+  sync: 8_565, // decimals that texts prove; answers under another number than was asked for
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

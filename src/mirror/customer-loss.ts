@@ -45,7 +45,7 @@ const WINDOW_MS = 86_400_000;
 const STATE = 'customers_lost';
 /** Time of the last loss that a person accepted; deletions before it were intended. */
 const ACCEPTED_STATE = 'customers_loss_accepted';
-/** The most that was known since the first loss of the last 24 hours; its time is that of the loss. */
+/** The most that was known since the first loss of the last 24 hours, and the time of that loss. */
 const KNOWN_STATE = 'customers_known';
 const LOST = { kind: 'customers_lost', entity: 'erp_customer', key: 'erp_customer' } as const;
 

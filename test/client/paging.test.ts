@@ -412,7 +412,7 @@ describe('a list in pages of an account that errs once', () => {
     expect(barcodes).toEqual(barcodesOf(45));
   });
 
-  it('by the same empty page each time is in doubt, on the first pull and behind a longer one', async () => {
+  it('by the same empty page each time is in doubt, on its first pull too', async () => {
     const memory = createPagingMemory();
     const torn =
       (at: number): AccountOf =>

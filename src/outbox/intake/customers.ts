@@ -9,10 +9,9 @@ import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { amountUnits } from '../../lib/money.ts';
 import {
   CUSTOMER_TOTALS,
-  type CustomerLoss,
   endCustomerLoss,
+  type JudgedCustomers,
   judgeCustomers,
-  type KnownLately,
   keepKnown,
   noteCustomerLoss,
   readCustomerLoss,
@@ -178,9 +177,8 @@ interface Batch {
   readonly judged: readonly Judged[];
   /** Numbers of changes that wait, because they are part of a loss of most customers. */
   readonly waiting: ReadonlySet<number>;
-  readonly loss: Omit<CustomerLoss, 'isAccepted'> | undefined;
-  /** What was known before, if a change loses something. */
-  readonly before?: KnownLately;
+  /** Undefined: no change loses anything. */
+  readonly lost?: JudgedCustomers;
 }
 
 const NONE: ReadonlySet<number> = new Set();
@@ -207,14 +205,13 @@ async function readBatch(
   const first = judgeNew(read);
   if (read.length === 0) return undefined;
   const last = read.at(-1)?.seq ?? after;
-  const calm = { last, judged: first, waiting: NONE, loss: undefined };
-  if ((await losingAmong(db, first)).size === 0) return calm;
+  if ((await losingAmong(db, first)).size === 0) return { last, judged: first, waiting: NONE };
   // Rows and sums are of one moment: the ERP may fill its table again between two reads.
   const { changes, ...found } = exchange.customersAtOnce(rows, after, CUSTOMER_TOTALS, [...done]);
   const judged = judgeNew(changes);
-  const { loss, known: before } = await judgeCustomers(db, found, now);
-  const waiting = loss === undefined ? NONE : await losingAmong(db, judged);
-  return { last: changes.at(-1)?.seq ?? after, judged, waiting, loss, before };
+  const lost = await judgeCustomers(db, found, now);
+  const waiting = lost.loss === undefined ? NONE : await losingAmong(db, judged);
+  return { last: changes.at(-1)?.seq ?? last, judged, waiting, lost };
 }
 
 export interface ImportedCustomers {
@@ -235,14 +232,14 @@ export async function importCustomers(
   const { now } = asked;
   const batch = await readBatch(store, exchange, asked);
   if (!batch) return { last: undefined, done: [], waiting: 0 };
-  const { last, waiting, loss, before } = batch;
+  const { last, waiting, lost } = batch;
   const judged = batch.judged.filter(({ change }) => !waiting.has(change.seq));
   const rejected = judged.flatMap(({ change, problem }) =>
     problem === null ? [] : [{ raw: change.row, path: problem.path, reason: problem.message }],
   );
   await store.transaction(async (tx) => {
-    if (loss) await noteCustomerLoss(tx, loss, now);
-    if (before) await keepKnown(tx, before);
+    if (lost?.loss) await noteCustomerLoss(tx, lost.loss, now);
+    if (lost) await keepKnown(tx, lost.known);
     const known = judged.flatMap(({ customer }) => customer ?? []);
     await writeErpCustomers(tx, known, now);
     const accounts = judged.flatMap(({ change: { accountNo, row, others } }) =>
