@@ -3,6 +3,7 @@
  * own reference. Its outbox row continues with the new content under the same number, and the old
  * content is kept. A document that may have had an effect is never corrected.
  */
+import { sql } from 'kysely';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import { writeAudit } from '../store/audit.ts';
 import type { Db, Tx } from '../store/store.ts';
@@ -115,7 +116,8 @@ export async function reopen(
       ordering_key: orderingKey,
       expected_from: expectedFrom,
       cause,
-      created_at: now,
+      // A later time in any case: it tells readers of before that this is another document.
+      created_at: sql<number>`max(${now}, created_at + 1)`,
       due_at: now,
       ended_at: null,
       in_doubt_since: null,

@@ -18,6 +18,7 @@ export interface OutboxItem {
   readonly result: string | null;
   /** Epoch ms since the outcome is unknown; null while it is not. */
   readonly inDoubtSince: number | null;
+  /** Epoch ms of the submission; with the id, it tells the document from corrections of it. */
   readonly createdAt: number;
 }
 

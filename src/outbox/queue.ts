@@ -177,14 +177,24 @@ export async function moveAll(
   return Number(numUpdatedRows);
 }
 
-/** Moves a row to another state, if it is still in the state in which it was read. */
+/**
+ * Moves a row to another state, if it is still the document that was read, in the state in which it
+ * was read. A correction is another document in the same row, with a later time of creation.
+ */
 export async function move(
   tx: Tx,
-  { outboxId, state: from }: Pick<OutboxItem, 'outboxId' | 'state'>,
+  { outboxId, state: from, createdAt }: Pick<OutboxItem, 'outboxId' | 'state' | 'createdAt'>,
   state: OutboxState,
   change: Change,
 ): Promise<boolean> {
-  return (await moveAll(tx, [outboxId], from, state, change)) > 0;
+  const { numUpdatedRows } = await tx
+    .updateTable('outbox')
+    .set({ state, ...change })
+    .where('outbox_id', '=', outboxId)
+    .where('state', '=', from)
+    .where('created_at', '=', createdAt)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 /**
@@ -274,7 +284,8 @@ export async function endAttempt(
       .where('outbox_id', '=', item.outboxId)
       .where('attempt', '=', end.attempt)
       .execute();
-    await move(tx, { outboxId: item.outboxId, state: 'sending' }, state, {
+    // What is being sent is never corrected, and a clock step may move its time of creation.
+    await moveAll(tx, [item.outboxId], 'sending', state, {
       due_at: dueAt,
       last_error: isDone ? null : end.answer,
       ...(isDone ? { result: end.answer } : {}),

@@ -372,12 +372,16 @@ async function storeEvidence(
     .execute();
 }
 
-/** Whether the row is still on the attempt that was looked up: a person may have sent it again. */
+/**
+ * Whether the row is still on the document and the attempt that were looked up: the ERP may have
+ * corrected it, or a person may have sent it again.
+ */
 async function isUnchanged(tx: Tx, item: OutboxItem): Promise<boolean> {
   const row = await tx
     .selectFrom('outbox')
     .select(['state', 'attempts', 'in_doubt_since'])
     .where('outbox_id', '=', item.outboxId)
+    .where('created_at', '=', item.createdAt)
     .executeTakeFirst();
   const { state, attempts, inDoubtSince } = item;
   return row?.state === state && row.attempts === attempts && row.in_doubt_since === inDoubtSince;

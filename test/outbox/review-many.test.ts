@@ -288,6 +288,7 @@ it('keeps what a document has become, for what comes behind it, and who said so'
 
 it.each([
   ['sent once more', 'update outbox set attempts = 2'],
+  ['corrected', 'update outbox set created_at = created_at + 1'],
   ['canceled', "update outbox set state = 'canceled', ended_at = 1"],
 ])('confirms nothing that was %s meanwhile', async (_, text) => {
   const { store, review, meanwhile, audit } = await reviewWith({ state: 'in_doubt' });
@@ -345,7 +346,7 @@ it('takes for a document only what has its reference at the service, or none', a
   });
   const row: ReviewRow = {
     ...{ outboxId: 1, kind: 'pending_refund', reference: 'R1', state: 'in_doubt' as const },
-    ...{ attempts: 1, blockedReason: null, inDoubtSince: null },
+    ...{ attempts: 1, blockedReason: null, inDoubtSince: null, createdAt: 0 },
   };
   const order = { ...row, kind: 'order' };
   const refused = (code: string) => expect.objectContaining({ code: `outbox.${code}` });

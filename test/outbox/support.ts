@@ -1,5 +1,6 @@
 /** A dispatcher on a real database and a stepped clock; the service is a scripted one. */
 import { onTestFinished } from 'vitest';
+import { OUTBOX_KINDS } from '../../src/config/schema.ts';
 import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';
@@ -89,6 +90,8 @@ export interface Bench {
   log: Logger;
   /** Puts a push of a delivery into the outbox. */
   add(orderDeliveryId: number, decisionId?: number): Promise<number>;
+  /** Puts a document into it, or a correction. */
+  put(intent: Pick<DocumentIntent, 'kind' | 'reference' | 'document'>): Promise<number>;
   /** Puts a document of another kind into it. */
   addStyle(reference: string): Promise<number>;
   /** Puts an order into it. */
@@ -173,6 +176,7 @@ export async function createBench(): Promise<Bench> {
         const change = { orderId: 1, orderDeliveryId, from: 'pending', decisionId } as const;
         return enqueueDeliveryStatus(tx, { ...change, to: 'accepted' }, clock.now());
       }),
+    put: add,
     addStyle: (reference) => add({ kind: 'style', reference, document: { styleId: '1' } }),
     addOrder: (reference) => {
       const lines = [{ barcode: 'b', quantity: 1, price: '12.50' }];
@@ -187,7 +191,7 @@ export async function createBench(): Promise<Bench> {
         clock: { ...guard.clock, sleep: counted.sleep },
         random: seededRandom(3),
         log: bench.log,
-        kinds: (['delivery_status', 'style', 'order'] as const).map((kind) => {
+        kinds: OUTBOX_KINDS.map((kind) => {
           return { ...kindOf(bench), kind };
         }),
         limits: { ...LIMITS, ...bench.limits },

@@ -314,10 +314,11 @@ async function resolveConfirmed(
   const now = deps.clock.now();
   await deps.store.transaction(async (tx) => {
     const [present] = await select(tx, { outboxId: row.outboxId });
-    // An attempt that began during the read of the claimed object has an outcome of its own.
-    if (present?.attempts !== row.attempts) {
-      const hint = `it was sent once more meanwhile; see: selvedge outbox show ${row.outboxId}`;
-      refuse(row, 'resolved', hint);
+    // An attempt that began during the read of the claimed object has an outcome of its own, and a
+    // correction is another document.
+    if (present?.attempts !== row.attempts || present.createdAt !== row.createdAt) {
+      const what = 'it was sent once more, or corrected, meanwhile';
+      refuse(row, 'resolved', `${what}; see: selvedge outbox show ${row.outboxId}`);
     }
     await requireUnclaimed(tx, row, made);
     const { actor, reason } = asker;
@@ -377,6 +378,10 @@ export function createOutboxReview(deps: ReviewDeps): OutboxReview {
     };
     return inSlices(store, chosen, actOnSome, announce);
   };
+  const sayAbsent =
+    (asker: Actor) =>
+    (tx: Tx, rows: readonly ReviewRow[]): Promise<void> =>
+      resolveAbsences(tx, deps, rows, asker);
   return {
     would,
     async wouldResolve(outboxId, resolution) {
@@ -404,15 +409,15 @@ export function createOutboxReview(deps: ReviewDeps): OutboxReview {
         state = await store.transaction((tx) => resolveNoted(tx, deps, row, asker));
       } else {
         requireTyped(row, resolution.reference);
-        await store.transaction((tx) => resolveAbsences(tx, deps, [row], asker));
+        const { left } = await inSlices(store, [row], sayAbsent(asker), () => undefined);
+        if (left.length > 0) refuse(row, 'resolved', 'it has changed meanwhile; look at it again');
       }
       announce([row]);
       return { outboxId, state };
     },
     async resolveAbsent(selection, asker) {
       const chosen = await would('absent', selection);
-      const say = (tx: Tx, rows: readonly ReviewRow[]) => resolveAbsences(tx, deps, rows, asker);
-      return inSlices(store, chosen, say, announce);
+      return inSlices(store, chosen, sayAbsent(asker), announce);
     },
   };
 }

@@ -32,6 +32,7 @@ export interface ReviewRow {
   readonly attempts: number;
   readonly blockedReason: string | null;
   readonly inDoubtSince: number | null;
+  readonly createdAt: number;
 }
 
 export interface Done {
@@ -92,6 +93,7 @@ export async function select(
       'attempts',
       'blocked_reason as blockedReason',
       'in_doubt_since as inDoubtSince',
+      'created_at as createdAt',
     ])
     .orderBy('outbox_id')
     .limit(ROWS_MAX + 1);
@@ -121,15 +123,11 @@ export async function selected(db: Tx | Store['db'], selection: Looked): Promise
   );
 }
 
-function isAsBefore(
-  before: ReviewRow | undefined,
-  { state, blockedReason, inDoubtSince }: ReviewRow,
-) {
-  return (
-    before?.state === state &&
-    before.blockedReason === blockedReason &&
-    before.inDoubtSince === inDoubtSince
-  );
+const SAME = ['createdAt', 'attempts', 'state', 'blockedReason', 'inDoubtSince'] as const;
+
+/** Whether the row is still the document, and in the situation, that was selected. */
+function isAsBefore(before: ReviewRow | undefined, present: ReviewRow): boolean {
+  return SAME.every((name) => before?.[name] === present[name]);
 }
 
 /** Changes rows slice by slice; `onDone` is called once a slice is durable. */
