@@ -67,6 +67,20 @@ export function nameKey(name: string): string {
   return name.normalize('NFC').trim();
 }
 
+/** Normalizes a text for comparison without regard to case, in any script. */
+export function caseKey(text: string): string {
+  return nameKey(text).toLowerCase();
+}
+
+/**
+ * Lists likely spellings of a reference for a lookup by NOCASE, which knows ASCII letters only.
+ */
+export function caseSpellings(text: string): readonly string[] {
+  const key = caseKey(text);
+  const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
+  return [...new Set(forms.flatMap((form) => [form, form.normalize('NFD')]))];
+}
+
 /** Finds the spelling of a name among these: the exact one, else the only equivalent one. */
 export function spellingIn(name: string, names: readonly string[]): string | undefined {
   if (names.includes(name)) return name;

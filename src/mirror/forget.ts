@@ -5,20 +5,18 @@
  */
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
+import { caseKey, caseSpellings } from '../lib/strings.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { forgetPeople, peopleIn } from '../store/tables/people.ts';
+import { forgetPeople, keysOfWords, peopleIn } from '../store/tables/people.ts';
 import { OF_ORDERS } from './catalog/entities.ts';
 import { appendChanges } from './change-feed.ts';
 import type { EntityDefinition } from './rows/prepared.ts';
 import { SALES_ORDER } from './sales-order.ts';
 
-export interface MirroredOrder {
+interface MirroredOrder {
   readonly orderId: number;
   readonly reference: string | null;
-  readonly orderNo: string | null;
-  /** Time at which the order was forgotten before, epoch ms; null: never. */
-  readonly forgottenAt: number | null;
 }
 
 /** Orders with this reference, compared without regard to case; `id:7` names one by its id. */
@@ -26,20 +24,16 @@ export async function ordersNamed(db: Db, name: string): Promise<MirroredOrder[]
   const id = /^id:(\d{1,15})$/.exec(name)?.[1];
   const rows = await db
     .selectFrom('sales_order')
-    .select(['order_id', 'reference', 'order_no', 'forgotten_at'])
+    .select(['order_id as orderId', 'reference'])
     .where(
       id === undefined
-        ? sql<boolean>`reference = ${name} collate nocase`
+        ? sql<boolean>`reference collate nocase in (${sql.join(caseSpellings(name))})`
         : sql<boolean>`order_id = ${Number(id)}`,
     )
     .orderBy('order_id')
     .execute();
-  return rows.map((row) => ({
-    orderId: row.order_id,
-    reference: row.reference,
-    orderNo: row.order_no,
-    forgottenAt: row.forgotten_at,
-  }));
+  const key = caseKey(name);
+  return rows.filter(({ reference }) => id !== undefined || caseKey(reference ?? '') === key);
 }
 
 /** Keys of the rows that belong to an order, by the name of the entity. */
@@ -146,22 +140,27 @@ export function namingWords(address: unknown, ...names: readonly unknown[]): rea
     .map((word) => String(word).trim());
 }
 
-/** Words by which texts name the people of an order of the mirror. */
-export async function wordsOfOrder(tx: Tx, orderId: number): Promise<readonly string[]> {
+/**
+ * Words by which texts name the people of an order of the mirror; undefined: it tells of nobody, as
+ * one that was forgotten before.
+ */
+export async function wordsOfOrder(tx: Tx, orderId: number) {
   const order = await tx
     .selectFrom('sales_order')
-    .select(['company', 'shipping_address as address'])
+    .select(['comment', 'company', 'shipping_address', 'extra'])
     .where('order_id', '=', orderId)
     .executeTakeFirst();
-  return namingWords(tryParseJson(order?.address ?? ''), order?.company);
+  const blank = peopleIn('sales_order');
+  if (Object.entries(order ?? {}).every(([name, value]) => value === blank[name])) return undefined;
+  return namingWords(tryParseJson(order?.shipping_address ?? ''), order?.company);
 }
 
 /** Blanks quarantined rows that name people of the order, whose number cannot be read there. */
 async function forgetUnread(tx: Tx, orderId: number): Promise<void> {
-  const words = (await wordsOfOrder(tx, orderId)).map((word) => word.toLowerCase());
+  const words = (await wordsOfOrder(tx, orderId)) ?? [];
   if (words.length === 0) return;
-  const theirs = sql<boolean>`exists (select 1 from json_each(${JSON.stringify(words)}) w
-    where instr(lower(raw), w.value) > 0)`;
+  const theirs = sql<boolean>`exists (select 1 from json_each(${keysOfWords(words)}) w
+    where instr(case_key(raw), w.value) > 0)`;
   const entities = OF_ORDERS.map(({ entity }) => sql.lit(entity));
   // A row with the number of another order is that one's.
   const number = sql`case when json_valid(raw) then raw->>'orderId' end`;

@@ -18,7 +18,7 @@ import type { PushKind } from '../config/schema.ts';
 import { isJsonObject, type JsonObject } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
-import { needsCity, needsPostalCode } from '../lib/strings.ts';
+import { caseKey, needsCity, needsPostalCode } from '../lib/strings.ts';
 import { meantMember, type Section } from './member-words.ts';
 
 /** A mistake in a document; `path` is empty for the whole document, else like `lines[2].price`. */
@@ -372,7 +372,7 @@ export function contentOf(document: JsonObject): JsonObject {
 
 /** Form of a reference in which references are compared: equal forms mean equal references. */
 export function referenceKey(written: string): string {
-  return written.trim().normalize('NFC').toLowerCase();
+  return caseKey(written);
 }
 
 /** Parsers of stored document bodies, by kind; each throws for another content, which is a bug. */

@@ -40,7 +40,7 @@ export async function pushesOf(db: Db | Tx, { orderId, reference }: OrderName): 
   }>`select outbox_id, kind, reference, state, ended_at, order_id from outbox
     where order_id = ${orderId} or (kind = 'order' and reference_key = ${key})
       or (kind <> 'order' and body->>'$.orderId' = ${orderId})
-      or (kind = 'pending_refund' and lower(body->>'$.orderReference') = ${key})
+      or (kind = 'pending_refund' and case_key(body->>'$.orderReference') = ${key})
     order by outbox_id`.execute(db);
   return rows.map((row) => ({
     outboxId: row.outbox_id,
@@ -52,14 +52,23 @@ export async function pushesOf(db: Db | Tx, { orderId, reference }: OrderName): 
   }));
 }
 
-/** Words by which texts name the people of these documents. */
-export async function wordsOfPushes(
-  tx: Tx,
-  outboxIds: readonly number[],
-): Promise<readonly string[]> {
-  const own = inKeys('outbox_id', outboxIds);
-  const bodies = await tx.selectFrom('outbox').select('body').where(own).execute();
-  return bodies.flatMap(({ body }) => namingWords(parseJsonObject(body).shippingAddress));
+/** SQL: a document without personal data. */
+const BARE_BODY = sql<string>`iif(json_valid(body),
+  json_remove(body, '$.comment', '$.shippingAddress', '$.freight.parcelShopId'), '{}')`;
+
+/**
+ * Words by which texts name the people of these documents; undefined: they tell of nobody, as those
+ * that were forgotten before.
+ */
+export async function wordsOfPushes(tx: Tx, outboxIds: readonly number[]) {
+  const told = await tx
+    .selectFrom('outbox')
+    .select('body')
+    .where(inKeys('outbox_id', outboxIds))
+    .where('body', '!=', BARE_BODY)
+    .execute();
+  if (told.length === 0) return undefined;
+  return told.flatMap(({ body }) => namingWords(parseJsonObject(body).shippingAddress));
 }
 
 /**
@@ -82,10 +91,6 @@ export async function withoutReceipts(tx: Tx, change: () => Promise<void>): Prom
   await sql`update intake_file set receipt_due = due.value from json_each(${files}) due
     where file_id = due.key + 0`.execute(tx);
 }
-
-/** SQL: a document without personal data. */
-const BARE_BODY = sql`iif(json_valid(body),
-  json_remove(body, '$.comment', '$.shippingAddress', '$.freight.parcelShopId'), '{}')`;
 
 /**
  * Blanks the texts of these pushes, of submissions under their references that were refused before
@@ -112,6 +117,6 @@ export async function forgetPushes(
   await sql`update intake_file_document
     set refusal = json_remove(json_set(refusal, '$.problems', json('[]')), '$.conflict')
     where refusal is not null and json_valid(refusal)
-      and refusal->>'$.reference' in (
-        select value from json_each(${JSON.stringify(references)}))`.execute(tx);
+      and case_key(refusal->>'$.reference') in (
+        select value from json_each(${JSON.stringify(references.map(referenceKey))}))`.execute(tx);
 }

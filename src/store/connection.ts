@@ -7,6 +7,7 @@ import { chmodSync, closeSync, openSync, readSync, statSync, writeFileSync } fro
 import Database from 'better-sqlite3';
 import { StoreError } from '../lib/errors.ts';
 import { withoutQuotes } from '../lib/reading/quoted.ts';
+import { caseKey } from '../lib/strings.ts';
 
 /**
  * Application id `SLVG` in our database files, so that nobody migrates a foreign database by
@@ -136,12 +137,19 @@ function checkApplication(database: Database.Database): void {
   });
 }
 
+/** Gives SQL the function `case_key`, because `lower` knows ASCII letters only. */
+export function addCaseKey(database: Database.Database): void {
+  const keyOf = (text: unknown) => (typeof text === 'string' ? caseKey(text) : null);
+  database.function('case_key', { deterministic: true }, keyOf);
+}
+
 function openFile(path: string, options: Database.Options): Database.Database {
   try {
     if (options.readonly !== true) keepPrivate(path, options.fileMustExist === true);
     const database = new Database(path, options);
     // SQL of the plane and of forgetting an order (people.ts).
     database.function('without_quotes', { deterministic: true }, withoutQuotes);
+    addCaseKey(database);
     return database;
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);

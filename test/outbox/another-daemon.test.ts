@@ -154,17 +154,17 @@ async function startWatch() {
 describe('two orders with one reference, of which we sent one', () => {
   it('are told, whichever of them the mirror hears of first', async () => {
     const first = await startWatch();
-    await first.mirror(500, 'A-1');
-    await first.confirmed({ kind: 'order', reference: 'A-1', orderId: 500, attempts: 1 });
+    await first.mirror(500, 'Ä-1');
+    await first.confirmed({ kind: 'order', reference: 'ä-1', orderId: 500, attempts: 1 });
     expect(await first.told()).toEqual([]);
-    await first.mirror(501, 'a-1');
+    await first.mirror(501, 'Ä-1');
     expect(await first.told()).toEqual(ANOTHER);
 
     const second = await startWatch();
-    await second.mirror(500, 'A-1');
+    await second.mirror(500, 'Ä-1');
     expect(await second.told()).toEqual([]);
-    await second.mirror(501, 'A-1');
-    await second.confirmed({ kind: 'order', reference: 'A-1', orderId: 501, attempts: 1 });
+    await second.mirror(501, 'Ä-1');
+    await second.confirmed({ kind: 'order', reference: 'ä-1', orderId: 501, attempts: 1 });
     expect(await second.told()).toEqual(ANOTHER);
   });
 

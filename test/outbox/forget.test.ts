@@ -5,20 +5,26 @@ import { createForgetting } from '../../src/daemon/commands/forget.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { quoted } from '../../src/lib/reading/quoted.ts';
 import { Secret } from '../../src/lib/secret.ts';
+import { referenceKey } from '../../src/outbox/documents.ts';
+import { pushesOf } from '../../src/outbox/forget.ts';
 import { configOf } from '../config/config-of.ts';
 import { temporaryStore } from '../support/store.ts';
 
-it('leaves quotations about others in documents, and makes no receipt due', async () => {
+const OVER = {
+  ...{ kind: 'order', ordering_key: 'x', body_hash: '', cause: 'test', created_at: 1 },
+  ...{ due_at: 1, ended_at: 2, state: 'refused' as const, body: '{}' },
+};
+
+/** Document S-0 of Ms Müller, and others whose errors quote the service about her and others. */
+async function startForgetting() {
   const clock = manualClock(1_000);
   const store = await temporaryStore(clock);
-  const person = { lastName: 'Brackenbury', address: 'Zinnober Alley 17' };
-  const row = { kind: 'order', ordering_key: 'x', body_hash: '', cause: 'test', created_at: 1 };
-  const over = { ...row, due_at: 1, ended_at: 2, state: 'refused' as const, body: '{}' };
-  const said = ['Ottoline BRACKENBURY is unknown', 'the size XXL is unknown', 'another line'];
+  const person = { lastName: 'Müller', address: 'Zinnober Alley 17' };
+  const said = ['Ottoline MÜLLER is unknown', 'the size XXL is unknown', 'another line'];
   const errors = said.map((words) => `refused: ${quoted(words)}`);
   const body = JSON.stringify({ shippingAddress: person, lines: [] });
   await store.transaction(async (tx) => {
-    const rows = [{ ...over, body }, over, over, over].map((one, at) => {
+    const rows = [{ ...OVER, body }, OVER, OVER, OVER].map((one, at) => {
       const error = at === 0 ? 'no such freight' : (errors[at - 1] ?? '');
       return { ...one, reference: `S-${at}`, reference_key: `s-${at}`, last_error: error };
     });
@@ -35,18 +41,58 @@ it('leaves quotations about others in documents, and makes no receipt due', asyn
     { path: 'service.v1.baseUrl', value: 'https://key.example.com/api/v1' },
     { path: 'service.v1.apiKey', value: new Secret('key', 'k') },
   ]);
-  const forgetting = createForgetting({ store, clock, config });
-  const forgotten = await forgetting.forget('S-0', { actor: 'person:anna', reason: 'asked' });
-  expect(forgotten.reference).toBe('S-0');
+  return { store, errors, ...createForgetting({ store, clock, config }) };
+}
+
+it('leaves quotations about others, also the second time, and makes no receipt due', async () => {
+  const { store, errors, forget } = await startForgetting();
   const { db } = store;
-  const kept = await db.selectFrom('outbox').select(['body', 'last_error']).execute();
-  expect(kept.map(({ last_error }) => last_error)).toEqual([
-    null,
-    expect.not.stringContaining('BRACKENBURY'),
-    errors[1],
-    errors[2],
-  ]);
-  expect(kept[0]?.body).not.toContain('Brackenbury');
+  for (const reason of ['asked', 'asked again']) {
+    const { reference } = await forget('S-0', { actor: 'person:anna', reason });
+    expect(reference).toBe('S-0');
+    const kept = await db.selectFrom('outbox').select(['body', 'last_error']).execute();
+    expect(kept.map(({ last_error }) => last_error)).toEqual([
+      null,
+      expect.not.stringContaining('MÜLLER'),
+      errors[1],
+      errors[2],
+    ]);
+    expect(kept[0]?.body).not.toContain('Müller');
+  }
   const due = await db.selectFrom('intake').select('receipt_due').orderBy('outbox_id').execute();
   expect(due.map(({ receipt_due }) => receipt_due)).toEqual([0, 0, 0, 1]);
+});
+
+it('forgetting a second order of somebody forgets what was said of them since', async () => {
+  const { store, errors, forget } = await startForgetting();
+  await forget('S-0', { actor: 'person:anna', reason: 'asked' });
+  const body = JSON.stringify({ shippingAddress: { lastName: 'Müller' }, lines: [] });
+  const later = { ...OVER, reference: 'S-9', reference_key: 's-9', body };
+  await store.db.insertInto('outbox').values(later).execute();
+  await store.db
+    .updateTable('outbox')
+    .set({ last_error: errors[0] ?? '' })
+    .execute();
+  await store.db
+    .updateTable('outbox')
+    .set({ last_error: errors[1] ?? '' })
+    .where('reference', '=', 'S-1')
+    .execute();
+  await forget('s-9', { actor: 'person:anna', reason: 'asked' });
+  const kept = await store.db.selectFrom('outbox').select('last_error').execute();
+  const texts = kept.map(({ last_error }) => last_error ?? '');
+  expect(texts.filter((text) => text.includes('MÜLLER'))).toEqual([]);
+  expect(texts[1]).toBe(errors[1]);
+});
+
+it('finds refused refunds that name their order in capitals beyond ASCII', async () => {
+  const { store } = await startForgetting();
+  const body = JSON.stringify({ orderReference: 'BÄR-7', comment: 'for Anna', lines: [] });
+  const refund = { reference: 'R-1', reference_key: referenceKey('R-1'), body };
+  await store.db
+    .insertInto('outbox')
+    .values({ ...OVER, ...refund, kind: 'pending_refund' })
+    .execute();
+  const found = await pushesOf(store.db, { orderId: null, reference: 'bär-7' });
+  expect(found.map(({ reference }) => reference)).toEqual(['R-1']);
 });

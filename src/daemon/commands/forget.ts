@@ -148,8 +148,8 @@ async function forgetInMirror(
   return store.transaction(async (tx) => {
     await requireOver(tx, subject, []);
     const now = clock.now();
-    const ofOrder = orderId === null ? [] : await wordsOfOrder(tx, orderId);
-    const words = [...ofOrder, ...(await wordsOfPushes(tx, outboxIds))];
+    const ofOrder = orderId === null ? undefined : await wordsOfOrder(tx, orderId);
+    const ofPushes = await wordsOfPushes(tx, outboxIds);
     let decisions = 0;
     let events = 0;
     if (orderId !== null) {
@@ -159,7 +159,8 @@ async function forgetInMirror(
     }
     await withoutReceipts(tx, async () => {
       await forgetPushes(tx, outboxIds, references, orderId);
-      await forgetQuotes(tx, words);
+      // Where nothing tells of a person any more, quotations are about others.
+      if (ofOrder ?? ofPushes) await forgetQuotes(tx, [...(ofOrder ?? []), ...(ofPushes ?? [])]);
     });
     await forgetIncidents(tx, thingsOf(subject));
     const named = orderId === null ? `reference:${reference}` : `order:${orderId}`;

@@ -6,6 +6,7 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
+import { caseKey } from '../../lib/strings.ts';
 import type { Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
@@ -64,7 +65,7 @@ async function openDocument(
   orderId: number,
   reference: string | null,
 ): Promise<Open | undefined> {
-  const key = reference?.trim().normalize('NFC').toLowerCase() ?? '';
+  const key = caseKey(reference ?? '');
   // Each condition uses an index of its own: after an outage thousands of documents are open.
   const { rows } = await sql<{
     readonly outbox_id: number;

@@ -3,6 +3,7 @@
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
+import { caseSpellings } from '../../lib/strings.ts';
 import { barcodeSpellings } from '../../mirror/catalog/spelt.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -90,15 +91,6 @@ export async function mirroredWithLines(
 const MIRRORED_MAX = 10;
 
 /**
- * Spellings of one text in upper and lower case, because SQLite's NOCASE knows only ASCII letters.
- */
-function writtenAs(text: string): string[] {
-  const key = referenceKey(text);
-  const forms = [text, key, key.toUpperCase(), key.replace(/\s+/gu, ' ')];
-  return [...new Set(forms.flatMap((form) => [form, form.normalize('NFD')]))];
-}
-
-/**
  * Lists mirrored orders with one of these references, ignoring case. Each of them exists for
  * certain, but others may exist, too.
  */
@@ -110,7 +102,7 @@ export async function mirroredOrders(
   const rows = await db
     .selectFrom('sales_order')
     .select('order_id')
-    .where(sql`reference collate nocase`, 'in', [reference, ...shownAs].flatMap(writtenAs))
+    .where(sql`reference collate nocase`, 'in', [reference, ...shownAs].flatMap(caseSpellings))
     .where('deleted_at', 'is', null)
     .orderBy('order_id')
     .limit(MIRRORED_MAX)

@@ -20,6 +20,7 @@ import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
 import { makeFolder, withMode } from '../../store/folders.ts';
 import type { Store } from '../../store/store.ts';
+import { referenceKey } from '../documents.ts';
 import { createGrowth, type Growth } from './folder-growth.ts';
 import {
   isFolderInTheWay,
@@ -281,7 +282,7 @@ export async function forgetFiles(
   outboxIds: readonly number[],
   references: readonly string[],
 ): Promise<number> {
-  const names = JSON.stringify(references);
+  const names = JSON.stringify(references.map(referenceKey));
   const rows = await store.db
     .selectFrom('intake_file as file')
     .selectAll('file')
@@ -293,8 +294,9 @@ export async function forgetFiles(
           .where(
             or([
               inKeys('document.outbox_id', outboxIds),
-              sql<boolean>`document.refusal->>'$.reference' in (
-                select value from json_each(${names}))`,
+              sql<boolean>`document.refusal is not null
+                and case_key(document.refusal->>'$.reference') in (
+                  select value from json_each(${names}))`,
             ]),
           ),
       ),

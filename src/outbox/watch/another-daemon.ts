@@ -10,6 +10,7 @@ import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import type { Logger } from '../../lib/log.ts';
+import { caseSpellings } from '../../lib/strings.ts';
 import { endIncidents, updateIncident } from '../../store/incidents.ts';
 import { readRestored, readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
@@ -117,13 +118,20 @@ function doubleOf({ reference, ours, other }: Double, at: number): Evidence {
 
 /** Lists mirrored orders with the same reference as an order that was just confirmed. */
 async function besideConfirmed(db: Db, since: number): Promise<readonly Evidence[]> {
-  const { rows } = await sql<Double & { readonly ended_at: number }>`
-    select o.reference, o.order_id ours, s.order_id other, o.ended_at from outbox o
-    join sales_order s on s.reference collate nocase = o.reference_key
-      and s.order_id <> o.order_id and s.deleted_at is null
+  const ours = await sql<{ readonly outbox_id: number; readonly reference: string }>`
+    select o.outbox_id, o.reference from outbox o
     where o.kind = 'order' and o.state = 'confirmed' and o.ended_at >= ${since}
-      and ${AT_THAT_TIME}
       and ${ATTEMPTS} <= 1`.execute(db);
+  const spelt = ours.rows.flatMap(({ outbox_id: id, reference }) =>
+    caseSpellings(reference).map((spelling) => [id, spelling]),
+  );
+  const { rows } = await sql<Double & { readonly ended_at: number }>`
+    select distinct o.reference, o.order_id ours, s.order_id other, o.ended_at
+    from json_each(${JSON.stringify(spelt)}) w
+    cross join outbox o on o.outbox_id = w.value->>0
+    cross join sales_order s on s.reference collate nocase = w.value->>1
+      and s.order_id <> o.order_id and s.deleted_at is null
+    where ${AT_THAT_TIME}`.execute(db);
   return rows.map(({ ended_at, ...double }) => doubleOf(double, ended_at));
 }
 
@@ -134,11 +142,10 @@ export async function doublesBetween(
   to: number,
   now: number,
 ): Promise<readonly Evidence[]> {
-  // Case is ignored for ASCII letters only, which is enough for a hint.
   const { rows } = await sql<Double>`
     select o.reference, o.order_id ours, s.order_id other from change c
     join sales_order s on s.order_id = c.key + 0
-    join outbox o on o.kind = 'order' and o.reference_key = lower(trim(s.reference))
+    join outbox o on o.kind = 'order' and o.reference_key = case_key(s.reference)
       and o.order_id <> s.order_id
     where c.seq > ${after} and c.seq <= ${to}
       and +c.entity = 'sales_order' and +c.op = 'insert'

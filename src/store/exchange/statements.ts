@@ -1,5 +1,6 @@
 /** Rows and prepared statements of the exchange database; each call may find it locked. */
 import type Database from 'better-sqlite3';
+import { addCaseKey } from '../connection.ts';
 
 export interface Submitted {
   readonly receiptId: number;
@@ -305,9 +306,10 @@ export interface OwnStates {
 }
 
 const OWN = `(document_id in (select value from json_each(@ids))
-  or (kind = 'order' and trim(reference) = @reference collate nocase))`;
+  or (kind = 'order' and case_key(reference) = case_key(@reference)))`;
 
 export function forgetPart(database: Database.Database) {
+  addCaseKey(database);
   const states = database.prepare<[object], { state: string; final: number }>(
     `select state, final from receipt where ${OWN}`,
   );
@@ -320,7 +322,7 @@ export function forgetPart(database: Database.Database) {
   const named = ({ documentIds, reference, orderId }: OwnDocuments) => ({
     orderId,
     ids: JSON.stringify(documentIds),
-    reference: reference?.trim() ?? null,
+    reference,
   });
   const forget = database.transaction((own: OwnDocuments): number => {
     const { changes } = dropRows.run(named(own));

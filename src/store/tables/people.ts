@@ -5,6 +5,7 @@
  */
 import { type RawBuilder, sql } from 'kysely';
 import { QUOTE_SIGNS } from '../../lib/reading/quoted.ts';
+import { caseKey } from '../../lib/strings.ts';
 import type { Tx } from '../store.ts';
 import type { Tables } from '../tables.ts';
 
@@ -202,13 +203,19 @@ export async function forgetPeople(
   await sql`update ${sql.table(table)} set ${sql.join(set)} where ${rows}`.execute(tx);
 }
 
+/** JSON list of keys, one of which `case_key` of a text contains where it has one of the words. */
+export function keysOfWords(words: readonly string[]): string {
+  // In capital letters a word may have others: GROSS is Groß.
+  return JSON.stringify(words.flatMap((word) => [caseKey(word), caseKey(word.toUpperCase())]));
+}
+
 /**
  * Takes the quotations out of kept texts that have one of the words, by which a person is known
  * there; other texts tell of others and stay. Without a word, as of a person with a short name
- * alone, all quotations go. `without_quotes` is a function of our connections.
+ * alone, all quotations go. `without_quotes` and `case_key` are functions of our connections.
  */
 export async function forgetQuotes(tx: Tx, words: readonly string[]): Promise<void> {
-  const known = JSON.stringify(words.flatMap((word) => [word, word.toLowerCase()]));
+  const known = keysOfWords(words);
   for (const table of Object.keys(TOLD)) {
     for (const name of quotesIn(table)) {
       const column = sql.ref(name);
@@ -218,9 +225,7 @@ export async function forgetQuotes(tx: Tx, words: readonly string[]): Promise<vo
       await sql`update ${sql.table(table)} set ${column} = ${bare}
         where (${sql.join(signs, sql` or `)}) and ${column} is not ${bare}
           and (${words.length} = 0 or exists (select 1 from json_each(${known}) w
-            where instr(${column}, w.value) > 0 or instr(lower(${column}), w.value) > 0))`.execute(
-        tx,
-      );
+            where instr(case_key(${column}), w.value) > 0))`.execute(tx);
     }
   }
 }
