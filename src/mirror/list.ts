@@ -28,6 +28,7 @@ import type { Provenance } from './rows/prepared.ts';
 import {
   type EntityDefinition,
   keysOf,
+  type ListTable,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
@@ -365,6 +366,25 @@ export const KEYS_MARKED_CHANGED = sql`'[ ' || ltrim(substr(keys, 2))`;
 export async function invalidateList(tx: Tx, stream: string): Promise<void> {
   await sql`update chunk set digest = null, keys = ${KEYS_MARKED_CHANGED}
     where stream = ${stream}`.execute(tx);
+}
+
+/**
+ * Those of these live rows that the last run of their list did not find, and no read of their own
+ * since: the list may have them under another key, and not only after they are marked as deleted.
+ */
+export async function unlistedAmong(
+  tx: Tx,
+  { table, key }: ListTable,
+  stream: string,
+  keys: readonly SqlValue[],
+): Promise<ReadonlySet<SqlValue>> {
+  const { rows } = await sql<{ readonly key: SqlValue }>`
+    select r.${sql.ref(key)} key from ${sql.table(table)} r where ${inKeys(`r.${key}`, keys)}
+      and r.read_seq <= (select s.read_seq from stream_state t
+        join sync_run s on s.run_id = t.last_run_id where t.stream = ${stream})
+      and not exists (select 1 from chunk, json_each(chunk.keys) k
+        where chunk.stream = ${stream} and k.value = r.${sql.ref(key)})`.execute(tx);
+  return new Set(rows.map((row) => row.key));
 }
 
 /** Marks rows as deleted, and returns how many it marked. A row that returns is restored. */

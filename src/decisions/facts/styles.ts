@@ -2,15 +2,20 @@
  * Product data of the style and color of a line: whether it is still sold, and made
  * again. A style number may belong to several styles: of several brands, or of one that was made
  * again under another id. The style of the line's own brand counts, of several the one that is
- * sold; if it is not clear which, or a relationship came cut, nothing is known.
+ * sold; if it is not clear which, or a relationship came cut, nothing is known. Nor is anything
+ * while the list has the style under another id that says otherwise.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { nameKey, nameOf } from '../../lib/strings.ts';
+import { PDM } from '../../mirror/catalog/pdm.ts';
+import { unlistedAmong } from '../../mirror/list.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 
 interface StyleRow {
+  readonly style_id: string;
   readonly style_no: string;
   readonly active: number | null;
   readonly deleted_at: number | null;
@@ -28,6 +33,7 @@ interface Color {
 }
 
 interface Style {
+  readonly id: string;
   readonly active: number | null;
   readonly isGone: boolean;
   /** Key of the brand's name; undefined: not known. */
@@ -68,7 +74,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-function styleOf({ active, deleted_at, brand, colors }: StyleRow): Style {
+function styleOf({ style_id: id, active, deleted_at, brand, colors }: StyleRow): Style {
   const parsed = tryParseJson(colors);
   const listed = (Array.isArray(parsed) ? parsed : []).filter(isJsonObject).map((one): Color => {
     const { code, noos, active: isSold } = one;
@@ -76,6 +82,7 @@ function styleOf({ active, deleted_at, brand, colors }: StyleRow): Style {
   });
   const name = nameOf(brand);
   return {
+    id,
     active,
     isGone: deleted_at !== null,
     brand: name === null ? undefined : nameKey(name),
@@ -88,7 +95,7 @@ async function readStyles(tx: Tx, styleNos: readonly string[]) {
   const found = new Map<string, Style[]>();
   if (styleNos.length === 0) return found;
   const { rows } = await sql<StyleRow>`
-    select s.style_no, s.active, s.deleted_at, b.name brand,
+    select s.style_id, s.style_no, s.active, s.deleted_at, b.name brand,
       (select json_group_array(json_object('code', c.code, 'noos', sc.noos_type,
           'active', sc.active))
         from json_each(s.style_color_ids) id
@@ -160,7 +167,8 @@ function factsOf(all: readonly Style[], code: string | null): StyleFacts {
   const why = 'belongs to several styles that differ';
   if (differs(styles.map(({ active }) => active)))
     return { ...facts, unread: { of: 'style', why } };
-  if (differs(colors.map((one) => one?.noos))) return { ...facts, unread: { of: 'color', why } };
+  if (differs(colors.map((one) => one?.noos)) || differs(colors.map((one) => one?.active)))
+    return { ...facts, unread: { of: 'color', why } };
   const isCut = styles.some(({ isWhole }, at) => !isWhole && colors[at] === undefined);
   if (!isCut) return facts;
   return { ...facts, unread: { of: 'color', why: 'came without all of its colors' } };
@@ -170,10 +178,18 @@ function unreadStyle(why: string): StyleFacts {
   return { ...NOTHING, unread: { of: 'style', why } };
 }
 
+/** Ids of styles that share their number with others, and that the list names no more. */
+async function readUnlisted(tx: Tx, styles: readonly (readonly Style[])[]) {
+  const all = styles.map((ofNumber) => ofNumber.filter(({ isGone }) => !isGone));
+  const ids = all.filter((live) => live.length > 1).flatMap((live) => live.map(({ id }) => id));
+  return ids.length === 0 ? new Set() : unlistedAmong(tx, PDM.styles, 'styles', ids);
+}
+
 /** Reads the styles with these numbers. */
 export async function stylesOf(tx: Tx, styleNos: readonly string[]): Promise<StylesOf> {
   const styles = await readStyles(tx, styleNos);
   const brands = styles.size === 0 ? new Set<string>() : await readBrands(tx);
+  const unlisted = await readUnlisted(tx, [...styles.values()]);
   return (product) => {
     if (!product?.style_no) return NOTHING;
     const all = styles.get(product.style_no);
@@ -182,6 +198,11 @@ export async function stylesOf(tx: Tx, styleNos: readonly string[]): Promise<Sty
     if (live.length === 0) return unreadStyle('is not listed any more');
     const own = stylesOfBrand(live, product.brand_name, brands);
     if (own.length === 0) return unreadStyle('is listed for another brand only');
-    return factsOf(own, product.color_code);
+    const facts = factsOf(own, product.color_code);
+    const listed = own.filter(({ id }) => !unlisted.has(id));
+    if (listed.length === 0 || listed.length === own.length) return facts;
+    // A style that has another id by now says no more, until it is known that it is gone.
+    const isSame = isDeepStrictEqual(factsOf(listed, product.color_code), facts);
+    return isSame ? facts : unreadStyle('has another id in the list than before');
   };
 }

@@ -1,4 +1,5 @@
 /** What the product data say of a line whose style number is not one style, or came in parts. */
+import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { readSubject } from '../../../src/decisions/facts.ts';
 import { PDM } from '../../../src/mirror/catalog/pdm.ts';
@@ -53,6 +54,22 @@ async function createShop(brandName = 'North') {
     const at = { source: 'run:1', readSeq, at: fixture.clock.now() };
     return fixture.store.transaction((tx) => upsertRows(tx, entity, rows, at));
   };
+  /** Ends a run that found these ids of styles. */
+  const list = async (...ids: readonly string[]) => {
+    readSeq += 1;
+    const { db } = fixture.store;
+    const { insertId } = await db
+      .insertInto('sync_run')
+      .values({
+        ...{ stream: 'styles', cause: 'schedule', started_at: 1, read_seq: readSeq },
+        ...{ options: '{}', checkpoint: '{}', outcome: 'suspicious' },
+      })
+      .executeTakeFirstOrThrow();
+    await sql`replace into stream_state (stream, due_at, last_run_id)
+      values ('styles', 0, ${insertId})`.execute(db);
+    await sql`replace into chunk (stream, part, first_row, row_count, keys)
+      values ('styles', '', 0, ${ids.length}, ${JSON.stringify(ids)})`.execute(db);
+  };
   const remove = (entity: ListEntity, key: string) => {
     const at = { source: 'run:2', readSeq: 999, at: fixture.clock.now() };
     return fixture.store.transaction((tx) => markDeleted(tx, entity, [key], at));
@@ -66,9 +83,11 @@ async function createShop(brandName = 'North') {
   await write(PDM.styleColors, [
     { id: '7', attributes: { active: true, noosType: 'noos' }, relationships: color },
     { id: '8', attributes: { active: true, noosType: 'none' }, relationships: color },
+    { id: '6', attributes: { active: false, noosType: 'noos' }, relationships: color },
   ]);
   return {
     remove,
+    list,
     styles: (...styles: readonly StyleIn[]) => write(PDM.styles, styles.map(styleOf)),
     /** Facts of the line, and why they are not known although the style is there. */
     async seen() {
@@ -112,6 +131,42 @@ it('is not known, and said so, where it is not clear which style it is', async (
   await shop.styles({ id: '1', colors: ['7'] }, { id: '2', colors: ['8'] });
   const why = 'the style S-1 (it belongs to several styles that differ)';
   expect(await shop.seen()).toEqual([true, null, why]);
+});
+
+it('is not known where its color is sold of one style, and of the other not', async () => {
+  const shop = await createShop();
+  await shop.styles({ id: '1', colors: ['7'] }, { id: '2', colors: ['6'] });
+  const why = 'the style S-1 (it belongs to several styles that differ)';
+  expect(await shop.seen()).toEqual([true, true, why]);
+});
+
+it('is not known while a list has its style under another id than before', async () => {
+  const shop = await createShop();
+  await shop.list('1');
+  await shop.styles({ id: '1', colors: ['7'] });
+  const why = 'the style S-1 (it has another id in the list than before)';
+  // The list names another one, which is not sold, and the former one may be gone.
+  await shop.styles({ id: '901', active: false, colors: ['7'] });
+  await shop.list('901');
+  expect(await shop.seen()).toEqual([null, null, why]);
+  // A read of its own knows better than the list before it.
+  await shop.styles({ id: '1', colors: ['7', '8'] });
+  await shop.styles({ id: '1', colors: ['7'] });
+  expect(await shop.seen()).toEqual([true, true]);
+  await shop.list('901');
+  expect(await shop.seen()).toEqual([null, null, why]);
+  await shop.list('901', '1');
+  expect(await shop.seen()).toEqual([true, true]);
+  await shop.list('901');
+  await shop.remove(PDM.styles, '1');
+  expect(await shop.seen()).toEqual([false, true]);
+});
+
+it('is that of both where the ids of a whole list are others, and they say the same', async () => {
+  const shop = await createShop();
+  await shop.styles({ id: '1', colors: ['7'] }, { id: '901', colors: ['7'] });
+  await shop.list('901');
+  expect(await shop.seen()).toEqual([true, true]);
 });
 
 it('is not known of a style that moved to another brand, or that is gone', async () => {
