@@ -5,7 +5,7 @@
 import type { NewOrder } from '../../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../../client/v1/refunds.ts';
 import { amountUnits, formatAmount } from '../../lib/money.ts';
-import { countryOf, emptyToNull } from '../../lib/strings.ts';
+import { countryOf, nameOf } from '../../lib/strings.ts';
 import { keysAmong } from '../../mirror/catalog/spelt.ts';
 import { type SeasonsShown, unseenSeason } from './seasons.ts';
 import { foldReference } from './spelling.ts';
@@ -174,7 +174,7 @@ export function describeOrder(
 }
 
 function namesDeliveries({ orderLineItems }: ShownOrder): boolean {
-  return (orderLineItems ?? []).some(({ delivery }) => emptyToNull(delivery) !== null);
+  return (orderLineItems ?? []).some(({ delivery }) => nameOf(delivery) !== null);
 }
 
 function isSameName(own: string, other: string): boolean {
@@ -183,9 +183,9 @@ function isSameName(own: string, other: string): boolean {
 
 /** Names of the seasons that an order shows in its head or, without one there, in its lines. */
 function seasonsOf({ SeasonName, orderLineItems }: ShownOrder): string[] {
-  const head = emptyToNull(SeasonName);
+  const head = nameOf(SeasonName);
   if (head !== null) return [head];
-  return [...new Set((orderLineItems ?? []).flatMap(({ season }) => emptyToNull(season) ?? []))];
+  return [...new Set((orderLineItems ?? []).flatMap(({ season }) => nameOf(season) ?? []))];
 }
 
 function seasonDifferences(
@@ -214,7 +214,7 @@ export function compareOrder(sent: NewOrder, shown: ShownOrder): OrderDifference
     lineOf(barcode, quantity, priceUnits, deliveryName ?? null),
   );
   const theirs = (shown.orderLineItems ?? []).map(({ barcode, quantity, price, delivery }) => {
-    const name = emptyToNull(delivery) ?? (isNamed ? 'no delivery' : null);
+    const name = nameOf(delivery) ?? (isNamed ? 'no delivery' : null);
     return lineOf(barcode, quantity, amountUnits(price), name);
   });
   const differences = (prices: boolean) => lineDifferences(own, theirs, { prices });

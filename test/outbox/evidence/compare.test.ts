@@ -129,6 +129,19 @@ describe('a pre-order', () => {
     ]);
   });
 
+  it('is named by no blank: neither season nor delivery', () => {
+    const lines = [{ barcode: 'b-1', quantity: 2, priceUnits: 12_5000 }];
+    for (const blank of [' ', '\u00a0 ']) {
+      const bare = { ...line('b-1', 2), season: blank, delivery: blank };
+      expect(told({ ...AHEAD, lines }, { SeasonName: blank, orderLineItems: [bare] })).toEqual({
+        differences: unseenSeason('AW27', 'unknown'),
+        holds: true,
+      });
+      const named = { SeasonName: blank, orderLineItems: [{ ...bare, season: 'aw27' }] };
+      expect(told({ ...AHEAD, lines }, named)).toEqual(AS_SENT);
+    }
+  });
+
   it('is no plain order, whose lines may name the season of their styles', () => {
     const orderLineItems = [
       { ...line('b-1', 3), season: 'SS20' },
