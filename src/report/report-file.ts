@@ -177,17 +177,16 @@ export function readReports(directory: string): Reports {
   return { reports: reports.sort((a, b) => (a.name < b.name ? -1 : 1)), wrong };
 }
 
-/** Reads a report by name; throws RefusedError with the nearest name when there is none. */
+/**
+ * Reads a report by name, and no other file: the daemon does so for each it makes. Throws
+ * RefusedError with the nearest name when there is none.
+ */
 export function findReport(directory: string, name: string): Report {
-  const { reports, wrong } = readReports(directory);
-  const found = reports.find((report) => report.name === name);
-  if (found) return found;
-  const fault = wrong.find((one) => one.name === name);
-  if (fault) throw fault.error;
-  const near = nearestName(
-    name,
-    [...reports, ...wrong].map((report) => report.name),
-  );
+  const own = existsSync(directory) ? namesIn(directory) : [];
+  if (own.includes(name)) return readReport(directory, name);
+  const shipped = namesIn(SHIPPED);
+  if (shipped.includes(name)) return readReport(SHIPPED, name);
+  const near = nearestName(name, [...shipped, ...own]);
   throw new RefusedError('report.unknown', `there is no report ${name}`, {
     hint: near === undefined ? 'selvedge report list shows all' : `did you mean ${near}?`,
   });
