@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 import { folderInMemory } from './test/support/in-memory.ts';
+import { SlowestFirst } from './test/support/slowest-first.ts';
 
 // For the workers and the scripts that tests start: what one has compiled, the next need not. Not
 // where the launcher keeps what it has compiled: it sets other flags, and each start of the one
@@ -26,6 +27,7 @@ export default defineConfig({
     isolate: false,
     // One more than the cores of the smallest machine: many tests wait for another process.
     maxWorkers: 3,
+    sequence: { sequencer: SlowestFirst },
     // Ends what hangs, and is no measure of speed: a machine may be busy with something else.
     testTimeout: 300_000,
     hookTimeout: 300_000,

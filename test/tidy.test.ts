@@ -1,7 +1,9 @@
 /** The ceilings of docs/internals/architecture.md, "Ceilings", without a list of exceptions. */
-import { dirname } from 'node:path';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { filesBelow, type SourceFile } from './support/source.ts';
+import { SLOWEST } from './support/slowest.ts';
+import { filesBelow, repositoryRoot, type SourceFile } from './support/source.ts';
 
 const FUNCTION_LINES_MAX = 80;
 const FILE_LINES_MAX = 600;
@@ -256,6 +258,10 @@ describe('tidy', () => {
       ),
     );
     expect(found).toEqual([]);
+  });
+
+  it('starts first only test files that there are', () => {
+    expect(SLOWEST.filter((file) => !existsSync(join(repositoryRoot, file)))).toEqual([]);
   });
 
   it('sets timers in lib/clock.ts only', () => {
