@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { errorOfAnswer, errorOfBrokenAnswer, errorOfPage } from '../../src/client/http/answer.ts';
 import { makeBundle } from '../../src/daemon/doctor/bundle.ts';
 import { createSource } from '../../src/plane/source.ts';
-import { withStreams } from '../support/house.ts';
+import { until, withStreams } from '../support/house.ts';
 import {
   type Caller,
   type ConsoleHouse,
@@ -50,6 +50,11 @@ beforeAll(async () => {
   anna = await signIn(house, 'anna', 'approver');
   bi = await program(house, 'approver');
   const { store } = house.daemon;
+  // A pull that ends later would take away the error that is written here.
+  await until('the first pull of each stream', async () => {
+    const states = await store.db.selectFrom('stream_state').select('complete_at').execute();
+    return (states.length === 3 && states.every((one) => one.complete_at !== null)) || undefined;
+  });
   runs = await store.transaction(async (tx) => {
     const made = await tx
       .insertInto('sync_run')
