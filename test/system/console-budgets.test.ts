@@ -10,6 +10,9 @@ import { launchBrowser } from '../support/chromium.ts';
 const FIRST = { requests: 10, zippedBytes: 50 * 1_024 };
 const NEXT = { requests: 3 };
 
+/** Screens that are looked at side by side. */
+const LANES = 4;
+
 /** Asked again and again while a page is open, and never part of its load. */
 const LIVE = /\/changes\.json$/;
 
@@ -56,7 +59,7 @@ it('no screen asks for more than 10 things or 50 KB at first, and 3 after that',
   const screens = await screensOf(house, caller(house.url, { cookie }));
   const [name = '', value = ''] = cookie.split('=');
   const beyond: string[] = [];
-  for (const path of screens) {
+  const look = async (path: string): Promise<void> => {
     const context = await browser.newContext();
     await context.addCookies([{ name, value, url: house.url }]);
     const first = await costOf(context, `${house.url}${path}`);
@@ -69,6 +72,12 @@ it('no screen asks for more than 10 things or 50 KB at first, and 3 after that',
       first.zippedBytes > FIRST.zippedBytes ||
       next.requests > NEXT.requests;
     if (isOver) beyond.push(`${path}: ${JSON.stringify({ first, next })}`);
-  }
+  };
+  // A page is silent for half a second before it counts as loaded: others load in that time.
+  const left = screens.values();
+  const lane = async (): Promise<void> => {
+    for (const path of left) await look(path);
+  };
+  await Promise.all(Array.from({ length: LANES }, lane));
   expect(beyond).toEqual([]);
 });

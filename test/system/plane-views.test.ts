@@ -3,6 +3,7 @@ import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { PlaneContent } from '../../src/plane/tables.ts';
+import { drawOrder } from '../../src/reference/life/arrivals.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { VIEWS } from '../../src/report/views.ts';
 import {
@@ -34,12 +35,17 @@ const CONTENTS: readonly (readonly [string, readonly PlaneContent[]])[] = [
 async function pulledMirror(): Promise<string> {
   const reference = await startTestReference({
     world: { styles: 6, orders: 30 },
-    life: { ordersPerMinute: 60, packAfter: '1s' },
+    life: { ordersPerMinute: 0, packAfter: '0s', shipAfter: '0s', cancelShare: 0 },
   });
   const config = testConfig(reference, {
     overrides: withStreams('brands', 'freight', 'seasons', 'stock', 'season'),
   });
   const { store, stop } = await startTestDaemon(reference, config);
+  const { world } = reference;
+  for (let left = 12; left > 0; left -= 1) {
+    const orderId = world.book.orders.nextId();
+    world.trade.place(drawOrder(world, { seed: 7, orderId, preOrderShare: 0.2 }));
+  }
   await until('variants, shipped deliveries, held ones and the order of sizes', async () => {
     const { rows } = await sql<{ n: number }>`
       select (select count(*) from stream_state

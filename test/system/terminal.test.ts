@@ -64,44 +64,48 @@ function screen(written: string, columns: number): string[] {
 }
 
 describe('selvedge demo', () => {
-  it.each([60, 80, 120, 200])('fits a terminal of %i columns', async (columns) => {
-    const dir = join(temporaryFolder(), 'demo');
-    const demo = `${process.execPath} ${LAUNCHER} demo --dir ${dir}`;
-    const typed = `stty cols ${columns} rows 40; exec ${demo}`;
-    const args = ['--quiet', '--return', '--command', typed, '/dev/null'];
-    const terminal = spawn('script', args, { env: launcherEnv() });
-    onTestFinished(() => void terminal.kill('SIGKILL'));
-    let shown = '';
-    terminal.stdout.on('data', (chunk) => {
-      shown += String(chunk);
-    });
-    const exit = once(terminal, 'exit');
-    await until('a confirmed answer', () => /answer .*confirmed/.test(shown) || undefined);
-    // The state is erased before it is written anew, and comes in pieces.
-    const rows = await until('the whole state below, with that answer', () => {
-      const now = screen(shown, columns);
-      const isWhole = now.findLast((row) => row !== '')?.startsWith('Ctrl-C stops');
-      return isWhole && now.some((row) => /^answers +\d+ confirmed/.test(row)) ? now : undefined;
-    });
-    // A line that the terminal breaks would be counted as one, and leave the older state behind.
-    expect(rows.filter((row) => /^─+$/.test(row))).toHaveLength(1);
-    expect(rows.filter((row) => row.startsWith('Ctrl-C stops'))).toHaveLength(1);
-    expect(rows[0]).toMatch(/^A wholesale platform packs your orders; each packed/);
-    const text = rows.join(' ').replace(/\s+/g, ' ');
-    expect(text).toContain('no_rule no rule applies; the delivery waits for a person');
-    expect(text).toMatch(/streams stock 20000, .* season /);
-    expect(text).toMatch(/ console opens once: http:\/\/127\.0\.0\.1:\d+\/\S/);
-    // What rests on the stock is held until it is there; nothing is accepted before.
-    const accepted = text.search(/delivery \d+ accept/);
-    expect(accepted).toBeGreaterThan(text.indexOf('stock: complete'));
-    expect(text.indexOf('stock: complete')).toBeGreaterThan(0);
-    // Ctrl-C, as a person types it.
-    terminal.stdin.write('\u0003');
-    expect(await exit).toEqual([0, null]);
-    const end = screen(shown, columns).join(' ').replace(/\s+/g, ' ');
-    expect(end).toMatch(/Stopped after .* Deliveries decided: \d+ .* Next: .* selvedge init/);
-    expect(end).not.toContain('Ctrl-C stops both sides');
-  });
+  // Most of a demo is its pace: they run side by side.
+  it.concurrent.for([60, 80, 120, 200])(
+    'fits a terminal of %i columns',
+    async (columns, { onTestFinished: atEnd }) => {
+      const dir = join(temporaryFolder(atEnd), 'demo');
+      const demo = `${process.execPath} ${LAUNCHER} demo --dir ${dir}`;
+      const typed = `stty cols ${columns} rows 40; exec ${demo}`;
+      const args = ['--quiet', '--return', '--command', typed, '/dev/null'];
+      const terminal = spawn('script', args, { env: launcherEnv() });
+      atEnd(() => void terminal.kill('SIGKILL'));
+      let shown = '';
+      terminal.stdout.on('data', (chunk) => {
+        shown += String(chunk);
+      });
+      const exit = once(terminal, 'exit');
+      await until('a confirmed answer', () => /answer .*confirmed/.test(shown) || undefined);
+      // The state is erased before it is written anew, and comes in pieces.
+      const rows = await until('the whole state below, with that answer', () => {
+        const now = screen(shown, columns);
+        const isWhole = now.findLast((row) => row !== '')?.startsWith('Ctrl-C stops');
+        return isWhole && now.some((row) => /^answers +\d+ confirmed/.test(row)) ? now : undefined;
+      });
+      // A line that the terminal breaks would be counted as one, and leave the older state behind.
+      expect(rows.filter((row) => /^─+$/.test(row))).toHaveLength(1);
+      expect(rows.filter((row) => row.startsWith('Ctrl-C stops'))).toHaveLength(1);
+      expect(rows[0]).toMatch(/^A wholesale platform packs your orders; each packed/);
+      const text = rows.join(' ').replace(/\s+/g, ' ');
+      expect(text).toContain('no_rule no rule applies; the delivery waits for a person');
+      expect(text).toMatch(/streams stock 20000, .* season /);
+      expect(text).toMatch(/ console opens once: http:\/\/127\.0\.0\.1:\d+\/\S/);
+      // What rests on the stock is held until it is there; nothing is accepted before.
+      const accepted = text.search(/delivery \d+ accept/);
+      expect(accepted).toBeGreaterThan(text.indexOf('stock: complete'));
+      expect(text.indexOf('stock: complete')).toBeGreaterThan(0);
+      // Ctrl-C, as a person types it.
+      terminal.stdin.write('\u0003');
+      expect(await exit).toEqual([0, null]);
+      const end = screen(shown, columns).join(' ').replace(/\s+/g, ' ');
+      expect(end).toMatch(/Stopped after .* Deliveries decided: \d+ .* Next: .* selvedge init/);
+      expect(end).not.toContain('Ctrl-C stops both sides');
+    },
+  );
 });
 
 describe('selvedge init', () => {
