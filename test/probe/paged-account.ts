@@ -1,9 +1,9 @@
 /** Accounts that page otherwise, in front of a reference that pages as the contract says. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { onTestFinished } from 'vitest';
 import { isJsonObject } from '../../src/lib/json.ts';
 import type { Reference } from '../../src/reference/reference.ts';
+import type { AtEnd } from '../support/store.ts';
 import { startAccount } from './support.ts';
 
 export interface Kind {
@@ -72,8 +72,8 @@ async function collectionOf(asked: Asked, { offsets, ...kind }: Kind): Promise<P
 }
 
 /** Starts an account of a kind; its address stands in place of the reference's. */
-export async function startPaged(kind: Kind): Promise<Reference> {
-  const reference = await startAccount();
+export async function startPaged(kind: Kind, atEnd: AtEnd): Promise<Reference> {
+  const reference = await startAccount({}, atEnd);
   const { origin } = new URL(reference.v1Url);
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? '', origin);
@@ -100,7 +100,7 @@ export async function startPaged(kind: Kind): Promise<Reference> {
     response.end(Buffer.from(await answer.arrayBuffer()));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => {
+  atEnd(() => {
     server.closeAllConnections();
     server.close();
   });

@@ -11,7 +11,7 @@ import { type Probed, type ProbeParts, probeAccount } from '../../src/probe/prob
 import type { Reference } from '../../src/reference/reference.ts';
 import { configOf, type Setting } from '../config/config-of.ts';
 import { startTestReference } from '../support/house.ts';
-import { temporaryFolder } from '../support/store.ts';
+import { type AtEnd, temporaryFolder } from '../support/store.ts';
 
 const DEFAULTS = plainValue(readConfig({ file: DEFAULT_FILE, env: {} }).tree);
 
@@ -57,12 +57,12 @@ export function accountOf({ v1Url, credentials }: Reference): Account {
 export type Knobs = Readonly<Record<string, Readonly<Record<string, unknown>>>>;
 
 /** An account of the reference with orders, and as fast as may be. */
-export function startAccount({ world, auth, ...knobs }: Knobs = {}): Promise<Reference> {
-  return startTestReference({
-    world: { styles: 20, orders: 40, ...world },
-    auth: { loginSpacing: 0, ...auth },
-    ...knobs,
-  });
+export function startAccount(
+  { world, auth, ...knobs }: Knobs = {},
+  atEnd?: AtEnd,
+): Promise<Reference> {
+  const few = { world: { styles: 20, orders: 40, ...world }, auth: { loginSpacing: 0, ...auth } };
+  return startTestReference({ ...few, ...knobs }, undefined, atEnd);
 }
 
 /** Returns the settings for such an account, and the doubts about it. */
@@ -71,9 +71,9 @@ export async function settingsFor(knobs: Knobs): Promise<Readonly<Record<string,
 }
 
 /** Writes a configuration for the account, its secret beside it; `more` follows `service.v1`. */
-export function writeAccount(reference: Reference, more: string) {
+export function writeAccount(reference: Reference, more: string, atEnd?: AtEnd) {
   const { clientId, clientSecret } = accountOf(reference);
-  const folder = temporaryFolder();
+  const folder = temporaryFolder(atEnd);
   writeFileSync(join(folder, 'secret'), clientSecret, { mode: 0o600 });
   const file = join(folder, 'selvedge.yaml');
   writeFileSync(

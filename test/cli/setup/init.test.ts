@@ -6,7 +6,7 @@ import { loadConfig } from '../../../src/config/load.ts';
 import type { Reference } from '../../../src/reference/reference.ts';
 import { startAccount } from '../../probe/support.ts';
 import { WEBHOOK_SECRET } from '../../support/house.ts';
-import { temporaryFolder } from '../../support/store.ts';
+import { type AtEnd, temporaryFolder } from '../../support/store.ts';
 import { selvedge } from '../support.ts';
 
 interface Given {
@@ -16,8 +16,8 @@ interface Given {
   readonly args: readonly string[];
 }
 
-function given(reference: Reference, secret?: string): Given {
-  const folder = temporaryFolder();
+function given(reference: Reference, atEnd: AtEnd, secret?: string): Given {
+  const folder = temporaryFolder(atEnd);
   const [key] = Object.values(reference.credentials);
   const value = secret ?? key?.clientSecret ?? '';
   mkdirSync(join(folder, 'secrets'));
@@ -32,14 +32,20 @@ function given(reference: Reference, secret?: string): Given {
   return { folder, file, secret: value, args };
 }
 
-describe('selvedge init', () => {
-  it('writes a short configuration that is right, and says where each line was seen', async () => {
-    const reference = await startAccount({
-      world: { brands: 2 },
-      dialect: { bearer: true, brandRequired: true, detailNames: { size: 'size_name' } },
-      paging: { variantsDefault: 50 },
-    });
-    const { folder, file, secret, args } = given(reference);
+// Probes wait between their requests: the tests run side by side.
+describe.concurrent('selvedge init', () => {
+  it('writes a short configuration that is right, and says where each line was seen', async ({
+    onTestFinished: atEnd,
+  }) => {
+    const reference = await startAccount(
+      {
+        world: { brands: 2 },
+        dialect: { bearer: true, brandRequired: true, detailNames: { size: 'size_name' } },
+        paging: { variantsDefault: 50 },
+      },
+      atEnd,
+    );
+    const { folder, file, secret, args } = given(reference, atEnd);
     const { code, stdout, stderr } = await selvedge(args);
     expect(code, stderr).toBe(0);
     expect(stdout).toBe(`wrote ${file}\n`);
@@ -65,9 +71,11 @@ describe('selvedge init', () => {
     expect(readdirSync(folder).sort()).toEqual(['rules', 'secrets', 'selvedge.yaml']);
   });
 
-  it('writes the file that --config names, wherever the options stand', async () => {
-    const reference = await startAccount();
-    const { folder, args } = given(reference);
+  it('writes the file that --config names, wherever the options stand', async ({
+    onTestFinished: atEnd,
+  }) => {
+    const reference = await startAccount({}, atEnd);
+    const { folder, args } = given(reference, atEnd);
     const [command = '', ...options] = args.filter(
       (one, index) => one !== '--output' && args[index - 1] !== '--output',
     );
@@ -78,9 +86,9 @@ describe('selvedge init', () => {
     expect((await selvedge(list)).stderr).toContain('--url and --config cannot both');
   });
 
-  it('replaces no configuration unless it is told to', async () => {
-    const reference = await startAccount();
-    const { file, args } = given(reference);
+  it('replaces no configuration unless it is told to', async ({ onTestFinished: atEnd }) => {
+    const reference = await startAccount({}, atEnd);
+    const { file, args } = given(reference, atEnd);
     writeFileSync(file, 'instance: mine\n');
     const refused = await selvedge(args);
     expect(refused.code).toBe(2);
@@ -91,9 +99,9 @@ describe('selvedge init', () => {
     expect(readFileSync(file, 'utf8')).toContain(reference.v1Url);
   });
 
-  it('leaves nothing behind when there is no way in', async () => {
-    const reference = await startAccount();
-    const { folder, secret, args } = given(reference, 'another-secret');
+  it('leaves nothing behind when there is no way in', async ({ onTestFinished: atEnd }) => {
+    const reference = await startAccount({}, atEnd);
+    const { folder, secret, args } = given(reference, atEnd, 'another-secret');
     const { code, stdout, stderr } = await selvedge(args);
     expect(code).toBe(1);
     expect(stderr).toContain('check the client id and the client secret');
@@ -101,9 +109,11 @@ describe('selvedge init', () => {
     expect(readdirSync(folder)).toEqual(['secrets']);
   });
 
-  it('says of what is given wrongly what the configuration check says of it', async () => {
-    const reference = await startAccount();
-    const { folder, args } = given(reference);
+  it('says of what is given wrongly what the configuration check says of it', async ({
+    onTestFinished: atEnd,
+  }) => {
+    const reference = await startAccount({}, atEnd);
+    const { folder, args } = given(reference, atEnd);
     const plain = args.map((one) => (one === reference.v1Url ? 'http://key.example.com/api' : one));
     const { code, stderr } = await selvedge(plain);
     expect(code).toBe(78);
@@ -111,11 +121,11 @@ describe('selvedge init', () => {
     expect(readdirSync(folder)).toEqual(['secrets']);
   });
 
-  it('asks nobody where nobody sits, and names the options', async () => {
+  it('asks nobody where nobody sits, and names the options', async ({ onTestFinished: atEnd }) => {
     const { code, stderr } = await selvedge([
       'init',
       '--output',
-      join(temporaryFolder(), 'a.yaml'),
+      join(temporaryFolder(atEnd), 'a.yaml'),
     ]);
     expect(code).toBe(2);
     expect(stderr).toContain('--client-secret-file');

@@ -29,11 +29,12 @@ const KINDS: readonly (readonly [string, Kind, readonly string[], readonly strin
   ],
 ];
 
-describe('an account with', () => {
-  it.each(KINDS)('%s is written so by init', async (_name, kind, lines, seen) => {
-    const reference = await startPaged(kind);
+// A probe waits between its requests: the accounts are looked at side by side.
+describe.concurrent('an account with', () => {
+  it.for(KINDS)('%s is written so by init', async ([, kind, lines, seen], context) => {
+    const reference = await startPaged(kind, context.onTestFinished);
     const [key] = Object.values(reference.credentials);
-    const folder = temporaryFolder();
+    const folder = temporaryFolder(context.onTestFinished);
     mkdirSync(join(folder, 'secrets'));
     writeFileSync(join(folder, 'secrets', 'client'), key?.clientSecret ?? '', { mode: 0o600 });
     const file = join(folder, 'selvedge.yaml');
@@ -55,13 +56,14 @@ describe('an account with', () => {
     if (!lines.includes('firstPage: zero')) expect(text).not.toContain('firstPage');
   });
 
-  it('a wrong setting of its pages is told the right one by probe', async () => {
-    const reference = await startPaged({ most: 20, counts: 'list', behind: 404 });
+  it('a wrong setting of its pages is told the right one by probe', async ({ onTestFinished }) => {
+    const kind = { most: 20, counts: 'list', behind: 404 } as const;
+    const reference = await startPaged(kind, onTestFinished);
     const wrong = `  dialect:
     v1: { paging: pages, firstPage: zero, pageLimit: 100 }
     v2: { paging: pages }
   limits: { loginSpacing: 0s }`;
-    const { file } = writeAccount(reference, wrong);
+    const { file } = writeAccount(reference, wrong, onTestFinished);
     const { stdout, stderr } = await selvedge(['probe', '--config', file]);
     expect(stdout, stderr).toContain('firstPage: one');
     expect(stdout).toContain('pageLimit: 20');
