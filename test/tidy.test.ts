@@ -24,7 +24,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.
-  client: 8_270, // how each request ended; lists beyond a body, and second looks where one may err
+  // And that an account's decimals are shown by more than one row.
+  client: 8_320, // how each request ended; lists beyond a body, and second looks where one may err
   config: 3_740, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
@@ -94,7 +95,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With wrong paths and methods.
   surface: 1_775, // and dates of the house in filters; what a proposed rule is
   // Changes compared with what was there before those that wait for a person.
-  sync: 8_565, // decimals that texts prove; answers under another number than was asked for
+  sync: 8_570, // decimals that two rows prove; answers under another number than was asked for
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

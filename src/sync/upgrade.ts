@@ -6,6 +6,7 @@ import {
   type DecimalMark,
   type Decimals,
   provedMarks,
+  settle,
 } from '../client/tolerant/decimals.ts';
 import type { Clock } from '../lib/clock.ts';
 import { parseJsonObject } from '../lib/json.ts';
@@ -54,11 +55,13 @@ export async function readDecimals(
   if (setting !== 'learned') return createDecimals(false, [setting]);
   const kept = parseJsonObject((await readState(db, DECIMALS_KEY)) ?? '{}');
   const isOurs = kept.account === account && kept.isLearned === true;
-  const { marks } = kept;
-  const proved = isOurs && Array.isArray(marks) ? marks : [];
+  const listOf = (value: unknown): readonly unknown[] =>
+    isOurs && Array.isArray(value) ? value : [];
+  const proved = listOf(kept.marks);
   return createDecimals(
     true,
     DECIMAL_MARKS.filter((mark) => proved.includes(mark)),
+    listOf(kept.rows).map(Number),
   );
 }
 
@@ -79,13 +82,19 @@ export async function keepDecimals(
   { store, clock, decimals, account }: DecimalsDeps,
   run?: { readonly stream: string; readonly before: readonly DecimalMark[] },
 ): Promise<void> {
+  settle(decimals);
+  const { isLearned, rows } = decimals;
   const marks = provedMarks(decimals);
-  const text = JSON.stringify({ account, isLearned: decimals.isLearned, marks });
+  const read = { account, isLearned, marks };
+  const text = JSON.stringify({ ...read, rows: [...rows] });
   const kept = await readState(store.db, DECIMALS_KEY);
-  const isNews = kept !== text && (kept !== undefined || marks.length > 0);
-  if (!isNews && (!run || run.before.length === marks.length)) return;
+  const { rows: _rows, ...before } = parseJsonObject(kept ?? '{}');
+  const isKnown = JSON.stringify(before) === JSON.stringify(read);
+  const isNews = !isKnown && (kept !== undefined || marks.length > 0);
+  const isReadOtherwise = isNews || (run !== undefined && run.before.length !== marks.length);
+  if (kept === text && !isReadOtherwise) return;
   await store.transaction(async (tx) => {
-    await invalidateDigests(tx, isNews ? undefined : run?.stream);
+    if (isReadOtherwise) await invalidateDigests(tx, isNews ? undefined : run?.stream);
     await writeState(tx, DECIMALS_KEY, text, clock);
     if (isNews && run) await readUnreadAgain(tx, clock.now());
   });

@@ -1,7 +1,12 @@
 /** Lists and values as accounts write them whose JSON was made of XML, or for people to read. */
 import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
-import { createDecimals, type Decimals } from '../../src/client/tolerant/decimals.ts';
+import {
+  createDecimals,
+  type Decimals,
+  learnFromRow,
+  settle,
+} from '../../src/client/tolerant/decimals.ts';
 import { readAmount, readFlag, readItems, readWhole } from '../../src/client/tolerant/values.ts';
 import { createV1Client } from '../../src/client/v1/client.ts';
 import { variantSchema } from '../../src/client/v1/schemas.ts';
@@ -129,18 +134,34 @@ describe('an amount that may have decimals or thousands', () => {
     ['12,5', '1.234', 1_234],
     ['1.234.567', '12,500', 12.5],
     ['1 234,5', '1,234', 1.234],
-  ])('is read by what %s shows: %s', (proof, text, amount) => {
+  ])('is read by what two rows with numbers like %s show, after their list: %s', (...row) => {
+    const [proof, text, amount] = row;
     const decimals = createDecimals(true);
+    // The same row again shows no more than once.
+    for (const texts of [
+      [proof, proof],
+      [proof, proof],
+    ]) {
+      learnFromRow(texts, decimals);
+      settle(decimals);
+    }
+    learnFromRow([proof.replace(/[1-9]/, '3')], decimals);
     expect(readAmount(text, decimals)).toBeUndefined();
-    readAmount(proof, decimals);
+    settle(decimals);
     expect(readAmount(text, decimals)).toBe(amount);
+    for (const against of ['0.5', '0,5']) learnFromRow([against], decimals);
+    expect(readAmount(text, decimals)).toBeUndefined();
   });
 
   it('is unknown where texts disagree, and by the setting whatever they show', () => {
     const [learned, set] = [createDecimals(true), createDecimals(false, ['comma'])];
     for (const decimals of [learned, set]) {
+      const shown: string[] = [];
       for (const proof of ['12.50', '12,50', '12', 'no 1.5', '1.23,45'])
-        readAmount(proof, decimals);
+        readAmount(proof, { ...decimals, shown });
+      for (const text of shown) learnFromRow([text], decimals);
+      settle(decimals);
+      expect(shown).toEqual(['12.50', '12,50', '12']);
     }
     expect([readAmount('1.234', learned), readWhole('1.000', learned)]).toEqual([
       undefined,
@@ -153,11 +174,11 @@ describe('an amount that may have decimals or thousands', () => {
 
   it('is learned by all readers of the account, of orders and of variants', async () => {
     const decimals = createDecimals(true);
-    checkRows(
-      variantSchema,
-      [{ barcode: 'A', quantity: 1, details: { price: '0.750' } }],
-      decimals,
-    );
+    const variants = ['0.750', '0.850'].map((price) => {
+      return { barcode: price, quantity: 1, details: { price } };
+    });
+    checkRows(variantSchema, variants, decimals);
+    settle(decimals);
     const order = { orderId: 7, orderLineItems: [{ ...LINE, price: '12.500' }] };
     await using service = await answeredWith({ orders: [order] }, 'stream', decimals);
     const { rows } = await service.client.orders();

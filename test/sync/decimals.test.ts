@@ -95,3 +95,16 @@ it('prices with points and with commas for decimals leave others to a setting', 
   expect(await pull()).toEqual([null, 12.5, 12.75]);
   expect(await pull('comma')).toEqual([12_500, 12.5, 12.75]);
 });
+
+it('prices of one odd row prove nothing about others, however often they are read', async () => {
+  const { list, pull } = await startAccount();
+  const odd = { barcode: 'b9', quantity: 1, details: { price: '0,5', wspPrice: '0,25' } };
+  list.rows = [...['12.500', '7.000'].map((price, at) => priced(`b${at}`, price)), odd];
+  expect(await pull()).toEqual([null, null, 0.5]);
+  list.rows = [...list.rows.slice(0, 2), { ...odd, color: 'red' }];
+  expect(await pull()).toEqual([null, null, 0.5]);
+  // Another row agrees: what it shows is true from the next pull on.
+  list.rows = [priced('a', '1,75'), ...list.rows];
+  expect(await pull()).toEqual([1.75, null, null, 0.5]);
+  expect(await pull()).toEqual([1.75, 12_500, 7_000, 0.5]);
+});

@@ -11,7 +11,7 @@ import { keepAsItCame, tellUnread } from '../../lib/reading/as-it-came.ts';
 import { OddValue } from '../../lib/reading/odd-json.ts';
 import { acceptorOf } from '../accept.ts';
 import { doesDecide } from './decides.ts';
-import type { Decimals } from './decimals.ts';
+import { type Decimals, learnFromRow } from './decimals.ts';
 import { readAmount, readFlag, readItems, readText, readWhole } from './values.ts';
 
 const UNREADABLE = Symbol('cannot be read');
@@ -240,9 +240,12 @@ export function tolerantReaderOf<T>(
   decimals?: Decimals,
 ): (raw: unknown) => Tolerated<T> {
   const read = readOf(schema);
+  const shown: string[] = [];
+  const own = decimals && { ...decimals, shown };
   return (raw) => {
-    const reading: Reading = { unread: [], lost: undefined, decimals };
+    const reading: Reading = { unread: [], lost: undefined, decimals: own };
     const value = read(raw, reading);
+    if (own && shown.length > 0) learnFromRow(shown.splice(0), own);
     if (!isOf<T>(value)) return { lost: reading.lost ?? '' };
     if (isJsonObject(value)) tellUnread(value, reading.unread);
     return { value };

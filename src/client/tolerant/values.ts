@@ -5,7 +5,7 @@
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { isAmbiguous } from '../../lib/reading/ambiguous.ts';
-import { type Decimals, learnFrom, markOf } from './decimals.ts';
+import { type Decimals, markOf } from './decimals.ts';
 
 const WHOLE = /^[+-]?\d{1,15}(?:\.0+)?$/;
 const DECIMAL = /^[+-]?(?:\d{1,12}(?:\.\d+)?|\.\d+)$/;
@@ -30,7 +30,7 @@ function unmarked(value: unknown, decimals: Decimals | undefined): string | unde
   const marks = MARKED.find(([form]) => form.test(text))?.[1];
   const plain = marks ? text.replaceAll(marks, '').replace(',', '.') : text;
   if (!DECIMAL.test(plain)) return undefined;
-  learnFrom(text, decimals);
+  decimals?.shown?.push(text);
   return plain;
 }
 
