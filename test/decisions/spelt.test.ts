@@ -1,8 +1,10 @@
+import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { deliveryView } from '../../src/console/read/delivery.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { writeSeasonVariants } from '../../src/mirror/catalog/out-of-band.ts';
+import { barcodeKeyIn, keysAmong } from '../../src/mirror/catalog/spelt.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { orderAsSpelt } from '../../src/outbox/preflight/spelling.ts';
 import { rulesOf } from '../rules/support.ts';
@@ -179,4 +181,16 @@ it('counts on nothing that a delivery of unknown pieces may take', async () => {
     .where('order_delivery_id', '=', 1)
     .execute();
   expect((await factsOf(fixture, 2))?.delivery.lines).toMatchObject([{ stock_free: null }]);
+});
+
+it('barcodes have one key in SQL and elsewhere, whatever spaces are around them', async () => {
+  const { store } = await createDeciderFixture();
+  const spaces = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code));
+  const around = spaces.filter((one) => one.trim() === '' || one === '\u200b');
+  const barcodes = ['0', '00', '01', '0012', '12', 'A 1', '00000000000001', '000000000000001'];
+  const all = around.flatMap((space) => barcodes.map((one) => `${space}${one}${space}\t`));
+  const { rows } = await sql<{ readonly key: string }>`
+    select ${barcodeKeyIn('v.value')} key from json_each(${JSON.stringify(all)}) v
+    order by v.key`.execute(store.db);
+  expect(rows.map(({ key }) => key)).toEqual(all.map(keysAmong()));
 });

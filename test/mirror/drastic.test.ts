@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
+import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
 import { createDrasticCounter, describeDrastic } from '../../src/mirror/rows/drastic.ts';
 
 const { styles } = PDM;
@@ -29,3 +30,16 @@ it.each([
   counter.note(rowOf(BRAND, colors('7', '8', '9')), (column) => after[column] ?? null);
   expect(describeDrastic(counter.take())).toBe(words);
 });
+
+it.each([STOCK_VARIANT, seasonVariants('S')])(
+  'a variant without its color is guarded: %#',
+  (of) => {
+    const rowWith = (colorCode?: string) =>
+      of.toRow({ barcode: 'a', quantity: 1, colorCode, details: {} }).values;
+    if (!of.guarded) throw new Error('variants are not guarded');
+    const counter = createDrasticCounter(of.guarded);
+    const after = rowWith();
+    counter.note(rowWith('BLK'), (column) => after[column] ?? null);
+    expect(describeDrastic(counter.take())).toBe('1 prices or details are gone');
+  },
+);

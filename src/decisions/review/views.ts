@@ -111,7 +111,8 @@ export function createViewOperations(store: Store, clock: Clock): ViewOperations
   ): Promise<T> =>
     store.transaction(async (tx) => {
       const done = await work(tx, await savedViews(tx, EVERYBODY));
-      // The name may be a customer's, and no row of the audit is ever removed.
+      // The name may be a customer's: readers who may not see such get no detail. Like every row
+      // of the audit it stays for ever.
       const act = { action: `view.${action}`, subject: 'view', detail: { name } };
       await writeAudit(tx, { actor, reason: '', via, ...act }, clock.now());
       return done;

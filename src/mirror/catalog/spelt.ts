@@ -22,9 +22,15 @@ function barcodeKey(barcode: string): string {
   return /^0\d{1,13}$/.test(key) ? key.replace(/^0+(?=\d)/, '') : key;
 }
 
+/** Characters that JavaScript trims; SQL by itself trims the space alone. */
+const SPACES = sql.lit(
+  '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006' +
+    '\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff',
+);
+
 /** SQL twin of {@link barcodeKey}, but for Unicode forms. */
 export function barcodeKeyIn(column: string) {
-  const name = sql`trim(${sql.ref(column)}, ' ' || char(9) || char(160))`;
+  const name = sql`trim(${sql.ref(column)}, ${SPACES})`;
   return sql<string>`iif(length(${name}) between 2 and ${sql.lit(DIGITS_MAX)}
     and ${name} not glob '*[^0-9]*',
     coalesce(nullif(ltrim(${name}, '0'), ''), '0'), ${name})`;
