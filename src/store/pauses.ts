@@ -13,7 +13,7 @@ import { basename, join } from 'node:path';
 import { OUTBOX_KINDS } from '../config/schema.ts';
 import { pausedWords } from '../config/words.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError } from '../lib/errors.ts';
+import { errorCode, RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { type Actor, writeAudit } from './audit.ts';
@@ -279,6 +279,18 @@ function unlessRefused(error: unknown): void {
   if (!(error instanceof RefusedError)) throw error;
 }
 
+/**
+ * Tells why a pause should not end whose file is gone: it is over all the same, and what was taken
+ * over meanwhile is committed.
+ */
+function tellRefused(log: Logger, target: PauseTarget) {
+  return (error: unknown): void => {
+    unlessRefused(error);
+    if (errorCode(error) === 'pause.not_paused') return;
+    log.warn({ err: error, resumed: target }, 'the file is gone, but there is more to look at');
+  };
+}
+
 function lookOf(pauses: readonly Pause[], mark: string): PauseLook {
   return {
     pauses,
@@ -362,7 +374,7 @@ export async function openPauses(deps: PausesDeps): Promise<Pauses> {
         if (file && !row) await pause({ ...file, at: clock.now() }).catch(unlessRefused);
         if (file || row?.actor !== FILE_ACTOR) continue;
         const reason = `the file ${target}.paused is gone`;
-        await resume(row, { actor: FILE_ACTOR, reason }).catch(unlessRefused);
+        await resume(row, { actor: FILE_ACTOR, reason }).catch(tellRefused(log, target));
       }
       return look(files);
     },

@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { pauseFile, pauseOf, readPauses, resumeStep } from '../../src/store/pauses.ts';
+import { RefusedError } from '../../src/lib/errors.ts';
+import { createLogger } from '../../src/lib/log.ts';
+import { createScrubber } from '../../src/lib/secret.ts';
+import { openPauses, pauseFile, pauseOf, readPauses, resumeStep } from '../../src/store/pauses.ts';
 import { ALL, DECISIONS, ORDERS, PUSHES, pausesIn, STOCK } from '../support/pauses.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -148,6 +151,27 @@ describe('a pause by a file', () => {
     await pauses.followFiles();
     // A person's earlier pause stays so.
     expect(pauses.reason('decisions')).toBe('paused by ada (decisions): wrong prices');
+  });
+
+  it('says what its end has brought to light, and ends', async () => {
+    const { clock, store, file } = await opened();
+    const lines: string[] = [];
+    const write = (line: string) => void lines.push(line);
+    const log = createLogger({ level: 'warn', format: 'json', scrubber: createScrubber(), write });
+    const late = [new RefusedError('pause.acts_since', '2 deliveries held', { hint: 'look' })];
+    const pauses = await openPauses({
+      ...{ store, clock, log, dataDir: dirname(store.path), streams: [] },
+      cancelDecided: async () => 0,
+      beforeResume: async () => late.pop(),
+    });
+    writeFileSync(file('pushes'), '');
+    await pauses.followFiles();
+    rmSync(file('pushes'));
+    lines.length = 0;
+    await pauses.followFiles();
+    expect(lines).toEqual([expect.stringContaining('2 deliveries held')]);
+    await pauses.followFiles();
+    expect(await readPauses(store.db)).toEqual([]);
   });
 
   it('holds although it cannot be written down, and is written down once it can', async () => {
