@@ -769,3 +769,8 @@ DROP INDEX decision_day;
 CREATE INDEX decision_day ON decision (at, outcome, actor, rules, order_delivery_id, mode);
 CREATE INDEX change_shipped ON change (at)
 WHERE entity = 'delivery' AND diff ->> '$.tracking_numbers[0]' = '[]';
+
+-- ---- What people look for, and what went wrong ----------------------------------------------------
+-- Orders by their number, and pulls that went wrong by their time.
+CREATE INDEX sales_order_number ON sales_order (order_no) WHERE order_no IS NOT NULL;
+CREATE INDEX sync_run_wrong ON sync_run (started_at) WHERE outcome IN ('failed', 'suspicious');

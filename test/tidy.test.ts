@@ -20,7 +20,7 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
  * room that needs more gets a higher number, with the reason in a comment beside it.
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
-  cli: 8_740, // with proposals of rules as people read them, and the past of the demo
+  cli: 8_770, // with proposals of rules as people read them, the demo's past and its parcels
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.
@@ -33,7 +33,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
   // By 600: ticks, saved views, whose a delivery is and notes with names.
   // By 470: sales of a week, what waits by its worth, a page for each incident.
-  console: 12_760, // and proposals of rules with what they rest on, kept for a while
+  // And proposals of rules with what they rest on, kept for a while. By 205: what is wrong now, and
+  // what was in the night; the search on every page, the head of an order, what is not known.
+  console: 12_965,
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
@@ -52,18 +54,19 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
   // words of others between marks, and whole characters; the language of a page's reader; local
   // days and weeks.
-  lib: 4_354, // and names of axes; references in any letters, which the outbox had
+  lib: 4_359, // and names of axes; references in any letters, which the outbox had
   'local-api': 972,
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.
   // With the types of V2's resources, which were sync's.
   // Barcodes that lost zeros, compared one way by all; deliveries that events name otherwise.
   // Losses of short lists, and those made bit by bit; rows that a list names no more.
-  mirror: 5_985,
+  // By 360: the search for anything by what people know it by, and an order with its parcels.
+  mirror: 6_345,
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
-  ops: 5_260, // since when receipts wait, and a file that grew
+  ops: 5_410, // since when receipts wait, a file that grew, and by 150 what went wrong in a time
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
   // With words of ERPs for members, prices far from the list price; what a person canceled since a
@@ -72,12 +75,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And rows that a round of the dispatcher reads in one statement.
   // And the other id under which an account sets the status of a delivery.
   // Raised by 30: a row that was corrected is told from the document that was read.
-  outbox: 14_656, // with barcodes that differ in zeros alone; doubles in capitals beyond ASCII
+  outbox: 14_663, // with barcodes that differ in zeros alone; doubles in capitals beyond ASCII
   // Raised by 350: locks, poolers, cut ways and standbys are told as what they are.
   // Statistics at the end of a copy, without which its views take seconds until PostgreSQL looks.
   plane: 2_647,
   probe: 2_791, // with numbers and sizes of pages, and what is behind the last
-  reference: 13_411,
+  reference: 13_416,
   // Raised by 790: one dictionary of columns with headings, units and words of states; charts by
   // currency; values that forms offer.
   report: 4_390,

@@ -161,7 +161,11 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
       push: async () => (await import('./erp/push.ts')).ordersPush,
     },
     acts: async () => [(await import('../outbox/surface.ts')).forgetOrder],
-    lists: async () => [(await import('../outbox/lists.ts')).orders],
+    lists: async () => [
+      (await import('../outbox/lists.ts')).orders,
+      (await import('../mirror/find/order.ts')).orderDeliveries,
+      (await import('../mirror/find/find.ts')).found,
+    ],
   },
   {
     name: 'refunds',
@@ -203,7 +207,10 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     description: 'see what a person must look at, and say who does',
     commands: {},
     acts: async () => (await import('../ops/surface.ts')).incidentActs,
-    lists: async () => [(await import('../ops/lists.ts')).incidents],
+    lists: async () => [
+      (await import('../ops/lists.ts')).incidents,
+      (await import('../ops/troubles.ts')).troubles,
+    ],
   },
   {
     name: 'notify',

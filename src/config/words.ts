@@ -121,7 +121,7 @@ export const WORDS = {
     hold: 'held',
     reject: 'rejected',
     release: 'released',
-    no_rule: 'no rule',
+    no_rule: 'no rule applies',
   },
   /** Push of a decision, behind the decision: it is done once the service has confirmed it. */
   decisionPush: {
@@ -142,6 +142,20 @@ export const WORDS = {
     canceled: 'canceled',
     fulfilled: 'fulfilled',
     partially_fulfilled: 'partly fulfilled',
+    deleted: 'gone from the service',
+  },
+  /** Deliveries that a list shows. */
+  shown: {
+    waiting: 'waiting for a person',
+    held: 'held',
+    uncovered: 'no rule applies',
+    undecided: 'pending, not held',
+    pending: 'pending',
+    accepted: 'accepted, also shipped',
+    rejected: 'rejected',
+    canceled: 'canceled',
+    refused: 'push refused or given up',
+    all: 'all',
   },
   mode: {
     off: 'off',
@@ -157,7 +171,7 @@ export const WORDS = {
     unread: 'a part of it cannot be read',
     could_not_evaluate: 'a fact is not known',
     rules_disagree: 'rules disagree',
-    no_rule: 'no rule covers it',
+    no_rule: 'no rule applies',
   },
   safeguard: {
     mode: 'the mode of the daemon',
@@ -283,7 +297,7 @@ export const WORDS = {
   /** Why deliveries wait, behind their number. */
   deliveries: {
     hold: 'held',
-    no_rule: 'no rule covers them',
+    no_rule: 'no rule applies',
     release: 'kept by a person',
     accept: 'accepts that are not sent, for the rules only observe',
     reject: 'rejects that are not sent, for the rules only observe',

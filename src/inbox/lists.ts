@@ -38,7 +38,7 @@ export const events = list({
     receivedAt: time('Received'),
     sentAt: time('Sent'),
     type: type.nullable(),
-    orderId: whole('Order', {}, 1).nullable(),
+    orderId: whole('Order', { link: 'order' }, 1).nullable(),
     outcome: oneOf('Outcome', ['refresh', 'stored']),
     duplicates: whole('Again', { about: 'How often it came again' }),
     lastDuplicateAt: time('Last').nullable(),
@@ -77,7 +77,7 @@ export const missedEvents = list({
   query: {},
   row: {
     orderDeliveryId: whole('Delivery', { link: 'delivery', csv: 'delivery' }, 1),
-    orderId: whole('Order', {}, 1),
+    orderId: whole('Order', { link: 'order' }, 1),
     foundAt: time('Found by a sweep'),
     createdAt: time('Packed').nullable(),
   },

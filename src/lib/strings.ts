@@ -209,3 +209,8 @@ const whole = perLocale((locale) => new Intl.NumberFormat(locale));
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole().format(count)} ${count === 1 ? one : many}`;
 }
+
+/** Pattern of SQL's LIKE, with a backslash to escape, that finds a text anywhere, literally. */
+export function containing(text: string): string {
+  return `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+}

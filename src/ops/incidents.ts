@@ -81,6 +81,18 @@ export async function listIncidents(
   return (await newestFirst(query, 'i.id', page)).map(rowOf);
 }
 
+/** Incidents that were open at any moment of a time, each by an index of those open or ended. */
+export async function incidentsSince(
+  db: Db,
+  since: number,
+  until: number,
+): Promise<readonly IncidentRow[]> {
+  const began = queryOf(db).where('i.at', '<=', until);
+  const open = await began.where('i.resolved_at', 'is', null).execute();
+  const ended = await began.where('i.resolved_at', '>=', since).execute();
+  return [...open, ...ended].map(rowOf);
+}
+
 /** @throws RefusedError `incidents.unknown` */
 export async function incidentOf(db: Db | Tx, id: number): Promise<IncidentRow> {
   const found = await queryOf(db).where('i.id', '=', id).executeTakeFirst();

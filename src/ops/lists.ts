@@ -283,7 +283,7 @@ export const incidents = list({
   row: incident,
   shown: ['incidentId', 'kind', 'says', 'at', 'acknowledgedBy', 'resolvedAt'],
   terminal: ['Number', 'Incident', 'What happened', 'Since', 'Looks after it'],
-  empty: 'Nothing is wrong.',
+  empty: 'No incident is open. What is over by now stands under "What went wrong".',
   limit: 50,
   pageParameter: 'before',
   read: async ({ db }, query, page) =>

@@ -44,7 +44,7 @@ const row = {
     about: 'Why it needs a person',
   }).nullable(),
   lastError: as(z.string(), 'Error', 'text', { csv: 'error' }).nullable(),
-  orderId: whole('Order', {}, 1).nullable(),
+  orderId: whole('Order', { link: 'order' }, 1).nullable(),
   orderNo: text('Order number').nullable(),
   pendingRefundId: whole('Pending refund', {}, 1).nullable(),
   dueAt: time('Due'),
@@ -152,9 +152,10 @@ interface Documents {
   /** Title of the column for what the service made of a document. */
   readonly made: string;
   madeOf(row: OutboxRow): string | number | null;
+  readonly empty: string;
 }
 
-function documentList({ kind, noun, operation, title, about, made, madeOf }: Documents) {
+function documentList({ kind, noun, operation, title, about, made, madeOf, empty }: Documents) {
   return list({
     ...common,
     name: `${noun}.list`,
@@ -178,6 +179,7 @@ function documentList({ kind, noun, operation, title, about, made, madeOf }: Doc
       'outboxId',
       whyColumn,
     ],
+    empty,
     limit: 50,
     read: (from, query, page) => pageOfPushes(from, { ...query, kind }, page),
     notes: async ({ db, now }) => absenceNotes(await readAnswers(db), now),
@@ -192,6 +194,9 @@ export const orders = documentList({
   about: 'orders that the ERP submitted',
   made: 'Order',
   madeOf: ({ orderNo, orderId }) => orderNo ?? orderId,
+  empty:
+    'The ERP has submitted none that fits. Orders that the service took otherwise are not sent ' +
+    'from here: the search finds every order ("orders find").',
 });
 
 export const refunds = documentList({
@@ -202,4 +207,5 @@ export const refunds = documentList({
   about: 'pending refunds that the ERP submitted',
   made: 'Pending refund',
   madeOf: ({ pendingRefundId }) => pendingRefundId,
+  empty: 'The ERP has submitted none that fits.',
 });

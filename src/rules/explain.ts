@@ -19,7 +19,7 @@ const CODES: Readonly<Record<Outcome['code'], string>> = {
   rules_disagree: 'rules disagree',
   reject_rule: 'reject rule',
   accept_rule: 'accept rule',
-  no_rule: 'no rule',
+  no_rule: 'no rule applies',
 };
 
 function outcomeText({ kind, code, rules }: Outcome): string {

@@ -24,6 +24,11 @@ export interface Member {
   readonly kind: 'text' | 'whole' | 'time' | 'duration' | 'hours' | 'money' | 'flag';
   /** Thing whose page the value opens. */
   readonly link?: Thing;
+  /**
+   * Page that the value opens where it is not the value that names the thing: the thing, or the
+   * member of the row that has it, and the member with its key.
+   */
+  readonly opens?: readonly [thing: string, key: string];
   /** Whether only sessions that see names and addresses read the value. */
   readonly personal?: true;
   /** Meaning of the value, for programs and for the help. */

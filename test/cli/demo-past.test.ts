@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPast } from '../../src/cli/demo/past.ts';
+import { knowledgeOf, readSales } from '../../src/console/read/sales.ts';
 import { verifyChain } from '../../src/decisions/journal.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
 import { manualClock } from '../../src/lib/clock.ts';
@@ -60,6 +61,24 @@ describe('the past of the demo', () => {
       from audit order by id`.execute(store.db);
     expect(audit.rows).toEqual(decided.rows);
     expect([...new Set(audit.rows.map(({ actor }) => actor))].sort()).toEqual(['ada', 'bo']);
+  });
+
+  it('tells in the change feed when each parcel was named, as of last week', async () => {
+    const { rows } = await sql<{ key: string; at: number; tracking: string }>`select key, at,
+      diff ->> '$.tracking_numbers[1]' tracking from change where entity = 'delivery'
+      and diff ->> '$.tracking_numbers[0]' = '[]' order by seq`.execute(store.db);
+    const shipped = world.book.deliveries.all.filter(
+      ({ status, orderDeliveryId: id }) =>
+        status === 'accepted' && rows.some((one) => one.key === `${id}`),
+    );
+    expect(shipped.length).toBeGreaterThan(ORDERS / 2);
+    expect(rows.map(({ tracking }) => tracking).sort()).toEqual(
+      shipped.map(({ trackingNumber }) => JSON.stringify([trackingNumber])).sort(),
+    );
+    const times = rows.map(({ at }) => at);
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    const sales = await readSales(store.db, start, 'UTC');
+    expect(knowledgeOf(sales, 'shipped', 'weekBefore').is).toBe('whole');
   });
 
   it('ended so at the service: accepted ones shipped, held ones were canceled', async () => {

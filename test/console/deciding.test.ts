@@ -644,12 +644,39 @@ describe('the card of a delivery', () => {
     const [first = '', second = ''] = [...text.matchAll(/S-1 (?:Odin|Lund).*?\d\.\d\d/g)].map(
       String,
     );
-    expect(first).toBe('S-1 Odin Jacket decided it Navy S 2 / 40 / ? L 3 / 1 / 5 short 500.00');
+    expect(first).toBe(
+      'S-1 Odin Jacket decided it Navy S 2 / 40 / ? L 3 / 1 / 5 2 of 3 missing 500.00',
+    );
     expect(second).toBe('S-1 Lund Shirt White M 2 / 40 / 5 200.00');
     expect(text).toContain(
       'blocked by the ERP, owes 1,200.50 DKK, credit 5,000.00 DKK, 12 days overdue, 1 refund in 90',
     );
     expect(shown).toContain('data-reason="reason">customer called</button>');
+  });
+
+  it('offers no way back once the delivery has shipped, unless a person knows better', async () => {
+    const { db } = house.daemon.store;
+    const [id = 0] = await heldIds(house.daemon);
+    const view = await deliveryView(db, `id:${id}`, Date.now());
+    const context = {
+      role: 'operator',
+      timeZone: 'UTC',
+      now: 0,
+      reasons: [],
+      names: [],
+      back: '/',
+    };
+    const shownAs = (status: string, tracking: readonly string[]) => {
+      const card = { ...view.card, status };
+      const shown = { ...view, card, tracking, openPush: false };
+      return renderHtml(deliveryCardPart(shown as never, context as never));
+    };
+    expect(shownAs('accepted', [])).toMatch(/<form class="actions".*Take back/s);
+    const shipped = shownAs('accepted', ['TT-1']);
+    expect(shipped).toMatch(/It has shipped, tracking number TT-1.*<details>.*Take back/s);
+    expect(shipped.indexOf('<form class="actions"')).toBeGreaterThan(
+      shipped.indexOf('not left yet'),
+    );
   });
 
   it('offers the reasons of the settings, then those that the person gave last', async () => {

@@ -206,6 +206,46 @@ describe('an act by hand', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('leaves the next one alone for a moment: a second click decides nothing unread', async () => {
+    const sent = createSent(house);
+    await holdMore(house, 2);
+    const { page } = await visit(browser, house, 'anna', 'operator');
+    // The page's own time stands still but where the test lets it pass.
+    await page.clock.install();
+    await page.goto(`${house.url}/review?rule=hold-all&sort=number`);
+    await page.clock.pauseAt(Date.now() + 60_000);
+    await page.locator('a[data-open]').first().click();
+    const first = String(await markedIn(page));
+    await waitFor(page, first);
+    await reasonIn(page).fill('price agreed');
+    await page.locator('#detail [data-key="a"]').click();
+    await page.locator('#done', { hasText: 'is accepted, being sent.' }).waitFor();
+    const second = String(await markedIn(page));
+    expect(second).not.toBe(first);
+    await waitFor(page, second);
+    // Even with a reason, neither a click nor Enter acts on what has just come up.
+    await reasonIn(page).fill('typed before');
+    const accept = page.locator('#detail [data-key="a"]');
+    expect(await accept.isDisabled()).toBe(true);
+    await accept.evaluate((button: { click(): void }) => button.click());
+    await reasonIn(page).press('Enter');
+    expect([await shownIn(page), await reasonIn(page).inputValue()]).toEqual([
+      second,
+      'typed before',
+    ]);
+    await page.clock.runFor(1_000);
+    await accept.click();
+    await until('the service to hear of both', () => {
+      const { all } = house.reference.world.book.deliveries;
+      const accepted = all.filter(
+        ({ orderDeliveryId: id, status }) =>
+          status === 'accepted' && [first, second].includes(String(id)),
+      );
+      return accepted.length === 2 || undefined;
+    });
+    expect(sent()).toEqual([first, second].map((id) => `${id} is accepted (200)`));
+  });
+
   it('that somebody else was faster with says so in the card, and keeps the text', async () => {
     const sent = createSent(house);
     const { page } = await visit(browser, house, 'anna', 'operator');

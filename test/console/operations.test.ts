@@ -294,6 +294,20 @@ describe('the page of events', () => {
 });
 
 describe('the pages of the system', () => {
+  it('say the same as the overview about what is wrong now', async () => {
+    const listed = async (path: string) => {
+      const { text } = await vera.get(path);
+      const [, part = ''] = /What is wrong now<\/h2>\s*<ul>(.*?)<\/ul>/s.exec(text) ?? [];
+      const items = [...part.matchAll(/<li>(.*?)<\/li>/gs)].map(([, one = '']) => one);
+      return { text, items: items.map((one) => one.replaceAll(/<[^>]*>/g, '')) };
+    };
+    const [overview, system] = [await listed('/'), await listed('/system')];
+    expect(system.items).toContain('There is no backup.');
+    expect(overview.items).toEqual(system.items);
+    expect(overview.text).not.toMatch(/[Nn]othing is wrong/);
+    expect(overview.text).toMatch(/In the last night, since \w+ 18:00: <b>/);
+  });
+
   it('tell of the daemon, its loop, the database, the disk and the backups', async () => {
     const { text } = await vera.get('/system');
     expect(text).toMatch(/runs as <code>/);

@@ -1,7 +1,7 @@
 /** Sums of the overview for who sells: today and this week, beside the last week. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { readSales, type Sales } from '../../src/console/read/sales.ts';
+import { knowledgeOf, readSales, type Sales } from '../../src/console/read/sales.ts';
 import { createDeciderFixture } from '../decisions/support.ts';
 
 /** Wednesday, 10:00 in Copenhagen; three days before, the clocks went an hour ahead. */
@@ -80,4 +80,24 @@ it('counts no accept that was only observed or was undone, and a currency once',
     select 'delivery_status', 'd', 'd', '{}', '', 'canceled', 0, 0, '', decision_id
     from decision where order_delivery_id = 1`.execute(db);
   expect(await today()).toEqual([expect.stringMatching(/^accepted 2\/4 \S+ DKK$/)]);
+});
+
+it('what is not known of a span is told apart from nothing', async () => {
+  const { db, decided, shipped } = await soldWorld();
+  await sql`delete from change`.execute(db);
+  const known = async () => {
+    const sales = await readSales(db, NOW, 'Europe/Copenhagen');
+    const of = (what: 'shipped' | 'held') =>
+      (['weekBefore', 'week', 'today'] as const).map((span) => knowledgeOf(sales, what, span).is);
+    return { shipped: of('shipped'), held: of('held') };
+  };
+  const none = ['none', 'none', 'none'];
+  expect(await known()).toEqual({ shipped: none, held: none });
+  // The journal begins in the week before, the change feed on Tuesday of this week.
+  await decided(1, 'accept', WEEK_BEFORE - 2 * DAY);
+  await shipped(1, NOW - DAY);
+  expect(await known()).toEqual({
+    shipped: ['none', 'part', 'whole'],
+    held: ['part', 'whole', 'whole'],
+  });
 });

@@ -1,12 +1,8 @@
 /** The list of pushes, in both orders and both directions. */
 import { expect, it } from 'vitest';
 import { pushes } from '../../src/outbox/lists.ts';
-import type { Reading } from '../../src/surface/reading.ts';
+import { readingOf } from '../support/reading.ts';
 import { temporaryStore } from '../support/store.ts';
-
-function unread(): never {
-  throw new TypeError('the list of pushes reads no rules');
-}
 
 it('pushes are listed with the newest or the oldest first, page by page and back', async () => {
   const store = await temporaryStore();
@@ -14,24 +10,7 @@ it('pushes are listed with the newest or the oldest first, page by page and back
   const row = { kind: 'style', ordering_key: 'x', body: '{}', body_hash: '', cause: 'test' };
   const rows = numbers.map((at) => ({ ...row, reference: `s${at}`, created_at: at, due_at: at }));
   await store.db.insertInto('outbox').values(rows).execute();
-  const from: Reading = {
-    db: store.db,
-    snapshot: store.snapshot.bind(store),
-    now: 10,
-    pulled: {},
-    notAtLevel: {},
-    dataDir: undefined,
-    rowsMax: 100,
-    reports: { directory: '', schedules: [] },
-    timeZone: async () => 'UTC',
-    sessionIdleMs: 0,
-    rules: { inForce: unread, figures: unread, suggest: unread },
-    rates: [],
-    me: 'tester',
-    seesAddresses: true,
-    masked: async (_orderIds, value) => value,
-    maskedEach: async (rows) => rows,
-  };
+  const from = readingOf(store, 10);
   const read = async (place: object, order: object) => {
     const found = await pushes.read(from, { ...order, ...place, limit: 2 });
     return { ...found, ids: found.rows.map(({ outboxId }) => outboxId) };

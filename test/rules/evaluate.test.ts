@@ -311,7 +311,7 @@ describe('an evaluation', () => {
     const lines = [{ barcode: 'A-1', quantity: 5, stock_free: 4 }, { barcode: 'A-2' }];
     expect(explain(decide(text, { delivery: { lines }, order: { season: 'AW24' } }))).toBe(
       [
-        'D-7001 => NO_RULE (no rule)',
+        'D-7001 => NO_RULE (no rule applies)',
         'a (accept, live): does not match',
         '  ok  line 7 has(order.season)',
         '         has(order.season) = true',

@@ -8,7 +8,9 @@ const LINES = [
   { style_name: null, style_no: 'S-7', color_name: 'Ecru', size_name: null, stock_free: 0 },
   { style_name: null, style_no: null, barcode: '5700000000097', stock_free: 0 },
 ];
-const NAMED = 'Odin Jacket, Washed Navy, M; Lund Shirt, L; S-7, Ecru and 1 more';
+const NAMED =
+  'Odin Jacket, Washed Navy, M (4 of 5 missing); Lund Shirt, L (3 of 5 missing); ' +
+  'S-7, Ecru (5 of 5 missing) and 1 more';
 const SHORT = 'delivery.lines.exists(line, line.missing > 0)';
 const SAYS = "    message: '{{lines.size()}} of {{delivery.lines.size()}} short: {{ lines }}'\n";
 
@@ -20,9 +22,11 @@ describe('a message', () => {
   it('names the lines that made the condition true: three in words, the others as a number', () => {
     expect(reasonOf([SHORT], SAYS)).toBe(`4 of 5 short: ${NAMED}`);
     expect(reasonOf([SHORT], SAYS, LINES.slice(0, 2))).toBe(
-      '1 of 2 short: Odin Jacket, Washed Navy, M',
+      '1 of 2 short: Odin Jacket, Washed Navy, M (4 of 5 missing)',
     );
-    expect(reasonOf([SHORT], SAYS, LINES.slice(4))).toBe('1 of 1 short: 5700000000097');
+    expect(reasonOf([SHORT], SAYS, LINES.slice(4))).toBe(
+      '1 of 1 short: 5700000000097 (5 of 5 missing)',
+    );
   });
 
   it.each([

@@ -25,7 +25,7 @@ rules:
 /** Each delivery, and what it is for. */
 const DELIVERIES = {
   heldByTwo: [1, 'held'],
-  uncovered: [2, 'uncovered'],
+  ruleless: [2, 'ruleless'],
   overdue: [3, 'overdue'],
   released: [4, 'held'],
   observed: [5, 'ready'],
@@ -58,7 +58,7 @@ async function pack(world: DeciderFixture, ...names: readonly Name[]): Promise<v
 async function deliveries(world: DeciderFixture): Promise<void> {
   const { store, clock } = world;
   const rules = () => loadedRules(RULES);
-  await pack(world, 'overdue', 'heldByTwo', 'uncovered', 'released', 'heldWithIncident');
+  await pack(world, 'overdue', 'heldByTwo', 'ruleless', 'released', 'heldWithIncident');
   await pack(world, 'heldWithDeadPush', 'refused', 'inDoubt', 'onItsWay');
   await world.decide({ rules });
   await clock.advance(2 * HOUR_MS);

@@ -60,7 +60,8 @@ async function shownBy(world: World, more: Partial<Installation> = {}) {
   const rules = await createRulesShown(store.db)();
   const data = { ...read, status, checks };
   const sales = await readSales(store.db, now, 'UTC');
-  const view = { data, charts: NO_CHARTS, sales, rules, now, timeZone: 'UTC' };
+  const night = { since: now, rows: [] };
+  const view = { data, charts: NO_CHARTS, sales, rules, night, now, timeZone: 'UTC' };
   const html = renderHtml(overviewPage(view));
   const tiles = [...html.matchAll(/tile t-(\w+)".*?<span>(.*?)<\/span>\s<b>.*?<span.*?>(.*?)</gs)];
   const alarming = tiles.filter(([, state]) => state !== 'good');

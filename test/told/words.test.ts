@@ -129,6 +129,8 @@ async function addressesOf({ store: { db } }: DeciderFixture): Promise<readonly 
     '/',
     ...lists,
     ...(await ids('id', 'incident')).map((id) => `/incidents/${id}`),
+    ...(await ids('order_id', 'sales_order')).map((id) => `/orders/${id}`),
+    '/find?q=1',
     ...(await ids('outbox_id', 'outbox')).map((id) => `/outbox/${id}`),
     ...(await ids('run_id', 'sync_run')).map((id) => `/pulls/runs/${id}`),
     ...(await ids('event_id', 'webhook_event')).map((id) => `/events/${id}`),

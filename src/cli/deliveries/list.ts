@@ -95,7 +95,7 @@ export function deliveriesList(context: CliContext): Command {
   command
     .addOption(choice('waiting', 'only pending ones that wait for a person'))
     .addOption(choice('held', 'only pending ones that are held'))
-    .addOption(choice('uncovered', 'only pending ones that no rule covers'))
+    .addOption(choice('uncovered', 'only pending ones to which no rule applies'))
     .addOption(choice('undecided', 'only pending ones that are not held'))
     .addOption(choice('pending', 'only pending ones'))
     .addOption(choice('accepted', 'only accepted ones'))

@@ -55,7 +55,7 @@ function printWords(output: Output, card: DeliveryCard): void {
     const end = lapsedAt === null ? `at most until ${time(expiresAt)}` : 'its time is up';
     const look = untilAt === null ? '' : `, looked at again ${time(untilAt)}`;
     const whom = ask.has(rule) ? `, ask ${ask.get(rule)}` : '';
-    const how = rule === 'no_rule' ? 'no rule covers it' : `held by ${rule}`;
+    const how = rule === 'no_rule' ? 'no rule applies' : `held by ${rule}`;
     output.line(`${how} since ${time(since)}, ${end}, then ${afterwards}${look}${whom}`);
   }
   if (review !== null) {

@@ -1,8 +1,8 @@
 /**
  * The past of the demo: four weeks in which the rules decided, and two made-up people what these
  * left, so that pages which look back show something at once. The service is told how each delivery
- * ended; the journal and the audit get the decisions through their own writers, before the daemon
- * starts.
+ * ended; the journal, the audit and the change feed get the decisions and the parcels through their
+ * own writers, before the daemon starts.
  */
 import { dirname } from 'node:path';
 import { clockFacts } from '../../decisions/calendar.ts';
@@ -11,6 +11,7 @@ import type { LoadedRuleSet } from '../../decisions/rule-files.ts';
 import { storeTexts } from '../../decisions/rule-texts.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { type Random, seededRandom } from '../../lib/random.ts';
+import { appendChanges } from '../../mirror/change-feed.ts';
 import type { Past } from '../../reference/life/history.ts';
 import type { Delivery, Order } from '../../reference/world/trade/orders.ts';
 import type { World } from '../../reference/world/world.ts';
@@ -167,6 +168,12 @@ function lookedAt(from: number, random: Random, rules: LoadedRuleSet): number {
   return at + random.int(0, 59_999);
 }
 
+interface Shipped {
+  readonly at: number;
+  readonly id: number;
+  readonly tracking: string;
+}
+
 export interface DemoPast extends Past {
   /** Writes what was decided into a new database, before a daemon opens it. */
   write(options: StoreOptions, clock: Clock): Promise<void>;
@@ -199,6 +206,13 @@ async function writeDecided(
   await writeAudit(tx, { actor, reason, ...act }, at);
 }
 
+/** Appends to the change feed what a daemon would have seen as a delivery got its parcel. */
+async function writeShipped(tx: Tx, { at, id, tracking }: Shipped): Promise<void> {
+  const diff = JSON.stringify({ tracking_numbers: ['[]', JSON.stringify([tracking])] });
+  const entry = { key: String(id), op: 'update', diff } as const;
+  await appendChanges(tx, [entry], { at, entity: 'delivery', cause: 'event:demo' });
+}
+
 /** Words of people about it. */
 const REASONS = { accept: 'checked', hold: 'asked the customer' } as const;
 
@@ -206,6 +220,7 @@ const REASONS = { accept: 'checked', hold: 'asked the customer' } as const;
 export function createPast(rules: LoadedRuleSet, seed: number, count = ORDERS): DemoPast {
   const random = seededRandom(seed);
   const decided: Decided[] = [];
+  const shipped: Shipped[] = [];
   const orders = new Map<number, number>();
   const { ruleSet, files } = rules;
   const fateOf = (world: World, order: Order, delivery: Delivery, until: number) => {
@@ -237,6 +252,9 @@ export function createPast(rules: LoadedRuleSet, seed: number, count = ORDERS): 
     orders: count,
     spacingMs: Math.round(WEEKS_MS / count),
     fateOf,
+    shipped({ orderDeliveryId: id, trackingNumber: tracking }, at) {
+      if (tracking !== undefined) shipped.push({ at, id, tracking });
+    },
     async write(options, clock) {
       makeDataFolder(dirname(options.path));
       const { store } = await openStore(options, clock);
@@ -245,6 +263,8 @@ export function createPast(rules: LoadedRuleSet, seed: number, count = ORDERS): 
       await store.transaction(async (tx) => {
         await storeTexts(tx, { hash: ruleSet.hash, files }, first?.at ?? 0);
         for (const one of inOrder) await writeDecided(tx, one, ruleSet.hash);
+        const parcels = shipped.toSorted((a, b) => a.at - b.at);
+        for (const one of parcels) await writeShipped(tx, one);
       });
       await store.close();
     },

@@ -121,6 +121,18 @@ const markRow = (marked) => {
 
 // Until the marked row's delivery is there, the one before it takes neither key nor click.
 let opening;
+// After an act the next delivery comes up where the last one was. For a moment it takes no act, so
+// that a second click, or a key held down, decides nothing that nobody has read.
+const READ_MS = 1_000;
+const rest = (part) => {
+  const buttons = part.querySelectorAll('form[data-act="decide"] button[formaction]');
+  for (const button of buttons) button.disabled = true;
+  setTimeout(() => {
+    for (const button of buttons) button.disabled = false;
+  }, READ_MS);
+};
+if (document.querySelector('#done .toast')) rest(document);
+
 const showRow = async (marked) => {
   const part = detail();
   opening = marked;
@@ -132,8 +144,10 @@ const showRow = async (marked) => {
   part.replaceChildren(...nodes);
   part.inert = false;
   restore(part);
-  // On a narrow screen the card stands above the list.
-  if (getComputedStyle(part).position === 'static') part.scrollIntoView();
+  // On a narrow screen the card stands above the list, where the finger may still be.
+  if (getComputedStyle(part).position !== 'static') return;
+  rest(part);
+  part.scrollIntoView();
 };
 
 const openRow = (marked) => {
@@ -274,7 +288,8 @@ document.addEventListener('click', (event) => {
   event.preventDefault();
   const { form } = event.target;
   const button = chosen.get(form);
-  if (button?.isConnected) button.click();
+  if (button?.disabled) say(form, 'It has just come up: look at it, then press Enter once more.');
+  else if (button?.isConnected) button.click();
   else say(form, 'Enter alone decides nothing: press a button, or its key first.');
 });
 
@@ -302,7 +317,7 @@ document.addEventListener('keydown', (event) => {
     k: () => step(-1),
     x: () => tickMarked(false),
     X: () => tickMarked(true),
-    '/': () => document.querySelector('#f-q')?.focus(),
+    '/': () => (document.querySelector('#f-q') ?? document.querySelector('#find'))?.focus(),
     z: () => document.querySelector('#done button')?.click(),
     '?': () => document.querySelector('#keys')?.toggleAttribute('open'),
   };

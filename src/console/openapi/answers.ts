@@ -255,6 +255,9 @@ export const overviewSchema = z
             value: numberOrNull,
           }),
         ),
+        known: z
+          .strictObject({ shipped: time.nullable(), decided: time.nullable() })
+          .meta({ description: 'Since when it is known; spans before have no rows' }),
       })
       .meta({ description: 'Today and this week, and in the last week until the same time' }),
     hours: z

@@ -22,7 +22,7 @@ import type { Evaluation } from '../../rules/evaluate.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
 import type { DeliveryView, GridLine } from '../read/delivery.ts';
-import { actPath } from '../surface/addresses.ts';
+import { actPath, addressOf } from '../surface/addresses.ts';
 import { evidence } from './evidence.ts';
 import { money, span, time, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
@@ -61,16 +61,15 @@ function sum(values: readonly (number | null)[]): number | null {
   return values.reduce((all, one) => (all === null || one === null ? null : all + one), 0);
 }
 
-/** Pieces of one size: packed / on hand / ordered. */
+/** Pieces of one size: packed / on hand / ordered, and in words what is missing on hand. */
 function cellOf(size: string, lines: readonly GridLine[]): Html {
   const packed = sum(lines.map((line) => line.packed));
   const { stock = null, ordered = null } = lines[0] ?? {};
   const short = packed !== null && stock !== null && stock < packed;
   const known = (pieces: number | null) => (pieces === null ? '?' : whole(pieces));
+  const said = short && `${whole(packed - Math.max(0, stock))} of ${whole(packed)} missing`;
   return html`<span class="size ${short && 'short'}"><b>${size}</b> ${known(packed)}<span
- class="of"> / ${known(stock)} / ${known(ordered)}${
-   short && html`<span class="hidden"> short</span>`
- }</span></span>`;
+ class="of"> / ${known(stock)} / ${known(ordered)}</span>${said && html` <b>${said}</b>`}</span>`;
 }
 
 /** Lines of one article in one color. */
@@ -154,8 +153,11 @@ ${reasonField('reject-reason', context.reasons)}
 <button class="danger">Reject for good</button></form></details>`;
 }
 
-/** Form with the acts that this person may do now, or a sentence why there are none. */
-function actions(view: DeliveryView, context: CardContext): Html {
+/**
+ * Form with the acts that this person may do now, or a sentence why there are none. A tracking
+ * number does not prove that the parcel has left: who knows better opens the fold (`isAsked`).
+ */
+function actions(view: DeliveryView, context: CardContext, isAsked = false): Html {
   const { card, latestDecisionId } = view;
   const { role } = context;
   if (!mayDo(role, acceptDelivery.role)) {
@@ -164,7 +166,13 @@ function actions(view: DeliveryView, context: CardContext): Html {
   if (view.openPush) return html`<p class="soft">Its push is on its way: wait for its end.</p>`;
   const isPending = card.status === 'pending';
   const canHold = isPending || card.status === 'accepted';
-  if (!canHold) return html`<p class="soft">It is ${card.status}: that is final.</p>`;
+  if (!canHold)
+    return html`<p class="soft">It is ${wordFor('status', card.status)}: that is final.</p>`;
+  if (!isPending && view.tracking.length > 0 && !isAsked) {
+    return html`<p class="soft">It has shipped, tracking number ${view.tracking.join(', ')}: the
+service takes back nothing that has left.</p><details><summary>It has not left yet…</summary>
+${actions(view, context, true)}</details>`;
+  }
   const isHeld = card.decisions[0]?.outcome === 'hold';
   const button = (of: ActHead, text: string, key: string, kind = ''): Html =>
     html`<button class="${kind}" formaction="${pathOf(of, view)}" data-key="${key}">${text}
@@ -240,7 +248,12 @@ function facts(view: DeliveryView, { timeZone, now }: CardContext): Html {
   const packed = pieces === null ? '? pieces' : plural(pieces, 'piece');
   return html`<dl class="facts">
 ${row('Customer', [company, accountNo, country].filter(Boolean).join(' · ') || '?')}
-${row('Order', [card.order.orderNo, card.order.reference].filter(Boolean).join(' · ') || '?')}
+${row(
+  'Order',
+  html`<a href="${addressOf('order', card.order.orderId)}">${
+    [card.order.orderNo, card.order.reference].filter(Boolean).join(' · ') || '?'
+  }</a>`,
+)}
 ${row('Value', `${money(value, card.currency)}, ${packed}`)}
 ${card.season !== null && row('Season', card.season)}
 ${row('Packed', html`${time(card.since, timeZone)}, ${span(now - card.since)} ago`)}
@@ -272,7 +285,7 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
       (one, index) =>
         html`${index > 0 && ', '}<a href="/deliveries/${one.orderDeliveryId}">${
           one.deliveryNo ?? String(one.orderDeliveryId)
-        }</a> (${one.status})`,
+        }</a> (${wordFor('status', one.status)})`,
     )}</p>`
   }`;
 }
@@ -283,7 +296,7 @@ function holds({ card }: DeliveryView, timeZone: string): Html | false {
   return html`<ul>${open.map(
     ({ rule, expiresAt, afterwards }) =>
       html`<li>${
-        rule === 'no_rule' ? 'No rule covers it' : html`<code>${rule}</code> holds it`
+        rule === 'no_rule' ? 'No rule applies' : html`<code>${rule}</code> holds it`
       } until ${time(expiresAt, timeZone)}, then:
 ${wordFor('afterwards', afterwards)}</li>`,
   )}</ul>`;

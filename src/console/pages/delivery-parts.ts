@@ -1,12 +1,16 @@
-/** Pages with the details of a delivery: its mirrored rows, and the rules now. */
+/** Pages with the details of a delivery, its mirrored rows and the rules now; head of its order. */
 import { wordFor } from '../../config/words.ts';
 import type { DeliveryIds } from '../../decisions/review/parts.ts';
 import { type Html, html } from '../../lib/html.ts';
+import type { OrderHead } from '../../mirror/find/order.ts';
 import { forgetOrder } from '../../outbox/surface.ts';
 import { counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import type { NowView, RawDelivery } from '../read/delivery-parts.ts';
+import { addressOf } from '../surface/addresses.ts';
+import type { Reader } from '../surface/html.ts';
 import { evidenceOf } from './evidence.ts';
-import { byWhom, time } from './format.ts';
+import { byWhom, time, whole } from './format.ts';
+import { figures } from './parts.ts';
 
 const PARTS = [
   ['', 'Decision'],
@@ -89,4 +93,32 @@ so: ${by.reason}. `
 ${counterfactuals.map((one) => html`<p class="missed">${counterfactualText(one)}</p>`)}
 <section><h2>Rules</h2>${evidenceOf(evaluation)}</section>
 <section><h2>Replay</h2>${replayPart(view, timeZone)}</section>`;
+}
+
+function piecesOf({ ordered, packed }: OrderHead): string {
+  if (ordered === null) return 'not known';
+  return `${whole(packed ?? 0)} of ${whole(ordered)} packed`;
+}
+
+/** Head of the page of an order: who ordered, how much is packed, and who brings it. */
+export function orderHead(of: OrderHead, { timeZone }: Reader): Html {
+  const { orderId, reference, orderNo, accountNo, company, countryCode } = of;
+  const customer = [company, accountNo, countryCode].filter(Boolean).join(' · ');
+  const events = `/events?${new URLSearchParams({ order: String(orderId) })}`;
+  return html`<h1>Order ${reference ?? orderNo ?? String(orderId)}</h1>
+${figures([
+  ['State', wordFor('status', of.status)],
+  [
+    'Customer',
+    accountNo ? html`<a href="${addressOf('customer', accountNo)}">${customer}</a>` : customer,
+  ],
+  ['Number', orderNo],
+  ['Ordered', time(of.createdAt, timeZone)],
+  ['Pieces', piecesOf(of)],
+  ['Season', of.season],
+  ['Sent by', of.carrier ?? 'not told'],
+  ['Comment', of.comment],
+])}
+<p><a href="${events}">Its events</a></p>
+<h2>Deliveries</h2>`;
 }

@@ -123,6 +123,10 @@ export function framed(frame: Frame, body: HtmlValue): Html {
 <body data-user="${session.name}"><a class="skip" href="#main">To the content</a>
 <header class="top"><a class="brand" href="/">Selvedge <span class="soft">${instance}</span></a>
 ${tabs(frame)}
+<form class="find" method="get" action="/find" role="search" aria-label="Find anything">
+<label class="hidden" for="find">Order, delivery, customer or article</label>
+<input id="find" name="q" type="search" placeholder="Order, parcel, name" maxlength="200">
+</form>
 <div class="who"><span>${session.name} · ${session.role}${how}</span>
 <form method="post" action="/sign-out"><button class="small">Sign out</button></form></div></header>
 ${

@@ -1,8 +1,13 @@
-/** Page of an incident: what happened, what it means, what to do, and who looks after it. */
+/**
+ * Page of an incident: what happened, what it means, what to do, and who looks after it; and the
+ * list of all that is wrong now, which is the same on every page.
+ */
 import { thingWords, wordFor } from '../../config/words.ts';
 import { type Html, html } from '../../lib/html.ts';
+import type { Check } from '../../ops/health-grade.ts';
 import { INCIDENTS } from '../../ops/incident-kinds.ts';
 import { type IncidentRow, isEndedByPerson } from '../../ops/incidents.ts';
+import type { Installation } from '../../ops/installation.ts';
 import { incidents } from '../../ops/lists.ts';
 import { acknowledgeIncident, resolveIncident } from '../../ops/surface.ts';
 import type { Thing } from '../../surface/members.ts';
@@ -67,6 +72,37 @@ function peoplePart(one: IncidentRow, { role, timeZone }: Reader): Html {
   return html`<section><h2>Who looks after it</h2>${by}
 ${actForm(acknowledgeIncident, { role, given, button: 'I take it up' })}
 ${isEndedByPerson(kind) && actForm(resolveIncident, { role, given })}</section>`;
+}
+
+/** Pages on which checks are looked after, by the first tile that they colour. */
+const PLACES: Readonly<Record<Check['tiles'][number], string>> = {
+  service: '/incidents',
+  waiting: '/review',
+  stock: '/pulls',
+  pulls: '/pulls',
+  pushes: '/outbox',
+  events: '/events',
+  incidents: '/incidents',
+  rules: '/rules',
+  system: '/system',
+};
+
+export interface WrongNow {
+  readonly status: Pick<Installation, 'causes'>;
+  /** Everything that is not fine. */
+  readonly checks: readonly Check[];
+}
+
+/** Everything that is wrong now: the checks, of which those of incidents lead to these. */
+export function wrongPart({ status, checks }: WrongNow): Html {
+  const one = ({ text, tiles: [tile = 'system'] }: Check): Html => {
+    const cause = status.causes.find(({ says }) => says === text);
+    if (cause === undefined) return html`<li><a href="${PLACES[tile]}">${sentence(text)}</a></li>`;
+    const href = `${incidents.path}?${new URLSearchParams({ kind: cause.kind })}`;
+    return html`<li><a href="${href}"><b>${wordFor('incident', cause.kind)}</b></a>: ${text}</li>`;
+  };
+  if (checks.length === 0) return html`<p class="empty">Nothing is wrong.</p>`;
+  return html`<ul>${checks.map(one)}</ul>`;
 }
 
 export interface IncidentView {

@@ -62,9 +62,10 @@ function nextInWords(text: string): string {
 }
 
 /** Thing that the push is about, with a link to its delivery. */
-function subjectOf({ kind, reference }: OutboxCard): Html {
+function subjectOf({ kind, reference, orderId }: OutboxCard): Html {
   const words = pushWords(kind, reference);
-  if (words === reference) return html`<code>${reference}</code>`;
+  if (words === reference && orderId === null) return html`<code>${reference}</code>`;
+  if (words === reference) return html`<a href="${addressOf('order', orderId)}">${reference}</a>`;
   return html`<a href="${addressOf('delivery', words.replace('delivery ', ''))}">${words}</a>`;
 }
 

@@ -11,6 +11,7 @@ import { localeOfReader, plural } from '../../lib/strings.ts';
 import type { Tile as CheckedTile } from '../../ops/health-grade.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
 import type { StreamStatus } from '../../ops/status.ts';
+import { type Trouble, troubles, troublesText } from '../../ops/troubles.ts';
 import {
   describeWaiting,
   WAITING_KINDS,
@@ -22,15 +23,19 @@ import { absent, gravestAnswer, type ServiceAnswer } from '../../store/answering
 import { describePause } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
 import { type Amount, type Need, type OverviewData, WORTH_ROWS } from '../read/overview.ts';
-import { SALES, type Sales, SPANS } from '../read/sales.ts';
+import { knowledgeOf, SALES, type Sales, SPANS } from '../read/sales.ts';
 import type { RulesShown } from '../rules.ts';
+import { addressOf } from '../surface/addresses.ts';
 import { money, span, time, whole } from './format.ts';
+import { wrongPart } from './incident.ts';
 
 export interface OverviewView {
   readonly data: OverviewData;
   readonly charts: OverviewCharts;
   readonly sales: Sales;
   readonly rules: RulesShown;
+  /** What went wrong since a time, the latest first. */
+  readonly night: { readonly since: number; readonly rows: readonly Trouble[] };
   readonly now: number;
   readonly timeZone: string;
 }
@@ -208,7 +213,7 @@ function tilesOf(view: OverviewView): Tile[] {
     {
       name: 'Incidents',
       value: whole(status.openIncidents),
-      detail: incidentKinds(status.incidents) || 'nothing is wrong',
+      detail: incidentKinds(status.incidents) || 'none is open',
       of: 'incidents',
       href: '#incidents',
     },
@@ -284,13 +289,31 @@ const SALES_PAGES = {
 } as const;
 
 /** Deliveries of a span by what became of them: number, pieces, and money by currency. */
-function salesCell({ rows }: Sales, what: (typeof SALES)[number], name: string): Html {
-  const own = rows.filter((row) => row.what === what && row.span === name);
+function salesCell(
+  sales: Sales,
+  timeZone: string,
+  what: (typeof SALES)[number],
+  name: (typeof SPANS)[number],
+): Html {
+  const own = sales.rows.filter((row) => row.what === what && row.span === name);
   const sum = (of: 'deliveries' | 'pieces') => own.reduce((all, row) => all + row[of], 0);
-  if (own.length === 0) return html`<td class="number">–</td>`;
+  const { is, since } = knowledgeOf(sales, what, name);
+  const from = time(since, timeZone);
+  const kept = since === null ? 'nothing is kept yet' : html`kept only since ${from}`;
+  if (is === 'none') return html`<td class="number soft">not known:<div>${kept}</div></td>`;
+  const part = is === 'part' && html`<div class="soft">${kept}</div>`;
+  if (own.length === 0) return html`<td class="number soft">none${part}</td>`;
   return html`<td class="number"><b>${whole(sum('deliveries'))}</b>
-<div class="soft">${plural(sum('pieces'), 'piece')}</div>${amounts(own)}</td>`;
+<div class="soft">${plural(sum('pieces'), 'piece')}</div>${amounts(own)}${part}</td>`;
 }
+
+/** Words for what became of deliveries; those held count even if somebody let them go since. */
+const SALES_WORDS = {
+  accepted: 'accepted',
+  shipped: 'shipped',
+  held: 'held at some time',
+  rejected: 'rejected',
+} as const;
 
 function salesPart({ sales, timeZone }: OverviewView): Html {
   const { untilAt } = sales.spans.dayBefore;
@@ -308,12 +331,11 @@ function salesPart({ sales, timeZone }: OverviewView): Html {
     (name) => html`<th scope="col" class="number">${heads[name]}</th>`,
   )}</tr></thead><tbody>${SALES.map(
     (what) =>
-      html`<tr><th scope="row"><a href="${SALES_PAGES[what]}">${what}</a></th>${SPANS.map((name) =>
-        salesCell(sales, what, name),
-      )}</tr>`,
+      html`<tr><th scope="row"><a href="${SALES_PAGES[what]}">${SALES_WORDS[what]}</a></th>
+${SPANS.map((name) => salesCell(sales, timeZone, what, name))}</tr>`,
   )}</tbody></table></div>
 <p class="soft">A delivery counts once in each span; it has shipped when its first tracking number
-came.</p>`;
+came. How many are held now stands above.</p>`;
 }
 
 function stateOf({ stale, running, lastError }: StreamStatus): Html | string {
@@ -345,15 +367,33 @@ came without an event in time.`
   } ${foreign > 0 && `${plural(foreign, 'event')} of other accounts came too.`}</p>`;
 }
 
+const NIGHT_SHOWN = 3;
+
+/** Things that went wrong since the last evening, the first few with their pages. */
+function nightPart({ night, now, timeZone }: OverviewView): Html {
+  const all = troubles.path;
+  const day = new Intl.DateTimeFormat('en', { timeZone, weekday: 'long' });
+  const since = `${day.format(night.since)} ${localClockOf(timeZone)(night.since).time}`;
+  const shown = night.rows
+    .slice(0, NIGHT_SHOWN)
+    .map(
+      ({ thing, key, what, endedAt }) =>
+        html`<a href="${addressOf(thing, key)}">${what}</a>${
+          endedAt === null ? ' (still so)' : ` (over ${span(now - endedAt)} ago)`
+        }, `,
+    );
+  return html`<p id="night">In the last night, since ${since}: <b>${troublesText(
+    night.rows.length,
+  )}</b>${shown.length > 0 && html`: ${shown}`} <a href="${all}">${
+    shown.length > 0 ? 'all of it' : 'look further back'
+  }</a></p>`;
+}
+
 function incidentsPart({ data, timeZone }: OverviewView): Html {
-  const { causes, failingWorkers } = data.status;
-  if (causes.length === 0) return html`<p class="empty">Nothing is wrong.</p>`;
-  const link = (kind: string) => `/incidents?${new URLSearchParams({ kind })}`;
-  return html`<ul>${causes.map(
-    ({ kind, says }) =>
-      html`<li><a href="${link(kind)}"><b>${wordFor('incident', kind)}</b></a>: ${says}</li>`,
-  )}</ul><p><a href="/incidents">All incidents, and who looks after them</a></p>
-${failingWorkers.map(
+  return html`${wrongPart(data)}
+<p><a href="/incidents">Open incidents, and who looks after them</a> ·
+<a href="${troubles.path}">What went wrong before</a></p>
+${data.status.failingWorkers.map(
   ({ worker, since, error }) =>
     html`<p><b>${worker}</b> fails since ${time(since, timeZone)}: ${error}</p>`,
 )}`;
@@ -362,7 +402,9 @@ ${failingWorkers.map(
 /** Whether all is well, in a line at the top, with links to the parts that are not. */
 function stateLine(view: OverviewView, tiles: readonly Tile[]): Html {
   const odd = tiles.filter((of) => colourOf(of, view.data) !== 'good');
-  if (odd.length === 0) return html`<p><b class="state s-accepted">Everything runs.</b></p>`;
+  if (odd.length === 0 && view.data.checks.length === 0) {
+    return html`<p><b class="state s-accepted">Everything runs.</b></p>`;
+  }
   const links = odd.map((of, index) => html`${index > 0 && ', '}<a href="#running">${of.name}</a>`);
   return html`<p><b class="state s-overdue">Not everything is fine</b>: ${links}</p>`;
 }
@@ -475,11 +517,12 @@ export function overviewPage(view: OverviewView): Html {
   const charts = chartsPart(view.charts, view.timeZone);
   return html`<h1>Overview</h1>
 ${stateLine(view, tiles)}
+${nightPart(view)}
 <h2 id="needs">What waits for a person</h2>${needsPart(view)}
 <h2 id="sales">What we accepted and shipped</h2>${salesPart(view)}
 <h2 id="running">Does everything run?</h2><div class="tiles">${tiles.map(tile)}</div>
 ${charts}
-<h2 id="incidents">Incidents</h2>${incidentsPart(view)}
+<h2 id="incidents">What is wrong now</h2>${incidentsPart(view)}
 <details><summary id="streams">How fresh is the data?</summary>${streamsPart(view)}
 ${eventsPart(view)}</details>`;
 }

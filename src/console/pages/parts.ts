@@ -47,6 +47,10 @@ ${rows.map(
 /** Pages that stand below a tab, by groups. */
 const PARTS: readonly (readonly (readonly [path: string, name: string])[])[] = [
   [
+    ['/incidents', 'Open incidents'],
+    ['/incidents/past', 'What went wrong'],
+  ],
+  [
     ['/outbox', 'Pushes'],
     ['/orders', 'Orders'],
     ['/refunds', 'Refunds'],

@@ -1,5 +1,5 @@
 /** Page of the review list, by which people decide, with the open delivery beside it. */
-
+import { WORDS, wordFor } from '../../config/words.ts';
 import { LIST_SHOWN, SHOWN } from '../../decisions/review/filter.ts';
 import type { Facet, Facets, ReviewRow } from '../../decisions/review/listing.ts';
 import { deliveries } from '../../decisions/review/lists.ts';
@@ -68,11 +68,13 @@ function facetSelect(
 /** Field for a customer, with those that there are to choose from. */
 function customerField({ facets, query }: ReviewView): Html {
   return html`<div><label for="f-customer">Customer</label>
-<input id="f-customer" name="customer" list="f-customers" autocomplete="off" value="${
-    query.get('customer') ?? ''
-  }"><datalist id="f-customers">${facets.customer.map(
+<input id="f-customer" name="customer" list="f-customers" autocomplete="off"
+placeholder="name or number" value="${query.get('customer') ?? ''}">
+<datalist id="f-customers">${facets.customer.map(
     ({ name, label, count }) =>
-      html`<option value="${name}">${[label, `(${count})`].filter(Boolean).join(' ')}</option>`,
+      html`${
+        label && html`<option value="${label}">${`${name} (${count})`}</option>`
+      }<option value="${name}">${[label, `(${count})`].filter(Boolean).join(' ')}</option>`,
   )}</datalist></div>`;
 }
 
@@ -118,7 +120,8 @@ function filters(of: ReviewView): Html {
   return html`<details class="fold"><summary>Filter${set > 0 && ` (${set} set)`}</summary>
 <form class="filters" method="get" action="/review" role="search" aria-label="Filter deliveries">
 <div><label for="f-shown">Show</label><select id="f-shown" name="shown">${SHOWN.map(
-    (one) => html`<option${one === shown && html` selected`}>${one}</option>`,
+    (one) =>
+      html`<option value="${one}"${one === shown && html` selected`}>${WORDS.shown[one]}</option>`,
   )}</select></div>
 ${facetSelect('rule', 'Rule', facets.rule, query, (id) => rules.titles.get(id) ?? id)}
 <div><label for="f-owner">Owner</label>
@@ -149,7 +152,8 @@ export const TICKS = { form: 'ticked', name: 't' } as const;
 
 /** Box of a delivery that an act could change; nothing of it is kept by its place in the list. */
 function tickBox(row: ReviewRow): Html | false {
-  if (row.status !== 'pending' && row.status !== 'accepted') return false;
+  const mayChange = row.status === 'pending' || (row.status === 'accepted' && !row.shipped);
+  if (!mayChange) return false;
   const name = row.deliveryNo ?? String(row.orderDeliveryId);
   return html`<input type="checkbox" form="${TICKS.form}" name="${TICKS.name}" value="${versionOf(
     row,
@@ -192,6 +196,18 @@ export function reviewTable(
   return tableFor(NARROW, page.rows, reader, { given, cells, attributes });
 }
 
+/** Where else a delivery may be that the list does not show: in another state, or by a search. */
+function elsewhere(query: URLSearchParams, shown: string): Html | false {
+  const q = query.get('q') ?? query.get('customer') ?? '';
+  if (q === '') return false;
+  const find = `/find?${new URLSearchParams({ q })}`;
+  return html`<p class="buttons">${
+    shown !== 'all' &&
+    html`<a class="button" href="${withQuery('/review', query, { shown: 'all' })}">Look among all,
+also those accepted and shipped</a> `
+  }<a class="button" href="${find}">Find "${q}" anywhere</a></p>`;
+}
+
 function list(of: ReviewView): Html {
   const { view, query } = of;
   const { page } = view;
@@ -202,11 +218,11 @@ function list(of: ReviewView): Html {
     const none = html`<p class="empty">${
       [...query].every(([name, value]) => name === 'shown' && value === LIST_SHOWN)
         ? 'No delivery waits for you.'
-        : `No delivery${shown === 'all' ? '' : ` that is ${shown}`} fits this filter${
-            page.next === null ? '' : ` among these ${whole(WINDOW_ROWS)}`
-          }.`
+        : `No delivery fits this filter${
+            shown === 'all' ? '' : ` among those shown (${wordFor('shown', shown)})`
+          }${page.next === null ? '' : ` among these ${whole(WINDOW_ROWS)}`}.`
     }</p>`;
-    return html`${none}${paging}`;
+    return html`${none}${paging}${elsewhere(query, shown)}`;
   }
   return html`${reviewTable(of, of.ticked !== false)}${paging}`;
 }

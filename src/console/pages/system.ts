@@ -15,9 +15,10 @@ import { actForm, type Cells, tableFor } from '../surface/html.ts';
 import type { ListView } from '../surface/lists.ts';
 import { endSession } from '../surface/people.ts';
 import { span, time, whole } from './format.ts';
+import { type WrongNow, wrongPart } from './incident.ts';
 import { figures, partsNav, pauseForm, type Reader, tableOf } from './parts.ts';
 
-export interface HostView {
+export interface HostView extends WrongNow {
   readonly daemon: Awaited<ReturnType<typeof readDaemon>>;
   readonly version: string;
   /** Milliseconds since the daemon last answered. */
@@ -92,6 +93,7 @@ function backupsPart({ rows, others, problem }: BackupsShown, reader: Reader): H
 export function hostPage(view: HostView, context: Reader): Html {
   const { storage, pauses, plane } = view;
   return html`<h1>System</h1>${partsNav('/system')}
+<h2>What is wrong now</h2>${wrongPart(view)}
 <h2>Daemon</h2>${daemonPart(view, context.timeZone)}
 <h2>Pauses</h2>${pausesPart(pauses, context)}
 <h2>Database and disk</h2>${figures([

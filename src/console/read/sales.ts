@@ -27,6 +27,11 @@ interface SalesRow {
 export interface Sales {
   readonly spans: Readonly<Record<Span, { readonly fromAt: number; readonly untilAt: number }>>;
   readonly rows: readonly SalesRow[];
+  /**
+   * Time since which it is known what shipped, and what was decided: those of the first entries of
+   * the change feed and the journal; null: there is none.
+   */
+  readonly known: Readonly<Record<'shipped' | 'decided', number | null>>;
 }
 
 const DAY_MS = 86_400_000;
@@ -139,9 +144,28 @@ function rowsOf(all: readonly Found[]): SalesRow[] {
   });
 }
 
+async function knownSince(db: Db): Promise<Sales['known']> {
+  const { rows } = await sql<Sales['known']>`select
+    (select at from change order by seq limit 1) shipped,
+    (select at from decision order by decision_id limit 1) decided`.execute(db);
+  return rows[0] ?? { shipped: null, decided: null };
+}
+
+/** Whether anything can be known of a span, or only of its end, or of all of it. */
+export function knowledgeOf(
+  { spans, known }: Sales,
+  what: (typeof SALES)[number],
+  span: Span,
+): { readonly is: 'none' | 'part' | 'whole'; readonly since: number | null } {
+  const since = known[what === 'shipped' ? 'shipped' : 'decided'];
+  const { fromAt, untilAt } = spans[span];
+  if (since === null || since > untilAt) return { is: 'none', since };
+  return { is: since > fromAt ? 'part' : 'whole', since };
+}
+
 export async function readSales(db: Db, now: number, timeZone: string): Promise<Sales> {
   const spans = spansOf(now, timeZone);
-  return { spans, rows: rowsOf(await found(db, spans)) };
+  return { spans, rows: rowsOf(await found(db, spans)), known: await knownSince(db) };
 }
 
 /** Milliseconds for which the sums are kept: each open page asks, and a week may be long. */

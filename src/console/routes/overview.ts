@@ -1,6 +1,7 @@
 /** Routes for the first screen with its twins, and for the live counts. */
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { lastEvening, troublesSince } from '../../ops/troubles.ts';
 import { WAITING_KINDS } from '../../ops/waiting.ts';
 import { isoTime } from '../../surface/forms.ts';
 import { LIVE_PATH } from '../context.ts';
@@ -9,6 +10,7 @@ import { createCharts } from '../read/charts.ts';
 import { type OverviewData, readOverview } from '../read/overview.ts';
 import { createSales } from '../read/sales.ts';
 import { isoTimes, sendCsv, type Table } from '../show.ts';
+import { readingFor } from '../surface/lists.ts';
 import type { PageContext } from './page-context.ts';
 import { maskedFor } from './page-context.ts';
 
@@ -41,13 +43,17 @@ export function installOverview(app: FastifyInstance, context: PageContext): voi
   app.get('/', async (request, reply) => {
     const now = clock.now();
     const data = await overview(request);
+    const timeZone = await zoneOf();
+    const since = lastEvening(now, timeZone);
+    const rows = await troublesSince(readingFor(context, request), since);
     const view = {
       data,
       charts: await charts(),
       sales: await sales(),
       now,
       rules: await rulesShown(),
-      timeZone: await zoneOf(),
+      night: maskedFor(request, { since, rows }),
+      timeZone,
     };
     const page = { title: 'Overview', tab: '/', cli: 'selvedge status' } as const;
     return show(request, reply, page, overviewPage(view));

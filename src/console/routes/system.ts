@@ -3,6 +3,8 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Html } from '../../lib/html.ts';
+import { checksOf } from '../../ops/health-grade.ts';
+import { readInstallation } from '../../ops/installation.ts';
 import { findings, readBackups } from '../../ops/lists.ts';
 import { readPlaneCopy } from '../../ops/plane-copy.ts';
 import { readPauses } from '../../store/pauses.ts';
@@ -44,6 +46,13 @@ async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps)
   };
 }
 
+/** Everything that is wrong now, as the overview has it. */
+async function wrongOf({ db, clock, settings: { installation } }: ConsoleDeps) {
+  const now = clock.now();
+  const status = await readInstallation(db, installation, now);
+  return { status, checks: checksOf(status, installation, now) };
+}
+
 function hostTable({ storage, loop, backups, plane }: Awaited<ReturnType<typeof hostOf>>): Table {
   return {
     columns: ['name', 'value'],
@@ -62,7 +71,8 @@ function installHost(app: FastifyInstance, context: PageContext): void {
   const host = async (request: FastifyRequest) => maskedFor(request, await hostOf(deps));
   app.get('/system', async (request, reply) => {
     const head = { title: 'System', tab: '/system', cli: 'selvedge status' } as const;
-    const body = hostPage(await host(request), await context.readerOf(request));
+    const wrong = maskedFor(request, await wrongOf(deps));
+    const body = hostPage({ ...(await host(request)), ...wrong }, await context.readerOf(request));
     return show(request, reply, head, body);
   });
   app.get('/system.json', async (request) => isoTimes(await host(request)));

@@ -10,7 +10,7 @@ const PAGES: Readonly<Record<Thing, string>> = {
   delivery: '/deliveries/',
   event: '/events/',
   incident: '/incidents/',
-  order: '/review?shown=all&q=',
+  order: '/orders/',
   push: '/outbox/',
   report: '/reports/',
   rule: '/rules/',
@@ -18,6 +18,10 @@ const PAGES: Readonly<Record<Thing, string>> = {
   stream: '/pulls/',
   style: '/stock/',
 };
+
+export function isThing(name: unknown): name is Thing {
+  return typeof name === 'string' && Object.hasOwn(PAGES, name);
+}
 
 export function addressOf(thing: Thing, value: unknown): string {
   return `${PAGES[thing]}${encodeURIComponent(String(value))}`;
@@ -63,7 +67,7 @@ const TABS: readonly Tab[] = [
 /** Tab under which the act stands. */
 export function tabOf({ path }: Pick<ActHead, 'path'>): Tab {
   if (/^\/(?:deliveries|orders)\//.test(path)) return '/review';
-  if (path.startsWith('/incidents')) return '/';
+  if (path.startsWith('/incidents') || path === '/find') return '/';
   if (path === '/orders' || path === '/refunds') return '/outbox';
   return TABS.find((one) => path.startsWith(one)) ?? '/system';
 }

@@ -8,7 +8,7 @@ import type { ListHead, ListPage, Shown } from '../../surface/lists.ts';
 import { choicesOf, isOptional, memberOf } from '../../surface/members.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
 import { money, time, whole } from '../pages/format.ts';
-import { actPath, addressOf, listPath } from './addresses.ts';
+import { actPath, addressOf, isThing, listPath } from './addresses.ts';
 
 export interface Reader {
   readonly now: number;
@@ -57,8 +57,16 @@ function cellOf(column: Shown, row: Given, { now, timeZone }: Omit<Reader, 'loca
   const style = column.class?.(row);
   const text = member?.isCode ? html`<code>${shown}</code>` : shown;
   const inner = style === undefined ? text : html`<b class="${style}">${text}</b>`;
-  if (member?.link === undefined) return inner;
-  return html`<a href="${addressOf(member.link, value)}">${inner}</a>`;
+  const href = hrefOf(column, row);
+  return href === undefined ? inner : html`<a href="${href}">${inner}</a>`;
+}
+
+/** Page that the cell opens; undefined: none. */
+function hrefOf({ name = '', member }: Shown, row: Given): string | undefined {
+  if (member?.link !== undefined) return addressOf(member.link, row[name]);
+  const [of = '', key = ''] = member?.opens ?? [];
+  const thing = row[of] ?? of;
+  return isThing(thing) ? addressOf(thing, row[key]) : undefined;
 }
 
 /** Cells that a page of its own shows in its way, by members or titles of columns. */

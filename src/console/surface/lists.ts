@@ -5,6 +5,7 @@ import { nameOf } from '../../decisions/review/note.ts';
 import { deliveryIds } from '../../decisions/review/parts.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
+import { orderNamed } from '../../mirror/find/order.ts';
 import { csvTable, toWire } from '../../surface/forms.ts';
 import { canonical, type Given } from '../../surface/given.ts';
 import { type List, type ListPage, ROWS_MAX } from '../../surface/lists.ts';
@@ -12,7 +13,7 @@ import type { Reading } from '../../surface/reading.ts';
 import { requireRole } from '../../surface/roles.ts';
 import { commandOf } from '../command-line.ts';
 import { askFor, signedIn } from '../context.ts';
-import { partHead } from '../pages/delivery-parts.ts';
+import { orderHead, partHead } from '../pages/delivery-parts.ts';
 import { partsNav } from '../pages/parts.ts';
 import {
   eachMasked,
@@ -114,13 +115,17 @@ function namedIn({ path, args: [first = ''] }: List, given: Given): readonly str
 }
 
 /** Heading of a list, with links to the thing that it is about. */
-async function headOf({ deps }: PageContext, of: List, given: Given): Promise<Html> {
+async function headOf(of: List, { from, given, reader }: ListView): Promise<Html> {
   const [named] = namedIn(of, given);
   if (named === undefined || of.thing === undefined) {
     return html`<h1>${of.title}</h1>${partsNav(of.path)}`;
   }
   if (of.thing === 'delivery') {
-    return partHead(await deliveryIds(deps.db, named), of.path, of.title);
+    return partHead(await deliveryIds(from.db, named), of.path, of.title);
+  }
+  if (of.thing === 'order') {
+    const order = await orderNamed(from.db, named);
+    return orderHead(await from.masked([order.orderId], order), reader);
   }
   return html`<h1>${of.title} of ${of.thing} ${named}</h1>
 <p><a href="${addressOf(of.thing, named)}">All of it</a></p>`;
@@ -182,7 +187,7 @@ async function showList(
   const notes = await of.notes(from);
   const head = { title: of.title, tab: tabOf(of), cli: commandOf(of, view.given), notes };
   const below = await belowParts(view, of.below);
-  const body = html`${await headOf(context, of, view.given)}
+  const body = html`${await headOf(of, view)}
 <p>${plural(page.rows.length, 'row')} on this page: ${of.about}. ${of.more}</p>
 ${listPart(of, view)}${below}`;
   return context.show(request, reply, head, body);

@@ -6,9 +6,12 @@ import { changes, facts } from '../../decisions/review/parts.ts';
 import { deliveryActs } from '../../decisions/review/surface.ts';
 import { eventLists, events } from '../../inbox/lists.ts';
 import { openPortal, replayEvents } from '../../inbox/surface.ts';
+import { found } from '../../mirror/find/find.ts';
+import { orderDeliveries } from '../../mirror/find/order.ts';
 import { stockLists, variants } from '../../mirror/stock/style.ts';
 import { audit, backups, findings, incidents, settings } from '../../ops/lists.ts';
 import { incidentActs, notifyActs, pauseActs, planeActs } from '../../ops/surface.ts';
+import { troubles } from '../../ops/troubles.ts';
 import { orders, pushes, refunds } from '../../outbox/lists.ts';
 import { forgetOrder, outboxActs } from '../../outbox/surface.ts';
 import { reportLists } from '../../report/lists.ts';
@@ -56,7 +59,9 @@ export const LISTS: readonly List[] = [
   facts,
   pushes,
   orders,
+  orderDeliveries,
   refunds,
+  found,
   ...stockLists,
   ...reportLists,
   ...ruleLists,
@@ -65,6 +70,7 @@ export const LISTS: readonly List[] = [
   runs,
   ...eventLists,
   incidents,
+  troubles,
   findings,
   settings,
   audit,

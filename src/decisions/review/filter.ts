@@ -1,5 +1,6 @@
 /** The filter of deliveries, as people and programs state it, and as the review list reads it. */
 import { z } from 'zod';
+import { WORDS } from '../../config/words.ts';
 import { as, flag, hours, oneOf } from '../../surface/members.ts';
 import { ME, NOBODY } from './note.ts';
 
@@ -33,11 +34,15 @@ function amount(title: string, about: string) {
 
 export const reviewFilter = {
   // Commands have flags of their own for it; acts on many are on what is held unless they say more.
-  shown: oneOf('Show', SHOWN, { option: '' }).default('held'),
+  shown: oneOf('Show', SHOWN, { option: '', words: WORDS.shown }).default('held'),
   rule: words('Rule', 'only those that this rule decides'),
   owner: words('Owner', 'only those that a rule of this owner decides'),
   country: words('Country', 'only of customers in this country', 'country <code>'),
-  customer: words('Customer number', 'only of this customer', 'customer <accountNo>'),
+  customer: words(
+    'Customer',
+    'only of this customer: the number, or a part of the name',
+    'customer <accountNo>',
+  ),
   season: words('Season', 'only of this season', 'season <name>'),
   currency: words('Currency', 'only in this currency', 'currency <code>'),
   min: amount('min', 'only worth as much, or more'),
@@ -69,7 +74,7 @@ export interface ReviewFilter {
   /** Ids of all rules of one owner; at least one of them led to the decision. */
   readonly rules?: readonly string[] | undefined;
   readonly country?: string | undefined;
-  /** Account number of the customer. */
+  /** Account number of the customer, or a part of the name where no number is that. */
   readonly customer?: string | undefined;
   readonly season?: string | undefined;
   readonly currency?: string | undefined;
@@ -111,7 +116,7 @@ export const LIST_SHOWN: Shown = 'waiting';
 /** The filter of lists. */
 export const listFilter = {
   ...reviewFilter,
-  shown: oneOf('Show', SHOWN, { option: '' }).default(LIST_SHOWN),
+  shown: oneOf('Show', SHOWN, { option: '', words: WORDS.shown }).default(LIST_SHOWN),
 };
 
 const HOUR_MS = 3_600_000;

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
+import { containing } from '../../lib/strings.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { deliveryWaits, IS_UNDECIDABLE } from '../../store/waiting.ts';
@@ -68,6 +69,7 @@ export const reviewRow = {
   noteBy: optional('Note by', { about: 'Author of the latest note' }),
   noteAt: time('Noted').nullable(),
   notes: whole('Notes', { about: 'How many there are' }),
+  shipped: flag('Shipped', { about: 'It has a tracking number' }),
 };
 const reviewRowSchema = z.strictObject(reviewRow);
 export type ReviewRow = z.output<typeof reviewRowSchema>;
@@ -140,11 +142,6 @@ function ofPush<T>(column: RawBuilder<T>): RawBuilder<T | null> {
     order by outbox.outbox_id desc limit 1)`;
 }
 
-/** SQL pattern for LIKE that finds a person's text literally. */
-function containing(q: string): string {
-  return `%${q.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
-}
-
 function decidedBy(rules: readonly string[]) {
   return sql<boolean>`exists (select 1 from json_each(n.rules) r
     where r.value in (${sql.join(rules.length > 0 ? rules : [''])}))`;
@@ -159,13 +156,21 @@ function searched(q: string, isMasked: boolean) {
     or ${texts})`;
 }
 
+/** SQL: whether the customer has this number or, where nobody has it, a name that contains it. */
+function ofCustomer(named: string, isMasked: boolean): RawBuilder<boolean> {
+  // The plus sign keeps SQLite on the window: by the customer it would read all his orders.
+  const byNumber = sql<boolean>`+o.account_no = ${named}`;
+  if (isMasked) return byNumber;
+  return sql`(${byNumber} or (o.company like ${containing(named)} escape '\\'
+    and not exists (select 1 from sales_order where account_no = ${named})))`;
+}
+
 /** SQL conditions of the filter on the delivery and its order, which no decision can change. */
 function lasting(filter: ReviewFilter): RawBuilder<boolean>[] {
   const { country, customer, season, currency, min, max, packedBefore, q, assigned } = filter;
   const all: RawBuilder<boolean>[] = [];
   if (country !== undefined) all.push(sql`o.country_code = ${country}`);
-  // The plus sign keeps SQLite on the window: by the customer it would read all his orders.
-  if (customer !== undefined) all.push(sql`+o.account_no = ${customer}`);
+  if (customer !== undefined) all.push(ofCustomer(customer, filter.isMasked === true));
   if (season !== undefined) all.push(sql`${SEASON} = ${season}`);
   if (currency !== undefined) all.push(sql`${CURRENCY} = ${currency}`);
   if (min !== undefined) all.push(sql`${VALUE} >= ${Math.round(min * 10_000)}`);
@@ -305,9 +310,10 @@ async function idsOf(
 }
 
 /** A row as SQL has it: its value is in ten-thousandths. */
-interface Raw extends Omit<ReviewRow, 'rules' | 'overdue' | 'state'> {
+interface Raw extends Omit<ReviewRow, 'rules' | 'overdue' | 'shipped' | 'state'> {
   readonly rules: string | null;
   readonly overdue: number;
+  readonly shipped: number;
 }
 
 async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
@@ -317,7 +323,7 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
       d.status, o.account_no accountNo, o.company customer, o.country_code country,
       ${SEASON} season, ${PIECES} pieces, ${VALUE} value, ${CURRENCY} currency,
       ${PACKED_AT} packedAt, n.outcome, n.rules, n.reason, ${HOLD_UNTIL} deadline,
-      ${ESCALATED} overdue,
+      ${ESCALATED} overdue, d.tracking_numbers <> '[]' shipped,
       t.text note, t.author noteBy, t.at noteAt, ${ASSIGNED_TO} assignedTo,
       (select count(*) from delivery_note c where c.order_delivery_id = d.order_delivery_id) notes,
       d.order_id orderId, n.actor decidedBy, n.at decidedAt, ${ofPush(sql`outbox.state`)} push,
@@ -330,6 +336,7 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
     value: raw.value === null ? null : decimalOf(raw.value),
     rules: raw.rules === null ? [] : JSON.parse(raw.rules),
     overdue: raw.overdue === 1,
+    shipped: raw.shipped === 1,
     state: deliveryState(raw),
   }));
   const byId = new Map(found.map((row) => [row.orderDeliveryId, row]));

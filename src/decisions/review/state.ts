@@ -20,17 +20,18 @@ function needsPush(outcome: string): boolean {
 
 export function deliveryState({ status, outcome, push }: Decided): string {
   if (outcome === null) return wordFor('status', status);
+  const is = wordFor('status', status);
   const done = wordFor('outcome', outcome);
   if (push === null) {
-    if (status !== 'pending') return status;
+    if (status !== 'pending') return is;
     return needsPush(outcome) ? `${outcome}, not sent` : done;
   }
   const how = wordFor('decisionPush', push);
-  if (push === 'confirmed') return status === 'pending' ? done : status;
+  if (push === 'confirmed') return status === 'pending' ? done : is;
   // The service shows what another decision made of it: an accept that is taken back, for example.
   const isOther = status !== 'pending' && status !== done;
-  if (how !== 'being sent') return `${isOther ? `${status}, ` : ''}${outcome}, ${how}`;
-  return isOther ? `${status}, ${outcome} ${how}` : `${done}, ${how}`;
+  if (how !== 'being sent') return `${isOther ? `${is}, ` : ''}${outcome}, ${how}`;
+  return isOther ? `${is}, ${outcome} ${how}` : `${done}, ${how}`;
 }
 
 /** Whether the state says that the service has yet to confirm the decision. */

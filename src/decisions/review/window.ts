@@ -36,6 +36,13 @@ function ofCustomer(accountNo: string): Windowed {
   return { where, next: null };
 }
 
+/** Whether an order is of a customer with this number; else it is a part of a name. */
+async function isAccount(db: Db | Tx, named: string): Promise<boolean> {
+  const { rows } = await sql`select 1 from sales_order where account_no = ${named}
+    limit 1`.execute(db);
+  return rows.length > 0;
+}
+
 export async function windowOf(
   db: Db | Tx,
   { shown, customer, ids: only }: Pick<ReviewFilter, 'shown' | 'customer' | 'ids'>,
@@ -44,7 +51,7 @@ export async function windowOf(
   if (only) return { where: sql`d.order_delivery_id in (${sql.join(only)})`, next: null };
   const ids = IDS[shown];
   if (ids === undefined) return { where: sql`true`, next: null };
-  if (customer !== undefined) return ofCustomer(customer);
+  if (customer !== undefined && (await isAccount(db, customer))) return ofCustomer(customer);
   const { rows } = await sql<{ readonly id: number }>`
     select order_delivery_id id from ${ids} order_delivery_id < ${below}
     order by order_delivery_id desc limit 1 offset ${WINDOW_ROWS - 1}`.execute(db);

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
-import { plural } from '../../lib/strings.ts';
+import { containing, plural } from '../../lib/strings.ts';
 import type { Db } from '../../store/store.ts';
 import { list, type Page } from '../../surface/lists.ts';
 import { text } from '../../surface/members.ts';
@@ -34,8 +34,7 @@ function nextStyle(place: RawBuilder<unknown>, isBack: boolean): RawBuilder<unkn
 
 /** SQL condition that a column contains a text; `%` and `_` stand for themselves. */
 function has(column: string, q: string): RawBuilder<boolean> {
-  const pattern = `%${q.replaceAll(/[\\%_]/g, '\\$&')}%`;
-  return sql`${sql.ref(column)} like ${pattern} escape '\\'`;
+  return sql`${sql.ref(column)} like ${containing(q)} escape '\\'`;
 }
 
 /** SQL condition for styles with the text in number, name or brand, or with this barcode. */

@@ -32,6 +32,8 @@ export interface Past {
   readonly spacingMs: number;
   /** Its end before the start of the service; undefined: it is pending still. */
   fateOf(world: World, order: Order, delivery: Delivery, start: number): Fate | undefined;
+  /** Hears that a delivery got its tracking numbers. */
+  shipped(delivery: Delivery, at: number): void;
 }
 
 function endAs(
@@ -50,8 +52,10 @@ function endAs(
   setTime(at);
   trade.moveDelivery(delivery, status);
   if (status !== 'accepted') return;
-  setTime(Math.min(at + SHIPPED_AFTER_DECISION_MS, start));
+  const shippedAt = Math.min(at + SHIPPED_AFTER_DECISION_MS, start);
+  setTime(shippedAt);
   trade.ship(delivery);
+  past.shipped(delivery, shippedAt);
 }
 
 function complete(trade: Trade, order: Order, setTime: (ms: number) => void, at: number): void {

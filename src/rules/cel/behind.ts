@@ -14,7 +14,10 @@ interface LinesBehind {
   readonly count: number;
   /** Lines among which they were found. */
   readonly of: number;
-  /** The first of them in words: `Odin Jacket, Washed Navy, M; Lund Shirt, White, L and 4 more`. */
+  /**
+   * The first of them in words, with how many pieces are missing where a condition asks for that:
+   * `Odin Jacket, Washed Navy, M (2 of 5 missing); Lund Shirt, White, L and 4 more`.
+   */
   readonly words: string;
 }
 
@@ -45,8 +48,19 @@ function soughtIn(node: ASTNode, value: boolean, language: Language): readonly S
   return childrenOf(node).flatMap((child) => soughtIn(child, value, language));
 }
 
-function wordsOf(line: unknown): string {
-  const members = new Map(typeof line === 'object' && line !== null ? Object.entries(line) : []);
+type Members = ReadonlyMap<string, unknown>;
+
+/** Pieces that the free stock lacks for a line: `2 of 5 missing`; empty: none, or not known. */
+function lackOf(members: Members): string {
+  const [packed, free] = ['quantity', 'stock_free'].map((name) => {
+    const value = members.get(name);
+    return typeof value === 'number' || typeof value === 'bigint' ? Number(value) : undefined;
+  });
+  if (packed === undefined || free === undefined || free >= packed) return '';
+  return ` (${packed - free} of ${packed} missing)`;
+}
+
+function nameIn(members: Members): string {
   const text = (name: string): string => {
     const value = members.get(name);
     return typeof value === 'string' ? value : '';
@@ -56,9 +70,15 @@ function wordsOf(line: unknown): string {
   return [style, text('color_name'), text('size_name')].filter((word) => word !== '').join(', ');
 }
 
-function told(found: readonly unknown[], of: number): LinesBehind | undefined {
+function wordsOf(line: unknown, { fields }: Loop): string {
+  const members = new Map(typeof line === 'object' && line !== null ? Object.entries(line) : []);
+  return `${nameIn(members)}${fields.includes('missing') ? lackOf(members) : ''}`;
+}
+
+function told(found: readonly unknown[], of: number, loop: Loop): LinesBehind | undefined {
   if (found.length === 0) return undefined;
-  const named = found.slice(0, NAMED_MAX).map(wordsOf).join('; ');
+  const first = found.slice(0, NAMED_MAX);
+  const named = first.map((line) => wordsOf(line, loop)).join('; ');
   const more = found.length > NAMED_MAX ? ` and ${found.length - NAMED_MAX} more` : '';
   return { count: found.length, of, words: `${named}${more}` };
 }
@@ -72,7 +92,7 @@ function finderOf({ loop, wanted }: Sought): FindLines {
       const value = body.run(withVariable(typed, variable, item));
       return !(value instanceof NotKnown) && value.value === wanted;
     });
-    return told(found, all.length);
+    return told(found, all.length, loop);
   };
   if (list.code?.kind !== 'lines' || body.code?.kind !== 'bool') return byLibrary;
   const [lines, test] = [list.code.run, body.code.run];
@@ -83,7 +103,7 @@ function finderOf({ loop, wanted }: Sought): FindLines {
       frame.item = item;
       return test(frame) === wanted;
     });
-    return told(found, all.length);
+    return told(found, all.length, loop);
   };
   return (frame) => {
     const found = resultOf((given) => ({ lines: byCode(given) }), frame);

@@ -77,12 +77,18 @@ describe('a list of the past', () => {
   });
 
   it('goes on to what a page did not look through, also where it has found nothing', async () => {
-    const { pages } = await createPast();
+    const { db, pages } = await createPast();
     const found = await pages({ shown: 'all', q: 'A-17' }, { ...OLDEST_FIRST, limit: 50 });
     expect(found.flat()).toContain(17);
     expect(await pages({ shown: 'all', max: -1 }, OLDEST_FIRST)).toEqual([[], []]);
     const own = await pages({ shown: 'all', customer: 'A-17' }, OLDEST_FIRST);
     expect(own).toEqual([[17, 1017, 2017, 3017, 4017, 5017, 6017, 7017, 8017, 9017, 10_017]]);
+    // Nobody has a part of a number for a number, so that it is looked for in the names.
+    const named = { shown: 'all', customer: 'a-1' } as const;
+    expect(await pages(named, OLDEST_FIRST)).toEqual([[], []]);
+    await sql`update sales_order set company = 'Tea-1 Shop' where account_no = 'A-17'`.execute(db);
+    expect((await pages(named, OLDEST_FIRST)).flat().toSorted((a, b) => a - b)).toEqual(own[0]);
+    expect(await pages({ ...named, isMasked: true }, OLDEST_FIRST)).toEqual([[], []]);
     const refused = await pages({ shown: 'refused' }, OLDEST_FIRST);
     expect(refused).toEqual([Array.from({ length: DELIVERIES / 100 }, (_, at) => at * 100 + 1)]);
   });
