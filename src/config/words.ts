@@ -146,15 +146,15 @@ export const WORDS = {
   },
   /** Deliveries that a list shows. */
   shown: {
-    waiting: 'waiting for a person',
+    waiting: 'waiting',
     held: 'held',
     uncovered: 'no rule applies',
     undecided: 'pending, not held',
     pending: 'pending',
-    accepted: 'accepted, also shipped',
+    accepted: 'accepted',
     rejected: 'rejected',
     canceled: 'canceled',
-    refused: 'push refused or given up',
+    refused: 'push refused',
     all: 'all',
   },
   mode: {

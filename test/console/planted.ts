@@ -58,6 +58,7 @@ export interface PlantedHouse extends ConsoleHouse {
   /** A suspicious one. */
   readonly run: number;
   readonly event: string;
+  readonly order: number;
   readonly incident: number;
   readonly style: string;
   /** In the place of a trial, which each session has of its own. */
@@ -243,5 +244,6 @@ export async function startPlanted(atEnd?: AtEnd): Promise<PlantedHouse> {
   const event = await plantEvent(house);
   const incidents = house.daemon.store.db.selectFrom('incident').select('id');
   const { id: incident } = await incidents.where('kind', '=', 'planted').executeTakeFirstOrThrow();
-  return { ...house, delivery, push, run, style: STYLE, event, incident, trial: 'own' };
+  const things = { order: orderId, delivery, push, run, style: STYLE, event, incident };
+  return { ...house, ...things, trial: 'own' };
 }

@@ -50,6 +50,7 @@ export async function consoleRoutes(db: Db): Promise<Route[]> {
 
 /** Parts of paths that stand for something in the house. */
 export interface Things {
+  readonly order: number;
   readonly delivery: number;
   readonly push: number;
   readonly run: number;
@@ -68,10 +69,11 @@ const RULE = 'hold-all';
 export const REJECT_RULE = 'reject-never';
 
 /** Parts of paths by the routes that have them. */
-export function idsOf({ delivery, push, run, event, incident, style, trial }: Things) {
+export function idsOf({ order, delivery, push, run, event, incident, style, trial }: Things) {
   return {
     '/deliveries/:id': delivery,
     '/review/card/:id': delivery,
+    '/orders/:id': order,
     '/outbox/:id': push,
     '/deliveries/:id/raw': delivery,
     '/deliveries/:id/changes': delivery,
@@ -98,6 +100,8 @@ export function idsOf({ delivery, push, run, event, incident, style, trial }: Th
 const QUERIES: Readonly<Record<string, string>> = {
   '/events/replay.json': '?hours=24',
   '/acts/:name': '?since=24h',
+  '/find': '?q=1',
+  '/find.json': '?q=1',
   '/review/all': '?act=hold',
   '/review/ticked': '?act=hold',
 };

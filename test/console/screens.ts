@@ -22,6 +22,8 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
   await openIncident(store.db, grew, Date.now());
   const incidents = store.db.selectFrom('incident').select('id').where('kind', '=', grew.kind);
   const incident = await incidents.executeTakeFirstOrThrow();
+  const orders = store.db.selectFrom('sales_order').select('order_id');
+  const order = await orders.executeTakeFirstOrThrow();
   const tried = await trialOf(own);
   await own.form('/review/views/save', { name: 'Denmark', filter: 'country=DK&sort=value' });
   const tick = /name="t" value="([\w-]+)"/.exec((await own.get('/review')).text)?.[1];
@@ -38,7 +40,8 @@ export async function screensOf({ daemon }: ConsoleHouse, own: Caller): Promise<
     ...['/events', `/events/${event.event_id}`, '/acts/events.replay?since=1d'],
     ...['/system', '/system/doctor', '/system/doctor?now=1', '/system/settings'],
     ...['/system/backups', '/orders', '/refunds', '/events/missed'],
-    ...['/incidents', `/incidents/${incident.id}`],
+    ...['/incidents', `/incidents/${incident.id}`, '/incidents/past?since=7d'],
+    ...['/find?q=1', '/find?q=nobody-at-all', `/orders/${order.order_id}`],
     ...['/system/audit', '/system/people'],
     ...['/rules', '/rules/hold-all', '/rules/reload', '/rules/trial', `/rules/trial/${mistaken}`],
     ...['/rules/suggest', `/rules/trial/${tried}`, '/rules/reject-many', '/rules/reject-many/arm'],

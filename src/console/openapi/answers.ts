@@ -256,7 +256,7 @@ export const overviewSchema = z
           }),
         ),
         known: z
-          .strictObject({ shipped: time.nullable(), decided: time.nullable() })
+          .strictObject({ shippedAt: time.nullable(), decidedAt: time.nullable() })
           .meta({ description: 'Since when it is known; spans before have no rows' }),
       })
       .meta({ description: 'Today and this week, and in the last week until the same time' }),

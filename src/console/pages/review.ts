@@ -150,10 +150,14 @@ const NARROW = {
 /** Form to which the boxes of the list belong, and its parameter for each of them. */
 export const TICKS = { form: 'ticked', name: 't' } as const;
 
+/** Whether an act on the delivery can succeed: it is not over, and has not shipped. */
+function mayChange({ status, shipped }: ReviewRow): boolean {
+  return status === 'pending' || (status === 'accepted' && !shipped);
+}
+
 /** Box of a delivery that an act could change; nothing of it is kept by its place in the list. */
 function tickBox(row: ReviewRow): Html | false {
-  const mayChange = row.status === 'pending' || (row.status === 'accepted' && !row.shipped);
-  if (!mayChange) return false;
+  if (!mayChange(row)) return false;
   const name = row.deliveryNo ?? String(row.orderDeliveryId);
   return html`<input type="checkbox" form="${TICKS.form}" name="${TICKS.name}" value="${versionOf(
     row,
@@ -242,6 +246,7 @@ function aboutValues({ view, facets, query }: ReviewView): Html | false {
 export function reviewPage(of: ReviewView): Html {
   const { view, facets, query, open } = of;
   const { page, reader } = view;
+  const canTick = page.rows.some((row) => mayChange(deliveries.row.parse(row)));
   const csv = withQuery('/review.csv', query, {
     open: '',
     after: '',
@@ -256,7 +261,7 @@ ${of.views}${filters(of)}
     page.rows.length < facets.count && html`, ${String(page.rows.length)} on this page`
   } · <span class="keyhint"><kbd>j</kbd> <kbd>k</kbd> move · <kbd>?</kbd> keys ·</span>
 <a href="${csv}">CSV</a></p>
-${of.bulk}${page.rows.length > 0 && of.ticked}
+${of.bulk}${canTick && of.ticked}
 ${aboutValues(of)}<div class="columns"><div id="list">${list(of)}</div>
 <div id="detail">${
     open ?? (page.rows.length > 0 && html`<p class="empty">Choose a delivery.</p>`)

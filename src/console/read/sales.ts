@@ -31,7 +31,7 @@ export interface Sales {
    * Time since which it is known what shipped, and what was decided: those of the first entries of
    * the change feed and the journal; null: there is none.
    */
-  readonly known: Readonly<Record<'shipped' | 'decided', number | null>>;
+  readonly known: Readonly<Record<'shippedAt' | 'decidedAt', number | null>>;
 }
 
 const DAY_MS = 86_400_000;
@@ -146,9 +146,9 @@ function rowsOf(all: readonly Found[]): SalesRow[] {
 
 async function knownSince(db: Db): Promise<Sales['known']> {
   const { rows } = await sql<Sales['known']>`select
-    (select at from change order by seq limit 1) shipped,
-    (select at from decision order by decision_id limit 1) decided`.execute(db);
-  return rows[0] ?? { shipped: null, decided: null };
+    (select at from change order by seq limit 1) "shippedAt",
+    (select at from decision order by decision_id limit 1) "decidedAt"`.execute(db);
+  return rows[0] ?? { shippedAt: null, decidedAt: null };
 }
 
 /** Whether anything can be known of a span, or only of its end, or of all of it. */
@@ -157,7 +157,7 @@ export function knowledgeOf(
   what: (typeof SALES)[number],
   span: Span,
 ): { readonly is: 'none' | 'part' | 'whole'; readonly since: number | null } {
-  const since = known[what === 'shipped' ? 'shipped' : 'decided'];
+  const since = known[what === 'shipped' ? 'shippedAt' : 'decidedAt'];
   const { fromAt, untilAt } = spans[span];
   if (since === null || since > untilAt) return { is: 'none', since };
   return { is: since > fromAt ? 'part' : 'whole', since };

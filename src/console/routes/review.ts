@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { whatChanged } from '../../decisions/review/bulk.ts';
+import type { Shown } from '../../decisions/review/filter.ts';
 import { listForReview, reviewFacets, selectForReview } from '../../decisions/review/listing.ts';
 import { deliveries, filterFor } from '../../decisions/review/lists.ts';
 import { BULK_MAX, expected, markOf, versionOf } from '../../decisions/review/mark.ts';
@@ -27,6 +28,9 @@ import { refusalPart } from '../refusal.ts';
 import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { givenIn, type ListView, readingFor, readView } from '../surface/lists.ts';
 import { idParams, maskedForOrders, type PageContext, parametersOf } from './page-context.ts';
+
+/** Lists with deliveries that are over: an act on all of them would fail, so these are ticked. */
+const OVER: ReadonlySet<Shown> = new Set(['accepted', 'rejected', 'canceled', 'all']);
 
 /** Lines of all that fit a filter that are shown before they are decided. */
 const BULK_LINES = 10;
@@ -75,7 +79,7 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const facets = await reviewFacets(db, filter);
   const query = parametersOf(request);
   const { role } = signedIn(request);
-  const isMany = facets.count > 1 && facets.count <= BULK_MAX;
+  const isMany = facets.count > 1 && facets.count <= BULK_MAX && !OVER.has(filter.shown);
   const selection =
     isMany && mayDo(role, acceptDelivery.role) ? await selectForReview(db, filter) : undefined;
   const open = opened === undefined ? undefined : await openPart(context, request, view, opened);
@@ -83,7 +87,8 @@ async function showList(context: PageContext, request: FastifyRequest, reply: Fa
   const cli = `${commandOf(deliveries, given)}${flags}`;
   const head = { title: 'Review', tab: '/review', cli } as const;
   const rules = await rulesShown();
-  const bulk = bulkPart({ count: facets.count, selection, role, query });
+  const count = OVER.has(filter.shown) ? 0 : facets.count;
+  const bulk = bulkPart({ count, selection, role, query });
   const back = withQuery('/review', query, { open: '' });
   const ticked = mayDo(role, acceptDelivery.role) && tickedPart(role, back);
   const now = { filter: viewFilter(query, view.reader.now), back, role };
