@@ -33,9 +33,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 80: all lines in one table with what was ordered, the account's state, reasons by a click.
   // By 600: ticks, saved views, whose a delivery is and notes with names.
   // By 470: sales of a week, what waits by its worth, a page for each incident.
-  // And proposals of rules with what they rest on, kept for a while. By 205: what is wrong now, and
+  // And proposals of rules with what they rest on, kept for a while. By 220: what is wrong now, and
   // what was in the night; the search on every page, the head of an order, what is not known.
-  console: 12_965,
+  console: 12_980,
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
