@@ -5,7 +5,7 @@ import { OUTBOX_STATES } from '../../../src/store/tables.ts';
 
 it.each<[string, string | null, string | null, string]>([
   ['pending', null, null, 'pending'],
-  ['pending', 'no_rule', null, 'no rule'],
+  ['pending', 'no_rule', null, 'no rule applies'],
   ['pending', 'hold', null, 'held'],
   ['pending', 'release', null, 'released'],
   ['pending', 'accept', null, 'accept, not sent'],
