@@ -62,7 +62,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Barcodes that lost zeros, compared one way by all; deliveries that events name otherwise.
   // Losses of short lists, and those made bit by bit; rows that a list names no more.
   // By 360: the search for anything by what people know it by, and an order with its parcels.
-  mirror: 6_345,
+  mirror: 6_360, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
@@ -74,8 +74,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With files that go on growing or are changed, and one commit among readers that poll.
   // And rows that a round of the dispatcher reads in one statement.
   // And the other id under which an account sets the status of a delivery.
-  // Raised by 30: a row that was corrected is told from the document that was read.
-  outbox: 14_663, // with barcodes that differ in zeros alone; doubles in capitals beyond ASCII
+  // Raised by 50: a corrected row is told from the document that was read, and the other id of a
+  // delivery is proved to be that of no other one.
+  outbox: 14_684, // with barcodes that differ in zeros alone; doubles in capitals beyond ASCII
   // Raised by 350: locks, poolers, cut ways and standbys are told as what they are.
   // Statistics at the end of a copy, without which its views take seconds until PostgreSQL looks.
   plane: 2_647,

@@ -68,23 +68,46 @@ const OF_DELIVERY = '$.data.salesOrderDelivery';
 const EVENT_ID = sql`iif(json_valid(${BODY}), ${BODY} ->> ${`${OF_DELIVERY}.orderDeliveryId`} + 0)`;
 const EVENT_NO = sql`iif(json_valid(${BODY}), ${BODY} ->> ${`${OF_DELIVERY}.deliveryNo`} || '')`;
 
+interface OtherId {
+  readonly other: number;
+  /** Id and status of the delivery in the mirror. */
+  readonly id: number;
+  readonly status: string | null;
+}
+
 /**
- * Finds another id under which events of the order named the delivery of this number; undefined:
- * none did. Some accounts list deliveries under other ids than their events have.
+ * Finds deliveries of the order that its events name by other ids than the mirror has: some
+ * accounts list deliveries under other ids. The number alone tells, so no other delivery may have
+ * it, nor a second id, and no event may name a delivery by its listed id.
  */
+async function otherIds(db: Db | Tx, orderId: number): Promise<OtherId[]> {
+  const named = sql`(select distinct ${EVENT_ID} other, ${EVENT_NO} number from webhook_event
+    where order_id = ${orderId})`;
+  const { rows } = await sql<OtherId>`
+    select n.other, d.order_delivery_id id, d.status
+    from ${named} n join delivery d on d.delivery_no = n.number
+    where n.other > 0 and trim(n.number) <> '' and d.order_id = ${orderId}
+      and d.deleted_at is null
+      and not exists (select 1 from ${named} o where (o.other = n.other) <> (o.number = n.number))
+      and not exists (select 1 from ${named} o join delivery x on x.order_delivery_id = o.other)
+      and not exists (select 1 from delivery x where x.delivery_no = n.number
+        and x.order_delivery_id <> d.order_delivery_id)`.execute(db);
+  const ids = rows.map(({ other }) => String(other));
+  // A delivery that is listed, and cannot be read, is one of its own.
+  const listed = await quarantinedAmong(db, ['delivery'], 'orderDeliveryId', ids);
+  return rows.filter(({ other }) => !listed.has(String(other)));
+}
+
+/** Finds the other id by which events of the order name a mirrored delivery; undefined: none. */
 export async function otherAnnouncedId(
   db: Db,
   orderId: number,
-  { id, number }: { readonly id: number; readonly number: string },
+  deliveryId: number,
 ): Promise<number | undefined> {
-  const { rows } = await sql<{ readonly other: number }>`
-    select ${EVENT_ID} other from webhook_event
-    where order_id = ${orderId} and ${EVENT_NO} = ${number} and other > 0 and other <> ${id}
-    order by received_at desc limit 1`.execute(db);
-  return rows[0]?.other;
+  return (await otherIds(db, orderId)).find(({ id }) => id === deliveryId)?.other;
 }
 
-/** Finds what was announced in the mirror; a delivery also by its number in the events. */
+/** Finds what was announced in the mirror; a delivery also under another id. */
 async function shownOf(
   db: Db | Tx,
   orderId: number,
@@ -95,12 +118,7 @@ async function shownOf(
     select status from ${sql.table(table)}
     where ${sql.ref(key)} = ${id} and order_id = ${orderId}`.execute(db);
   if (rows.length > 0 || thing !== 'delivery') return rows[0];
-  const alike = await sql<{ readonly status: string | null }>`
-    select status from delivery where order_id = ${orderId} and deleted_at is null
-      and delivery_no in (select ${EVENT_NO} from webhook_event
-        where order_id = ${orderId} and ${EVENT_ID} = ${id})
-    limit 1`.execute(db);
-  return alike.rows[0];
+  return (await otherIds(db, orderId)).find(({ other }) => other === id);
 }
 
 async function isSeen(

@@ -102,10 +102,13 @@ async function deliveriesOf(
     .where('deleted_at', 'is', null)
     .execute();
   return answered.map(({ orderDeliveryId, deliveryNo = null, status }) => {
+    // Some accounts list a delivery under another id than the answer named: its number tells, if no
+    // other delivery has it.
+    const [alike, other] = rows.filter((one) => one.delivery_no === deliveryNo);
+    const named = answered.filter((one) => one.deliveryNo === deliveryNo);
+    const isIt = deliveryNo?.trim() && !other && named.length === 1;
     const row =
-      rows.find((one) => one.order_delivery_id === orderDeliveryId) ??
-      // Some accounts list a delivery under another id than the answer named.
-      rows.find((one) => deliveryNo !== null && one.delivery_no === deliveryNo);
+      rows.find((one) => one.order_delivery_id === orderDeliveryId) ?? (isIt ? alike : undefined);
     const id = row?.order_delivery_id ?? orderDeliveryId;
     return { orderDeliveryId: id, deliveryNo, status: row?.status ?? status ?? null };
   });

@@ -8,15 +8,17 @@ import type { V1Client } from '../client/v1/client.ts';
 import { STATUSES } from '../config/statuses.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { otherAnnouncedId } from '../mirror/announced.ts';
+import { isMirroredContent } from '../mirror/delivery.ts';
+import { quarantinedAmong } from '../mirror/quarantine.ts';
 import type { Store } from '../store/store.ts';
 import type { DeliveryStatus } from './enqueue.ts';
 import type { DeliveryStatusApi } from './kinds/delivery-status.ts';
 import { DELIVERY_MISSING, type ReadOrder, unlessGone, unreadableStatus } from './service.ts';
 
-function mirrored({ db }: Store, orderDeliveryId: number) {
+function mirrored({ db }: Pick<Store, 'db'>, orderDeliveryId: number) {
   return db
     .selectFrom('delivery')
-    .select(['content_hash', 'delivery_no', 'deleted_at'])
+    .select(['content_hash', 'delivery_no', 'status', 'deleted_at'])
     .where('order_delivery_id', '=', orderDeliveryId)
     .executeTakeFirst();
 }
@@ -51,9 +53,24 @@ interface SetDeps {
   readonly service: { readonly v1: Pick<V1Client, 'delivery' | 'setDeliveryStatus'> };
 }
 
+/** Whether no other delivery has the number, so that it tells deliveries apart. */
+async function isOnlyOne({ db }: Store, number: string): Promise<boolean> {
+  const query = db.selectFrom('delivery').select('order_delivery_id');
+  const rows = await query.where('delivery_no', '=', number).limit(2).execute();
+  return number.trim() !== '' && rows.length === 1;
+}
+
+/** Whether a list has shown a delivery of this id. */
+async function isListed({ db }: Store, id: number): Promise<boolean> {
+  const row = await mirrored({ db }, id);
+  const unread = await quarantinedAmong(db, ['delivery'], 'orderDeliveryId', [String(id)]);
+  return row !== undefined || unread.size > 0;
+}
+
 /**
- * Finds another id of a delivery: the one that its events name, or under which it answers. Only the
- * same number in the same order makes it the same delivery.
+ * Finds another id of a delivery: the one that its events name, or under which it answers. What is
+ * at that id must be this very delivery as it was decided on, by its number, its status and lines:
+ * a status that is set on another one cannot be taken back.
  */
 async function otherIdOf(
   { store, service: { v1 } }: SetDeps,
@@ -61,16 +78,24 @@ async function otherIdOf(
   id: number,
   { priority, signal }: CallOptions,
 ): Promise<number | undefined> {
-  const number = (await mirrored(store, id))?.delivery_no;
-  if (number === undefined || number === null) return undefined;
-  const announced = await otherAnnouncedId(store.db, orderId, { id, number });
-  if (announced !== undefined) return announced;
-  const shown = await v1.delivery(orderId, id, { priority, signal }).catch((error: unknown) => {
-    if (error instanceof RefusedError) return undefined;
-    throw error;
-  });
-  const { orderDeliveryId = id, deliveryNo } = shown?.value ?? {};
-  return orderDeliveryId !== id && deliveryNo === number ? orderDeliveryId : undefined;
+  const { delivery_no: number, status } = (await mirrored(store, id)) ?? {};
+  if (!number || !(await isOnlyOne(store, number))) return undefined;
+  const shownAt = async (at: number) => {
+    const reading = v1.delivery(orderId, at, { priority, signal });
+    const read = await reading.catch((error: unknown) => {
+      if (error instanceof RefusedError) return undefined;
+      throw error;
+    });
+    return read?.value;
+  };
+  const other =
+    (await otherAnnouncedId(store.db, orderId, id)) ?? (await shownAt(id))?.orderDeliveryId;
+  if (other === undefined || other === id || (await isListed(store, other))) return undefined;
+  const found = await shownAt(other);
+  if (found?.deliveryNo !== number || found.status !== status) return undefined;
+  if (found.orderDeliveryId !== other && found.orderDeliveryId !== id) return undefined;
+  const isIt = await isMirroredContent(store.db, { ...found, orderDeliveryId: id });
+  return isIt ? other : undefined;
 }
 
 /**

@@ -197,29 +197,35 @@ it('has the last words of the service beside warnings, but not once it is there'
 it('names what was made, and the status that a delivery has by now', async () => {
   const { store, submit, receipt } = await openIntake();
   await submit(delivered('A'));
-  const made = [5, 6].map((orderDeliveryId) => ({ orderDeliveryId, status: 'pending' }));
-  const deliveries = [...made, { orderDeliveryId: 7, deliveryNo: 'DN-7', status: 'pending' }];
+  const numbers = { 5: '', 6: '', 7: 'DN-7', 8: 'SO-7', 9: 'SO-7' };
+  const deliveries = Object.entries(numbers).map(([id, deliveryNo]) => {
+    return { orderDeliveryId: Number(id), deliveryNo, status: 'pending' };
+  });
   const result = JSON.stringify({ orderRefundId: 8, styleId: 'S-1', deliveries });
   await store.db.updateTable('outbox').set({ order_id: 7 }).execute();
   await endDocument(store, 1, 'confirmed', { result });
   const listed = {
-    ...{ order_id: 7, delivery_no: null, status: 'accepted' },
+    ...{ order_id: 7, delivery_no: '', status: 'accepted' },
     ...{ extra: '{}', content_hash: '', first_seen_at: 0, changed_at: 0, deleted_at: null },
     ...{ read_seq: 0, source: 'test', tracking_numbers: '[]', tracking_links: '[]' },
     ...{ reference: null, order_no: null, created_at: null },
   };
-  // The list has the last one under another id than the answer to the order.
+  // The list has the third one under another id than the answer to the order; numbers that are no
+  // names tell nothing of the second and the last one.
   const alias = { ...listed, order_delivery_id: 5_007, delivery_no: 'DN-7' };
+  const shown = { ...listed, order_delivery_id: 8, delivery_no: 'SO-7' };
   await store.db
     .insertInto('delivery')
-    .values([{ ...listed, order_delivery_id: 5 }, alias])
+    .values([{ ...listed, order_delivery_id: 5 }, alias, shown])
     .execute();
   expect(await receipt(1)).toMatchObject({
     ...{ orderId: 7, refundId: 8, styleId: 'S-1' },
     deliveries: [
-      { orderDeliveryId: 5, deliveryNo: null, status: 'accepted' },
-      { orderDeliveryId: 6, deliveryNo: null, status: 'pending' },
+      { orderDeliveryId: 5, deliveryNo: '', status: 'accepted' },
+      { orderDeliveryId: 6, deliveryNo: '', status: 'pending' },
       { orderDeliveryId: 5_007, deliveryNo: 'DN-7', status: 'accepted' },
+      { orderDeliveryId: 8, deliveryNo: 'SO-7', status: 'accepted' },
+      { orderDeliveryId: 9, deliveryNo: 'SO-7', status: 'pending' },
     ],
   });
 });
