@@ -54,11 +54,14 @@ async function takePictures(folder: string): Promise<void> {
     const page = await browser.newPage({ viewport: WIDE, colorScheme: 'light' });
     page.setDefaultTimeout(WAIT_MS_MAX);
     const at = await signInAt(page, folder);
-    await until(`${HELD_MIN} held deliveries`, async () => {
+    // A reason with pieces comes with the first stock; until then the daemon waits for that.
+    const short = page.locator('tr[data-row]', { hasText: 'missing)' });
+    await until(`${HELD_MIN} held deliveries, one of them short`, async () => {
       await page.goto(at('/review'));
-      return (await page.locator('tr[data-row]').count()) >= HELD_MIN;
+      const held = await page.locator('tr[data-row]').count();
+      return held >= HELD_MIN && (await short.count()) > 0;
     });
-    await page.locator('a[data-open]').first().click();
+    await short.first().locator('a[data-open]').click();
     await page.locator('#detail article').waitFor();
     await savePicture(page, 'console-review');
     await page.setViewportSize(CARD);

@@ -125,7 +125,7 @@ export function framed(frame: Frame, body: HtmlValue): Html {
 ${tabs(frame)}
 <form class="find" method="get" action="/find" role="search" aria-label="Find anything">
 <label class="hidden" for="find">Order, delivery, customer or article</label>
-<input id="find" name="q" type="search" placeholder="Order, parcel, name" maxlength="200">
+<input id="find" name="q" type="search" placeholder="Find anything" maxlength="200">
 </form>
 <div class="who"><span>${session.name} · ${session.role}${how}</span>
 <form method="post" action="/sign-out"><button class="small">Sign out</button></form></div></header>
