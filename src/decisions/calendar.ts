@@ -17,6 +17,15 @@ function weekdayOf(date: string): ClockFacts['weekday'] {
   return WEEKDAYS[sinceMonday] ?? 'monday';
 }
 
+/** Day of the week of a moment where the business is. */
+export function weekdayAt(
+  at: number,
+  { timezone }: Pick<Settings, 'timezone'>,
+  localTime: LocalClock = localClockOf(timezone),
+): ClockFacts['weekday'] {
+  return weekdayOf(localTime(at).date);
+}
+
 interface Hours {
   /** Opening time as local time, `08:00`. */
   readonly from: string;

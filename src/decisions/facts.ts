@@ -11,7 +11,7 @@ import { othersWith } from '../mirror/shared-number.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
-import { clockFacts } from './calendar.ts';
+import { clockFacts, weekdayAt } from './calendar.ts';
 import { areCustomersRead, stylesReadBy } from './fact-streams.ts';
 import { customerFacts, isCustomerGone } from './facts/customer.ts';
 import { deliveredPieces } from './facts/delivered.ts';
@@ -224,12 +224,14 @@ export async function readSubject(
     ...customer.unread,
     ...line.unread,
   ];
+  const packedAt = delivery.created_at ?? delivery.first_seen_at;
   const facts: Facts = {
     delivery: {
       id: delivery.order_delivery_id,
       number: delivery.delivery_no ?? '',
       status: knownStatus(DELIVERY_STATUSES, delivery.status),
-      created_at: delivery.created_at ?? delivery.first_seen_at,
+      created_at: packedAt,
+      ...(isRead('delivery.weekday') && { weekday: weekdayAt(packedAt, settings) }),
       currency,
       lines: line.lines,
       ...(unread.length > 0 ? { unread } : {}),

@@ -296,6 +296,7 @@ function settingsRead(reads: readonly string[], settings: Settings): object {
   const base = { currency: settings.base_currency, rates: settings.rates };
   const made: Record<string, unknown> = {
     'clock.weekday': timezone,
+    'delivery.weekday': timezone,
     'clock.business_hours': { timezone, calendar },
     'delivery.lines.window_from': { timezone, windows },
     'delivery.lines.window_to': { timezone, windows },

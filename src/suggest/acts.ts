@@ -7,7 +7,22 @@ import type { Db } from '../store/store.ts';
 export interface Act {
   /** Number of the act; decisions of one act share it. */
   readonly act: number;
+  /** Name of the person, `external` or that of a token, see {@link isPerson}. */
   readonly actor: string;
+}
+
+/** Actor of what was decided in the service, by nobody knows how many people. */
+const IN_SERVICE = 'external';
+const TOKEN = 'token:';
+
+/** Name that a person has at the console and at the command line alike. */
+function nameOf(actor: string): string {
+  return actor.replace(/^person:(?:cli:)?/, '');
+}
+
+/** Whether it is known that a person decided: not a program, and not somebody in the service. */
+export function isPerson(actor: string | undefined): boolean {
+  return actor !== undefined && actor !== IN_SERVICE && !actor.startsWith(TOKEN);
 }
 
 /** Milliseconds within which nobody looks at the next delivery and decides about it. */
@@ -37,7 +52,7 @@ export async function readActs(
     const act = isSame ? before.act : count;
     if (!isSame) count += 1;
     latest.set(key, { at, act });
-    acts.set(id, { act, actor });
+    acts.set(id, { act, actor: nameOf(actor) });
   }
   return acts;
 }

@@ -51,13 +51,11 @@ export function createNames() {
 const FIRST_LENGTH = 1_024;
 
 /** A list of numbers that takes no more room than a typed array. */
-function growing<T extends Float64Array | Int32Array | Int8Array>(
-  make: (length: number) => T,
-): { push(value: number): void; readonly length: number; done(): T } {
+function growing<T extends Float64Array | Int32Array | Int8Array>(make: (length: number) => T) {
   let values = make(FIRST_LENGTH);
   let length = 0;
   return {
-    push(value) {
+    push(value: number): void {
       if (length === values.length) {
         const larger = make(2 * length);
         larger.set(values);
@@ -66,10 +64,11 @@ function growing<T extends Float64Array | Int32Array | Int8Array>(
       values[length] = value;
       length += 1;
     },
-    get length() {
+    get length(): number {
       return length;
     },
-    done() {
+    at: (index: number): number | undefined => (index < length ? values[index] : undefined),
+    done(): T {
       const exact = make(length);
       exact.set(values.subarray(0, length));
       return exact;

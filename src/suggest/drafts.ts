@@ -203,7 +203,7 @@ function exception(from: Draft): Drafted | undefined {
       ...(as && { as }),
       ...(around && { around }),
     };
-    return withException(inForce.files, id, change);
+    return withException(inForce.files, rule, change);
   };
   const over = (text: string | undefined) =>
     layOver(inForce.files, { over: 'rules', files: [{ path: SUGGESTED_FILE, text: text ?? '' }] });

@@ -1,13 +1,12 @@
 /** Evidence for and against a proposal: everything that people decided where it applies. */
 import { decimalOf, sumOfUnits } from '../lib/money.ts';
 import type { Evidence, Stake } from '../surface/suggestion.ts';
+import { isPerson } from './acts.ts';
 import { type Examples, VOTE } from './examples.ts';
 import { isAsked, type Question } from './question.ts';
 import type { Statistics } from './statistics.ts';
 
 const DAY_MS = 86_400_000;
-/** Actor of what was decided in the service, by nobody knows how many people. */
-const IN_SERVICE = 'external';
 
 export interface Part {
   readonly since: number;
@@ -122,7 +121,7 @@ export function groundOf(
     if (acts.has(act)) continue;
     acts.add(act);
     const person = examples.person[row] ?? -1;
-    if (examples.people[person] !== IN_SERVICE) count(people, person);
+    if (isPerson(examples.people[person])) count(people, person);
   }
   return {
     days: days.size,

@@ -23,6 +23,8 @@ import { type Act, readActs } from './acts.ts';
 import { bytes, type Column, createColumns, createNames, floats, integers } from './columns.ts';
 import type { Field } from './facts/field.ts';
 import { fieldsFor } from './facts/fields.ts';
+import { isKnown, neededBy } from './text/known.ts';
+import { hasImproved } from './waited.ts';
 
 /** Votes: what people finally did with an example. `NONE`: it is open, as after a release. */
 export const VOTE = { UNDECIDED: 0, ACCEPT: 1, HOLD: 2, REJECT: 3, NONE: 4 } as const;
@@ -163,6 +165,10 @@ interface Version {
   readonly lines: string;
   /** Row of its first decision; undefined: that is not in the period. */
   readonly row: number | undefined;
+  /** Facts of its first decision; undefined: people decided before. */
+  readonly facts: Facts | undefined;
+  /** Whether the hold rule that alone held it at first holds it no more. */
+  isFree: boolean;
   vote: number;
   votedBy: number;
   votedAt: number;
@@ -185,6 +191,7 @@ function createJudge(ruleSet: RuleSet) {
     .filter(({ action, mode }) => action === 'hold' && mode === 'live')
     .map(({ id }) => id);
   const matchedBy = holdRules.map(() => 0);
+  const needed = new Map(ruleSet.rules.map((rule) => [rule.id, neededBy(rule)] as const));
   const holdIndex = new Map(holdRules.map((id, at) => [id, at] as const));
   const without = (results: readonly RuleResult[], id: string): number => {
     const others = results.filter((one) => one.mode === 'live' && one.id !== id);
@@ -204,7 +211,9 @@ function createJudge(ruleSet: RuleSet) {
         const at = holdIndex.get(id) ?? -1;
         matchedBy[at] = (matchedBy[at] ?? 0) + 1;
       }
-      const isLive = isAlone && kind === KINDS.indexOf('hold');
+      // An exception frees nothing of which a fact is missing, though the rule held it for others.
+      const isSure = isAlone && isKnown(needed.get(holder) ?? [], facts);
+      const isLive = isSure && kind === KINDS.indexOf('hold');
       const watching = evaluation.rules.filter(
         (one) => one.mode === 'shadow' && one.value === true,
       );
@@ -292,7 +301,7 @@ async function addRow(reader: Reader, row: Row, stored: Facts, isFirst: boolean)
   const { facts, open } = await reader.past.of(decision);
   for (const path of reader.notGathered(facts)) reader.open.add(path);
   const complete = completeFacts(facts);
-  const judged = reader.judge(facts, decision, open);
+  const judged = reader.judge(complete, decision, open);
   const number = to.at.length;
   to.delivery.push(row.order_delivery_id);
   to.decision.push(decisionId);
@@ -313,45 +322,70 @@ async function addRow(reader: Reader, row: Row, stored: Facts, isFirst: boolean)
   return number;
 }
 
+/** Takes a decision of a person as the vote about these lines. */
+function takeVote({ acts }: Reader, version: Version, row: Row, facts: Facts): void {
+  const vote = voteOf(row.outcome);
+  const isHeld = version.vote === VOTE.HOLD;
+  // Who held it first, or waited until something was better, did not accept what came.
+  if (vote === VOTE.ACCEPT && isHeld) return;
+  const hasWaited = version.isFree || (version.facts && hasImproved(version.facts, facts));
+  version.vote = vote === VOTE.ACCEPT && hasWaited ? VOTE.HOLD : vote;
+  version.votedBy = row.decision_id;
+  version.votedAt = row.at;
+  version.by = acts.get(row.decision_id);
+  if (version.by === undefined) version.vote = VOTE.NONE;
+}
+
+const NOBODY = { votedBy: -1, by: undefined, isFree: false } as const;
+
+/** Takes a decision of the rules, as a row if it is in the period; gives the version it is of. */
+async function takeRules(
+  reader: Reader,
+  known: Version | undefined,
+  row: Row,
+  { lines, facts }: { readonly lines: string; readonly facts: Facts },
+): Promise<Version> {
+  const isNew = known?.lines !== lines;
+  const isIn = row.at >= reader.period.since;
+  const number = isIn ? await addRow(reader, row, facts, isNew) : undefined;
+  if (isNew || !known) {
+    const vote = row.said === row.outcome ? VOTE.UNDECIDED : VOTE.NONE;
+    return { ...NOBODY, lines, row: number, facts: completeFacts(facts), vote, votedAt: row.at };
+  }
+  const { heldBy } = reader.storage;
+  const holder = heldBy.at(known.row ?? -1) ?? -1;
+  if (holder >= 0 && heldBy.at(number ?? -1) !== holder) known.isFree = true;
+  const isEnded = known.by === undefined && ['accept', 'reject'].includes(row.outcome);
+  // What people left to the hold of a rule until it ended, they left alone.
+  if (isEnded && holder < 0) known.vote = VOTE.NONE;
+  return known;
+}
+
 async function readDelivery(reader: Reader, rows: readonly Row[]): Promise<void> {
-  const { since } = reader.period;
   let version: Version | undefined;
   for (const row of rows) {
-    const facts = provenFacts(row.facts, row.facts_digest);
-    if (facts === undefined) {
+    const stored = provenFacts(row.facts, row.facts_digest);
+    if (stored === undefined) {
       // Nobody knows the lines that it was about.
       if (version) version.vote = VOTE.NONE;
       continue;
     }
-    const lines = linesOf(facts);
-    const isNew = version?.lines !== lines;
-    if (isNew) reader.votes.put(version);
-    if (row.actor !== 'daemon') {
-      // Before the rules have seen these lines, nothing tells what was known then.
-      if (isNew || !version)
-        version = { lines, row: undefined, vote: 0, votedBy: 0, votedAt: 0, by: undefined };
-      version.vote = voteOf(row.outcome);
-      version.votedBy = row.decision_id;
-      version.votedAt = row.at;
-      version.by = reader.acts.get(row.decision_id);
-      if (version.by === undefined) version.vote = VOTE.NONE;
+    const lines = linesOf(stored);
+    if (version?.lines !== lines) reader.votes.put(version);
+    if (row.actor === 'daemon') {
+      version = await takeRules(reader, version, row, { lines, facts: stored });
       continue;
     }
-    const isIn = row.at >= since;
-    const number = isIn ? await addRow(reader, row, facts, isNew) : undefined;
-    const isHeld = row.said !== row.outcome;
-    if (isNew || !version) {
-      const vote = isHeld ? VOTE.NONE : VOTE.UNDECIDED;
-      version = { lines, row: number, vote, votedBy: -1, votedAt: row.at, by: undefined };
-    } else if (version.by === undefined && ['accept', 'reject'].includes(row.outcome)) {
-      version.vote = VOTE.NONE;
-    }
+    // Before the rules have seen these lines, nothing tells what was known then.
+    const unseen = { ...NOBODY, lines, row: undefined, facts: undefined, vote: 0, votedAt: 0 };
+    if (version?.lines !== lines) version = { ...unseen };
+    takeVote(reader, version, row, completeFacts(stored));
   }
   reader.votes.put(version);
 }
 
-/** Paths of facts over other rows, which are found again where they were not gathered. */
-export const FOUND = ['customer.orders_before', 'customer.refunds_90d'];
+/** Paths of facts that are found again where they were not gathered. */
+export const FOUND = ['customer.orders_before', 'customer.refunds_90d', 'delivery.weekday'];
 
 async function createReader(db: Db, period: Period, ruleSet: RuleSet, fields: readonly Field[]) {
   const asked = createJudge(ruleSet);

@@ -49,12 +49,12 @@ function onPeople({ people, ofOnePerson }: Ground, part: string): Why | undefine
   return { code: 'one_person', why: `${share}${of}: a second one should decide some of it first` };
 }
 
-function onCustomers({ customers, ofOneCustomer }: Ground): Why | undefined {
+function onCustomers({ customers, ofOneCustomer }: Ground, part: string): Why | undefined {
   if (customers >= CUSTOMERS_MIN && ofOneCustomer <= ONE_CUSTOMER_MAX) return undefined;
   const share =
     ofOneCustomer > ONE_CUSTOMER_MAX
-      ? `${percent(ofOneCustomer)} of it is of one customer`
-      : `it is about ${plural(customers, 'customer')} only`;
+      ? `${percent(ofOneCustomer)} of ${part} is of one customer`
+      : `${part} is about ${plural(customers, 'customer')} only`;
   return {
     code: 'one_customer',
     why: `${share}: a rule needs three, and none with more than half`,
@@ -76,8 +76,16 @@ export function refusalOf(of: Looked): Why | undefined {
     };
   }
   const resting =
-    onPeople(ground, 'it') ?? onPeople(groundChecked, 'the later part') ?? onCustomers(ground);
+    onPeople(ground, 'it') ??
+    onPeople(groundChecked, 'the later part') ??
+    onCustomers(ground, 'it') ??
+    onCustomers(groundChecked, 'the later part');
   if (resting) return resting;
+  const { agreed, undecided } = checked;
+  if (undecided.deliveries > agreed.deliveries) {
+    const why = `people left ${undecided.deliveries} of them alone in the later part`;
+    return { code: 'left_alone', why: `${why}, and decided ${agreed.deliveries} so` };
+  }
   if (errorMax > question.errorAllowed) {
     const seen = `${checked.otherwise} of ${checked.acts} acts were otherwise in the later part`;
     const allowed = `${percent(question.errorAllowed)} is allowed`;

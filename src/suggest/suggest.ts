@@ -36,6 +36,7 @@ import {
   type Part,
 } from './evidence.ts';
 import { type Examples, readExamples, VOTE } from './examples.ts';
+import { PACKED_ON } from './facts/fields.ts';
 import { overruledOf } from './overruled.ts';
 import { askedPopulation, isAsked, learnedFrom, type Question, questionsOf } from './question.ts';
 import { refusalOf, type Why } from './refusals.ts';
@@ -226,7 +227,9 @@ function whyNot(judging: Judging, found: Found): Why | undefined {
   const later = askedRows(examples, question, members, parts.checked);
   const chance = chanceOf(examples, question, later, parts.checked, statistics);
   const asksTime = candidate.literals.some(({ column }) =>
-    examples.columns[column]?.field.reads.some((path) => path.startsWith('clock.')),
+    examples.columns[column]?.field.reads.some(
+      (path) => path.startsWith('clock.') || path === PACKED_ON,
+    ),
   );
   const ofDays = asksTime
     ? chanceOfDays(examples, question, later, parts.checked, statistics)

@@ -34,7 +34,7 @@ async function rolesOf(db: Db, people: readonly string[]): Promise<readonly stri
   const byName = new Map<string, string>(rows.map(({ name, role }) => [name, role]));
   return people.map((actor) => {
     if (actor === 'external') return UNKNOWN_ROLE;
-    return byName.get(actor.replace(/^person:/, '')) ?? NO_SESSION;
+    return byName.get(actor) ?? NO_SESSION;
   });
 }
 

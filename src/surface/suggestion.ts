@@ -77,6 +77,7 @@ export const REFUSALS = [
   'few_days',
   'one_person',
   'one_customer',
+  'left_alone',
   'unsure',
   'chance',
   'covered',

@@ -158,7 +158,14 @@ function factsOf(random: Random, id: number, at: number, customer: Customer): Fa
   const day = new Date(at).getUTCDay();
   const isWorkday = day > 0 && day < 6;
   return {
-    delivery: { ...base.delivery, id, number: `DN-${id}`, created_at: at - HOUR_MS, lines },
+    delivery: {
+      ...base.delivery,
+      id,
+      number: `DN-${id}`,
+      created_at: at - HOUR_MS,
+      weekday: WEEKDAYS[day] ?? 'monday',
+      lines,
+    },
     order: {
       ...base.order,
       id,
@@ -325,6 +332,10 @@ export interface Clerks {
   readonly isOneAct?: boolean;
   /** All in one afternoon at the end, one after the other. */
   readonly isOneAfternoon?: boolean;
+  /** Decision of the same clerk ten minutes after it came, before the one by the policy. */
+  readonly first?: Policy;
+  /** Facts as they become before a clerk looks; the rules decide on them again, too. */
+  readonly meanwhile?: (seen: Seen) => Facts | undefined;
 }
 
 function mistaken(random: Random, wanted: Wanted): Wanted {
@@ -335,7 +346,8 @@ function mistaken(random: Random, wanted: Wanted): Wanted {
 /** Clerks decide what the rules have not accepted, each some hours after it came. */
 export async function decideAll(house: House, clerks: Clerks): Promise<void> {
   const { policy, seed = 7, mistakes = 0.03, names = ['ada', 'bo'] } = clerks;
-  const { isOneAct = false, isOneAfternoon = false } = clerks;
+  const { isOneAct = false, isOneAfternoon = false, first, meanwhile } = clerks;
+  const { ruleSet } = house;
   const random = seededRandom(seed);
   await house.store.transaction(async (tx) => {
     for (const seen of house.deliveries) {
@@ -350,11 +362,20 @@ export async function decideAll(house: House, clerks: Clerks): Promise<void> {
       const wanted = policy(seen, clerk);
       const outcome = isMistake && wanted !== undefined ? mistaken(random, wanted) : wanted;
       if (outcome === undefined) continue;
-      const then = { ...facts, clock: { ...facts.clock, now: at } };
-      const evaluation = evaluate(house.ruleSet, then, { operands: false });
       const actor = clerk === 'external' ? clerk : `person:${clerk}`;
-      const said = { id: facts.delivery.id, at, facts: then, actor };
-      await journal(tx, house.ruleSet, { ...said, outcome, reason: 'looked at', evaluation });
+      const became = meanwhile?.(seen);
+      const say = async (at: number, given: Facts, by: string, said?: DecisionOutcome) => {
+        const then = { ...given, clock: { ...given.clock, now: at } };
+        const evaluation = evaluate(ruleSet, then, { operands: false });
+        const { kind, reason } = evaluation.live;
+        const text = said === undefined ? reason : 'looked at';
+        const what = { id: facts.delivery.id, at, facts: then, actor: by, evaluation };
+        await journal(tx, ruleSet, { ...what, outcome: said ?? kind, reason: text });
+      };
+      const atOnce = first?.(seen, clerk);
+      if (atOnce) await say(facts.clock.now + 10 * MINUTE_MS, facts, actor, atOnce);
+      if (became) await say(at - MINUTE_MS, became, 'daemon');
+      await say(at, became ?? facts, actor, outcome);
     }
   });
 }

@@ -13,10 +13,14 @@ import { HOUSE_FILES } from './clerk.ts';
 const DAY_MS = 86_400_000;
 const WEEKDAYS = ['tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday'] as const;
 
-/** An open delivery that waited for some days, whose windows began and end meanwhile. */
+/**
+ * An open delivery that waited for some days: its windows begin and end, its invoices grow older,
+ * and a refund is older than what counts.
+ */
 function waited(days: number): Facts {
   const facts = typicalFacts();
-  const { clock, delivery, order } = facts;
+  const { clock, delivery, order, customer } = facts;
+  const credit = { ...customer?.credit, overdue_days: days };
   const [from, to] = [clock.now + 2 * DAY_MS, clock.now + 4 * DAY_MS];
   const lines = delivery.lines.map((line) => ({ ...line, window_from: from, window_to: to }));
   const now = clock.now + days * DAY_MS;
@@ -25,6 +29,7 @@ function waited(days: number): Facts {
     ...facts,
     delivery: { ...delivery, lines },
     order: { ...order, age: now - (order.created_at ?? now) },
+    customer: { ...customer, refunds_90d: 5 - days, credit },
     clock: { now, weekday, business_hours: days % 2 === 0 },
   });
 }

@@ -69,6 +69,7 @@ describe('a regularity', () => {
     expect(against(enough, 0.06, { later: { people: 0, ofOnePerson: 1 } })).toBe('one_person');
     expect(against(enough, 0.06, { rests: { ofOneCustomer: 0.51 } })).toBe('one_customer');
     expect(against(enough, 0.06, { rests: { customers: 2 } })).toBe('one_customer');
+    expect(against(enough, 0.06, { later: { ofOneCustomer: 0.51 } })).toBe('one_customer');
   });
 
   it('is none where others are decided alike, the more so the more rules were looked at', () => {
@@ -97,6 +98,11 @@ describe('what people decide', () => {
 
   it('is refused while it rests on one person', async () => {
     const { proposals, refused } = await learned({ names: ['ada'] });
+    expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);
+  });
+
+  it('is refused while the others are programs, and the same person at the command line', async () => {
+    const { proposals, refused } = await learned({ names: ['ada', 'cli:ada', 'token:erp'] });
     expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);
   });
 

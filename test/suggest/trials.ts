@@ -17,7 +17,7 @@ function live(text: string): string {
 }
 
 /** The rules in force with these proposals, live. */
-function rulesWith(house: House, texts: readonly string[]): RuleSet {
+export function rulesWith(house: House, texts: readonly string[]): RuleSet {
   const files = texts.map((text, at) => ({ path: `suggested-${at}.yaml`, text: live(text) }));
   const loaded = loadRules(layOver(house.files, { over: 'rules', files }));
   if ('problems' in loaded) return expect.fail(loaded.problems.map(formatProblem).join('\n'));

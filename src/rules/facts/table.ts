@@ -88,6 +88,13 @@ const delivery = {
     about: 'When it was packed; where the service does not say, when it was first seen here.',
     source: 'createdAt, or first seen',
   },
+  weekday: {
+    type: 'enum',
+    values: WEEKDAYS,
+    optional: true,
+    about: 'Day of the week on which it was packed, which waiting does not change.',
+    source: 'delivery.created_at, and the time zone in settings.yaml',
+  },
   age: {
     type: 'duration',
     derived: true,

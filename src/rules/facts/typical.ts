@@ -47,6 +47,7 @@ export function typicalFacts(): Facts {
       number: 'D-7001',
       status: 'pending',
       created_at: NOW - HOUR_MS,
+      weekday: 'tuesday',
       lines: [typicalLine('5700000000011'), typicalLine('5700000000028')],
     },
     order: {

@@ -1,7 +1,7 @@
 /**
  * The facts that proposals may ask. Not asked are facts that tell when, or by what haste, a
  * delivery was decided (its age, the accepts of today), names and addresses, free texts, and what
- * comes true by waiting (the day of the week, an old order): an open delivery is judged again.
+ * comes true by waiting (what day it is, an old order): an open delivery is judged again.
  */
 
 import { unknownCode } from '../../rules/cel/codes.ts';
@@ -88,8 +88,12 @@ function numberFields({ base_currency: base }: Settings): readonly NumberField[]
     of('order.accepted_before', ({ order }) => order.accepted_before, { guards: [] }),
     { ...of('order.age', ({ order }) => order.age, { unit: 'span', guards: [] }), sides: ['<='] },
     of('customer.orders_before', ({ customer }) => customer?.orders_before),
-    of('customer.refunds_90d', ({ customer }) => customer?.refunds_90d),
-    of(days, ({ customer }) => customer?.credit?.overdue_days, { guards: [...CREDIT, days] }),
+    // Refunds become older than 90 days, and an unpaid invoice older every day.
+    { ...of('customer.refunds_90d', ({ customer }) => customer?.refunds_90d), sides: ['>'] },
+    {
+      ...of(days, ({ customer }) => customer?.credit?.overdue_days, { guards: [...CREDIT, days] }),
+      sides: ['<='],
+    },
     of('delivery.weight', ({ delivery }) => delivery.weight),
     lineField('price_diff_pct', '<='),
     lineField('price_diff_pct', '>'),
@@ -135,6 +139,9 @@ export function choiceField({ path, guards = [path], read }: Choice): ChoiceFiel
   };
 }
 
+/** Fact that tells days apart, as the clock does. */
+export const PACKED_ON = 'delivery.weekday';
+
 const CHOICES: readonly ChoiceField[] = [
   choiceField({ path: 'order.country', read: ({ order }) => order.country }),
   choiceField({ path: 'order.account_no', read: ({ order }) => order.account_no }),
@@ -147,6 +154,7 @@ const CHOICES: readonly ChoiceField[] = [
   choiceField({ path: 'order.freight_type', read: ({ order }) => order.freight_type }),
   choiceField({ path: 'order.season', read: ({ order }) => order.season }),
   choiceField({ path: 'order.status', read: ({ order }) => order.status }),
+  choiceField({ path: PACKED_ON, read: ({ delivery }) => delivery.weekday }),
 ];
 
 interface Flag {

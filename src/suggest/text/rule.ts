@@ -2,9 +2,11 @@
 import { isMap, isSeq, type YAMLMap } from 'yaml';
 import { isJsonObject } from '../../lib/json.ts';
 import { parseYaml } from '../../lib/yaml.ts';
+import type { Rule } from '../../rules/rule.ts';
 import type { RuleFile } from '../../rules/text/yaml.ts';
 import { type Given, mergeGiven } from '../facts/field.ts';
 import { type Condition, joined, shown } from './conditions.ts';
+import { knowing, neededBy } from './known.ts';
 import { type RuleTest, testLines } from './tests.ts';
 import { listed, single } from './yaml.ts';
 
@@ -138,7 +140,7 @@ function leadAround(
 /** The rule with one more exception; undefined: no file has the rule. */
 export function withException(
   files: readonly RuleFile[],
-  id: string,
+  rule: Rule,
   change: {
     readonly conditions: readonly Condition[];
     readonly tests: readonly RuleTest[];
@@ -148,10 +150,10 @@ export function withException(
     readonly remarks: readonly string[];
   },
 ): string | undefined {
-  const found = ruleIn(files, id);
+  const found = ruleIn(files, rule.id);
   if (!found) return undefined;
   const { document, rules, node } = found;
-  append(document, node, 'unless', [joined(change.conditions)]);
+  append(document, node, 'unless', [knowing(neededBy(rule), joined(change.conditions))]);
   if (change.around) leadAround(document, node, change.around);
   if (change.tests.length > 0) append(document, node, 'tests', change.tests);
   if (change.as) {

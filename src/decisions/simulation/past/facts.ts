@@ -10,7 +10,7 @@ import type { Facts } from '../../../rules/facts/plain.ts';
 import type { RuleSet } from '../../../rules/rule.ts';
 import type { Db } from '../../../store/store.ts';
 import type { AcceptedBefore } from '../../accept/accepted.ts';
-import { clockFacts } from '../../calendar.ts';
+import { clockFacts, weekdayAt } from '../../calendar.ts';
 import { baseRate, sumsOf, valueInBase } from '../../facts/history.ts';
 import { windowFacts } from '../../facts/windows.ts';
 import type { PastDecision, Period } from '../history.ts';
@@ -171,8 +171,11 @@ function linesUnder(lines: Facts['delivery']['lines'], settings: RuleSet['settin
 }
 
 /** Computes again what follows from the settings. */
-function underSettings({ settings }: RuleSet): (facts: Facts) => Facts {
+function underSettings({ settings }: RuleSet, read: readonly string[]): (facts: Facts) => Facts {
   const localTime = localClockOf(settings.timezone);
+  const asksWeekday = read.includes('delivery.weekday');
+  const packedOn = ({ created_at: at }: Facts['delivery']) =>
+    asksWeekday ? { weekday: weekdayAt(at, settings, localTime) } : {};
   return (facts) => {
     const { delivery, order } = facts;
     const base = {
@@ -182,7 +185,11 @@ function underSettings({ settings }: RuleSet): (facts: Facts) => Facts {
     const { amount_base: _, ...today } = facts.today ?? {};
     return {
       ...facts,
-      delivery: { ...delivery, lines: linesUnder(delivery.lines, settings) },
+      delivery: {
+        ...delivery,
+        ...packedOn(delivery),
+        lines: linesUnder(delivery.lines, settings),
+      },
       order: { ...order, ...base },
       ...(facts.today && !isSameRate(facts, settings) ? { today } : {}),
       clock: clockFacts(facts.clock.now, settings, localTime),
@@ -205,7 +212,7 @@ export async function createPastFacts(
   const notGathered = notGatheredOf([...new Set(read)]);
   const after = await feedBefore(db, period.since);
   const { rows, sources } = createSources(db, period, after, ruleSet);
-  const settled = underSettings(ruleSet);
+  const settled = underSettings(ruleSet, read);
   return {
     async of(decision) {
       let facts = settled(decision.facts);
