@@ -1,7 +1,8 @@
 /**
- * Takes the pictures of docs/console.md: `npm run pictures` starts the demo, signs in by a printed
- * link as a person does, and photographs the pages. Rules hold what they hold, so it waits until
- * enough deliveries are held. With a demo's folder (`npm run pictures -- FOLDER`), of that one.
+ * Takes the pictures of docs/console.md and docs/rules.md: `npm run pictures` starts the demo,
+ * signs in by a printed link as a person does, and photographs the pages. Rules hold what they
+ * hold, so it waits until enough deliveries are held. With a demo's folder
+ * (`npm run pictures -- FOLDER`), of that one.
  */
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../test/support/chromium.ts';
@@ -11,6 +12,9 @@ const WIDE = { width: 1_100, height: 640 };
 const CARD = { width: 760, height: 960 };
 const NARROW = { width: 390, height: 960 };
 const RULE = { width: 1_000, height: 800 };
+const PROPOSAL = { width: 1_000, height: 900 };
+/** The matrix of a trial, with sums in five currencies. */
+const PAST = { width: 1_000, height: 720 };
 const RESULT = { width: 1_000, height: 560 };
 const HELD_MIN = 5;
 const WAIT_MS_MAX = 300_000;
@@ -48,6 +52,26 @@ async function takeRules(page: Page, at: (path: string) => string): Promise<void
   await savePicture(page, 'console-rules');
 }
 
+/** From what people decided to the text of a rule, and to its trial. */
+async function takeProposals(page: Page, at: (path: string) => string): Promise<void> {
+  await page.setViewportSize(WIDE);
+  await page.goto(at('/rules/suggest'));
+  const card = page.locator('article.card').first();
+  await card.waitFor();
+  await savePicture(page, 'console-proposals');
+  await card.getByText('Text to keep in a file').click();
+  await page.setViewportSize(PROPOSAL);
+  await card.evaluate((element) => element.scrollIntoView());
+  await savePicture(page, 'console-proposal');
+  await page.setViewportSize(PAST);
+  await card.getByRole('link', { name: 'Try it' }).click();
+  await page.getByRole('button', { name: 'Try', exact: true }).click();
+  await page.locator('.matrix').waitFor();
+  const past = page.locator('h2', { hasText: 'The past' });
+  await past.evaluate((element) => element.scrollIntoView());
+  await savePicture(page, 'console-proposal-trial');
+}
+
 async function takePictures(folder: string): Promise<void> {
   const browser = await launchBrowser();
   try {
@@ -75,6 +99,7 @@ async function takePictures(folder: string): Promise<void> {
     await page.goto(at('/'));
     await savePicture(page, 'console-overview');
     await takeRules(page, at);
+    await takeProposals(page, at);
   } finally {
     await browser.close();
   }

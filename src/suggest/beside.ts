@@ -26,7 +26,7 @@ interface SuggestLimits {
 
 const LIMITS: SuggestLimits = { timeMaxMs: 120_000, memoryBytesMax: 536_870_912 };
 const HEAP_MIB_MAX = 384;
-const HINT = 'try a shorter time: --since 30d';
+const HINT = 'try a shorter time (30d), or again when the machine has less to do';
 
 interface Ways {
   readonly signal?: AbortSignal;
@@ -35,7 +35,8 @@ interface Ways {
 
 /**
  * Proposes rules from what people decided in a period.
- * @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal`
+ * @throws RetryLaterError when it takes longer than two minutes, or is ended by `signal`: the time
+ * decides whether there are proposals, never which
  */
 export async function runSuggest(
   store: StoreOptions,
@@ -59,7 +60,8 @@ export async function runSuggest(
   if (last && 'suggestion' in last) return last.suggestion;
   if (last) throw new RefusedError('rules.suggest_failed', last.failed.message, { hint: HINT });
   if (ending === 'late') {
-    const message = `it took longer than ${formatDuration(limits.timeMaxMs)}`;
+    const taken = formatDuration(limits.timeMaxMs);
+    const message = `it took longer than ${taken}, so nothing is proposed`;
     throw new RetryLaterError('rules.suggest_slow', message, { hint: HINT });
   }
   if (ending === 'large') {

@@ -326,7 +326,7 @@ async function addRow(reader: Reader, row: Row, stored: Facts, isFirst: boolean)
 function takeVote({ acts }: Reader, version: Version, row: Row, facts: Facts): void {
   const vote = voteOf(row.outcome);
   const isHeld = version.vote === VOTE.HOLD;
-  // Who held it first, or waited until something was better, did not accept what came.
+  // A hold first, or a wait until something was better, is no accept of what came.
   if (vote === VOTE.ACCEPT && isHeld) return;
   const hasWaited = version.isFree || (version.facts && hasImproved(version.facts, facts));
   version.vote = vote === VOTE.ACCEPT && hasWaited ? VOTE.HOLD : vote;
@@ -356,7 +356,7 @@ async function takeRules(
   const holder = heldBy.at(known.row ?? -1) ?? -1;
   if (holder >= 0 && heldBy.at(number ?? -1) !== holder) known.isFree = true;
   const isEnded = known.by === undefined && ['accept', 'reject'].includes(row.outcome);
-  // What people left to the hold of a rule until it ended, they left alone.
+  // People left alone what they left to the hold of a rule until it ended.
   if (isEnded && holder < 0) known.vote = VOTE.NONE;
   return known;
 }

@@ -12,7 +12,7 @@ function missingIn({ delivery }: Facts): number | null {
   return known.length === 0 ? null : Math.max(...known);
 }
 
-/** What stands in the way of an accept: the more of it, the more; null: not known. */
+/** Obstacles to an accept: the more of one, the more it is; null: not known. */
 const OBSTACLES: readonly ((facts: Facts) => number | null)[] = [
   missingIn,
   ({ order }) => negative(numberOf(order.address_complete)),

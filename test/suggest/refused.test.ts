@@ -101,7 +101,7 @@ describe('what people decide', () => {
     expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);
   });
 
-  it('is refused while the others are programs, and the same person at the command line', async () => {
+  it('is refused while others are programs, or the same person at a command line', async () => {
     const { proposals, refused } = await learned({ names: ['ada', 'cli:ada', 'token:erp'] });
     expect([proposals, refused.map(({ code }) => code)]).toEqual([[], ['one_person']]);
   });

@@ -1,4 +1,4 @@
-/** Who accepts what has become right meanwhile has not accepted it as it came. */
+/** Accepts of what has become right meanwhile are no accepts of what came. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/rules/evaluate.ts';
 import { completeFacts } from '../../src/rules/facts/derive.ts';
@@ -36,7 +36,7 @@ async function proposed(clerks: Pick<Clerks, 'policy'> & Partial<Clerks>) {
   return proposals.map(({ kind, id, conditions }) => [kind, id, ...conditions]);
 }
 
-/** Of what no rule decided, what is not large passes. */
+/** Accepts small deliveries that no rule decided. */
 const policy: Policy = ({ facts, byRules }) => {
   if (byRules.kind !== 'no_rule') return undefined;
   return (facts.delivery.quantity ?? 0) <= 40 ? 'accept' : 'hold';

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import { z } from 'zod';
 import { ruleSetInForce } from '../../decisions/simulation/rule-sets.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { plural } from '../../lib/strings.ts';
 import { parseYaml } from '../../lib/yaml.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import {
@@ -133,7 +134,7 @@ async function write(
     writeFileSync(join(folder, path), text, { flag: 'wx' });
   }
   context.output.note(
-    `${folder} has the rules in force and ${drafts.length} drafts in shadow; next: ` +
+    `${folder} has the rules in force and ${plural(drafts.length, 'draft')} in shadow; next: ` +
       `selvedge rules backtest --since 30d --shadow-as-live --rules ${folder}`,
   );
 }

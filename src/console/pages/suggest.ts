@@ -122,7 +122,7 @@ first</summary>${tableOf(
           html`<a href="/deliveries/${id}">${deliveryNo || String(id)}</a>`,
       },
       { title: 'People decided', cell: ({ decided }) => outcomeWord(decided) },
-      { title: 'It came', cell: ({ at }) => time(at, timeZone) },
+      { title: 'Decided', cell: ({ at }) => time(at, timeZone) },
     ],
     '',
   )}</details>`;

@@ -17,7 +17,7 @@ import {
   type NumberField,
   quoted,
 } from './field.ts';
-import { lineField, numberField, sizeField } from './numbers.ts';
+import { lineField, numberField, sizeField, stockLeftField } from './numbers.ts';
 import { tableFields } from './tables.ts';
 
 type Settings = RuleSet['settings'];
@@ -101,6 +101,7 @@ function numberFields({ base_currency: base }: Settings): readonly NumberField[]
     lineField('list_price_diff_pct', '>'),
     lineField('missing', '<='),
     lineField('missing', '>'),
+    stockLeftField(),
     lineField('quantity', '<='),
     lineField('quantity', '>'),
   ];

@@ -2,7 +2,7 @@
 import { decimalOf } from '../../lib/money.ts';
 import { completeLine } from '../../rules/facts/derive.ts';
 import type { Facts, LineFacts } from '../../rules/facts/plain.ts';
-import { type Given, guardedBy, type NumberField, quoted, type Side } from './field.ts';
+import { type Given, guardedBy, mergeGiven, type NumberField, quoted, type Side } from './field.ts';
 
 const BOTH: readonly Side[] = ['<=', '>'];
 const MINUTE_MS = 60_000;
@@ -94,10 +94,7 @@ export function numberField({ path, unit, guards = [], pin, read }: Described): 
   const { granules, step, literal, given }: Unit = UNITS[unit];
   const givenAt = (value: number): Given => {
     const of = givenPath(path, given(value));
-    if (!pin) return of;
-    const [root = '', ...rest] = pin.path.split('.');
-    const inner = givenPath(rest.join('.'), pin.currency);
-    return { ...of, [root]: joined(of[root], inner) };
+    return pin ? mergeGiven([of, givenPath(pin.path, pin.currency)]) : of;
   };
   return {
     kind: 'number',
@@ -117,17 +114,6 @@ export function numberField({ path, unit, guards = [], pin, read }: Described): 
     read: (facts) => read(facts) ?? null,
     givenAt,
   };
-}
-
-function joined(a: unknown, b: Given): Given {
-  if (typeof a !== 'object' || a === null) return b;
-  const merged: Record<string, unknown> = { ...a };
-  for (const [name, value] of Object.entries(b)) {
-    const known = merged[name];
-    const isInner = typeof value === 'object' && value !== null && !Array.isArray(value);
-    merged[name] = isInner ? joined(known, { ...value }) : value;
-  }
-  return merged;
 }
 
 export function sizeField(): NumberField {
@@ -154,6 +140,28 @@ const LINE_UNITS: Readonly<Record<LineNumber, keyof typeof UNITS>> = {
   missing: 'whole',
   quantity: 'whole',
 };
+
+/** Pieces that each line leaves in stock: at least so many, as it lacks at most the opposite. */
+export function stockLeftField(): NumberField {
+  const paths = ['delivery.lines.stock_free', 'delivery.lines.quantity'];
+  const lacks = ({ quantity, stock_free: free }: LineFacts): number =>
+    typeof quantity === 'number' && typeof free === 'number' ? quantity - free : Number.NaN;
+  return {
+    ...lineField('missing', '<='),
+    name: 'delivery.lines.stock_free left',
+    reads: paths,
+    text(_, limit, guarded) {
+      const body = `line.stock_free - line.quantity >= ${-limit}`;
+      const guards = guarded ? ['line.stock_free', 'line.quantity'] : [];
+      return `delivery.lines.all(line, ${guardedBy(guards, body)})`;
+    },
+    read({ delivery: { lines } }) {
+      const most = Math.max(...lines.map(lacks));
+      return Number.isFinite(most) ? most : null;
+    },
+    givenAt: (value) => ({ delivery: { lines: [{ quantity: 1, stock_free: 1 - value }] } }),
+  };
+}
 
 const ONE_LINE = [
   { name: 'no line', given: { delivery: { lines: [] } }, isIn: false },

@@ -2,7 +2,7 @@
 import { decimalOf } from '../../lib/money.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import type { FlagField, Given } from './field.ts';
+import { type FlagField, type Given, mergeGiven } from './field.ts';
 import { givenPath } from './numbers.ts';
 
 type Settings = RuleSet['settings'];
@@ -63,12 +63,8 @@ function fieldOf(table: string, rows: ReadonlyMap<string, number>, of: Measured,
     return cell === undefined ? undefined : Math.round(cell * scale);
   };
   const given = (facts: Facts, value: number | null): Given => {
-    const [root = '', member = ''] = key.split('.');
-    const own = { [member]: KEYS[key]?.(facts) ?? null };
     const asked = givenPath(path, value === null ? null : shown(value));
-    const before = asked[root];
-    const isShared = typeof before === 'object' && before !== null;
-    return { ...asked, [root]: isShared ? { ...before, ...own } : own };
+    return mergeGiven([asked, givenPath(key, KEYS[key]?.(facts) ?? null)]);
   };
   const condition = (side: string) => `${path} ${side} tables.${table}[${key}]`;
   const guards = (guarded: boolean) => (guarded ? `has(${key}) && has(${path}) && ` : '');

@@ -1,6 +1,6 @@
 /**
- * What a hold rule needs to know. Where it does not know it, it holds, and an exception that is
- * true would free that as well: so an exception asks for these facts first.
+ * Facts that a hold rule needs. Without one it holds, and an exception that is true would free that
+ * as well: so an exception asks for these facts first.
  */
 import { isJsonObject } from '../../lib/json.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
