@@ -45,7 +45,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
   // delivery is, notes as a history, saved views.
   // By 140: its past beside a delivery, the journal's end in one read, accepts noted as confirmed.
-  decisions: 15_870, // and barcodes that lost their zeros; customers by a part of the name
+  decisions: 15_890, // and barcodes that lost their zeros; customers by part of a name; weekdays
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
