@@ -4,7 +4,13 @@ import { NO_SUCH_PAGE, NOT_FOUND_BARE } from '../client/http/answer.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import type { SalesOrder, SalesOrderDelivery } from '../client/v1/schemas.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
-import { keepAsItCame, tellUnread } from '../lib/reading/as-it-came.ts';
+import {
+  asItCame,
+  keepAsItCame,
+  tellUnread,
+  unreadIn,
+  withUnderstood,
+} from '../lib/reading/as-it-came.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { WriteCounts } from '../mirror/entity.ts';
 import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
@@ -51,15 +57,20 @@ export function oldestOf(
   throw new RetryLaterError('sync.cached_answer', text, { hint });
 }
 
-/** Tells whether the mirror has the order under its own number, with the names of this one. */
-async function isMirroredAs(tx: Tx, order: SalesOrder): Promise<boolean> {
+/**
+ * Tells whether the mirror has the order under its own number, with the names of this one, and none
+ * under the number that it answered under.
+ */
+async function isMirroredAs(tx: Tx, order: SalesOrder, answered: number): Promise<boolean> {
   const row = await tx
     .selectFrom('sales_order')
     .select(['order_no', 'reference', 'unread'])
     .where('order_id', '=', order.orderId)
     .where('deleted_at', 'is', null)
     .executeTakeFirst();
-  if (!row || row.order_no === null || unreadPaths(row.unread).includes('orderId')) return false;
+  if (!row?.order_no?.trim() || unreadPaths(row.unread).includes('orderId')) return false;
+  const query = tx.selectFrom('sales_order').select('order_id').where('order_id', '=', answered);
+  if (await query.executeTakeFirst()) return false;
   const { values } = SALES_ORDER.toRow(order);
   return row.order_no === values.order_no && row.reference === values.reference;
 }
@@ -71,20 +82,40 @@ async function isMirroredAs(tx: Tx, order: SalesOrder): Promise<boolean> {
 export async function asAsked(tx: Tx, orderId: number, order: SalesOrder): Promise<SalesOrder> {
   if (order.orderId === orderId) return order;
   const own = { ...order, orderId };
-  if (await isMirroredAs(tx, own)) return own;
+  if (await isMirroredAs(tx, own, order.orderId)) return own;
   keepAsItCame(own, 'orderId', order.orderId);
   tellUnread(own, ['orderId']);
   return own;
 }
 
 /**
- * Refuses an answer about another delivery than was asked for: as a row of its own, one delivery
- * would be decided and counted twice. The order's list tells which ids there are.
+ * Gives rows of an order's list the number of the order, where they name the one under which it
+ * answered: if the order is the one that was asked for, they are of no other.
+ */
+export function rowsAsAsked<T extends { readonly orderId: number | null }>(
+  list: Listing<T> | undefined,
+  own: SalesOrder,
+  { orderId: answered }: SalesOrder,
+): Listing<T> | undefined {
+  const { orderId } = own;
+  if (!list || answered === orderId || unreadIn(own).includes('orderId')) return list;
+  const rows = list.rows.map((row) => {
+    const named = asItCame(row)?.orderId ?? row.orderId;
+    return Number(named) === answered ? withUnderstood(row, 'orderId', orderId) : row;
+  });
+  return { ...list, rows };
+}
+
+/**
+ * Refuses an answer about another delivery than was asked for, or of another order: as a row of its
+ * own, one delivery would be decided and counted twice. The order's list tells which there are.
  */
 export function requireAsked(orderId: number, id: number, row: SalesOrderDelivery): void {
-  if (row.orderDeliveryId === id) return;
-  const other = `answers as delivery ${row.orderDeliveryId} (orderDeliveryId)`;
-  throw new RefusedError('sync.other_delivery', `delivery ${id} of order ${orderId} ${other}`);
+  const isOf = (row.orderId ?? orderId) === orderId && !unreadIn(row).includes('orderId');
+  if (row.orderDeliveryId === id && isOf) return;
+  const as = isOf ? `delivery ${row.orderDeliveryId} (orderDeliveryId)` : 'that of another order';
+  const text = `delivery ${id} of order ${orderId} answers as ${as}`;
+  throw new RefusedError('sync.other_delivery', text);
 }
 
 type Written = Pick<WriteCounts, 'written'>;

@@ -35,6 +35,7 @@ import {
   keepList,
   oldestOf,
   requireAsked,
+  rowsAsAsked,
   unlessForeign,
 } from './order-answers.ts';
 import type { OrderLooks } from './order-looks.ts';
@@ -290,27 +291,35 @@ async function readWhole(
   if (request.orderFirst) await reading;
   const wanted = (list: Promise<Listing<SalesOrderDelivery> | undefined>): Promise<boolean> =>
     wantsRefunds(deps, orderId, request, reading, list);
-  const [order, { deliveries, refunds, pendingRefunds, areRefundsWanted }] = await Promise.all([
+  const [order, below] = await Promise.all([
     reading,
     readBelow(deps, orderId, { ...call, order: reading }, wanted),
   ]);
   // Answers from a cache date the read back by their age; too old ones are refused.
-  const oldest = oldestOf(orderId, startedAt, [order, deliveries, refunds, pendingRefunds]);
+  const { refunds, pendingRefunds, areRefundsWanted } = below;
+  const oldest = oldestOf(orderId, startedAt, [order, below.deliveries, refunds, pendingRefunds]);
   const asOf = oldest < startedAt ? await readSeqAsOf(store.db, oldest) : readSeq;
-  const { own, changed } = await store.transaction(async (tx) => {
+  const { own, deliveries, changed } = await store.transaction(async (tx) => {
     const provenance = { source: `refresh:${cause}`, readSeq: asOf, at: clock.now() };
     const own = await asAsked(tx, orderId, order.value);
     const isChanged = await keepOrder(deps, tx, own, provenance, isCompared);
+    const ofOwn = <T extends { readonly orderId: number | null }>(list: Listing<T> | undefined) =>
+      rowsAsAsked(list, own, order.value);
+    const deliveries = ofOwn(below.deliveries);
     const written = await keepList(tx, orderId, deliveries, DELIVERIES, provenance);
-    await keepList(tx, orderId, refunds, REFUNDS, provenance);
-    await keepList(tx, orderId, pendingRefunds, PENDING_REFUNDS, provenance);
+    await keepList(tx, orderId, ofOwn(refunds), REFUNDS, provenance);
+    await keepList(tx, orderId, ofOwn(pendingRefunds), PENDING_REFUNDS, provenance);
     // The order counts as read at the start of the read, because a slow answer is no newer and a
     // sweep must not rely on it.
     if (areRefundsWanted || look !== undefined) await noteDetailsRead(tx, orderId, oldest);
     await request.alsoWrite?.(tx);
     // A changed order changes what each of its deliveries is decided on.
     const all = deliveries?.rows ?? [];
-    return { own, changed: isChanged ? all.map(DELIVERIES.numberOf) : written.map(Number) };
+    return {
+      own,
+      deliveries,
+      changed: isChanged ? all.map(DELIVERIES.numberOf) : written.map(Number),
+    };
   });
   const at = (sentAt ?? start?.at ?? 0) - (startedAt - oldest);
   if (start) deps.recentReads?.note(orderId, { ...start, at });

@@ -35,3 +35,20 @@ export function tellUnread(record: object & Told, paths: readonly string[]): voi
 export function unreadIn(record: object & Told): readonly string[] {
   return record[UNREAD] ?? [];
 }
+
+/** Copies a record whose member was unreadable as it came, and is understood with this value. */
+export function withUnderstood<T extends object & Told>(
+  record: T,
+  name: keyof T & string,
+  value: unknown,
+): T {
+  const { [name]: _, ...came } = record[CAME] ?? {};
+  const unread = unreadIn(record).filter((path) => path !== name);
+  const isLeft = Object.keys(came).length > 0;
+  return {
+    ...record,
+    [name]: value,
+    [CAME]: isLeft ? came : undefined,
+    [UNREAD]: unread.length > 0 ? unread : undefined,
+  };
+}

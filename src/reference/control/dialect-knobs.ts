@@ -102,7 +102,7 @@ const tradeKnobs = {
   deliveryAliases: oneOf('none', 'answers', 'lists'),
   /** Ids of a delivery with an alias under which its status is set; it is read under both. */
   deliveryTakenAs: oneOf('both', 'own', 'alias'),
-  /** Whether an order answers at its address under another number than lists and events have. */
+  /** Whether an order and its deliveries name it otherwise at its address than lists and events. */
   orderAliases: off,
   refundNumbers: oneOf('global', 'perOrder'),
   pendingRefundReference: oneOf('own', 'order'),

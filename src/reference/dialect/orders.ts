@@ -70,14 +70,15 @@ export function keptLines<L extends Line>(lines: readonly L[], how: Dialect['ord
 /** Number that is added to the id of a delivery or an order for its alias. */
 const ALIASES_FROM = 5_000_000;
 
-/** A delivery as this kind of answer shows it: under its alias, where it has one. */
+/** A delivery as this kind of answer shows it: under its alias and that of its order, if any. */
 export function aliasedDelivery(
   shape: JsonObject,
-  { deliveryAliases }: Pick<Dialect, 'deliveryAliases'>,
+  { deliveryAliases, orderAliases }: Pick<Dialect, 'deliveryAliases' | 'orderAliases'>,
   where: 'answers' | 'lists',
 ): JsonObject {
-  if (deliveryAliases !== 'lists' && deliveryAliases !== where) return shape;
-  return { ...shape, orderDeliveryId: Number(shape.orderDeliveryId) + ALIASES_FROM };
+  const ofOrder = aliasedOrder(shape, { orderAliases });
+  if (deliveryAliases !== 'lists' && deliveryAliases !== where) return ofOrder;
+  return { ...ofOrder, orderDeliveryId: Number(shape.orderDeliveryId) + ALIASES_FROM };
 }
 
 /** The own id of a delivery that this id names: itself, or what it is the alias of. */
@@ -92,7 +93,10 @@ export function takesStatusOf(id: number, { deliveryAliases, deliveryTakenAs }: 
 }
 
 /** An order as its address shows it. */
-export function aliasedOrder(shape: JsonObject, { orderAliases }: Dialect): JsonObject {
+export function aliasedOrder(
+  shape: JsonObject,
+  { orderAliases }: Pick<Dialect, 'orderAliases'>,
+): JsonObject {
   if (!orderAliases) return shape;
   return { ...shape, orderId: Number(shape.orderId) + ALIASES_FROM };
 }

@@ -208,10 +208,12 @@ describe('members of orders and deliveries', () => {
     const shown = async () => (await speaker.get(`${at}/${id}`)).json.data.orderDeliveryId;
     speaker.speak({ deliveryAliases: 'answers', deliveryTakenAs: 'own', orderAliases: true });
     expect([await listed(), await shown()]).toEqual([id, alias]);
-    expect((await orderOf(orderId)).orderId).toBe(orderId + 5_000_000);
+    const named = orderId + 5_000_000;
+    expect((await orderOf(orderId)).orderId).toBe(named);
+    expect((await speaker.get(at)).json.data.deliveries[0].orderId).toBe(named);
     const post = async (as: number) => speaker.post(`${at}/${as}`, { status: 'accepted' });
     expect((await post(alias)).status).toBe(404);
-    expect((await post(id)).json.data).toMatchObject({ orderDeliveryId: alias, orderId });
+    expect((await post(id)).json.data).toMatchObject({ orderDeliveryId: alias, orderId: named });
     speaker.speak({ deliveryAliases: 'lists', deliveryTakenAs: 'alias' });
     expect([await listed(), await shown()]).toEqual([alias, alias]);
     expect([(await post(id)).status, (await post(alias)).status]).toEqual([404, 200]);
