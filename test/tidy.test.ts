@@ -45,7 +45,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
   // delivery is, notes as a history, saved views.
   // By 140: its past beside a delivery, the journal's end in one read, accepts noted as confirmed.
-  decisions: 15_890, // and barcodes that lost their zeros; customers by part of a name; weekdays
+  decisions: 15_980, // and barcodes that lost their zeros; customers by part of a name; weekdays
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
@@ -63,7 +63,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Barcodes that lost zeros, compared one way by all; deliveries that events name otherwise.
   // Losses of short lists, and those made bit by bit; rows that a list names no more.
   // By 360: the search for anything by what people know it by, and an order with its parcels.
-  mirror: 6_360, // an announced delivery is proved to be that of its number
+  mirror: 6_375, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
@@ -94,7 +94,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // what waits for a person, as SQL that all rooms share.
   // With whose a system key is, commits among programs that read, and the zone of the house.
   // Acts since a backup, compared again at a resume.
-  store: 6_690,
+  store: 6_740, // and queries that are compiled once
   // Rules from what people decided: examples, exact search, proofs, drafts with tests. Raised by
   // 150: accepts that were waited for, and what a hold must know before an exception frees it.
   suggest: 4_650,

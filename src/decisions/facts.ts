@@ -10,7 +10,8 @@ import { unreadPaths } from '../mirror/rows/unread.ts';
 import { othersWith } from '../mirror/shared-number.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../rules/rule.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { clockFacts, weekdayAt } from './calendar.ts';
 import { areCustomersRead, stylesReadBy } from './fact-streams.ts';
 import { customerFacts, isCustomerGone } from './facts/customer.ts';
@@ -158,10 +159,9 @@ async function moreOfOrder(
 
 const is = (of: RawBuilder<unknown>) => sql<number>`exists (select 1 from ${of})`;
 
-/** Reads a delivery and its past in one statement. */
-async function readDelivery(tx: Tx, orderDeliveryId: number) {
+const deliveryOf = kept((db: Db, orderDeliveryId: Value<number>) => {
   const own = sql.ref('d.order_delivery_id');
-  const row = await tx
+  return db
     .selectFrom('delivery as d')
     .leftJoin('evaluation as e', 'e.order_delivery_id', 'd.order_delivery_id')
     .leftJoin('review as r', 'r.order_delivery_id', 'd.order_delivery_id')
@@ -176,8 +176,12 @@ async function readDelivery(tx: Tx, orderDeliveryId: number) {
       is(sql`delivery o cross join reject_entry q on q.order_delivery_id = o.order_delivery_id
         where o.order_id = d.order_id and o.order_delivery_id <> ${own}`).as('wereOthersQueued'),
     ])
-    .where('d.order_delivery_id', '=', orderDeliveryId)
-    .executeTakeFirst();
+    .where('d.order_delivery_id', '=', orderDeliveryId);
+});
+
+/** Reads a delivery and its past in one statement. */
+async function readDelivery(tx: Tx, orderDeliveryId: number) {
+  const [row] = await deliveryOf(tx, orderDeliveryId);
   if (!row) return undefined;
   const { decision_id, basis, rules_key, lines_hash, stopped_by, stopped_as, ...delivery } = row;
   const past: Past = {

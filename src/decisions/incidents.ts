@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { endIncidentRows, endIncidents, openIncident, updateIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { kept } from '../store/transaction/kept.ts';
 import type { Subject } from './facts.ts';
 
 const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'cause' } as const;
@@ -180,15 +181,17 @@ export interface ToldOf {
   readonly tellFields: (subject: Subject) => readonly Effect[];
 }
 
-export async function toldOf(tx: Tx, orderDeliveryId: number, at: number): Promise<ToldOf> {
-  const id = String(orderDeliveryId);
-  const kinds = [EVALUATION_ERROR, INVALID_DATA, REVOKED_TOO_OFTEN].map(({ kind }) => kind);
-  const rows = await tx
+const openOfDeliveries = kept((db: Db) =>
+  db
     .selectFrom('incident')
     .select(['id', 'kind', 'key', 'detail'])
-    .where('kind', 'in', kinds)
-    .where('resolved_at', 'is', null)
-    .execute();
+    .where('kind', 'in', [EVALUATION_ERROR.kind, INVALID_DATA.kind, REVOKED_TOO_OFTEN.kind])
+    .where('resolved_at', 'is', null),
+);
+
+export async function toldOf(tx: Tx, orderDeliveryId: number, at: number): Promise<ToldOf> {
+  const id = String(orderDeliveryId);
+  const rows = await openOfDeliveries(tx);
   const causes = ({ kind: of }: Kind) =>
     rows.flatMap(({ kind, ...row }) => (kind === of ? [causeIn(row)] : []));
   const revoked = rows.filter(({ kind, key }) => kind === REVOKED_TOO_OFTEN.kind && key === id);

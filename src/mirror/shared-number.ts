@@ -6,7 +6,8 @@
  */
 import { sql } from 'kysely';
 import { inKeys, type SqlValue } from '../store/bulk.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import type { EntityDefinition, Provenance } from './rows/prepared.ts';
 
 /** Notes orders with a delivery or refund whose number another order's row has already. */
@@ -39,14 +40,16 @@ export async function forgetShared(
     .execute();
 }
 
-/** Ids of other orders that have a delivery or refund with this number. */
-export async function othersWith(tx: Tx, entity: string, number: number): Promise<number[]> {
-  const rows = await tx
+const ordersWith = kept((db: Db, entity: Value<string>, number: Value<number>) =>
+  db
     .selectFrom('shared_number')
     .select('order_id')
     .where('entity', '=', entity)
     .where('number', '=', number)
-    .orderBy('order_id')
-    .execute();
-  return rows.map((row) => row.order_id);
+    .orderBy('order_id'),
+);
+
+/** Ids of other orders that have a delivery or refund with this number. */
+export async function othersWith(tx: Tx, entity: string, number: number): Promise<number[]> {
+  return (await ordersWith(tx, entity, number)).map((row) => row.order_id);
 }

@@ -3,6 +3,11 @@ import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
 import type { Db, Store, Tx } from './store.ts';
+import { kept, type Value } from './transaction/kept.ts';
+
+const stateOf = kept((db: Db, key: Value<string>) =>
+  db.selectFrom('daemon_state').select(['value', 'updated_at as at']).where('key', '=', key),
+);
 
 export async function readState(db: Db | Tx, key: string): Promise<string | undefined> {
   return (await readStateSince(db, key))?.value;
@@ -13,11 +18,7 @@ export async function readStateSince(
   db: Db | Tx,
   key: string,
 ): Promise<{ readonly value: string; readonly at: number } | undefined> {
-  return db
-    .selectFrom('daemon_state')
-    .select(['value', 'updated_at as at'])
-    .where('key', '=', key)
-    .executeTakeFirst();
+  return (await stateOf(db, key))[0];
 }
 
 export function writeState(db: Db | Tx, key: string, value: string, clock: Clock): Promise<void> {

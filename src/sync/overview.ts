@@ -1,5 +1,5 @@
 /** Overviews of streams and runs for people. */
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { type IdPage, newestFirst } from '../store/pages.ts';
@@ -158,7 +158,7 @@ export async function findRuns(
 ): Promise<RunOverview[]> {
   let query = db.selectFrom('sync_run').selectAll();
   if (stream !== undefined) query = query.where('stream', '=', stream);
-  if (outcome !== undefined) query = query.where('outcome', '=', outcome);
+  if (outcome !== undefined) query = query.where('outcome', '=', sql.lit(outcome));
   const rows = await newestFirst(query, 'run_id', page);
   return rows.map(overviewOf);
 }

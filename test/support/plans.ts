@@ -1,12 +1,6 @@
 /** Plans of SQLite for the statements of a piece of work; none of them depends on time. */
-import {
-  CompiledQuery,
-  type KyselyPlugin,
-  type QueryId,
-  type RootOperationNode,
-  SqliteQueryCompiler,
-} from 'kysely';
-import type { SqliteStore, Store } from '../../src/store/store.ts';
+import { CompiledQuery, type KyselyPlugin } from 'kysely';
+import type { Db, SqliteStore, Store } from '../../src/store/store.ts';
 
 export interface Planned {
   /** Store to give to the work in place of its own. */
@@ -24,15 +18,15 @@ export function notePlans(store: SqliteStore): Planned {
   const queries = new Map<string, CompiledQuery>();
   const asked = new Map<string, string>();
   const given = new Map<string, number>();
-  const compiler = new SqliteQueryCompiler();
-  const note = (node: RootOperationNode, id: QueryId): void => {
-    const query = compiler.compileQuery(node, id);
-    asked.set(id.queryId, query.sql);
+  // The store's own: the plan depends on how a parameter is written.
+  const compiler = store.db.getExecutor();
+  const note = (query: CompiledQuery): void => {
+    asked.set(query.queryId.queryId, query.sql);
     if (/^\s*(select|update|delete|insert|with)/i.test(query.sql)) queries.set(query.sql, query);
   };
   const plugin: KyselyPlugin = {
     transformQuery: ({ node, queryId }) => {
-      note(node, queryId);
+      note(compiler.compileQuery(node, queryId));
       return node;
     },
     transformResult: async ({ result, queryId: { queryId } }) => {
@@ -41,15 +35,24 @@ export function notePlans(store: SqliteStore): Planned {
       return result;
     },
   };
+  /** Queries that were compiled before pass by the plugin. */
+  const noting = <D extends Db>(db: D): D => {
+    const run = db.executeQuery.bind(db);
+    db.executeQuery = (query, options) => {
+      note('sql' in query ? query : query.compile());
+      return run(query, options);
+    };
+    return db;
+  };
   return {
     store: {
       get db() {
-        return store.db.withPlugin(plugin);
+        return noting(store.db.withPlugin(plugin));
       },
       path: store.path,
       transaction: (work) =>
-        store.transaction((tx, onCommit) => work(tx.withPlugin(plugin), onCommit)),
-      snapshot: (read) => store.snapshot((tx) => read(tx.withPlugin(plugin))),
+        store.transaction((tx, onCommit) => work(noting(tx.withPlugin(plugin)), onCommit)),
+      snapshot: (read) => store.snapshot((tx) => read(noting(tx.withPlugin(plugin)))),
       close: () => store.close(),
     },
     times: (text) => [...asked.values()].filter((sql) => text.test(sql)).length,

@@ -2,7 +2,8 @@
 import { isJsonObject } from '../../lib/json.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { reservedCredit } from './reserved.ts';
 
 type CustomerFacts = NonNullable<Facts['customer']>;
@@ -54,19 +55,29 @@ function extraOf(
   return { extra, invalidFields };
 }
 
+const goneWith = kept((db: Db, accountNo: Value<string>) =>
+  db
+    .selectFrom('erp_customer')
+    .select('account_no')
+    .where('account_no', '=', accountNo)
+    .where('deleted_at', 'is not', null),
+);
+
 /**
  * Whether the ERP knew the account and has removed it: then it is not known whether it is blocked,
  * which is another thing than that the ERP never said anything about it.
  */
 export async function isCustomerGone(tx: Tx, accountNo: string): Promise<boolean> {
-  const row = await tx
-    .selectFrom('erp_customer')
-    .select('account_no')
-    .where('account_no', '=', accountNo)
-    .where('deleted_at', 'is not', null)
-    .executeTakeFirst();
-  return row !== undefined;
+  return (await goneWith(tx, accountNo)).length > 0;
 }
+
+const customerWith = kept((db: Db, accountNo: Value<string>) =>
+  db
+    .selectFrom('erp_customer')
+    .selectAll()
+    .where('account_no', '=', accountNo)
+    .where('deleted_at', 'is', null),
+);
 
 /** Reads the facts of the customer account; undefined when the ERP does not know the account. */
 export async function customerFacts(
@@ -75,12 +86,7 @@ export async function customerFacts(
   orderDeliveryId: number,
   fields: ExtraFields,
 ): Promise<Customer | undefined> {
-  const row = await tx
-    .selectFrom('erp_customer')
-    .selectAll()
-    .where('account_no', '=', accountNo)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
+  const [row] = await customerWith(tx, accountNo);
   if (!row) return undefined;
   const { credit_limit: limit, balance, currency, overdue_days: overdue } = row;
   const { extra, invalidFields } = extraOf(row.extra, fields);

@@ -4,7 +4,8 @@
 import { sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 
 /** Pieces by the names of articles; null when a delivery's pieces are unknown. */
 export interface DeliveredAs {
@@ -47,6 +48,18 @@ function countByStatus(rows: readonly Row[]): ReadonlyMap<string, number> {
   return counts;
 }
 
+const linesOfDeliveries = kept(
+  (_: Db, orderId: Value<number>, orderDeliveryId: Value<number>) => sql<Row>`
+    select d.order_delivery_id id, d.status, d.unread, line.line_no, line.barcode,
+      line.fulfilled_quantity pieces, line.price,
+      exists (select 1 from shared_number s
+        where s.order_id = d.order_id and s.entity = 'delivery') shared
+    from delivery d
+    left join delivery_line line on line.order_delivery_id = d.order_delivery_id
+    where d.order_id = ${orderId}
+      and (d.order_delivery_id = ${orderDeliveryId} or d.deleted_at is null)`,
+);
+
 /**
  * Reads all deliveries of the order; the pieces of `orderDeliveryId` count whatever its status is.
  */
@@ -55,15 +68,7 @@ export async function deliveredPieces(
   orderId: number,
   orderDeliveryId: number,
 ): Promise<Delivered> {
-  const { rows } = await sql<Row>`
-    select d.order_delivery_id id, d.status, d.unread, line.line_no, line.barcode,
-      line.fulfilled_quantity pieces, line.price,
-      exists (select 1 from shared_number s
-        where s.order_id = d.order_id and s.entity = 'delivery') shared
-    from delivery d
-    left join delivery_line line on line.order_delivery_id = d.order_delivery_id
-    where d.order_id = ${orderId}
-      and (d.order_delivery_id = ${orderDeliveryId} or d.deleted_at is null)`.execute(tx);
+  const rows = await linesOfDeliveries(tx, orderId, orderDeliveryId);
   // Deliveries with an unknown status count: their goods may be on their way.
   const isCounted = ({ id, status }: Row): boolean =>
     id === orderDeliveryId || (status !== 'rejected' && status !== 'canceled');

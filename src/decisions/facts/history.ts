@@ -10,6 +10,7 @@ import { inBase } from '../../rules/facts/derive.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { type AcceptedBefore, acceptedSince, DAY_MS } from '../accept/accepted.ts';
 import { leaping } from './leap.ts';
 
@@ -183,8 +184,8 @@ export async function acceptFacts(
  * SQL: the barcodes of an order, as they are compared, with their pieces, as one text; null if a
  * line's barcode or quantity is unknown.
  */
-export function linesOf(orderId: 'o.order_id' | number) {
-  const id = typeof orderId === 'number' ? sql`${orderId}` : sql.ref(orderId);
+export function linesOf(orderId: 'o.order_id' | number | Value<number>) {
+  const id = orderId === 'o.order_id' ? sql.ref(orderId) : sql`${orderId}`;
   return sql<string | null>`(select iif(count(barcode) = count(*) and count(pieces) = count(*),
     nullif(group_concat(barcode || char(31) || pieces, char(30) order by barcode), ''), null)
     from (select ${barcodeKeyIn('l.barcode')} barcode,
@@ -196,10 +197,42 @@ export function linesOf(orderId: 'o.order_id' | number) {
  * SQL: condition that an order has the same reference as `orderId`; an empty reference matches
  * none.
  */
-function sameReference(orderId: number) {
+function sameReference(orderId: Value<number>) {
   return sql`and trim(reference) <> ''
         and reference = (select reference from sales_order where order_id = ${orderId})`;
 }
+
+/** Makes the query of `similarWithin`. */
+function similarOf(isRepeated: boolean) {
+  return kept(
+    (
+      _: Db,
+      accountNo: Value<string>,
+      orderId: Value<number>,
+      since: Value<number>,
+      // Nearly all orders differ in the first line already; CASE keeps SQLite from comparing them
+      // whole.
+    ) => sql<{ readonly at: number }>`
+    select o.at from (
+      select order_id, status, deleted_at, coalesce(created_at, first_seen_at) at
+      from sales_order
+      where ${isRepeated ? sql`+account_no` : sql`account_no`} = ${accountNo}
+        and order_id < ${orderId}
+        ${isRepeated ? sameReference(orderId) : sql``}
+      order by order_id desc limit ${SIMILAR_ORDERS_MAX}
+    ) o
+    where o.deleted_at is null and o.status <> 'canceled' and o.at > ${since}
+      and case when exists (select 1 from sales_order_line l where l.order_id = o.order_id
+          and ${barcodeKeyIn('l.barcode')} =
+            (select ${barcodeKeyIn('f.barcode')} from sales_order_line f
+              where f.order_id = ${orderId} order by f.line_no limit 1))
+        then ${linesOf('o.order_id')} = ${linesOf(orderId)} else 0 end
+    order by o.order_id desc limit 1`,
+  );
+}
+
+const similarOrder = similarOf(false);
+const repeatedOrder = similarOf(true);
 
 /**
  * Milliseconds between the order and the newest earlier order (by id) of the account with the same
@@ -211,23 +244,8 @@ export async function similarWithin(
   { accountNo, orderId, createdAt }: Account & { readonly createdAt: number },
   { isRepeated }: { readonly isRepeated: boolean },
 ): Promise<number | null> {
-  const { rows } = await sql<{ readonly at: number }>`
-    select o.at from (
-      select order_id, status, deleted_at, coalesce(created_at, first_seen_at) at
-      from sales_order
-      where ${isRepeated ? sql`+account_no` : sql`account_no`} = ${accountNo}
-        and order_id < ${orderId}
-        ${isRepeated ? sameReference(orderId) : sql``}
-      order by order_id desc limit ${SIMILAR_ORDERS_MAX}
-    ) o
-    where o.deleted_at is null and o.status <> 'canceled' and o.at > ${createdAt - SIMILAR_MS}
-      -- Nearly all orders differ in this line already; CASE keeps SQLite from comparing them whole.
-      and case when exists (select 1 from sales_order_line l where l.order_id = o.order_id
-          and ${barcodeKeyIn('l.barcode')} =
-            (select ${barcodeKeyIn('f.barcode')} from sales_order_line f
-              where f.order_id = ${orderId} order by f.line_no limit 1))
-        then ${linesOf('o.order_id')} = ${linesOf(orderId)} else 0 end
-    order by o.order_id desc limit 1`.execute(tx);
-  const at = rows[0]?.at;
+  const query = isRepeated ? repeatedOrder : similarOrder;
+  const [found] = await query(tx, accountNo, orderId, createdAt - SIMILAR_MS);
+  const at = found?.at;
   return at === undefined ? null : Math.max(0, createdAt - at);
 }

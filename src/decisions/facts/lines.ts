@@ -4,12 +4,11 @@
  * Free stock of a line = mirrored stock, less what other deliveries claim (reserved.ts), less what
  * earlier lines of this delivery take: no piece is counted on twice.
  */
-import { sql } from 'kysely';
+import { type AliasedExpression, sql } from 'kysely';
 import { isJsonObject, parseJsonObject } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { countryOf, currencyOf, emptyToNull, nameOf, spellingsOf } from '../../lib/strings.ts';
 import {
-  barcodeSpellings,
   byBarcode,
   isLookedFor,
   type SameBarcodes,
@@ -18,8 +17,9 @@ import {
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import type { StylesRead } from '../fact-streams.ts';
 import type { Delivered, DeliveredAs } from './delivered.ts';
 import type { IsRead } from './history.ts';
@@ -27,15 +27,17 @@ import { reservedPieces } from './reserved.ts';
 import { flagOf, stylesOf } from './styles.ts';
 import { windowFacts } from './windows.ts';
 
-/** Reads the lines of an order; empty names become null. */
-export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
-  const lines = await tx
+const linesOfOrder = kept((db: Db, orderId: Value<number>) =>
+  db
     .selectFrom('sales_order_line')
     .select(['barcode', 'quantity', 'size_quantity', 'price', 'season_name', 'delivery_name'])
     .where('order_id', '=', orderId)
-    .orderBy('line_no')
-    .execute();
-  return lines.map(withNames);
+    .orderBy('line_no'),
+);
+
+/** Reads the lines of an order; empty names become null. */
+export async function orderLines(tx: Tx, orderId: number): Promise<readonly OrderLine[]> {
+  return (await linesOfOrder(tx, orderId)).map(withNames);
 }
 
 function withNames<T extends PackedLine>(line: T): T {
@@ -70,16 +72,19 @@ interface StockRead {
   readonly unlisted: 0 | null;
 }
 
+const stockState = kept((db: Db) =>
+  db
+    .selectFrom('stream_state')
+    .select(['complete_at', 'unlisted'])
+    .where('stream', '=', sql.lit('stock')),
+);
+
 /**
  * Reads when the stock was last pulled completely, and the free pieces of a variant that the stock
  * list lacks: 0 for an account whose list has only what is in stock, else unknown.
  */
 export async function readStock(tx: Tx): Promise<StockRead> {
-  const row = await tx
-    .selectFrom('stream_state')
-    .select(['complete_at', 'unlisted'])
-    .where('stream', '=', 'stock')
-    .executeTakeFirst();
+  const [row] = await stockState(tx);
   const at = row?.complete_at ?? 0;
   return { at, unlisted: at > 0 && row?.unlisted === 'zero' ? 0 : null };
 }
@@ -114,10 +119,8 @@ function isExtraRead(isRead: IsRead): boolean {
   return isRead('delivery.weight') || EXTRA_FACTS.some((name) => isRead(`delivery.lines.${name}`));
 }
 
-/** SQL: the column `extra` if a rule reads a fact from it. */
-function extraColumn(isRead: IsRead) {
-  return (isExtraRead(isRead) ? sql<string | null>`extra` : sql<string | null>`null`).as('extra');
-}
+const EXTRA = sql<string | null>`extra`.as('extra');
+const NO_EXTRA = sql<string | null>`null`.as('extra');
 
 function textIn(members: Readonly<Record<string, unknown>>, name: string): string | null {
   const value = members[name];
@@ -149,7 +152,7 @@ async function seasonVariants(
     tx
       .selectFrom('season_variant')
       .select(LISTED)
-      .select(extraColumn(isRead))
+      .select(isExtraRead(isRead) ? EXTRA : NO_EXTRA)
       .where(inKeys('barcode', asked))
       .where(inKeys('season_name', spellingsOf(season)))
       .where('deleted_at', 'is', null)
@@ -230,17 +233,24 @@ function listedPrices(listed: Listed | undefined, currency: string | null) {
   };
 }
 
-function variantsOf(tx: Tx, barcodes: readonly string[], isRead: IsRead) {
-  return byBarcode(tx, barcodes, (asked) =>
-    tx
+function stockedWith(extra: AliasedExpression<string | null, 'extra'>) {
+  return kept((db: Db, barcodes: Value<string>) =>
+    db
       .selectFrom('stock_variant')
       .select(LISTED)
       .select(['quantity', 'season_name', 'changed_at'])
-      .select(extraColumn(isRead))
-      .where(inKeys('barcode', asked))
-      .where('deleted_at', 'is', null)
-      .execute(),
+      .select(extra)
+      .where(sql<boolean>`barcode in (select value from json_each(${barcodes}))`)
+      .where('deleted_at', 'is', null),
   );
+}
+
+const stockedWhole = stockedWith(EXTRA);
+const stockedBare = stockedWith(NO_EXTRA);
+
+function variantsOf(tx: Tx, barcodes: readonly string[], isRead: IsRead) {
+  const read = isExtraRead(isRead) ? stockedWhole : stockedBare;
+  return byBarcode(tx, barcodes, (asked) => read(tx, JSON.stringify(asked)));
 }
 
 function freeOf(quantity: number | null, others: number | null): number | null {
@@ -285,7 +295,7 @@ async function takenPieces(
   orderDeliveryId: number,
   { barcodes, same, readAt }: Taking,
 ): Promise<Map<string, number | null>> {
-  const forms = [...new Set(barcodes.flatMap(barcodeSpellings))];
+  const forms = same.spellingsOf(barcodes);
   const taken = new Map<string, number | null>();
   for (const [form, pieces] of await reservedPieces(tx, orderDeliveryId, forms, readAt)) {
     const name = same.nameOf(form);
@@ -310,18 +320,21 @@ interface ReadLines {
   readonly unread: readonly string[];
 }
 
+const packedLines = kept((db: Db, orderDeliveryId: Value<number>) =>
+  db
+    .selectFrom('delivery_line')
+    .selectAll()
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('line_no'),
+);
+
 export async function lineFacts(
   tx: Tx,
   orderDeliveryId: number,
   order: OrderOfLines,
   { delivered, read, isRead, stylesRead, settings, now }: LinesContext,
 ): Promise<ReadLines> {
-  const packed = await tx
-    .selectFrom('delivery_line')
-    .selectAll()
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .orderBy('line_no')
-    .execute();
+  const packed = await packedLines(tx, orderDeliveryId);
   const lines = packed.map(withNames);
   const readable = lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
   const barcodes = [...new Set(readable)];

@@ -17,7 +17,8 @@ import { quarantinedAmong } from '../../mirror/quarantine.ts';
 import { unreadPaths } from '../../mirror/rows/unread.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import type { Delivered } from './delivered.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
 
@@ -88,13 +89,8 @@ interface MirroredOrder {
   readonly isGone: boolean;
 }
 
-export async function orderFacts(
-  tx: Tx,
-  orderId: number,
-  lines: readonly OrderLine[],
-  delivered: Delivered,
-): Promise<MirroredOrder | undefined> {
-  const order = await tx
+const orderWith = kept((db: Db, orderId: Value<number>) =>
+  db
     .selectFrom('sales_order')
     .selectAll()
     .select(orderHash('sales_order').as('hash'))
@@ -104,8 +100,16 @@ export async function orderFacts(
         .whereRef('c.order_id', '=', 'sales_order.order_id')
         .as('agreed_currency'),
     )
-    .where('order_id', '=', orderId)
-    .executeTakeFirst();
+    .where('order_id', '=', orderId),
+);
+
+export async function orderFacts(
+  tx: Tx,
+  orderId: number,
+  lines: readonly OrderLine[],
+  delivered: Delivered,
+): Promise<MirroredOrder | undefined> {
+  const [order] = await orderWith(tx, orderId);
   if (!order) return undefined;
   const unread = unreadPaths(order.unread);
   const areLinesRead = !unread.includes('orderLineItems');

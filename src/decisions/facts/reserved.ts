@@ -11,7 +11,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
 import { claimsSince } from '../../mirror/upkeep.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { hasOpenPush } from '../push.ts';
 import { leaping } from './leap.ts';
 
@@ -44,8 +45,10 @@ interface Claim {
  * SQL: a table `found` of the lines with these barcodes: of deliveries in `claim`, or of all that
  * there ever were.
  */
-function linesFound(barcodes: readonly string[], isWhole: boolean): RawBuilder<unknown> {
-  const parts = sql`select value part from json_each(${JSON.stringify(barcodes)})`;
+function linesFound(barcodes: Value<string>, isWhole: boolean): RawBuilder<unknown> {
+  // Of the many spellings that are asked for, few exist.
+  const parts = sql`select value part from json_each(${barcodes})
+    where exists (select 1 from delivery_line l where l.barcode = value)`;
   if (isWhole) {
     return sql`found(barcode, id)
       as (select distinct l.barcode, l.order_delivery_id from (${parts}) p
@@ -77,21 +80,23 @@ function ordersFound(accountNo: string, isWhole: boolean): RawBuilder<unknown> {
     as (select own from leap where own = other)`;
 }
 
-/**
- * Pieces that other deliveries claim, by barcode: older pending ones, those that are being
- * accepted, and accepted ones whose pieces are still in the stock read at `stockReadAt`. Null when
- * the pieces of one of them are unknown.
- */
-export async function reservedPieces(
-  tx: Tx,
-  orderDeliveryId: number,
-  barcodes: readonly string[],
-  stockReadAt: number,
-): Promise<ReadonlyMap<string, number | null>> {
-  const isWhole = stockReadAt - SHIPS_WITHIN_MS < (await claimsSince(tx));
-  // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
-  // deliveries, not from all pending deliveries.
-  const { rows } = await sql<{ readonly barcode: string; readonly pieces: number | null }>`
+interface Reserved {
+  readonly barcode: string;
+  readonly pieces: number | null;
+}
+
+/** Makes the query of `reservedPieces`, over deliveries in `claim` or over all. */
+function reservedOf(isWhole: boolean) {
+  return kept(
+    (
+      _: Db,
+      barcodes: Value<string>,
+      orderDeliveryId: Value<number>,
+      stockReadAt: Value<number>,
+      acceptedSince: Value<number>,
+      // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
+      // deliveries, not from all pending deliveries.
+    ) => sql<Reserved>`
     with recursive ${linesFound(barcodes, isWhole)}
     select line.barcode, iif(count(line.fulfilled_quantity) = count(*),
       sum(line.fulfilled_quantity), null) pieces
@@ -109,9 +114,30 @@ export async function reservedPieces(
           or (d.tracking_numbers = '[]'
             and (select o.completed = 1 and o.changed_at < ${stockReadAt} from sales_order o
               where o.order_id = d.order_id) is not 1
-            and ${ACCEPTED_AT} >= ${stockReadAt - SHIPS_WITHIN_MS})
+            and ${ACCEPTED_AT} >= ${acceptedSince})
         else 0 end
-    group by line.barcode`.execute(tx);
+    group by line.barcode`,
+  );
+}
+
+const reservedOfOpen = reservedOf(false);
+const reservedOfAll = reservedOf(true);
+
+/**
+ * Pieces that other deliveries claim, by barcode: older pending ones, those that are being
+ * accepted, and accepted ones whose pieces are still in the stock read at `stockReadAt`. Null when
+ * the pieces of one of them are unknown.
+ */
+export async function reservedPieces(
+  tx: Tx,
+  orderDeliveryId: number,
+  barcodes: readonly string[],
+  stockReadAt: number,
+): Promise<ReadonlyMap<string, number | null>> {
+  const acceptedSince = stockReadAt - SHIPS_WITHIN_MS;
+  const query = acceptedSince < (await claimsSince(tx)) ? reservedOfAll : reservedOfOpen;
+  const forms = JSON.stringify(barcodes);
+  const rows = await query(tx, forms, orderDeliveryId, stockReadAt, acceptedSince);
   return new Map(
     rows.map(({ barcode, pieces }) => [barcode, pieces === null ? null : Number(pieces)]),
   );

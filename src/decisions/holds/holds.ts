@@ -18,7 +18,8 @@ import type { Evaluation } from '../../rules/evaluate.ts';
 import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { endIncidents, updateIncident } from '../../store/incidents.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { endOfSpan, nextOpening } from '../calendar.ts';
 
 type Settings = RuleSet['settings'];
@@ -46,13 +47,16 @@ const DEFAULT_TIMING: HoldTiming = {
   afterwards: 'escalate',
 };
 
-export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly HoldRow[]> {
-  return tx
+const holdsOf = kept((db: Db, orderDeliveryId: Value<number>) =>
+  db
     .selectFrom('hold')
     .select(['rule_id', 'rule_hash', 'since', 'until_at', 'expires_at', 'afterwards', 'lapsed_at'])
     .where('order_delivery_id', '=', orderDeliveryId)
-    .orderBy('rule_id')
-    .execute();
+    .orderBy('rule_id'),
+);
+
+export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly HoldRow[]> {
+  return holdsOf(tx, orderDeliveryId);
 }
 
 /** Text hashes of the rules whose hold has lasted its time and that therefore hold no more. */

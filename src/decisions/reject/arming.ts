@@ -4,6 +4,7 @@
  */
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { kept } from '../../store/transaction/kept.ts';
 import { readBreaker } from './breaker.ts';
 
 interface OpenArming {
@@ -14,14 +15,17 @@ interface OpenArming {
   readonly expiresAt: number;
 }
 
+const openRows = kept((db: Db) =>
+  db
+    .selectFrom('arming')
+    .select(['rule_id', 'rule_hash', 'expires_at'])
+    .where('ended_at', 'is', null),
+);
+
 /** Armings that nobody has ended yet; some of them may have expired. */
 export async function openArmings(tx: Db | Tx, { rules }: RuleSet): Promise<readonly OpenArming[]> {
   const hashes = new Map(rules.map(({ id, hash }) => [id, hash]));
-  const rows = await tx
-    .selectFrom('arming')
-    .select(['rule_id', 'rule_hash', 'expires_at'])
-    .where('ended_at', 'is', null)
-    .execute();
+  const rows = await openRows(tx);
   return rows.map(({ rule_id: ruleId, rule_hash: hash, expires_at: expiresAt }) => {
     return { ruleId, isSame: hashes.get(ruleId) === hash, expiresAt };
   });

@@ -191,7 +191,7 @@ export async function joinPlaces(
     .selectFrom('duplicate_key')
     .select('key')
     .where('stream', '=', stream)
-    .where('is_due', '=', 1)
+    .where('is_due', '=', sql.lit(1))
     .where('key', '>', after)
     .orderBy('key')
     .limit(SLICE)

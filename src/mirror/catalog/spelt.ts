@@ -4,8 +4,8 @@
  */
 import { sql } from 'kysely';
 import { nameKey, spellingsOf } from '../../lib/strings.ts';
-import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 
 interface Row {
   readonly barcode: string;
@@ -89,20 +89,25 @@ interface Form extends Row {
   readonly stocked: number;
 }
 
+const formsAmong = kept(
+  (_: Db, forms: Value<string>) => sql<Form>`
+    select barcode, max(stocked) stocked from (
+      select v.barcode, v.deleted_at is null stocked
+        from json_each(${forms}) form cross join stock_variant_row v on v.barcode = form.value
+      union all select v.barcode, 0
+        from json_each(${forms}) form cross join season_variant_row v on v.barcode = form.value)
+    group by barcode order by length(barcode), barcode`,
+);
+
 /**
- * Reads all forms of these barcodes that the lists have or had, by key. Those that left count: a
- * barcode that was listed beside another one is no other spelling of it.
+ * Reads which of these spellings of barcodes the lists have or had, by key. Those that left count:
+ * a barcode that was listed beside another one is no other spelling of it.
  */
 async function formsOf(
   db: Db | Tx,
-  barcodes: readonly string[],
+  spellings: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Form[]>> {
-  const isMeant = inKeys('barcode', [...new Set([...new Set(barcodes)].flatMap(barcodeSpellings))]);
-  const { rows } = await sql<Form>`
-    select barcode, max(stocked) stocked from (
-      select barcode, deleted_at is null stocked from stock_variant_row where ${isMeant}
-      union all select barcode, 0 from season_variant_row where ${isMeant})
-    group by barcode order by length(barcode), barcode`.execute(db);
+  const rows = await formsAmong(db, JSON.stringify([...new Set(spellings)]));
   return Map.groupBy(rows, ({ barcode }) => barcodeKey(barcode));
 }
 
@@ -118,7 +123,7 @@ export async function byBarcode<R extends Row>(
   const found = new Map((await query(barcodes)).map((row) => [row.barcode, row]));
   const missing = barcodes.filter((barcode) => !found.has(barcode));
   if (missing.length === 0) return found;
-  const groups = await formsOf(db, missing);
+  const groups = await formsOf(db, missing.flatMap(barcodeSpellings));
   const meant = (barcode: string) => {
     const forms = groups.get(barcodeKey(barcode)) ?? [];
     return formsMeant(
@@ -136,6 +141,8 @@ export async function byBarcode<R extends Row>(
 }
 
 export interface SameBarcodes {
+  /** Likely spellings of these barcodes. */
+  readonly spellingsOf: (barcodes: readonly string[]) => readonly string[];
   readonly nameOf: (barcode: string) => string;
   /** Barcodes in stock, of those that are the same but for leading zeros. */
   readonly listed: (barcode: string) => readonly string[];
@@ -149,7 +156,8 @@ export async function sameBarcodes(
   db: Db | Tx,
   barcodes: readonly string[],
 ): Promise<SameBarcodes> {
-  const groups = await formsOf(db, barcodes);
+  const spellings = new Map([...new Set(barcodes)].map((one) => [one, barcodeSpellings(one)]));
+  const groups = await formsOf(db, [...spellings.values()].flat());
   const named = (barcode: string): string => {
     const key = barcodeKey(barcode);
     const forms = groups.get(key) ?? [];
@@ -166,6 +174,9 @@ export async function sameBarcodes(
   };
   const names = new Map<string, string>();
   return {
+    spellingsOf: (some) => {
+      return [...new Set(some.flatMap((one) => spellings.get(one) ?? barcodeSpellings(one)))];
+    },
     nameOf(barcode) {
       const name = names.get(barcode) ?? named(barcode);
       names.set(barcode, name);

@@ -189,7 +189,7 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueRe
     .selectFrom('intake')
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
     .select(['intake.outbox_id', 'receipt_due'])
-    .where('receipt_due', '>', 0)
+    .where('receipt_due', '>', sql.lit(0))
     // Documents whose push is under way are left out: their state changes in a moment.
     .where('state', 'not in', ['sending', 'sent'])
     .orderBy('intake.outbox_id')

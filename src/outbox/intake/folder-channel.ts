@@ -221,7 +221,7 @@ async function refreshReceipts(
   const due = await store.db
     .selectFrom('intake_file')
     .selectAll()
-    .where('receipt_due', '>', 0)
+    .where('receipt_due', '>', sql.lit(0))
     .limit(RECEIPTS_PER_ROUND)
     .execute();
   const now = clock.monotonic();

@@ -83,7 +83,7 @@ const ROWS_PER_ROUND = 200;
  */
 export async function dueOutcomes({ db }: Store): Promise<readonly OutcomeRow[]> {
   const rows = await select(db)
-    .where('t.row_due', '=', 1)
+    .where('t.row_due', '=', sql.lit(1))
     .orderBy('t.outcome_id')
     .limit(ROWS_PER_ROUND)
     .execute();

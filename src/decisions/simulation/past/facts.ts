@@ -4,6 +4,7 @@
  * not tell, it stays open, and so does every outcome that depends on it. Facts that follow from the
  * settings are made again, because the settings are on trial with the rules.
  */
+import { sql } from 'kysely';
 import { localClockOf } from '../../../lib/local-time.ts';
 import { notGatheredOf } from '../../../rules/facts/gathered.ts';
 import type { Facts } from '../../../rules/facts/plain.ts';
@@ -85,7 +86,7 @@ async function stockReadAt(db: Db, before: number): Promise<number> {
     .selectFrom('sync_run')
     .select('started_at')
     .where('stream', '=', 'stock')
-    .where('outcome', '=', 'complete')
+    .where('outcome', '=', sql.lit('complete'))
     .where('ended_at', '<', before)
     .orderBy('ended_at', 'desc')
     .executeTakeFirst();
