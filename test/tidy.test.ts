@@ -67,7 +67,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
-  ops: 5_410, // since when receipts wait, a file that grew, and by 150 what went wrong in a time
+  ops: 5_414, // since when receipts wait, a file that grew, and by 150 what went wrong in a time
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
   // With words of ERPs for members, prices far from the list price; what a person canceled since a
@@ -93,8 +93,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // the ERP's customers at the moment of their changes; by 160: whether the service answers; 120:
   // what waits for a person, as SQL that all rooms share.
   // With whose a system key is, commits among programs that read, and the zone of the house.
-  // Acts since a backup, compared again at a resume.
-  store: 6_740, // and queries that are compiled once
+  // Acts since a backup, compared again at a resume; times in which no daemon ran.
+  store: 6_750, // and queries that are compiled once
   // Rules from what people decided: examples, exact search, proofs, drafts with tests. Raised by
   // 150: accepts that were waited for, and what a hold must know before an exception frees it.
   suggest: 4_650,

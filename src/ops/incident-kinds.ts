@@ -217,6 +217,14 @@ const KINDS: Readonly<Record<IncidentName, IncidentKind>> = {
     means: 'The data grows older, and what is gone is not noticed.',
     act: 'See what its last runs lacked.',
   },
+  not_running: {
+    when: 'no daemon ran for five minutes or more, or the clock of the host was put forward',
+    todo: 'if nobody stopped it: `journalctl -u selvedge` says why it ended',
+    ends: 'at once: it is noted by the next start',
+    means: 'Nothing was pulled, decided or sent meanwhile; it was caught up after the start.',
+    act: 'If nobody stopped it, have the host looked at.',
+    page: '/system/doctor',
+  },
   no_currency: {
     when: 'the currency of pending deliveries is not known',
     todo: '`service.dialect.v1.currency`',

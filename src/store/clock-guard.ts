@@ -17,6 +17,7 @@
 import { CLOCK_MS_MIN, type Clock } from '../lib/clock.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import type { Logger } from '../lib/log.ts';
+import { endIncidents, openIncident } from './incidents.ts';
 import { readState, writeStateAt } from './state.ts';
 import type { Db, Store, Tx } from './store.ts';
 import type { ClockStepHandler } from './upkeep.ts';
@@ -43,6 +44,9 @@ export interface ClockGuard {
 const STEP_MS_MIN = 5_000;
 const LOOK_MS = 5_000;
 const NOTE_MS = 60_000;
+/** Milliseconds without a daemon that people are told of: more than a restart or an upgrade. */
+const STOPPED_MS_MIN = 5 * 60_000;
+const STOPPED = { kind: 'not_running', entity: 'daemon', key: 'daemon' } as const;
 /**
  * Factor by which the trusted time may advance faster than real time: a day in an hour. Rows that
  * are due after a long stop are deleted soon, and a wrong clock is noticed before.
@@ -67,6 +71,12 @@ async function readNoted(db: Db): Promise<Noted | undefined> {
 export async function trustedNow({ store, clock }: Timed): Promise<number> {
   const noted = await readNoted(store.db);
   return Math.min(clock.now(), noted?.trusted ?? Number.POSITIVE_INFINITY);
+}
+
+/** Leaves an incident that is over: nothing else remembers that no daemon ran. */
+async function tellStop(tx: Tx, since: number, now: number): Promise<void> {
+  await openIncident(tx, { ...STOPPED, detail: {} }, since);
+  await endIncidents(tx, STOPPED, [STOPPED.key], now);
 }
 
 /**
@@ -107,6 +117,7 @@ export async function openClockGuard(
     const noted = await readNoted(store.db);
     const now = wall.now();
     await store.transaction(async (tx) => {
+      if (noted && !isWatched && step >= STOPPED_MS_MIN) await tellStop(tx, noted.seen, now);
       for (const { back, forth } of steps) {
         await (step < 0 ? back : forth)?.(tx, { step, now, isWatched });
       }

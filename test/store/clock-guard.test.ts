@@ -158,6 +158,33 @@ it('takes small corrections for what they are', async () => {
   expect(guard.watchedSince()).toBe(clock.now() - 6_000);
 });
 
+describe('a time without a daemon', () => {
+  it('is told from five minutes on, and is over', async () => {
+    const { clock, store, stop } = await createGuardFixture();
+    await stop();
+    const stoppedAt = clock.now();
+    await clock.advance(4 * MINUTE);
+    await (await start(store, clock)).stop();
+    await clock.advance(8 * HOUR);
+    const startedAt = clock.now();
+    await (await start(store, clock)).stop();
+    const told = await store.db
+      .selectFrom('incident')
+      .select(['kind', 'at', 'resolved_at'])
+      .execute();
+    const at = stoppedAt + 4 * MINUTE;
+    expect(told).toEqual([{ kind: 'not_running', at, resolved_at: startedAt }]);
+  });
+
+  it('is none while a running daemon sees its clock put forward', async () => {
+    const { clock, store, stop } = await createGuardFixture();
+    clock.step(HOUR);
+    await clock.advance(5_000);
+    await stop();
+    expect(await store.db.selectFrom('incident').selectAll().execute()).toEqual([]);
+  });
+});
+
 describe('trusted time', () => {
   it('goes on a day for each hour by a clock that is ahead, also over starts', async () => {
     const { clock, store, stop } = await createGuardFixture();
