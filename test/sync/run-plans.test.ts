@@ -1,6 +1,7 @@
 /** Statements of a run about those before it do not grow with their number. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
+import { changedRuns } from '../../src/decisions/holds/changes.ts';
 import { runBefore } from '../../src/sync/run/run-repository.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -15,4 +16,15 @@ it('reads the run before, and none of the others', async () => {
   const before = await runBefore(planned.store.db, { stream: 'stock', runId: 40 });
   expect(before).toMatchObject({ runId: 39, outcome: 'failed', released_at: null });
   expect(planned.rows(/from "sync_run"/)).toBe(1);
+});
+
+it('finds the runs that decisions wait for by their indexes', async () => {
+  const store = await temporaryStore();
+  const planned = notePlans(store);
+  expect(await changedRuns(planned.store.db)).toEqual([]);
+  const steps = (await planned.steps(/change_guard/)).filter((step) => /sync_run/.test(step));
+  expect(steps).toEqual([
+    expect.stringMatching(/USING INDEX sync_run_changed$/),
+    expect.stringMatching(/USING INDEX sync_run_running$/),
+  ]);
 });

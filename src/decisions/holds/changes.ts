@@ -26,16 +26,18 @@ const LOOK_MS = 30_000;
 
 /**
  * Finds runs whose changes wait for a person. A run that is still going counts while it has changed
- * most of the rows it has read so far; only its end shows the true share.
+ * most of the rows it has read so far; only its end shows the true share. Sorted by what is no
+ * column, as SQLite would walk over all runs in their order rather than use the indexes.
  */
 export async function changedRuns(db: Db | Tx): Promise<readonly ChangedRun[]> {
   const runs = await sql<ChangedRun>`
-    select run_id, stream, outcome from sync_run where change_guard = 'open'
-    union all select run_id, stream, outcome from sync_run
-    where outcome = 'running' and change_guard is null
-      and iif(rows_drastic > 100, rows_drastic, drastic ->> '$.members') * 2
-        > rows_changed - rows_new + rows_unchanged
-    order by run_id desc`.execute(db);
+    select * from (
+      select run_id, stream, outcome from sync_run where change_guard = 'open'
+      union all select run_id, stream, outcome from sync_run
+      where outcome = 'running' and change_guard is null
+        and iif(rows_drastic > 100, rows_drastic, drastic ->> '$.members') * 2
+          > rows_changed - rows_new + rows_unchanged
+    ) order by +run_id desc`.execute(db);
   return runs.rows;
 }
 
