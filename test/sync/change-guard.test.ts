@@ -179,7 +179,24 @@ describe('a list in which most rows change at once', () => {
     await pulled(rows.map((row) => withDetails({ ...row, quantity: 0 }, { wspPrice: 4500 })));
     expect(await openOf(store)).toEqual(['3', '4']);
     await pulled(rows.map((row) => withDetails(row, { wspPrice: 4500 })));
-    expect(await openOf(store)).toEqual(['4']);
+    expect(await openOf(store)).toEqual(['3', '4']);
+    await pulled(rows);
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it.each([
+    ['beside another currency', (row: Row) => withDetails(row, { currency: 'SEK' }), 1],
+    ['that stays', (row: Row) => withDetails(row, { currency: 'SEK' }), 2],
+    ['beside a season that is sold out', (row: Row) => ({ ...row, quantity: 0 }), 1],
+  ])('does not take a fault for the truth that was gone once, %s', async (_what, other, times) => {
+    const { rows, pulled, store } = await startGoods();
+    const cents = (row: Row) => withDetails(row, { price: 0.9, wspPrice: 0.45 });
+    await pulled(rows.map(cents));
+    for (let time = 0; time < times; time += 1) await pulled(rows.map(other));
+    expect(await openOf(store)).toEqual(['3', '4']);
+    expect((await pulled(rows.map((row) => cents(other(row))))).reason).toMatch(
+      /^400 of 400 rows changed at once \(400 prices moved by ten times/,
+    );
     await pulled(rows);
     expect(await openOf(store)).toEqual([]);
   });
@@ -329,6 +346,40 @@ describe('a run that is cut off', () => {
     list.rows = goods();
     await run();
     expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is over once a whole run shows that it was told of a few rows', async () => {
+    const { list, run, store } = await startList('pages');
+    list.rows = goods();
+    await run();
+    await run();
+    const dear = (row: Row) => withDetails(row, { price: 900 });
+    list.rows = goods().map((row, at) => (at < 20 ? dear(row) : row));
+    list.beforePage = (page) => page < 2;
+    for (let times = 0; times < 6; times += 1) await run();
+    expect(await openOf(store)).toEqual(['3']);
+    list.beforePage = (page) => page < 4;
+    for (let times = 0; times < 6; times += 1) await run();
+    expect(await openOf(store)).toEqual(['3']);
+    list.beforePage = () => true;
+    expect(await run()).toMatchObject({ outcome: 'complete', reason: null });
+    expect(await openOf(store)).toEqual([]);
+  });
+
+  it('is not over by the whole run that changes the other half', async () => {
+    const { list, run, store } = await startList('pages');
+    const rows = goods(384).map((row, at) => withDetails(row, { brandName: `${at % 2}` }));
+    list.rows = rows;
+    await run();
+    await run();
+    list.rows = rows.map((row) => ({ ...row, quantity: 0 }));
+    list.beforePage = (page) => page < 7;
+    for (let times = 0; times < 6; times += 1) await run();
+    list.beforePage = () => true;
+    for (let times = 0; times < 2; times += 1) {
+      expect(await run()).toMatchObject({ outcome: 'complete', reason: null });
+      expect(await openOf(store)).toEqual(['3']);
+    }
   });
 
   it('counts what it had changed before it was started over', async () => {

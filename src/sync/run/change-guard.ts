@@ -18,6 +18,8 @@ import {
   type GuardedColumns,
   groupsOf,
   membersOfDrastic,
+  NOT_DRASTIC,
+  sumOfDrastic,
 } from '../../mirror/rows/drastic.ts';
 import { countGroup } from '../../mirror/rows/full-diff.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
@@ -125,6 +127,7 @@ function countsOfRun(db: Db, { runId }: Pick<Run, 'runId'>) {
 
 interface OpenRun extends Counted {
   readonly runId: number;
+  readonly outcome: string;
   readonly from: number;
   readonly to: number;
 }
@@ -135,7 +138,7 @@ async function openRuns(
 ): Promise<readonly OpenRun[]> {
   const rows = await db
     .selectFrom('sync_run')
-    .select(['run_id', 'feed_from', 'feed_to', 'drastic'])
+    .select(['run_id', 'outcome', 'feed_from', 'feed_to', 'drastic'])
     .select(['rows_changed', 'rows_new', 'rows_unchanged', 'rows_drastic'])
     .where('stream', '=', stream)
     // As the text of its index, which a parameter would not be.
@@ -146,6 +149,7 @@ async function openRuns(
   return rows.map((row) => ({
     ...countedOf(row),
     runId: row.run_id,
+    outcome: row.outcome,
     from: row.feed_from,
     to: row.feed_to ?? row.feed_from,
   }));
@@ -264,19 +268,48 @@ interface Guarded {
   readonly guarded: GuardedColumns;
 }
 
-/** Looks whether the changes of open runs were reverted, in the order of the runs. */
+/** Sum of what the stream's runs changed drastically, from the first of these to the last. */
+async function drasticSince(
+  db: Db,
+  first: number,
+  { stream, runId }: Pick<Run, 'stream' | 'runId'>,
+): Promise<Drastic> {
+  const rows = await db
+    .selectFrom('sync_run')
+    .select(['rows_drastic', 'drastic'])
+    .where('stream', '=', stream)
+    .where('run_id', '>=', first)
+    .where('run_id', '<=', runId)
+    .where('rows_drastic', '>', 0)
+    .execute();
+  return rows.map(drasticIn).reduce(sumOfDrastic, NOT_DRASTIC);
+}
+
+/**
+ * Looks whether the changes of open runs were reverted, or whether those of one that did not read
+ * the whole list are few among all its rows, with all that was changed since. A run is over only
+ * with all that were told after it: those are compared with what was before it, or its fault would
+ * be the truth to them. `whole`: number of rows of the list, if the run read it to its end.
+ */
 async function restoredOf(
-  { store, countOf }: JudgeDeps,
+  { store: { db }, countOf }: JudgeDeps,
   { entity, guarded }: Guarded,
+  run: Pick<Run, 'stream' | 'runId'>,
   open: readonly OpenRun[],
+  whole: number,
 ): Promise<readonly number[]> {
   const over: number[] = [];
-  for (const [nth, { compared, ...run }] of open.entries()) {
-    const left = await stillDrastic(store.db, entity, guarded, run, open.slice(0, nth));
-    if (left.rows > run.drastic.rows * LEFT_SHARE_MAX) continue;
-    // What is left may be all of one brand.
-    const mass = await massOf(countOf, entity, { compared, drastic: left });
-    if (mass === undefined) over.push(run.runId);
+  const isWithin = async (compared: number, drastic: Drastic) =>
+    (await massOf(countOf, entity, { compared, drastic })) === undefined;
+  for (const [nth, { compared, ...one }] of [...open.entries()].reverse()) {
+    const isPart = one.outcome !== 'complete' && compared < whole;
+    if (!isPart || !(await isWithin(whole, await drasticSince(db, one.runId, run)))) {
+      const left = await stillDrastic(db, entity, guarded, one, open.slice(0, nth));
+      // What is left may be all of one brand.
+      const isLeft = left.rows > one.drastic.rows * LEFT_SHARE_MAX;
+      if (isLeft || !(await isWithin(compared, left))) break;
+    }
+    over.push(one.runId);
   }
   return over;
 }
@@ -286,6 +319,7 @@ export async function judgeChanges(
   deps: JudgeDeps,
   entity: EntityDefinition | undefined,
   run: Pick<Run, 'stream' | 'runId'>,
+  isWhole: boolean,
 ): Promise<ChangesEnd | undefined> {
   const { db } = deps.store;
   if (!entity?.guarded) return undefined;
@@ -295,9 +329,9 @@ export async function judgeChanges(
   for (const one of await openRuns(db, run)) {
     if (await isFeedKept(db, one)) open.push(one);
   }
-  const over = await restoredOf(deps, { entity, guarded }, open);
-  if (row.change_guard === 'off' || row.rows_drastic === 0) return { over };
   const { compared, drastic } = countedOf(row);
+  const over = await restoredOf(deps, { entity, guarded }, run, open, isWhole ? compared : 0);
+  if (row.change_guard === 'off' || row.rows_drastic === 0) return { over };
   const feed = { from: row.feed_from, to: await lastChange(db), runId: run.runId };
   // Restoring a row may change it as drastically as losing it did.
   const isToDiscount = open.length > 0 && (await isFeedKept(db, feed));
@@ -326,7 +360,7 @@ export async function judgeUnfinished(
   const { db } = store;
   const countOf: CountGroup = (of, column, value) => countGroup(db, of, column, value);
   const entity = guardedEntity(run.stream);
-  const changes = await judgeChanges({ store, countOf }, entity, run);
+  const changes = await judgeChanges({ store, countOf }, entity, run, false);
   if (!isLast || changes?.warning === undefined || !entity?.guarded) return changes;
   const row = await countsOfRun(db, run);
   const feed = { from: row.feed_from, to: await lastChange(db), runId: run.runId };

@@ -91,7 +91,7 @@ export interface RunEnd {
 export interface ChangesEnd {
   /** Reason why people must look at the run's changes; absent: none. */
   readonly warning?: string | undefined;
-  /** Earlier runs whose drastic changes were reverted. */
+  /** Earlier runs whose drastic changes were reverted; none of them is over beside a warning. */
   readonly over: readonly number[];
 }
 
@@ -221,8 +221,8 @@ export async function mayBeMixed(
 }
 
 /**
- * Opens an incident for the run's drastic changes, and ends those of runs whose changes were
- * reverted.
+ * Opens an incident for the run's drastic changes, or ends those of runs whose changes were
+ * reverted. While the run itself is told, what was before them is what it is compared with.
  */
 async function endChanges(
   tx: Tx,
@@ -232,9 +232,11 @@ async function endChanges(
 ): Promise<void> {
   const set = (id: number, values: { change_guard: ChangeGuard; feed_to?: number }) =>
     tx.updateTable('sync_run').set(values).where('run_id', '=', id).execute();
-  for (const id of over) await set(id, { change_guard: 'over' });
-  await endIncidents(tx, MASS_CHANGE, over.map(String), now);
-  if (warning === undefined) return;
+  if (warning === undefined) {
+    for (const id of over) await set(id, { change_guard: 'over' });
+    await endIncidents(tx, MASS_CHANGE, over.map(String), now);
+    return;
+  }
   await set(runId, { change_guard: 'open', feed_to: await lastChange(tx) });
   const detail = { stream, reason: warning };
   await openIncident(tx, { ...MASS_CHANGE, key: String(runId), detail }, now);

@@ -364,7 +364,8 @@ async function withChanges(
   end: RunEnd,
 ): Promise<RunEnd> {
   const judging = { store: deps.store, countOf: deps.variants.countGroup };
-  const changes = await judgeChanges(judging, stream.list?.entity, run);
+  const isWhole = end.outcome === 'complete';
+  const changes = await judgeChanges(judging, stream.list?.entity, run, isWhole);
   if (!changes?.warning) return { ...end, changes };
   return {
     ...end,
