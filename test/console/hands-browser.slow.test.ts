@@ -165,6 +165,35 @@ describe('a row of the list', () => {
   });
 });
 
+/** Where everything is that somebody may aim at, except what says that there is news. */
+const placesIn = (page: Page) =>
+  page.locator('a:not(#newer *, #lost *), button, input, summary').evaluateAll((all) =>
+    all.map((one) => {
+      const { x, y, width } = one.getBoundingClientRect();
+      return [x, y, width].map(Math.round).join(' ');
+    }),
+  );
+
+it('no button moves when news comes by itself, where it is asked once more, too', async () => {
+  await holdMore(house, 3);
+  const { page } = await visit(browser, house, 'anna', 'operator');
+  const ben = await signIn(house, 'ben', 'operator');
+  const rows = await seenRows(ben, '?rule=hold-all&sort=number');
+  for (const [index, path] of ['/review', '/review/all?act=accept&rule=hold-all', '/'].entries()) {
+    await page.goto(`${house.url}${path}`);
+    const before = await placesIn(page);
+    const { orderDeliveryId, decisionId, contentHash } = rows[index] ?? {};
+    const seen = { decisionId, contentHash, reason: 'ask Jutta' };
+    expect((await ben.json(`/deliveries/${orderDeliveryId}/hold`, seen)).status).toBe(200);
+    await page.getByText('Something was decided meanwhile').waitFor({ timeout: SOON_MS });
+    await page.locator('[data-count]').evaluateAll((all) => {
+      for (const one of all) Object.assign(one, { hidden: false, textContent: '1234' });
+    });
+    expect([path, await placesIn(page)]).toEqual([path, before]);
+  }
+  await picture(page, 'news');
+});
+
 describe('an act by hand', () => {
   it('is done once however often it is pressed, and opens the next of its list', async () => {
     const sent = createSent(house);
@@ -572,7 +601,9 @@ it('a daemon that stopped shows on an open page, and a press there loses no text
   await page.locator('#detail .refused', { hasText: 'The daemon does not answer.' }).waitFor();
   expect(await reasonIn(page).inputValue()).toBe('price agreed');
   const lost = page.locator('#lost', { hasText: 'The daemon does not answer' });
+  const before = await placesIn(page);
   await lost.waitFor({ timeout: SOON_MS });
+  expect(await placesIn(page)).toEqual(before);
   await picture(page, 'daemon-stopped');
   expect(sent()).toEqual([]);
 });

@@ -401,7 +401,7 @@ const numbers = new Intl.NumberFormat('en-GB');
 const showPulls = (runs) => {
   for (const part of document.querySelectorAll('[data-pull]')) {
     const run = runs.find(({ stream }) => stream === part.dataset.pull);
-    part.hidden = run === undefined;
+    part.toggleAttribute('data-idle', run === undefined);
     if (!run) continue;
     const { rows } = run;
     const of = run.of >= rows ? run.of : 0;
@@ -415,7 +415,8 @@ const showPulls = (runs) => {
   }
 };
 
-// Counts follow; rows never move under the cursor: a line offers to show what is new.
+// Counts follow, and a line offers to show what is new. Nothing moves under the cursor: the line
+// and the bars of pulls have their place before they show, and counts and warnings lie above.
 const showLive = (live) => {
   const { total, deliveries, documents, runs } = live.waiting;
   for (const [path, count] of [
@@ -430,12 +431,12 @@ const showLive = (live) => {
     shown.hidden = count === 0;
   }
   const { mark, seen } = document.querySelector('[data-mark]').dataset;
-  const newer = document.querySelector('#newer');
+  const newer = document.querySelector('#newer a');
   if (newer) newer.hidden = mark === '' || String(live[mark] ?? '') === seen;
   showPulls(live.runs);
 };
 
-/** Shows that nothing can be done here now, above all the rest. */
+/** Shows that nothing can be done here now, over all the rest. */
 const tell = (text, way = '') => {
   const lost = document.querySelector('#lost');
   if (lost.textContent === text + way) return;

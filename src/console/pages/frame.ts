@@ -135,7 +135,7 @@ ${
 }
 <div id="lost" class="band" hidden></div>
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
-<p id="newer" role="status" hidden><a href="">${newer}</a></p>
+${newer !== undefined && html`<p id="newer" role="status"><a href="" hidden>${newer}</a></p>`}
 <main id="main" data-mark="${mark}" data-seen="${mark && String(marks[mark] ?? '')}">${body}</main>
 <details id="keys"><summary>Keys</summary><p><kbd>j</kbd> <kbd>k</kbd> next and previous delivery ·
 <kbd>x</kbd> tick, <kbd>Shift</kbd> <kbd>x</kbd> tick all from the last one ·

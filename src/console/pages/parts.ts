@@ -125,10 +125,13 @@ function progressText({ rows, of }: Progress): string {
   return `${whole(rows)} of about ${whole(of)} rows, ${percent} %`;
 }
 
-/** Progress bar of a stream's run, which the page's script updates while the page is open. */
+/**
+ * Progress bar of a stream's run, which the page's script updates while the page is open: it has
+ * its place without a run, too.
+ */
 export function progressPart(stream: string, progress: Progress | null): Html {
   const { rows = 0, of = null } = progress ?? {};
-  return html`<div class="pull" data-pull="${stream}"${progress === null && html` hidden`}>
+  return html`<div class="pull" data-pull="${stream}"${progress === null && html` data-idle`}>
 <progress aria-label="Pull of ${wordFor('stream', stream)}"
  max="${of || Math.max(1, rows)}" value="${
    of === null ? 0 : Math.min(rows, of)
