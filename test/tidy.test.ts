@@ -35,7 +35,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 470: sales of a week, what waits by its worth, a page for each incident.
   // And proposals of rules with what they rest on, kept for a while. By 220: what is wrong now, and
   // what was in the night; the search on every page, the head of an order, what is not known.
-  console: 12_980,
+  // By 140: why stock is not known, and what each of several deliveries lacks.
+  console: 13_120,
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
@@ -45,7 +46,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
   // delivery is, notes as a history, saved views.
   // By 140: its past beside a delivery, the journal's end in one read, accepts noted as confirmed.
-  decisions: 15_980, // and barcodes that lost their zeros; customers by part of a name; weekdays
+  decisions: 15_990, // and barcodes that lost their zeros; customers by part of a name; weekdays
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
@@ -63,7 +64,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Barcodes that lost zeros, compared one way by all; deliveries that events name otherwise.
   // Losses of short lists, and those made bit by bit; rows that a list names no more.
   // By 360: the search for anything by what people know it by, and an order with its parcels.
-  mirror: 6_375, // an announced delivery is proved to be that of its number
+  mirror: 6_385, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.

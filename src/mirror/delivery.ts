@@ -4,6 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { type RawBuilder, sql } from 'kysely';
+import { wordFor } from '../config/words.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
@@ -88,6 +89,11 @@ export function mayHaveShipped(now: number): RawBuilder<boolean> {
   return sql<boolean>`(d.status not in ('pending', 'rejected', 'canceled') and (
     d.status <> 'accepted' or d.tracking_numbers <> '[]'
     or d.changed_at < ${now - SHIPPED_AFTER_MS}))`;
+}
+
+/** Word for the status of a delivery: an accepted one with a tracking number has shipped. */
+export function statusWord(status: string, hasParcel: boolean): string {
+  return status === 'accepted' && hasParcel ? 'shipped' : wordFor('status', status);
 }
 
 /** Tells whether the mirror has exactly these deliveries of the order, with this content. */

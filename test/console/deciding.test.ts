@@ -616,12 +616,13 @@ describe('the card of a delivery', () => {
     if (!latest) throw new Error('it was not decided');
     const line = (barcode: string, more: object) => ({
       ...{ barcode, style: 'S-1', styleName: 'Odin Jacket', color: 'Navy', size: 'M' },
-      ...{ packed: 2, ordered: 5, price: 100, stock: 40, ...more },
+      ...{ packed: 2, ordered: 5, price: 100, stock: 40, unlisted: null, ...more },
     });
     const grid = [
       line('a', { styleName: 'Lund Shirt', color: 'White' }),
       line('b', { size: 'L', packed: 3, stock: 1 }),
       line('c', { size: 'S', ordered: null }),
+      line('d', { size: 'XL', stock: null, unlisted: 'ahead' }),
     ];
     const items = [{ barcode: 'b', missing: 2 }];
     const operand = { text: 'delivery.lines', which: 'match', of: 3, count: 1, unknown: 0, items };
@@ -645,9 +646,11 @@ describe('the card of a delivery', () => {
       String,
     );
     expect(first).toBe(
-      'S-1 Odin Jacket decided it Navy S 2 / 40 / ? L 3 / 1 / 5 2 of 3 missing 500.00',
+      'S-1 Odin Jacket decided it Navy S: 2 / 40 / ? L: 3 / 1 / 5 2 of 3 missing ' +
+        'XL: 2 / ? / 5 stock not known: ordered ahead 700.00',
     );
-    expect(second).toBe('S-1 Lund Shirt White M 2 / 40 / 5 200.00');
+    expect(text).toContain('On hand ?, stock not known: ordered ahead: Ordered ahead: the season');
+    expect(second).toBe('S-1 Lund Shirt White M: 2 / 40 / 5 200.00');
     expect(text).toContain(
       'blocked by the ERP, owes 1,200.50 DKK, credit 5,000.00 DKK, 12 days overdue, 1 refund in 90',
     );

@@ -37,7 +37,7 @@ const ORDER =
   'DN-500043: shipped, tracking number TT0000500043DK] fulfilled';
 const PARCEL =
   'delivery DN-500043 [of order PO-20015-100043, Union Mode, shipped, ' +
-  'tracking number TT0000500043DK] accepted';
+  'tracking number TT0000500043DK] shipped';
 
 it('an order is found by its reference or number, with where its parcels are', async () => {
   const { find } = await soldWorld();

@@ -21,7 +21,10 @@ function printHead(output: Output, card: DeliveryCard): void {
   // Texts of the service are escaped, so that each stays one line.
   const line = (text: string): void => output.line(visible(text));
   const { outcome = null, push = null } = card.decisions[0] ?? {};
-  const state = deliveryState({ status: card.status, outcome, push: push?.state ?? null });
+  // A console of an older version does not tell of parcels.
+  const { status, shipped = false } = card;
+  const state = deliveryState({ status, shipped, outcome, push: push?.state ?? null });
+  const isOpen = status === 'pending';
   line(`${card.deliveryNo ?? ''} (${card.orderDeliveryId})  ${state}`);
   line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
   const parts = [customer.accountNo, customer.company, customer.country].filter((one) => one);
@@ -31,12 +34,12 @@ function printHead(output: Output, card: DeliveryCard): void {
   if (order.comment) line(`comment   ${order.comment}`);
   output.line();
   output.table(
-    ['BARCODE', 'STYLE', 'PIECES', 'STOCK', `PRICE ${currency ?? ''}`],
+    ['BARCODE', 'STYLE', 'PIECES', ...(isOpen ? ['STOCK'] : []), `PRICE ${currency ?? ''}`],
     card.lines.map((line) => [
       line.barcode ?? '?',
       line.style ?? '',
       line.quantity === null ? '?' : String(line.quantity),
-      line.stock === null ? '?' : String(line.stock),
+      ...(isOpen ? [line.stock === null ? '?' : String(line.stock)] : []),
       line.price === null ? '?' : formatDecimal(line.price, currencyOf(currency)),
     ]),
   );

@@ -9,6 +9,7 @@ import { pushSchema as pushRow } from '../../outbox/lists.ts';
 import { ANSWER_STATES, APIS } from '../../store/answering.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { wireSchema } from '../../surface/forms.ts';
+import { UNLISTED } from '../read/delivery.ts';
 import { SALES, SPANS } from '../read/sales.ts';
 
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
@@ -371,11 +372,13 @@ const decisionSchema = z
 
 const noteSchema = z.strictObject({ text: z.string(), author: z.string(), at: time });
 
+const stockOfOpen = numberOrNull.meta({ description: 'Null: not listed, or it is decided' });
 const cardSchema = z
   .strictObject({
     orderDeliveryId: id,
     deliveryNo: textOrNull,
     status: z.string(),
+    shipped: z.boolean().meta({ description: 'Whether it has a tracking number' }),
     since: time,
     changedAt: time,
     order: z.strictObject({
@@ -393,7 +396,7 @@ const cardSchema = z
         style: textOrNull,
         quantity: numberOrNull,
         price: numberOrNull,
-        stock: numberOrNull,
+        stock: stockOfOpen,
       }),
     ),
     review: z
@@ -452,7 +455,8 @@ export const deliverySchema = z
         packed: numberOrNull,
         ordered: wholeOrNull.meta({ description: 'Pieces that the order asks for' }),
         price: numberOrNull,
-        stock: numberOrNull.meta({ description: 'Null where the stock does not list it' }),
+        stock: stockOfOpen,
+        unlisted: z.enum(UNLISTED).nullable(),
       }),
     ),
     history: z
@@ -471,7 +475,12 @@ export const deliverySchema = z
       .nullable()
       .meta({ description: 'State of the account now, as the ERP tells it' }),
     siblings: z.array(
-      z.strictObject({ orderDeliveryId: id, deliveryNo: textOrNull, status: z.string() }),
+      z.strictObject({
+        orderDeliveryId: id,
+        deliveryNo: textOrNull,
+        status: z.string(),
+        state: z.string(),
+      }),
     ),
     note: noteSchema.nullable().meta({ description: 'The latest' }),
     missedBy: z.array(z.string()),

@@ -21,7 +21,7 @@ import { plural } from '../../lib/strings.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { ActHead } from '../../surface/acts.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
-import type { DeliveryView, GridLine } from '../read/delivery.ts';
+import { type DeliveryView, type GridLine, piecesMissing, UNLISTED } from '../read/delivery.ts';
 import { actPath, addressOf } from '../surface/addresses.ts';
 import { evidence } from './evidence.ts';
 import { money, span, time, whole } from './format.ts';
@@ -61,15 +61,43 @@ function sum(values: readonly (number | null)[]): number | null {
   return values.reduce((all, one) => (all === null || one === null ? null : all + one), 0);
 }
 
-/** Pieces of one size: packed / on hand / ordered, and in words what is missing on hand. */
-function cellOf(size: string, lines: readonly GridLine[]): Html {
+/** Words for each reason for which pieces on hand are not known. */
+export const UNLISTED_WORDS = {
+  ahead: 'stock not known: ordered ahead',
+  gone: 'no longer in the stock list',
+  nowhere: 'not in the stock list',
+} as const;
+
+const MEANT = {
+  ahead:
+    'Ordered ahead: the season list has it, and the stock list not yet, as is usual of a ' +
+    'pre-order. Nothing here says that pieces are missing, nor that they are there.',
+  gone: 'The stock list had it and has it no more: ask whether the pieces are there.',
+  nowhere: 'Neither the stock list nor a season list has it: look at the article first.',
+} as const;
+
+/**
+ * Pieces of one size: packed / on hand / ordered, and in words what is missing on hand; on hand
+ * only of a delivery that is open.
+ */
+function cellOf(size: string, lines: readonly GridLine[], isOpen: boolean): Html {
   const packed = sum(lines.map((line) => line.packed));
-  const { stock = null, ordered = null } = lines[0] ?? {};
-  const short = packed !== null && stock !== null && stock < packed;
-  const known = (pieces: number | null) => (pieces === null ? '?' : whole(pieces));
-  const said = short && `${whole(packed - Math.max(0, stock))} of ${whole(packed)} missing`;
-  return html`<span class="size ${short && 'short'}"><b>${size}</b> ${known(packed)}<span
- class="of"> / ${known(stock)} / ${known(ordered)}</span>${said && html` <b>${said}</b>`}</span>`;
+  const { stock = null, ordered = null, unlisted = null } = lines[0] ?? {};
+  const missing = piecesMissing({ packed, stock });
+  const short = missing > 0;
+  const said = short && `${whole(missing)} of ${whole(packed)} missing`;
+  return html`<span class="size ${short && 'short'}"><b>${size}:</b> ${whole(packed)}<span
+ class="of">${isOpen && ` / ${whole(stock)}`} / ${whole(ordered)}</span>${
+   said && html` <b>${said}</b>`
+ }${unlisted !== null && html` <span class="soft">${UNLISTED_WORDS[unlisted]}</span>`}</span>`;
+}
+
+/** Sentences on each reason for which pieces on hand are not known. */
+function unlistedPart(grid: readonly GridLine[]): readonly Html[] {
+  const found = new Set(grid.map(({ unlisted }) => unlisted));
+  return UNLISTED.filter((one) => found.has(one)).map(
+    (one) => html`<p class="soft">On hand ?, ${UNLISTED_WORDS[one]}: ${MEANT[one]}</p>`,
+  );
 }
 
 /** Lines of one article in one color. */
@@ -80,7 +108,8 @@ interface Row {
   readonly marked: boolean;
 }
 
-function lineRow({ article, color, lines, marked }: Row, currency: string | null): Html {
+function lineRow({ article, color, lines, marked }: Row, card: DeliveryView['card']): Html {
+  const isOpen = card.status === 'pending';
   const sizes = Map.groupBy(lines, ({ size }) => size ?? NO_SIZE);
   const sorted = [...sizes].sort(([a], [b]) => compareSizes(a, b));
   const value = sum(
@@ -88,8 +117,8 @@ function lineRow({ article, color, lines, marked }: Row, currency: string | null
   );
   return html`<tr class="${marked && 'marked'}"><th scope="row">${article}
 ${marked && html`<span class="hidden">decided it</span>`} <span class="soft">${color}</span></th>
-<td class="sizes">${sorted.map(([size, of]) => cellOf(size, of))}</td>
-<td>${money(value, currency)}</td></tr>`;
+<td class="sizes">${sorted.map(([size, of]) => cellOf(size, of, isOpen))}</td>
+<td>${money(value, card.currency)}</td></tr>`;
 }
 
 /** Table of all lines; those that made the rules decide come first and are marked. */
@@ -109,8 +138,10 @@ function linesTable({ grid, card }: DeliveryView): Html {
   const sorted = [...rows.filter(({ marked }) => marked), ...rows.filter((row) => !row.marked)];
   return html`<div class="grids" tabindex="0" role="group" aria-label="Lines">
 <table class="grid"><thead><tr><th scope="col">Article</th>
-<th scope="col">Sizes: packed / on hand / ordered</th><th scope="col">Value</th></tr></thead>
-<tbody>${sorted.map((row) => lineRow(row, card.currency))}</tbody></table></div>`;
+<th scope="col">Size: packed${card.status === 'pending' && ' / on hand'} / ordered</th>
+<th scope="col">Value</th></tr></thead>
+<tbody>${sorted.map((row) => lineRow(row, card))}</tbody></table></div>
+${unlistedPart(grid)}`;
 }
 
 /** State of the delivery that was seen, and the place to go on at. */
@@ -285,7 +316,7 @@ ${String(history.rejected)} rejected, ${String(history.held)} held.</p>`
       (one, index) =>
         html`${index > 0 && ', '}<a href="/deliveries/${one.orderDeliveryId}">${
           one.deliveryNo ?? String(one.orderDeliveryId)
-        }</a> (${wordFor('status', one.status)})`,
+        }</a> (${one.state})`,
     )}</p>`
   }`;
 }
@@ -308,7 +339,8 @@ export function deliveryCardPart(view: DeliveryView, context: CardContext): Html
   const [latest] = card.decisions;
   const number = card.deliveryNo ?? String(card.orderDeliveryId);
   const { outcome = null, push } = latest ?? {};
-  const decided = { status: card.status, outcome, push: push?.state ?? null };
+  const { status, shipped } = card;
+  const decided = { status, shipped, outcome, push: push?.state ?? null };
   const state = deliveryState(decided);
   const mark = isUnconfirmed(decided) ? 'queued' : state;
   return html`<article class="card" data-delivery="${card.orderDeliveryId}">

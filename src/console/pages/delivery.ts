@@ -16,7 +16,7 @@ interface Step {
 }
 
 /** Steps of a delivery in order of time: packing, events, decisions and attempts to send. */
-function timeline({ card, attempts, events }: DeliveryView): Step[] {
+function timeline({ card, attempts, events, tracking, shipment }: DeliveryView): Step[] {
   const steps: Step[] = [
     { at: card.since, what: 'packed' },
     ...events.map((one) => ({
@@ -34,6 +34,10 @@ function timeline({ card, attempts, events }: DeliveryView): Step[] {
       }`,
     })),
   ];
+  if (shipment.shippedAt !== null && tracking.length > 0) {
+    const what = `shipped, tracking number ${tracking.join(', ')}`;
+    steps.push({ at: Date.parse(shipment.shippedAt), what });
+  }
   return steps.toSorted((a, b) => a.at - b.at);
 }
 

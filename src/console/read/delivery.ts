@@ -7,9 +7,13 @@ import type { DeliveryNote } from '../../decisions/review/note.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { byBarcode, sameBarcodes } from '../../mirror/catalog/spelt.ts';
+import { statusWord } from '../../mirror/delivery.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
+
+/** The season lists alone have it; the stock list had it before; no list has it. */
+export const UNLISTED = ['ahead', 'gone', 'nowhere'] as const;
 
 /** Line of a delivery, with style, color and size for the size grid. */
 export interface GridLine {
@@ -22,8 +26,10 @@ export interface GridLine {
   /** Pieces of the barcode that the order asks for; null: it does not name the barcode. */
   readonly ordered: number | null;
   readonly price: number | null;
-  /** Pieces on hand; null where the stock list does not have the variant. */
+  /** Pieces on hand; null where the stock list does not have it, and of a decided delivery. */
   readonly stock: number | null;
+  /** Why the stock list does not have it; null: it does, or the delivery is decided. */
+  readonly unlisted: (typeof UNLISTED)[number] | null;
 }
 
 /** State of the account now, as the ERP and the service know it. */
@@ -49,6 +55,8 @@ interface Sibling {
   readonly orderDeliveryId: number;
   readonly deliveryNo: string | null;
   readonly status: string;
+  /** The status in words; "shipped" of an accepted one with a tracking number. */
+  readonly state: string;
 }
 
 interface Attempt {
@@ -140,10 +148,23 @@ async function variantsOf(db: Db, barcodes: readonly string[]) {
         .orderBy(sql`rowid`, 'desc')
         .execute(),
   );
-  return (barcode: string) => listed.get(barcode) ?? before.get(barcode) ?? ahead.get(barcode);
+  return (barcode: string) => {
+    const variant = listed.get(barcode) ?? before.get(barcode) ?? ahead.get(barcode);
+    if (listed.has(barcode)) return { variant, unlisted: null };
+    if (before.has(barcode)) return { variant, unlisted: 'gone' } as const;
+    return { variant, unlisted: variant ? 'ahead' : 'nowhere' } as const;
+  };
 }
 
-async function gridOf(db: Db, orderId: number, id: number): Promise<GridLine[]> {
+interface GridOf {
+  readonly orderId: number;
+  readonly orderDeliveryId: number;
+  /** The stock of today says nothing of a delivery that is decided. */
+  readonly status: string;
+}
+
+async function gridOf(db: Db, { orderId, orderDeliveryId: id, ...of }: GridOf) {
+  const isOpen = of.status === 'pending';
   const lines = await db
     .selectFrom('delivery_line')
     .select(['barcode', 'fulfilled_quantity as packed', 'price'])
@@ -161,8 +182,8 @@ async function gridOf(db: Db, orderId: number, id: number): Promise<GridLine[]> 
   const variantOf = await variantsOf(db, barcodesOf(lines));
   const { nameOf } = await sameBarcodes(db, barcodesOf([...lines, ...ordered]));
   const pieces = Map.groupBy(ordered, ({ barcode }) => nameOf(barcode ?? ''));
-  return lines.map(({ barcode, packed, price }) => {
-    const variant = barcode === null ? undefined : variantOf(barcode);
+  return lines.map(({ barcode, packed, price }): GridLine => {
+    const { variant, unlisted } = variantOf(barcode ?? '');
     const wanted = barcode === null ? undefined : pieces.get(nameOf(barcode));
     const known = wanted?.flatMap(({ quantity }) => quantity ?? []) ?? [];
     return {
@@ -174,7 +195,8 @@ async function gridOf(db: Db, orderId: number, id: number): Promise<GridLine[]> 
       color: variant?.color_name ?? null,
       size: variant?.size ?? null,
       ordered: known.length === 0 ? null : known.reduce((sum, one) => sum + one, 0),
-      stock: variant?.quantity ?? null,
+      stock: isOpen ? (variant?.quantity ?? null) : null,
+      unlisted: isOpen ? unlisted : null,
     };
   });
 }
@@ -223,13 +245,52 @@ async function siblingsOf(db: Db, orderId: number, id: number): Promise<Sibling[
   const rows = await db
     .selectFrom('delivery')
     .select(['order_delivery_id as orderDeliveryId', 'delivery_no as deliveryNo', 'status'])
+    .select('tracking_numbers')
     .where('order_id', '=', orderId)
     .where('order_delivery_id', '!=', id)
     .where('deleted_at', 'is', null)
     .orderBy('order_delivery_id')
     .limit(20)
     .execute();
-  return rows;
+  return rows.map(({ tracking_numbers: tracking, ...row }) => ({
+    ...row,
+    state: statusWord(row.status, tracking !== '[]'),
+  }));
+}
+
+/** Pieces of a line that are not on hand; 0: all are, or it is not known. */
+export function piecesMissing({ packed, stock }: Pick<GridLine, 'packed' | 'stock'>): number {
+  return packed === null || stock === null ? 0 : Math.max(0, packed - Math.max(0, stock));
+}
+
+/** Stock of a delivery as far as it gives pause. */
+export interface StockLack {
+  readonly name: string;
+  readonly packed: number;
+  readonly missing: number;
+  /** Pieces whose stock is not known, by the reason. */
+  readonly unlisted: ReadonlyMap<NonNullable<GridLine['unlisted']>, number>;
+}
+
+/** What is missing on hand, or not known, in each of the deliveries. */
+export async function stockLacks(
+  db: Db,
+  of: readonly (GridOf & Pick<Sibling, 'deliveryNo'>)[],
+): Promise<readonly StockLack[]> {
+  const all: StockLack[] = [];
+  for (const one of of) {
+    const lines = await gridOf(db, one);
+    const unlisted = new Map<NonNullable<GridLine['unlisted']>, number>();
+    for (const { unlisted: why, packed } of lines) {
+      if (why !== null) unlisted.set(why, (unlisted.get(why) ?? 0) + (packed ?? 0));
+    }
+    const sum = (count: (line: GridLine) => number) =>
+      lines.reduce((total, line) => total + count(line), 0);
+    const [packed, missing] = [sum((line) => line.packed ?? 0), sum(piecesMissing)];
+    const name = one.deliveryNo ?? String(one.orderDeliveryId);
+    if (missing > 0 || unlisted.size > 0) all.push({ name, packed, missing, unlisted });
+  }
+  return all;
 }
 
 async function attemptsOf(db: Db, id: number): Promise<Attempt[]> {
@@ -312,7 +373,7 @@ export async function deliveryView(db: Db, named: string, now: number): Promise<
   const [latest] = card.decisions;
   const ids = latest ? [latest.decisionId] : [];
   const missed = latest?.outcome === 'accept' ? new Map() : await pastCounterfactuals(db, ids);
-  const grid = await gridOf(db, card.order.orderId, id);
+  const grid = await gridOf(db, { orderId: card.order.orderId, ...card });
   const isWhole = grid.every(({ packed, price }) => packed !== null && price !== null);
   const sum = (of: (line: GridLine) => number) => grid.reduce((all, line) => all + of(line), 0);
   return {

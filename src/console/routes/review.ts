@@ -23,7 +23,12 @@ import { TICKED_ACTIONS, tickedAct, tickedPage, tickedPart } from '../pages/deci
 import { viewTabs } from '../pages/deciding/views.ts';
 import { deliveryPage } from '../pages/delivery.ts';
 import { reviewPage, TICKS, withQuery } from '../pages/review.ts';
-import { counterfactualsIn, type DeliveryView, deliveryView } from '../read/delivery.ts';
+import {
+  counterfactualsIn,
+  type DeliveryView,
+  deliveryView,
+  stockLacks,
+} from '../read/delivery.ts';
 import { refusalPart } from '../refusal.ts';
 import { isoTimes, localeOf, sendCsv, sendPage, type Table } from '../show.ts';
 import { givenIn, type ListView, readingFor, readView } from '../surface/lists.ts';
@@ -118,7 +123,11 @@ async function askOnceMore(context: PageContext, request: FastifyRequest, reply:
   const cli = `${commandOf({ ...deliveries, command }, given)} ${more}`;
   const head = { title: 'Decide all', tab: '/review', cli } as const;
   const rules = await context.rulesShown();
-  const page = bulkPage({ action: act, selection, changed, rules, query, view });
+  const lacks = await stockLacks(
+    db,
+    view.page.rows.map((row) => deliveries.row.parse(row)),
+  );
+  const page = bulkPage({ action: act, selection, changed, lacks, rules, query, view });
   return context.show(request, reply, head, page);
 }
 
@@ -156,6 +165,7 @@ async function askOfTicked(context: PageContext, request: FastifyRequest, reply:
     changed,
     back: backTo(back),
     names: await knownNames(db),
+    lacks: await stockLacks(db, rows),
     query: new URLSearchParams(),
     view: { page, reader, given: {}, from, choices: {} },
   });

@@ -12,6 +12,7 @@ async function head(db: Db, id: number) {
     .selectFrom('delivery as d')
     .leftJoin('sales_order as o', 'o.order_id', 'd.order_id')
     .select(['d.order_delivery_id', 'd.delivery_no', 'd.order_id', 'd.order_no', 'd.status'])
+    .select('d.tracking_numbers')
     .select(['d.created_at', 'd.first_seen_at', 'd.changed_at'])
     .select(['o.reference', 'o.company', 'o.account_no', 'o.country_code'])
     .select(['o.comment', 'o.season_name'])
@@ -27,6 +28,8 @@ async function head(db: Db, id: number) {
     orderDeliveryId: row.order_delivery_id,
     deliveryNo: row.delivery_no,
     status: row.status,
+    /** Whether it has a tracking number. */
+    shipped: row.tracking_numbers !== '[]',
     since: row.created_at ?? row.first_seen_at,
     changedAt: row.changed_at,
     order: { orderId: row.order_id, orderNo, reference: row.reference, comment: row.comment },
@@ -36,7 +39,7 @@ async function head(db: Db, id: number) {
   };
 }
 
-async function linesOf(db: Db, id: number) {
+async function linesOf(db: Db, id: number, isOpen: boolean) {
   const rows = await db
     .selectFrom('delivery_line as l')
     .leftJoin('stock_variant as v', 'v.barcode', 'l.barcode')
@@ -50,8 +53,11 @@ async function linesOf(db: Db, id: number) {
     style: row.style_no,
     quantity: row.fulfilled_quantity,
     price: row.price === null ? null : decimalOf(row.price),
-    /** Pieces in the mirrored stock, whatever others claim; null where it is not listed. */
-    stock: row.deleted_at === null ? row.quantity : null,
+    /**
+     * Pieces in the mirrored stock, whatever others claim; null where it is not listed, and once
+     * the delivery is decided: the stock of today says nothing of what was packed before.
+     */
+    stock: isOpen && row.deleted_at === null ? row.quantity : null,
   }));
 }
 
@@ -133,9 +139,10 @@ export type DeliveryCard = Awaited<ReturnType<typeof head>> & {
 /** Reads the card of the delivery with this id or number; throws when there is none. */
 export async function deliveryCard(db: Db, delivery: string): Promise<DeliveryCard> {
   const id = await deliveryIdOf(db, delivery);
+  const of = await head(db, id);
   return {
-    ...(await head(db, id)),
-    lines: await linesOf(db, id),
+    ...of,
+    lines: await linesOf(db, id, of.status === 'pending'),
     review: await reviewOf(db, id),
     rejects: await rejectsOf(db, id),
     holds: await holdsOf(db, id),

@@ -337,7 +337,7 @@ async function rowsOf(db: Db, ids: readonly number[]): Promise<ReviewRow[]> {
     rules: raw.rules === null ? [] : JSON.parse(raw.rules),
     overdue: raw.overdue === 1,
     shipped: raw.shipped === 1,
-    state: deliveryState(raw),
+    state: deliveryState({ ...raw, shipped: raw.shipped === 1 }),
   }));
   const byId = new Map(found.map((row) => [row.orderDeliveryId, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);

@@ -267,7 +267,9 @@ async function act(deps: ReviewDeps, tx: Tx, request: ReviewRequest): Promise<Re
   await resolveEvaluationErrors(tx, [orderDeliveryId], at);
   const to = wantedStatus(action, delivery.status);
   const told = to === undefined ? null : 'queued';
-  const state = deliveryState({ status: delivery.status, outcome: OUTCOME[action], push: told });
+  const shipped = delivery.tracking_numbers !== '[]';
+  const decided = { status: delivery.status, shipped, outcome: OUTCOME[action], push: told };
+  const state = deliveryState(decided);
   const reviewed = { orderDeliveryId, deliveryNo, decisionId, state };
   if (to === undefined) return { ...reviewed, outboxId: null };
   const { order_id: orderId, status: from, content_hash: contentHash } = delivery;

@@ -3,10 +3,13 @@
  * reads as done only once the service has confirmed its push; before that it is being sent.
  */
 import { wordFor } from '../../config/words.ts';
+import { statusWord } from '../../mirror/delivery.ts';
 
 export interface Decided {
   /** Status in the mirror, as the service showed it last. */
   readonly status: string;
+  /** Whether it has a tracking number. */
+  readonly shipped: boolean;
   /** Outcome of the latest decision; null: there is none. */
   readonly outcome: string | null;
   /** State of the decision's push; null: it has none. */
@@ -18,9 +21,9 @@ function needsPush(outcome: string): boolean {
   return outcome === 'accept' || outcome === 'reject';
 }
 
-export function deliveryState({ status, outcome, push }: Decided): string {
-  if (outcome === null) return wordFor('status', status);
-  const is = wordFor('status', status);
+export function deliveryState({ status, shipped, outcome, push }: Decided): string {
+  const is = statusWord(status, shipped);
+  if (outcome === null) return is;
   const done = wordFor('outcome', outcome);
   if (push === null) {
     if (status !== 'pending') return is;

@@ -10,6 +10,7 @@ import { containing, plural } from '../../lib/strings.ts';
 import type { Db } from '../../store/store.ts';
 import { list, pageOfAll } from '../../surface/lists.ts';
 import { oneOf, text, time } from '../../surface/members.ts';
+import { statusWord } from '../delivery.ts';
 import { mirrored } from '../stock/members.ts';
 import { styles } from '../stock/styles.ts';
 import { deliveriesOf, parcelWords } from './order.ts';
@@ -27,7 +28,7 @@ const row = {
   name: mirrored('Number or name', { opens: ['thing', 'key'] }),
   says: mirrored('What it is'),
   state: mirrored('State').nullable(),
-  at: time('Since').nullable(),
+  at: time('Ordered or packed').nullable(),
 };
 type Row = { readonly [K in keyof typeof row]: z.output<(typeof row)[K]> };
 
@@ -125,7 +126,7 @@ async function findDeliveries(db: Db, { q, seesNames }: Asked): Promise<Row[]> {
     key: String(id),
     name: String(deliveryNo),
     says: known(`of order ${order}`, seesNames && company, parcelWords({ status, tracking })),
-    state: wordFor('status', status),
+    state: statusWord(status, tracking !== null),
     at,
   }));
 }

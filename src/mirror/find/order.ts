@@ -1,11 +1,12 @@
 /** An order with its deliveries: what became of each, where its parcels are, who brings them. */
 import { sql } from 'kysely';
 import type { z } from 'zod';
-import { WORDS, wordFor } from '../../config/words.ts';
+import { WORDS } from '../../config/words.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Db } from '../../store/store.ts';
 import { list, pageOfAll, ROWS_MAX } from '../../surface/lists.ts';
 import { money, text, time, whole } from '../../surface/members.ts';
+import { statusWord } from '../delivery.ts';
 import { mirrored, pieces } from '../stock/members.ts';
 
 const row = {
@@ -26,7 +27,8 @@ export type Parcel = { readonly [K in keyof typeof row]: z.output<(typeof row)[K
 
 /** State of a delivery with its parcels, in words: `shipped, tracking number 0037…`. */
 export function parcelWords({ status, tracking }: Pick<Parcel, 'status' | 'tracking'>): string {
-  return tracking === null ? wordFor('status', status) : `shipped, tracking number ${tracking}`;
+  const word = statusWord(status, tracking !== null);
+  return tracking === null ? word : `${word}, tracking number ${tracking}`;
 }
 
 /** Deliveries of an order, the newest first. */
@@ -106,8 +108,8 @@ export const orderDeliveries = list({
     'deliveryNo',
     {
       title: 'State',
-      text: ({ status, tracking }) => (tracking === null ? wordFor('status', status) : 'shipped'),
-      class: ({ status, tracking }) => `state s-${tracking === null ? status : 'accepted'}`,
+      text: ({ status, tracking }) => statusWord(status, tracking !== null),
+      class: ({ status }) => `state s-${status}`,
     },
     'packedAt',
     'pieces',

@@ -29,7 +29,17 @@ it.each<[string, string | null, string | null, string]>([
   ['canceled', 'accept', 'refused', 'canceled, accept, refused'],
   ['canceled', 'hold', null, 'canceled'],
 ])('says of %s, %s and push %s: %s', (status, outcome, push, words) => {
-  expect(deliveryState({ status, outcome, push })).toBe(words);
+  expect(deliveryState({ status, shipped: false, outcome, push })).toBe(words);
+});
+
+it.each<[string, string | null, string]>([
+  ['accepted', 'confirmed', 'shipped'],
+  ['accepted', null, 'shipped'],
+  // A parcel that was made ready and taken back: its number proves nothing.
+  ['pending', null, 'accept, not sent'],
+  ['canceled', 'confirmed', 'canceled'],
+])('says of %s with a tracking number and push %s: %s', (status, push, words) => {
+  expect(deliveryState({ status, shipped: true, outcome: 'accept', push })).toBe(words);
 });
 
 it('is the word for something done in no state of a push but "confirmed"', () => {
@@ -37,7 +47,9 @@ it('is the word for something done in no state of a push but "confirmed"', () =>
   for (const status of ['pending', 'accepted', 'rejected', 'canceled']) {
     for (const outcome of ['accept', 'reject', 'hold', 'release']) {
       const unconfirmed = OUTBOX_STATES.filter((push) => push !== 'confirmed');
-      const words = unconfirmed.map((push) => deliveryState({ status, outcome, push }));
+      const words = unconfirmed.map((push) =>
+        deliveryState({ status, shipped: false, outcome, push }),
+      );
       expect(words.filter((word) => done.includes(word))).toEqual([]);
     }
   }

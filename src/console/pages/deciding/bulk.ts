@@ -10,7 +10,9 @@ import {
 import { type Html, html } from '../../../lib/html.ts';
 import { plural } from '../../../lib/strings.ts';
 import { mayDo, type Role } from '../../../surface/roles.ts';
+import type { StockLack } from '../../read/delivery.ts';
 import { actionOf } from '../../surface/addresses.ts';
+import { UNLISTED_WORDS } from '../card.ts';
 import { money, whole } from '../format.ts';
 import { NOTHING_BY_ENTER } from '../parts.ts';
 import { type ReviewView, reviewTable, withQuery } from '../review.ts';
@@ -77,15 +79,29 @@ export function whatOf({ count, customers, sums }: ReviewSelection): string {
   return `${deliveriesText(count)} of ${plural(customers, 'customer')}, ${worth}.`;
 }
 
+/** Says of each delivery what is missing on hand, or not known. */
+export function lacksPart(lacks: readonly StockLack[]): Html | false {
+  if (lacks.length === 0) return false;
+  const said = ({ missing, packed, unlisted }: StockLack) => [
+    ...(missing > 0 ? [`${whole(missing)} of ${whole(packed)} missing`] : []),
+    ...[...unlisted].map(([why, pieces]) => `${whole(pieces)} ${UNLISTED_WORDS[why]}`),
+  ];
+  return html`<p>On hand now:</p><ul>${lacks.map(
+    (one) => html`<li><b>${one.name}</b> ${said(one).join('; ')}</li>`,
+  )}</ul>`;
+}
+
 export interface BulkView extends Pick<ReviewView, 'rules' | 'query' | 'view'> {
   readonly action: string;
   readonly selection: ReviewSelection;
   /** Changes since the list was shown; undefined: none. */
   readonly changed: string | undefined;
+  /** What is missing on hand, or not known, in those that are shown. */
+  readonly lacks: readonly StockLack[];
 }
 
 /** Page that asks once more before all that fit a filter are decided. */
-export function bulkPage({ action, selection, changed, ...of }: BulkView): Html {
+export function bulkPage({ action, selection, changed, lacks, ...of }: BulkView): Html {
   const { query, view } = of;
   const { count } = selection;
   const [, all, one, effect] = ON_ALL.find(([act]) => actionOf(act) === action) ?? ON_ALL[0];
@@ -101,7 +117,7 @@ export function bulkPage({ action, selection, changed, ...of }: BulkView): Html 
   const more = count - view.page.rows.length;
   return html`<h1>${one} ${deliveriesText(count)}?</h1>
 ${changed !== undefined && html`<p class="problem" role="alert">${changed}</p>`}
-<p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}
+<p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}${lacksPart(lacks)}
 ${more > 0 && html`<p>and ${whole(more)} more, <a href="${back}">all in the list</a></p>`}
 <form class="bulk" method="post" action="/review/bulk"
  data-keep="${action} ${String(query)}">${filterFields(query, 'filter.')}

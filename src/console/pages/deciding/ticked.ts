@@ -5,10 +5,11 @@ import { type Html, html } from '../../../lib/html.ts';
 import { plural } from '../../../lib/strings.ts';
 import type { ActHead } from '../../../surface/acts.ts';
 import { mayDo, type Role } from '../../../surface/roles.ts';
+import type { StockLack } from '../../read/delivery.ts';
 import { actionOf } from '../../surface/addresses.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from '../parts.ts';
 import { type ReviewView, reviewTable, TICKS } from '../review.ts';
-import { deliveriesText, ON_ALL, whatOf } from './bulk.ts';
+import { deliveriesText, lacksPart, ON_ALL, whatOf } from './bulk.ts';
 
 const FINAL = 'A reject is final at the service.';
 /** Acts on the ticked ones, with the words of {@link ON_ALL}. */
@@ -46,6 +47,8 @@ export interface TickedView extends Pick<ReviewView, 'query' | 'view'> {
   readonly back: string;
   /** Names of people to choose from. */
   readonly names: readonly string[];
+  /** What is missing on hand, or not known, in those that are shown. */
+  readonly lacks: readonly StockLack[];
 }
 
 /** Members that name each delivery, with what an act wants seen of it and its name for people. */
@@ -83,7 +86,8 @@ function fieldsOf(act: ActHead, count: number, names: readonly string[]): Html {
 }
 
 /** Page that asks once more before the ticked deliveries are decided. */
-export function tickedPage({ action, selection, changed, back, names, ...of }: TickedView): Html {
+export function tickedPage({ lacks, ...given }: TickedView): Html {
+  const { action, selection, changed, back, names, ...of } = given;
   const { count } = selection;
   const [act, , one, effect] = tickedAct(action);
   const away = html`<p><a href="${back}">No, back to the list</a></p>`;
@@ -97,7 +101,7 @@ export function tickedPage({ action, selection, changed, back, names, ...of }: T
   }
   const more = count - of.view.page.rows.length;
   return html`<h1>${one} ${deliveriesText(count)}?</h1>${left}
-<p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}
+<p>${whatOf(selection)} ${effect}</p>${reviewTable(of)}${lacksPart(lacks)}
 ${more > 0 && html`<p>and ${plural(more, 'other')}</p>`}
 <form class="bulk" method="post" action="/acts/${act.name}/several" data-ticked
  data-keep="${action} ticked"><input type="hidden" name="things" value="${thingsOf(
