@@ -365,7 +365,7 @@ async function doubtOfNumbers<B>(walk: Walk<B>, page: Page<B>) {
 
 /**
  * Doubt about a list that an empty page alone ends: the page behind it has rows. The length of one
- * that ends there is kept.
+ * that ends there is kept, unless the service is busy just then: that is no doubt.
  */
 async function doubtOfEmpty<B>(
   { pager }: Walk<B>,
@@ -377,9 +377,15 @@ async function doubtOfEmpty<B>(
   if (rowCount > 0 || body === undefined || link !== undefined || isKnown) return undefined;
   if (signs.says === undefined) {
     const behind = moved(place, 1);
-    const shown = await attempt(pager, behind);
-    if (!(shown instanceof Error) && shown.rowCount > 0)
-      return `${pager.nameOf(place)} is empty, and ${pager.nameOf(behind)} has rows`;
+    const shown = await attempt(pager, behind).catch((error: unknown) => {
+      if (error instanceof RetryLaterError) return undefined;
+      throw error;
+    });
+    if (!shown) return undefined;
+    if (!(shown instanceof Error) && shown.rowCount > 0) {
+      const names = `${pager.nameOf(place)} is empty, and ${pager.nameOf(behind)} has rows`;
+      return `${names}: ${pager.otherwise}`;
+    }
   }
   memory.ends.set(key, { rows, by: 'empty' });
   return undefined;

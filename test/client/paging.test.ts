@@ -419,7 +419,9 @@ describe('a list in pages of an account that errs once', () => {
       (rows) =>
       (asked) =>
         asked.page === at ? { data: { variants: [] } } : uncounted(rows)(asked);
-    const doubtAt = (page: number) => `page=${page} is empty, and page=${page + 1} has rows`;
+    const next = 'see how the account pages, and set service.dialect.v1.paging and pageLimit';
+    const doubtAt = (page: number) =>
+      `page=${page} is empty, and page=${page + 1} has rows: ${next}`;
     for (const [account, count, doubts] of [
       [torn(1), 95, [doubtAt(1)]],
       [torn(2), 95, [doubtAt(2)]],
@@ -430,6 +432,22 @@ describe('a list in pages of an account that errs once', () => {
     ] as const) {
       const { end } = await pulledOf(account, count, {}, undefined, memory);
       expect(end.doubts).toEqual(doubts);
+    }
+  });
+
+  it('behind its end by being busy is whole, and is looked at again', async () => {
+    const memory = createPagingMemory();
+    for (const [isBusy, known] of [
+      [true, 0],
+      [true, 0],
+      [false, 1],
+      [true, 1],
+    ] as const) {
+      const account: AccountOf = (rows) => (asked) =>
+        asked.page > 6 && isBusy ? { status: 503, data: {} } : uncounted(rows)(asked);
+      const { barcodes, end } = await pulledOf(account, 45, {}, undefined, memory);
+      expect([barcodes, end.doubts]).toEqual([barcodesOf(45), []]);
+      expect(memory.ends.size).toBe(known);
     }
   });
 
