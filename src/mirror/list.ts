@@ -368,6 +368,9 @@ export async function invalidateList(tx: Tx, stream: string): Promise<void> {
     where stream = ${stream}`.execute(tx);
 }
 
+/** Number of keys for each of which the stored keys of a list are walked over up to its place. */
+const WALKS_MAX = 12;
+
 /**
  * Those of these live rows that the last run of their list did not find, and no read of their own
  * since: the list may have them under another key, and not only after they are marked as deleted.
@@ -378,12 +381,18 @@ export async function unlistedAmong(
   stream: string,
   keys: readonly SqlValue[],
 ): Promise<ReadonlySet<SqlValue>> {
+  const own = sql.ref(`r.${key}`);
+  const listed = sql`select k.value from chunk, json_each(chunk.keys) k
+    where chunk.stream = ${stream}`;
+  const isListed =
+    keys.length > WALKS_MAX
+      ? sql`${own} in (${listed})`
+      : sql`exists (${listed} and k.value = ${own})`;
   const { rows } = await sql<{ readonly key: SqlValue }>`
-    select r.${sql.ref(key)} key from ${sql.table(table)} r where ${inKeys(`r.${key}`, keys)}
+    select ${own} key from ${sql.table(table)} r where ${inKeys(`r.${key}`, keys)}
       and r.read_seq <= (select s.read_seq from stream_state t
         join sync_run s on s.run_id = t.last_run_id where t.stream = ${stream})
-      and not exists (select 1 from chunk, json_each(chunk.keys) k
-        where chunk.stream = ${stream} and k.value = r.${sql.ref(key)})`.execute(tx);
+      and not ${isListed}`.execute(tx);
   return new Set(rows.map((row) => row.key));
 }
 

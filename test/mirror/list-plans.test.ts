@@ -1,7 +1,8 @@
 /** Rows that a list no longer has are found at its end without reading all of the list. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { endList } from '../../src/mirror/list.ts';
+import { PDM } from '../../src/mirror/catalog/pdm.ts';
+import { endList, unlistedAmong } from '../../src/mirror/list.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 
@@ -36,4 +37,29 @@ it('takes off parts that are no more and what stands behind the end of the other
   expect(steps).toContain('SEARCH chunk USING PRIMARY KEY (stream=? AND part=?)');
   await end([]);
   expect(await left()).toEqual(['stock  0']);
+});
+
+it.each([
+  [2, /^CORRELATED/],
+  [100, /^LIST SUBQUERY/],
+])('walks over the keys of a list once for many rows, not for each: %i', async (count, walk) => {
+  const store = await temporaryStore();
+  await sql`insert into style (style_id, style_color_ids, extra, content_hash, first_seen_at,
+      changed_at, read_seq, source)
+    select value, '[]', '{}', 'x', 1, 1, 1, 'run:1' from json_each('["1", "2", "3"]')`.execute(
+    store.db,
+  );
+  await sql`insert into sync_run (run_id, stream, cause, started_at, read_seq, options, checkpoint,
+      outcome) values (1, 'styles', 'schedule', 1, 2, '{}', '{}', 'complete')`.execute(store.db);
+  await sql`replace into stream_state (stream, due_at, last_run_id)
+    values ('styles', 0, 1)`.execute(store.db);
+  await sql`insert into chunk (stream, part, first_row, row_count, keys)
+    values ('styles', '', 0, 1, '["1"]')`.execute(store.db);
+  const planned = notePlans(store);
+  const keys = Array.from({ length: count }, (_, at) => `${at + 1}`);
+  const unlisted = await planned.store.transaction((tx) =>
+    unlistedAmong(tx, PDM.styles, 'styles', keys),
+  );
+  expect([...unlisted]).toEqual(['2', '3'].slice(0, count - 1));
+  expect(await planned.steps(/from chunk/)).toContainEqual(expect.stringMatching(walk));
 });

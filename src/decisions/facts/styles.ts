@@ -178,10 +178,17 @@ function unreadStyle(why: string): StyleFacts {
   return { ...NOTHING, unread: { of: 'style', why } };
 }
 
-/** Ids of styles that share their number with others, and that the list names no more. */
+/** Whether one of these styles says otherwise of itself or a color than the first of them. */
+function areUnlike([first, ...others]: readonly Style[]): boolean {
+  return others.some(
+    ({ active, colors }) => active !== first?.active || !isDeepStrictEqual(colors, first.colors),
+  );
+}
+
+/** Ids of styles that share their number with unlike ones, and that the list names no more. */
 async function readUnlisted(tx: Tx, styles: readonly (readonly Style[])[]) {
   const all = styles.map((ofNumber) => ofNumber.filter(({ isGone }) => !isGone));
-  const ids = all.filter((live) => live.length > 1).flatMap((live) => live.map(({ id }) => id));
+  const ids = all.filter(areUnlike).flatMap((live) => live.map(({ id }) => id));
   return ids.length === 0 ? new Set() : unlistedAmong(tx, PDM.styles, 'styles', ids);
 }
 

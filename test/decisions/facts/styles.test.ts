@@ -6,6 +6,7 @@ import { PDM } from '../../../src/mirror/catalog/pdm.ts';
 import { upsertRows } from '../../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
 import { rulesOf } from '../../rules/support.ts';
+import { notePlans, type Planned } from '../../support/plans.ts';
 import { createDeciderFixture } from '../support.ts';
 
 /** Rules that take an absent fact for an answer, as rejects and holds do. */
@@ -86,13 +87,14 @@ async function createShop(brandName = 'North') {
     { id: '6', attributes: { active: false, noosType: 'noos' }, relationships: color },
   ]);
   return {
+    store: fixture.store,
     remove,
     list,
     styles: (...styles: readonly StyleIn[]) => write(PDM.styles, styles.map(styleOf)),
     /** Facts of the line, and why they are not known although the style is there. */
-    async seen() {
+    async seen({ store }: Pick<Planned, 'store'> = fixture) {
       const at = { now: fixture.clock.now(), settings, rules };
-      const subject = await fixture.store.transaction((tx) => readSubject(tx, 1, at));
+      const subject = await store.transaction((tx) => readSubject(tx, 1, at));
       const { lines, unread = [] } = subject?.facts.delivery ?? { lines: [] };
       return [lines[0]?.style_active, lines[0]?.noos, ...(unread ?? [])];
     },
@@ -166,7 +168,13 @@ it('is that of both where the ids of a whole list are others, and they say the s
   const shop = await createShop();
   await shop.styles({ id: '1', colors: ['7'] }, { id: '901', colors: ['7'] });
   await shop.list('901');
-  expect(await shop.seen()).toEqual([true, true]);
+  const planned = notePlans(shop.store);
+  expect(await shop.seen(planned)).toEqual([true, true]);
+  // The list need not be asked for which of them it has.
+  expect(planned.times(/from chunk/)).toBe(0);
+  await shop.styles({ id: '902', colors: ['8'] });
+  await shop.seen(planned);
+  expect(planned.times(/from chunk/)).toBe(1);
 });
 
 it('is not known of a style that moved to another brand, or that is gone', async () => {
