@@ -25,7 +25,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.
   // And that an account's decimals are shown by more than one row.
-  client: 8_320, // how each request ended; lists beyond a body, and second looks where one may err
+  // With looks behind an end that may fail.
+  client: 8_324, // how each request ended; lists beyond a body, and second looks where one may err
   config: 3_740, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
@@ -46,7 +47,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
   // delivery is, notes as a history, saved views.
   // By 140: its past beside a delivery, the journal's end in one read, accepts noted as confirmed.
-  decisions: 15_990, // and barcodes that lost their zeros; customers by part of a name; weekdays
+  // And styles of one number that are unlike.
+  decisions: 15_998, // and barcodes that lost their zeros; customers by part of a name; weekdays
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
@@ -64,7 +66,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Barcodes that lost zeros, compared one way by all; deliveries that events name otherwise.
   // Losses of short lists, and those made bit by bit; rows that a list names no more.
   // By 360: the search for anything by what people know it by, and an order with its parcels.
-  mirror: 6_385, // an announced delivery is proved to be that of its number
+  // And keys of a list that are walked over once for many rows.
+  mirror: 6_396, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.

@@ -168,7 +168,9 @@ async function heldRun(db: Db | Tx, runId: number) {
   if (!run) throw new RefusedError('sync.unknown_run', `there is no run ${runId}`);
   const isOffOnly = run.outcome === 'partial' && run.count_off !== null;
   if (run.outcome !== 'suspicious' && !isOffOnly) {
-    throw new RefusedError('sync.not_held', `run ${runId} is ${run.outcome}, not suspicious`);
+    throw new RefusedError('sync.not_held', `run ${runId} is ${run.outcome}, not suspicious`, {
+      hint: `its reason says why: selvedge sync show ${runId}`,
+    });
   }
   const newer = await db
     .selectFrom('sync_run')
