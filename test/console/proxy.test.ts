@@ -24,7 +24,9 @@ it('an open page hears within 15 seconds that the loop of the daemon stands stil
   stall();
   await clock.advance(12_000);
   expect(await isSilent()).toBe(true);
-  expect((await call('/', named(ANNA))).payload).toContain('The daemon does not answer');
+  expect((await call('/', named(ANNA))).payload).toContain(
+    '<div id="lost" class="band">Selvedge is busy: nothing can be changed for the moment.</div>',
+  );
 });
 
 describe('the host name that a proxy passes on', () => {

@@ -447,18 +447,23 @@ const tell = (text, way = '') => {
 // A page that nobody looks at asks for nothing.
 const LIVE_MS = 2_000;
 const SILENT_MS = 3_000;
+const MISSES_MAX = 2;
 let isAsking = false;
 let misses = 0;
 const follow = async () => {
   if (isAsking || document.visibilityState !== 'visible') return;
   isAsking = true;
+  const askedAt = performance.now();
   const answer = await ask('/changes.json', { signal: AbortSignal.timeout(SILENT_MS) });
   const live = await (answer?.ok ? answer.json() : undefined)?.catch(() => undefined);
   isAsking = false;
   misses = live || isOver(answer) ? 0 : misses + 1;
   if (isOver(answer)) tell('Your session has ended. What you wrote is kept: ', 'sign in again');
-  else if (misses > 1 || live?.silent) {
-    tell('The daemon does not answer: nothing can be changed now. ', 'Show the page again');
+  else if (misses > MISSES_MAX || live?.silent) {
+    // Slow is not gone: the line goes away with the first answer.
+    const isBusy = live?.silent || performance.now() - askedAt >= SILENT_MS;
+    const why = isBusy ? 'Selvedge is busy' : 'The daemon does not answer';
+    tell(`${why}: nothing can be changed for the moment. `, 'Show the page again');
   } else if (misses === 0) tell('');
   if (live) showLive(live);
 };

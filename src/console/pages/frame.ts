@@ -29,7 +29,9 @@ export interface Frame {
   readonly counts: Partial<Readonly<Record<Tab, number>>>;
   /** Latest decision, run and event when the page was read; other ones mean news. */
   readonly marks: Readonly<Record<'decisionId' | 'runId' | 'eventAt', unknown>>;
-  /** Warnings that concern the whole console: pauses, a daemon that does not answer. */
+  /** Whether the daemon's loop does not answer now; the page takes it back once it does. */
+  readonly isBusy: boolean;
+  /** Warnings that concern the whole console, such as pauses. */
   readonly warnings: readonly string[];
   /** Confirmation of the act that was just done, with an undo button where possible. */
   readonly done?: Html | undefined;
@@ -115,6 +117,8 @@ const FOLLOWED = {
   '/system': undefined,
 } as const satisfies Record<Tab, readonly [keyof Frame['marks'], string] | undefined>;
 
+const BUSY = 'Selvedge is busy: nothing can be changed for the moment.';
+
 export function framed(frame: Frame, body: HtmlValue): Html {
   const { session, warnings, done, instance, version, timeZone, cli, marks, tab } = frame;
   const [mark, newer] = (tab && FOLLOWED[tab]) ?? [];
@@ -133,7 +137,7 @@ ${
   warnings.length > 0 &&
   html`<div class="band" role="alert">${warnings.map((text) => html`<p>${text}</p>`)}</div>`
 }
-<div id="lost" class="band" hidden></div>
+<div id="lost" class="band"${!frame.isBusy && html` hidden`}>${frame.isBusy && BUSY}</div>
 <div id="done" role="status">${done && html`<div class="toast">${done}</div>`}</div>
 ${newer !== undefined && html`<p id="newer" role="status"><a href="" hidden>${newer}</a></p>`}
 <main id="main" data-mark="${mark}" data-seen="${mark && String(marks[mark] ?? '')}">${body}</main>

@@ -144,7 +144,6 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
     return [
       ...absenceNotes(await readAnswers(db), clock.now()),
       ...pauses.map(pauseNote),
-      ...(isSilent() ? ['The daemon does not answer: nothing can be changed now.'] : []),
     ];
   };
   const readerOf = async (request: FastifyRequest): Promise<Reader> => ({
@@ -178,6 +177,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
           '/pulls': waiting.runs,
         },
         warnings: maskedFor(request, [...new Set([...(await warnings()), ...notes])]),
+        isBusy: isSilent(),
         session,
         timeZone: await zoneOf(),
         done: deps.notices.take(session.sessionId, request.url),
