@@ -37,7 +37,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And proposals of rules with what they rest on, kept for a while. By 220: what is wrong now, and
   // what was in the night; the search on every page, the head of an order, what is not known.
   // By 140: why stock is not known, and what each of several deliveries lacks.
-  console: 13_120,
+  console: 13_140,
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.

@@ -1,6 +1,6 @@
 /** Pages write numbers and times as the reader's browser asks, and texts in English. */
 import { afterAll, expect, it } from 'vitest';
-import { money, time, whole } from '../../src/console/pages/format.ts';
+import { message, money, time, whole } from '../../src/console/pages/format.ts';
 import { html, renderHtml } from '../../src/lib/html.ts';
 import { inLocale, localeOfReader, plural } from '../../src/lib/strings.ts';
 import { caller, heldIds, sharedEnd, signIn, startConsole } from './support.ts';
@@ -12,12 +12,15 @@ const AT = Date.UTC(2026, 10, 29, 13, 5, 9);
 
 function written(): readonly string[] {
   const moment = renderHtml(html`${time(AT, 'Europe/Copenhagen')}`).replaceAll(/<[^>]*>/g, '');
-  return [whole(12_345), money(1_801.63, 'GBP'), plural(1_204, 'row'), moment];
+  const told = message('v1.25 DKK: 48430.00 NOK, over 10000.00 NOK, in 2026.00 pcs');
+  return [whole(12_345), money(1_801.63, 'GBP'), plural(1_204, 'row'), moment, told];
 }
 
 it('numbers, amounts and times are written for the reader of each page at once', async () => {
   const british = ['12,345', '1,801.63 GBP', '1,204 rows', '29 Nov 2026, 14:05:09'];
+  british.push('v1.25 DKK: 48,430.00 NOK, over 10,000.00 NOK, in 2026.00 pcs');
   const danish = ['12.345', '1.801,63 GBP', '1.204 rows', '29. nov. 2026, 14.05.09'];
+  danish.push('v1.25 DKK: 48.430,00 NOK, over 10.000,00 NOK, in 2026.00 pcs');
   const [one, other] = await Promise.all(
     ['da-DK', ''].map((locale) =>
       inLocale(locale, async () => {

@@ -24,7 +24,7 @@ import { mayDo, type Role } from '../../surface/roles.ts';
 import { type DeliveryView, type GridLine, piecesMissing, UNLISTED } from '../read/delivery.ts';
 import { actPath, addressOf } from '../surface/addresses.ts';
 import { evidence } from './evidence.ts';
-import { money, span, time, whole } from './format.ts';
+import { message, money, span, time, whole } from './format.ts';
 import { NOTHING_BY_ENTER, SAYS_ENTER } from './parts.ts';
 
 export interface CardContext {
@@ -355,7 +355,7 @@ ${facts(view, context)}
 <section><h3>Why</h3>${
     latest ? evidence(latest, context.timeZone) : html`<p>It was not decided yet.</p>`
   }
-${missedBy.map((text) => html`<p class="missed">${text}</p>`)}
+${missedBy.map((text) => html`<p class="missed">${message(text)}</p>`)}
 ${holds(view, context.timeZone)}</section>
 <section><h3>Content</h3>${linesTable(view)}</section>
 ${accountState(view)}${others(view)}

@@ -9,7 +9,7 @@ import type { NowView, RawDelivery } from '../read/delivery-parts.ts';
 import { addressOf } from '../surface/addresses.ts';
 import type { Reader } from '../surface/html.ts';
 import { evidenceOf } from './evidence.ts';
-import { byWhom, time, whole } from './format.ts';
+import { byWhom, message, time, whole } from './format.ts';
 import { figures } from './parts.ts';
 
 const PARTS = [
@@ -79,7 +79,7 @@ export function nowPage(ids: DeliveryIds, view: NowView, timeZone: string): Html
   const { kind, reason } = evaluation.live;
   return html`${partHead(ids, '/now', 'What the rules say now')}
 <p>It is ${status ?? 'not known'}. The rules in force say
-<b class="state s-${kind}">${wordFor('outcome', kind)}</b>: ${reason}.
+<b class="state s-${kind}">${wordFor('outcome', kind)}</b>: ${message(reason)}.
 Nothing is decided by this page.</p>
 ${inWay !== undefined && html`<p>It is not decided so: ${inWay}.</p>`}
 ${
@@ -87,10 +87,10 @@ ${
   html`<p>${
     by &&
     html`Decision ${String(by.decisionId)} by ${byWhom(by.actor)}, ${time(by.at, timeZone)}, made it
-so: ${by.reason}. `
+so: ${message(by.reason)}. `
   }That is why ${asked}.</p>`
 }
-${counterfactuals.map((one) => html`<p class="missed">${counterfactualText(one)}</p>`)}
+${counterfactuals.map((one) => html`<p class="missed">${message(counterfactualText(one))}</p>`)}
 <section><h2>Rules</h2>${evidenceOf(evaluation)}</section>
 <section><h2>Replay</h2>${replayPart(view, timeZone)}</section>`;
 }

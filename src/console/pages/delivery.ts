@@ -5,7 +5,7 @@ import type { DeliveryView } from '../read/delivery.ts';
 import { type CardContext, deliveryCardPart } from './card.ts';
 import { deliveryParts } from './delivery-parts.ts';
 import { evidence } from './evidence.ts';
-import { byWhom, money, span, time, whole } from './format.ts';
+import { byWhom, message, money, span, time, whole } from './format.ts';
 import { withQuery } from './review.ts';
 
 const HOUR_MS = 3_600_000;
@@ -25,7 +25,7 @@ function timeline({ card, attempts, events, tracking, shipment }: DeliveryView):
     })),
     ...card.decisions.map((one) => ({
       at: one.at,
-      what: `${wordFor('outcome', one.outcome)} by ${byWhom(one.actor)}: ${one.reason}`,
+      what: `${wordFor('outcome', one.outcome)} by ${byWhom(one.actor)}: ${message(one.reason)}`,
     })),
     ...attempts.map((one) => ({
       at: one.startedAt,

@@ -7,7 +7,7 @@ import { plural } from '../../lib/strings.ts';
 import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
-import { byWhom, time } from './format.ts';
+import { byWhom, message, time } from './format.ts';
 
 /** Result of a clause as a sign and a word, because colour alone must not carry the meaning. */
 function verdict({ value, negated }: ClauseResult): readonly [sign: string, word: string] {
@@ -28,7 +28,7 @@ ${clause.operands.map((operand) => html`<div class="values">${operandText(operan
 export function ruleBlock(rule: RuleResult): Html {
   const owner = rule.owner === undefined ? '' : html`<p class="soft">ask ${rule.owner}</p>`;
   return html`<section class="rule"><h3>${rule.title}</h3>
-${rule.message !== undefined && html`<p>${rule.message}</p>`}${owner}
+${rule.message !== undefined && html`<p>${message(rule.message)}</p>`}${owner}
 <details><summary>show the rule</summary>
 <p class="soft"><code>${rule.id}</code> · ${rule.action}</p>
 <ul class="clauses">${rule.clauses.map(clauseRow)}</ul></details></section>`;
@@ -49,6 +49,6 @@ ${others.map(ruleBlock)}</details>`
 export function evidence(decision: DecisionRecord, timeZone: string): Html {
   const word = wordFor('outcome', decision.outcome);
   return html`<p><b class="state s-${decision.outcome}">${word}</b> by
-${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${decision.reason}</p>
+${byWhom(decision.actor)}, ${time(decision.at, timeZone)}: ${message(decision.reason)}</p>
 ${evidenceOf(decision.evaluation)}`;
 }

@@ -19,6 +19,16 @@ export function money(value: number | null, currency: string | null): string {
   return currency === null ? amount : `${amount} ${currency}`;
 }
 
+/** Amount of a message, as rules and their decisions keep it: `48430.00 NOK`. */
+const AMOUNT = /(?<![\w.,-])(\d+\.\d{2,4}) ([A-Z]{3})\b/g;
+
+/** A message with its amounts as the reader writes them, like those beside it. */
+export function message(text: string): string {
+  return text.replaceAll(AMOUNT, (_all, amount: string, currency: string) =>
+    money(Number(amount), currency),
+  );
+}
+
 const times = perLocale((locale, timeZone) => {
   const day = { year: 'numeric', month: 'short', day: 'numeric' } as const;
   const clock = { hour: '2-digit', minute: '2-digit', second: '2-digit' } as const;

@@ -12,7 +12,7 @@ import type { Given } from '../../surface/given.ts';
 import type { RulesShown } from '../rules.ts';
 import { pagingOf, tableFor } from '../surface/html.ts';
 import type { ListView } from '../surface/lists.ts';
-import { money, span, whole } from './format.ts';
+import { message, money, span, whole } from './format.ts';
 
 export interface ReviewView {
   readonly view: ListView;
@@ -94,7 +94,7 @@ function assignedSelect({ facets, query }: ReviewView): Html {
 /** Why a delivery waits, with who sees to it and the latest note. */
 function whyCell({ reason, assignedTo, note, noteBy, notes }: ReviewRow): Html {
   const by = noteBy === null ? '' : `, ${noteBy}`;
-  return html`${reason ?? 'not decided yet'}${
+  return html`${message(reason ?? 'not decided yet')}${
     assignedTo !== null && html` · <b>${assignedTo}</b> sees to it`
   }${note !== null && html` · note: ${note}${by}`}${
     notes > 1 && html` and ${plural(notes - 1, 'note')} before`

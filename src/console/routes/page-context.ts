@@ -141,10 +141,7 @@ export function createPageContext(deps: ConsoleDeps, rulesShown: ReadRules): Pag
   const isSilent = () => clock.monotonic() - deps.daemonSeenAt() > SILENT_MS;
   const warnings = async (): Promise<readonly string[]> => {
     const pauses = await readPauses(db);
-    return [
-      ...absenceNotes(await readAnswers(db), clock.now()),
-      ...pauses.map(pauseNote),
-    ];
+    return [...absenceNotes(await readAnswers(db), clock.now()), ...pauses.map(pauseNote)];
   };
   const readerOf = async (request: FastifyRequest): Promise<Reader> => ({
     role: signedIn(request).role,
