@@ -67,7 +67,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Losses of short lists, and those made bit by bit; rows that a list names no more.
   // By 360: the search for anything by what people know it by, and an order with its parcels.
   // And keys of a list that are walked over once for many rows.
-  mirror: 6_396, // an announced delivery is proved to be that of its number
+  // Losses of customers are counted by what each loses, which the store did by sums.
+  mirror: 6_426, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.

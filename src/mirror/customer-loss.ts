@@ -2,50 +2,66 @@
  * The loss of most of the ERP's customers at once: a table that is emptied and filled again, cut in
  * half, or whose blocks and credits are blanked for a moment. Nothing of it is taken over, and
  * rules that read customers wait (decisions/holds/changes.ts), until the ERP has filled the table
- * again or a person has accepted the loss. Counts both sides by the same expressions.
+ * again or a person has accepted the loss.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
+import { inKeys } from '../store/bulk.ts';
 import { endIncidents, updateIncident } from '../store/incidents.ts';
-import { deleteState, readStateSince, writeStateAt } from '../store/state.ts';
+import { deleteState, readState, writeStateAt } from '../store/state.ts';
 import type { Db, Tx } from '../store/store.ts';
+import type { ErpCustomerRow } from './erp-customer.ts';
 
-/**
- * Losses, as conditions that hold in both tables; the exchange and the mirror have the
- * same columns.
- */
-const KNOWN = {
-  customers: 'true',
-  blocks: 'blocked = 1',
-  'blocked or not': 'blocked is not null',
-  'credit limits': 'credit_limit is not null',
-  balances: 'balance is not null',
-  'overdue days': 'overdue_days is not null',
-  'further fields': "extra <> '{}'",
-} as const;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
-type CustomerTotals = Readonly<Record<string, number>>;
+interface Part {
+  /** SQL on the mirror: whether this of a customer is known. */
+  readonly known: string;
+  /** Whether the ERP's row still says it. */
+  readonly isSaid: (row: ErpCustomerRow) => boolean;
+  /** Time within which losses of it count together. */
+  readonly within: number;
+}
+const part = (known: string, isSaid: Part['isSaid'], within: number): Part => {
+  return { known, isSaid, within };
+};
 
-/** SQL: the number of rows for which each condition holds, by its name. */
-export const CUSTOMER_TOTALS = Object.entries(KNOWN)
-  .map(([name, holds]) => `count(*) filter (where ${holds}) as "${name}"`)
+/** Parts of the list that may be lost. Customers pay and are unblocked every day. */
+const PARTS: Readonly<Record<string, Part>> = {
+  customers: part('true', () => true, DAY_MS),
+  blocks: part('blocked = 1', ({ blocked }) => blocked === true, HOUR_MS),
+  'blocked or not': part('blocked is not null', ({ blocked }) => blocked !== null, HOUR_MS),
+  'credit limits': part('credit_limit is not null', (row) => row.creditLimit !== null, DAY_MS),
+  balances: part('balance is not null', ({ balance }) => balance !== null, DAY_MS),
+  'overdue days': part('overdue_days is not null', (row) => row.overdueDays !== null, HOUR_MS),
+  'further fields': part("extra <> '{}'", ({ extra }) => Object.keys(extra).length > 0, DAY_MS),
+};
+/** Parts that half of a few customers may lose in an hour. */
+const ENDS_DAILY: readonly string[] = ['blocks', 'overdue days'];
+
+type Numbers = Readonly<Record<string, number>>;
+
+const TOTALS = Object.entries(PARTS)
+  .map(([name, { known }]) => `count(*) filter (where ${known}) as "${name}"`)
+  .join(', ');
+const FLAGS = Object.entries(PARTS)
+  .map(([name, { known }]) => `ifnull(${known}, 0) as "${name}"`)
   .join(', ');
 
-/** Number of blocks, credits or customers that may be lost at once in any case. */
+/** Number of customers or parts of them that may be lost in any case. */
 const LOST_MAX = 10;
-/** The same where it is half of all customers: a house may have a few. */
-const LOST_MAX_OF_ALL = 2;
-/** Share of the customers from which on a loss is none that is meant: a list cut in half has it. */
+/** The same within an hour where it is half of all customers: a house may have a few. */
+const FEW_MAX = 2;
+/** Share from which on a loss is none that is meant: a list cut in half has it. */
 const SHARE_MIN = 0.5;
-/** Customers and members that went one by one in this time count together. */
-const WINDOW_MS = 86_400_000;
+/** Losses within this time share an entry of what was known. */
+const ENTRY_MS = 900_000;
 
 const STATE = 'customers_lost';
-/** Time of the last loss that a person accepted; deletions before it were intended. */
-const ACCEPTED_STATE = 'customers_loss_accepted';
-/** The most that was known since the first loss of the last 24 hours, and the time of that loss. */
+/** What was known before the losses of the last 24 hours. */
 const KNOWN_STATE = 'customers_known';
 const LOST = { kind: 'customers_lost', entity: 'erp_customer', key: 'erp_customer' } as const;
 
@@ -55,65 +71,70 @@ const LOSS = z.object({
   /** Number of customers that are gone. */
   gone: z.int(),
   /** Numbers of all that is lost, by name. */
-  lost: z.record(z.string(), z.int()),
+  lost: z.record(z.string(), z.int()).default({}),
+  /** Numbers of what there was: what is new since makes the loss no smaller. */
+  of: z.record(z.string(), z.int()).default({}),
+  /** Time of the loss: what counted together with it then does so until it is over. */
+  since: z.int().default(0),
   isAccepted: z.boolean(),
 });
 export type CustomerLoss = z.output<typeof LOSS>;
 
 /** Reads the loss that is not over; undefined: there is none. */
 export async function readCustomerLoss(db: Db | Tx): Promise<CustomerLoss | undefined> {
-  const state = await readStateSince(db, STATE);
-  return state && LOSS.parse(tryParseJson(state.value));
+  const state = await readState(db, STATE);
+  return state === undefined ? undefined : LOSS.parse(tryParseJson(state));
 }
 
-/** What was known of customers at most, and since when. */
-export interface KnownLately {
-  readonly totals: CustomerTotals;
-  readonly since: number;
+/** What the ERP says of a customer now; no row: the customer is gone. */
+export interface CustomerNow {
+  readonly accountNo: string;
+  readonly row: ErpCustomerRow | undefined;
 }
 
-interface Mirrored {
-  readonly totals: CustomerTotals;
-  readonly known: KnownLately;
-  /** Number of customers that went lately, and that nobody has accepted as gone. */
-  readonly lately: number;
-}
-
-const TOTALS = z.record(z.string(), z.int());
-
-async function mirrored(db: Db | Tx, now: number): Promise<Mirrored> {
-  const accepted = await readStateSince(db, ACCEPTED_STATE);
-  const since = Math.max(now - WINDOW_MS, accepted?.at ?? 0);
-  const live = await sql<CustomerTotals>`select ${sql.raw(CUSTOMER_TOTALS)} from erp_customer
-    where deleted_at is null`.execute(db);
-  const went = await sql<{ readonly lately: number }>`select count(*) lately from erp_customer
-    where deleted_at > ${since} and deleted_at <= ${now}`.execute(db);
-  const totals = live.rows[0] ?? {};
-  const kept = await readStateSince(db, KNOWN_STATE);
-  const isLate = kept !== undefined && kept.at > since && kept.at <= now;
-  const before = isLate ? TOTALS.parse(tryParseJson(kept.value)) : {};
-  const most = Object.entries(totals).map(([name, count]) => {
-    return [name, Math.max(count, before[name] ?? 0)] as const;
+/** Finds the customers of which something is known that the ERP says no more, and what it is. */
+export async function findLosing(
+  db: Db | Tx,
+  changed: readonly CustomerNow[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rowOf = new Map(changed.map(({ accountNo, row }) => [accountNo, row]));
+  const known = await sql<{ readonly account: string } & Numbers>`
+    select account_no account, ${sql.raw(FLAGS)} from erp_customer
+    where deleted_at is null and ${inKeys('account_no', [...rowOf.keys()])}`.execute(db);
+  const losing = known.rows.map(({ account, ...flags }) => {
+    const row = rowOf.get(account);
+    const names = Object.entries(PARTS).flatMap(([name, { isSaid }]) => {
+      return flags[name] === 1 && !(row && isSaid(row)) ? [name] : [];
+    });
+    return [account, names] as const;
   });
-  const known = { totals: Object.fromEntries(most), since: isLate ? kept.at : now };
-  return { totals, known, lately: went.rows[0]?.lately ?? 0 };
+  return new Map(losing.filter(([, names]) => names.length > 0));
+}
+
+const ENTRIES = z.array(z.object({ at: z.int(), totals: z.record(z.string(), z.int()) }));
+/** What was known at times of the last 24 hours, the oldest first. */
+export type KnownLately = z.output<typeof ENTRIES>;
+
+function most(...numbers: readonly Numbers[]): Record<string, number> {
+  const of = (name: string) => Math.max(0, ...numbers.map((one) => one[name] ?? 0));
+  return Object.fromEntries(Object.keys(PARTS).map((name) => [name, of(name)]));
 }
 
 /** Keeps what was known before a loss, however small, so that later ones count together with it. */
-export async function keepKnown(tx: Tx, { totals, since }: KnownLately): Promise<void> {
-  await writeStateAt(tx, KNOWN_STATE, JSON.stringify(totals), since);
+export async function keepKnown(tx: Tx, known: KnownLately, now: number): Promise<void> {
+  await writeStateAt(tx, KNOWN_STATE, JSON.stringify(known), now);
 }
 
-/** Numbers of the ERP's table: rows by what they know, and changed customers that have no row. */
-export interface CustomersNow {
-  readonly totals: CustomerTotals;
-  readonly gone: number;
-}
-
-/** Whether so many go at once that hardly anybody means it. */
-function isTooMuch(lost: number, of: number, customers: number): boolean {
-  if (lost > LOST_MAX && lost >= of * SHARE_MIN) return true;
-  return lost > LOST_MAX_OF_ALL && lost >= customers * SHARE_MIN;
+async function knownLately(
+  db: Db | Tx,
+  totals: Numbers,
+  { since, now }: { readonly since: number; readonly now: number },
+): Promise<KnownLately> {
+  const kept = ENTRIES.safeParse(tryParseJson((await readState(db, KNOWN_STATE)) ?? '[]'));
+  const late = (kept.data ?? []).filter(({ at }) => at > since - DAY_MS && at <= now);
+  const last = late.at(-1);
+  if (!last || last.at <= now - ENTRY_MS) return [...late, { at: now, totals: most(totals) }];
+  return [...late.slice(0, -1), { at: last.at, totals: most(last.totals, totals) }];
 }
 
 export interface JudgedCustomers {
@@ -123,51 +144,63 @@ export interface JudgedCustomers {
 }
 
 /**
- * Judges what the ERP's table has lost against the mirror. What a person has accepted is no loss,
- * and what went beyond it is judged by itself.
+ * Judges all that the ERP's table has lost against the mirror, together with what was taken over
+ * lately. What a person has accepted is no loss, and what went beyond it is judged by itself.
  */
-export async function judgeCustomers(
+export async function judgeLosing(
   db: Db | Tx,
-  found: CustomersNow,
+  losing: readonly (readonly string[])[],
   now: number,
 ): Promise<JudgedCustomers> {
-  const { totals, known, lately } = await mirrored(db, now);
+  const counted = await sql<Numbers>`select ${sql.raw(TOTALS)} from erp_customer
+    where deleted_at is null`.execute(db);
+  const live = most(counted.rows[0] ?? {});
   const before = await readCustomerLoss(db);
-  const accepted = before?.isAccepted ? before.lost : {};
-  const everyone = Math.max(known.totals.customers ?? 0, (totals.customers ?? 0) + lately);
-  const lost: Record<string, number> = {};
-  const parts = Object.entries(totals).flatMap(([name, live]) => {
-    const isAll = name === 'customers';
-    const [now = 0, most = 0, meant = 0] = [found.totals[name], known.totals[name], accepted[name]];
-    const left = Math.max(live - now, isAll ? found.gone : 0);
-    const count = isAll ? Math.max(most - now, left + lately) : most - now;
-    const of = isAll ? everyone : most;
-    if (left <= 0 || !isTooMuch(count - meant, of - meant, everyone - meant)) return [];
+  const since = before?.since ?? now;
+  const known = await knownLately(db, live, { since, now });
+  const within = (ms: number): Numbers =>
+    most(live, ...known.filter(({ at }) => at > since - ms).map(({ totals }) => totals));
+  const [day, hour] = [within(DAY_MS), within(HOUR_MS)];
+  const accepted: Numbers = before?.isAccepted ? before.lost : {};
+  const of: Record<string, number> = {};
+  const lost: Record<string, number> = { ...accepted };
+  const parts = Object.entries(PARTS).flatMap(([name, { within: ms }]) => {
+    const lately = (ms === DAY_MS ? day : hour)[name] ?? 0;
+    of[name] = Math.min(lately, before?.of[name] ?? lately);
+    const left = losing.filter((names) => names.includes(name)).length;
+    const [there = 0, meant = 0, all = 0] = [live[name], accepted[name], of[name]];
+    const count = left + lately - there;
+    const few = left + (hour[name] ?? 0) - there - meant;
+    const isMost = count - meant > LOST_MAX && count - meant >= (all - meant) * SHARE_MIN;
+    const everyone = (of.customers ?? 0) - meant;
+    const isMostOfFew = !ENDS_DAILY.includes(name) && few > FEW_MAX && few >= everyone * SHARE_MIN;
+    if (left === 0 || !(isMost || isMostOfFew)) return [];
     lost[name] = count;
-    return [`${count} of ${of} ${name}`];
+    return [`${count} of ${all} ${name}`];
   });
-  const loss = { what: parts.join(', '), gone: found.gone, lost };
+  const gone = losing.filter((names) => names.includes('customers')).length;
+  const loss = { what: parts.join(', '), gone, lost, of, since };
   return { known, loss: parts.length === 0 ? undefined : loss };
 }
 
 /** Notes that most customers are lost, until {@link endCustomerLoss}. */
 export async function noteCustomerLoss(
   tx: Tx,
-  { what, gone, lost }: Omit<CustomerLoss, 'isAccepted'>,
+  loss: Omit<CustomerLoss, 'isAccepted'>,
   now: number,
 ): Promise<void> {
-  await writeStateAt(tx, STATE, JSON.stringify({ what, gone, lost, isAccepted: false }), now);
+  await writeStateAt(tx, STATE, JSON.stringify({ ...loss, isAccepted: false }), now);
   const reason =
-    `erp_customer has lost ${what} at once: what was known stays, and rules that read customers ` +
-    'wait; if it is meant: "selvedge sync release customers"';
+    `erp_customer has lost ${loss.what} at once: what was known stays, and rules that read ` +
+    'customers wait; if it is meant: "selvedge sync release customers"';
   await updateIncident(tx, { ...LOST, detail: { reason } }, now);
 }
 
 /** Ends the loss, because nothing of it is left or all of it was taken over. */
 export async function endCustomerLoss(tx: Tx, loss: CustomerLoss, now: number): Promise<void> {
   await deleteState(tx, STATE);
-  // The customers that went by an accepted loss do not count among those that went lately.
-  if (loss.isAccepted) await writeStateAt(tx, ACCEPTED_STATE, 'yes', now);
+  // What went by an accepted loss does not count among what went lately.
+  if (loss.isAccepted) await deleteState(tx, KNOWN_STATE);
   await endIncidents(tx, LOST, [LOST.key], now);
 }
 

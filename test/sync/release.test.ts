@@ -92,7 +92,7 @@ describe('a release', () => {
     const { release, previewRelease } = operations([]);
     const refused = /no loss of customers waits/;
     await expect(previewRelease('customers')).rejects.toThrow(refused);
-    const loss = { what: '300 of 310 customers', gone: 300, lost: { customers: 300 } };
+    const loss = { what: '300 of 310 customers', gone: 300, lost: {}, of: {}, since: 0 };
     await store.transaction((tx) => noteCustomerLoss(tx, loss, clock.now()));
     expect(await previewRelease('customers')).toMatchObject({ stream: 'customers', deletes: 300 });
     await expect(release('customers', ASKER, { deletes: 299 })).rejects.toThrow(/300 rows by now/);

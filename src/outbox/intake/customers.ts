@@ -8,10 +8,11 @@ import { z } from 'zod';
 import { isJsonObject, isTooDeep, tryParseJson } from '../../lib/json.ts';
 import { amountUnits } from '../../lib/money.ts';
 import {
-  CUSTOMER_TOTALS,
+  type CustomerNow,
   endCustomerLoss,
+  findLosing,
   type JudgedCustomers,
-  judgeCustomers,
+  judgeLosing,
   keepKnown,
   noteCustomerLoss,
   readCustomerLoss,
@@ -22,15 +23,13 @@ import {
   writeErpCustomers,
 } from '../../mirror/erp-customer.ts';
 import { quarantineRows, releaseRows } from '../../mirror/quarantine.ts';
-import { inKeys } from '../../store/bulk.ts';
 import type { Exchange } from '../../store/exchange/exchange.ts';
 import type {
   CustomerChange,
   CustomerProblem,
   DoneCustomer,
 } from '../../store/exchange/statements.ts';
-import type { Db, Store } from '../../store/store.ts';
-import type { Tables } from '../../store/tables.ts';
+import type { Store } from '../../store/store.ts';
 import { DAMAGED, isDamaged } from './envelope.ts';
 
 const AMOUNT_MAX = 900_000_000_000;
@@ -132,51 +131,20 @@ function judgeAll(change: CustomerChange): Judged[] {
   return [...(change.row === null ? [gone] : []), judge(first), ...doubles];
 }
 
-/** Mirrored columns of a customer that an import may lose. */
-type Known = Pick<
-  Tables['erp_customer'],
-  'account_no' | 'blocked' | 'credit_limit' | 'balance' | 'overdue_days' | 'extra'
->;
-
-/** Whether the row says all of the customer that the mirror knows, and does not unblock it. */
-function keeps(before: Known, after: ErpCustomerRow): boolean {
-  const isKept = (old: number | null, now: number | null): boolean => old === null || now !== null;
-  return (
-    (before.blocked === null || after.blocked !== null) &&
-    (before.blocked !== 1 || after.blocked === true) &&
-    isKept(before.credit_limit, after.creditLimit) &&
-    isKept(before.balance, after.balance) &&
-    isKept(before.overdue_days, after.overdueDays) &&
-    (before.extra === '{}' || Object.keys(after.extra).length > 0)
-  );
-}
-
-/** Finds the numbers of the changes that lose something which the mirror knows. */
-async function losingAmong(db: Db, judged: readonly Judged[]): Promise<ReadonlySet<number>> {
-  const accounts = judged.map(({ change }) => change.accountNo.trim());
-  const rows: readonly Known[] = await db
-    .selectFrom('erp_customer')
-    .select(['account_no', 'blocked', 'credit_limit', 'balance', 'overdue_days', 'extra'])
-    .where(inKeys('account_no', accounts))
-    .where('deleted_at', 'is', null)
-    .execute();
-  const known = new Map(rows.map((row) => [row.account_no, row]));
-  return new Set(
-    judged.flatMap(({ change, customer, problem }) => {
-      const before = known.get(change.accountNo.trim());
-      if (!before || problem !== null) return [];
-      const isGone = change.row === null && change.others.length === 0;
-      return isGone || (customer && !keeps(before, customer)) ? [change.seq] : [];
-    }),
-  );
+/** What the changes say of their customers; a row that cannot be read says nothing. */
+function saidBy({ change, customer, problem }: Judged): CustomerNow[] {
+  if (problem !== null) return [];
+  if (customer) return [{ accountNo: customer.accountNo, row: customer }];
+  const isGone = change.row === null && change.others.length === 0;
+  return isGone ? [{ accountNo: change.accountNo.trim(), row: undefined }] : [];
 }
 
 interface Batch {
   /** Number of the last change that was read. */
   readonly last: number;
   readonly judged: readonly Judged[];
-  /** Numbers of changes that wait, because they are part of a loss of most customers. */
-  readonly waiting: ReadonlySet<number>;
+  /** Number of changes up to there that wait, because they are part of a loss of most customers. */
+  readonly waiting: number;
   /** Undefined: no change loses anything. */
   readonly lost?: JudgedCustomers;
 }
@@ -202,16 +170,30 @@ async function readBatch(
   const judgeNew = (changes: readonly CustomerChange[]): Judged[] =>
     changes.filter(({ seq }) => !done.has(seq)).flatMap(judgeAll);
   const read = exchange.changedCustomers(rows, after);
-  const first = judgeNew(read);
   if (read.length === 0) return undefined;
-  const last = read.at(-1)?.seq ?? after;
-  if ((await losingAmong(db, first)).size === 0) return { last, judged: first, waiting: NONE };
-  // Rows and sums are of one moment: the ERP may fill its table again between two reads.
-  const { changes, ...found } = exchange.customersAtOnce(rows, after, CUSTOMER_TOTALS, [...done]);
-  const judged = judgeNew(changes);
-  const lost = await judgeCustomers(db, found, now);
-  const waiting = lost.loss === undefined ? NONE : await losingAmong(db, judged);
-  return { last: changes.at(-1)?.seq ?? last, judged, waiting, lost };
+  const first = judgeNew(read);
+  const calm = { last: read.at(-1)?.seq ?? after, judged: first, waiting: 0 };
+  if ((await findLosing(db, first.flatMap(saidBy))).size === 0) return calm;
+  // All that changed is read at one moment: the ERP may fill its table again between two reads.
+  const all = exchange.changedCustomers();
+  const judged = judgeNew(all);
+  const losing = await findLosing(db, judged.flatMap(saidBy));
+  const lost = await judgeLosing(db, [...losing.values()], now);
+  const losers = new Set(
+    judged
+      .filter((one) => saidBy(one).some(({ accountNo }) => losing.has(accountNo)))
+      .map(({ change }) => change.seq),
+  );
+  // What loses is taken over first, or none of it: hardly any round has to read all again.
+  const isHeld = lost.loss !== undefined;
+  const open = all.filter(({ seq }) =>
+    isHeld ? seq > after && !losers.has(seq) : losers.has(seq),
+  );
+  const next = open.slice(0, rows);
+  const end = (open.length > rows ? next : all).at(-1)?.seq ?? after;
+  const last = isHeld ? end : after;
+  const waiting = isHeld ? [...losers].filter((seq) => seq > after && seq <= last).length : 0;
+  return { last, judged: judgeNew(next), waiting, lost };
 }
 
 export interface ImportedCustomers {
@@ -232,14 +214,13 @@ export async function importCustomers(
   const { now } = asked;
   const batch = await readBatch(store, exchange, asked);
   if (!batch) return { last: undefined, done: [], waiting: 0 };
-  const { last, waiting, lost } = batch;
-  const judged = batch.judged.filter(({ change }) => !waiting.has(change.seq));
+  const { last, judged, waiting, lost } = batch;
   const rejected = judged.flatMap(({ change, problem }) =>
     problem === null ? [] : [{ raw: change.row, path: problem.path, reason: problem.message }],
   );
   await store.transaction(async (tx) => {
     if (lost?.loss) await noteCustomerLoss(tx, lost.loss, now);
-    if (lost) await keepKnown(tx, lost.known);
+    if (lost) await keepKnown(tx, lost.known, now);
     const known = judged.flatMap(({ customer }) => customer ?? []);
     await writeErpCustomers(tx, known, now);
     const accounts = judged.flatMap(({ change: { accountNo, row, others } }) =>
@@ -256,7 +237,7 @@ export async function importCustomers(
     change: { seq, accountNo },
     problem,
   }));
-  return { last, done, waiting: waiting.size };
+  return { last, done, waiting };
 }
 
 /** Takes note that all changes were read, and none of them waits: a loss is over. */

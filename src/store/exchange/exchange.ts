@@ -76,22 +76,8 @@ export interface Exchange extends Disposable {
    * these documents (any more); returns how many there were.
    */
   cutOff(documentsAbove: number): number;
-  /** Changes of customers with a higher number than `after`, the oldest first. */
-  changedCustomers(rows: number, after?: number): CustomerChange[];
-  /**
-   * The same changes at the same moment as the sums over all customers, which are SQL, and the
-   * number of changed customers that have no row, without the changes that are `done`.
-   */
-  customersAtOnce(
-    rows: number,
-    after: number,
-    sums: string,
-    done?: readonly number[],
-  ): {
-    readonly changes: CustomerChange[];
-    readonly totals: Readonly<Record<string, number>>;
-    readonly gone: number;
-  };
+  /** Changes of customers with a higher number than `after`, the oldest first; or all of them. */
+  changedCustomers(rows?: number, after?: number): CustomerChange[];
   /** Marks changes of customers as done; a later change of the same customer stays. */
   customersDone(done: readonly DoneCustomer[], at: string): void;
   /** What the receipts of an order's documents say. */
@@ -480,8 +466,6 @@ export function openExchange(path: string, clock: Clock): Exchange {
     openDocuments: () => run(documents.openDocuments),
     cutOff: (above) => run(() => documents.cutOff(above)),
     changedCustomers: (rows, after) => run(() => customers.changedCustomers(rows, after)),
-    customersAtOnce: (rows, after, sums, done) =>
-      run(() => customers.customersAtOnce(rows, after, sums, done)),
     customersDone: (done, at) => run(() => customers.customersDone(done, at)),
     statesOf: (which) => run(() => own.statesOf(which)),
     forgetDocuments: (which) => run(() => own.forgetDocuments(which)),

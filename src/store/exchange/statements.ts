@@ -192,13 +192,6 @@ export function customerPart(database: Database.Database) {
   const changes = database.prepare<[number, number], { seq: number; accountNo: string }>(
     'select seq, account_no accountNo from erp_customer_change where seq > ? order by seq limit ?',
   );
-  const gone = database
-    .prepare<[string], number>(
-      `select count(*) from erp_customer_change c where not exists (
-         select 1 from erp_customer e where e.account_no = c.account_no)
-       and c.seq not in (select value from json_each(?))`,
-    )
-    .pluck();
   // The row is joined by the bytes that the ERP wrote, because text that is not UTF-8 changes when
   // it is read.
   const customer = database.prepare<[number], CustomerRow>(
@@ -219,13 +212,6 @@ export function customerPart(database: Database.Database) {
       return { seq, accountNo, row, others: namesakes(accountNo, row === null) };
     }),
   );
-  const readWhole = database.transaction(
-    (rows: number, after: number, sums: string, done: readonly number[]) => {
-      const all = database.prepare<[], Record<string, number>>(`select ${sums} from erp_customer`);
-      const left = gone.get(JSON.stringify(done)) ?? 0;
-      return { changes: read(rows, after), totals: all.get() ?? {}, gone: left };
-    },
-  );
   const finish = database.transaction((done: readonly DoneCustomer[], at: string) => {
     for (const { change, problem } of done) {
       tickOff.run(change.seq);
@@ -234,9 +220,7 @@ export function customerPart(database: Database.Database) {
     }
   });
   return {
-    changedCustomers: (rows: number, after = 0) => read.deferred(rows, after),
-    customersAtOnce: (rows: number, after: number, sums: string, done: readonly number[] = []) =>
-      readWhole.deferred(rows, after, sums, done),
+    changedCustomers: (rows = -1, after = 0) => read.deferred(rows, after),
     customersDone: (done: readonly DoneCustomer[], at: string) => finish.immediate(done, at),
   };
 }

@@ -281,7 +281,7 @@ describe('a customer that the ERP knew', () => {
     await fixture.stock({ a: 10 });
     await fixture.customer({ blocked: false });
     await fixture.order(1, { shippingAddress: { accountNo: 'C-1' } });
-    const loss = { what: '300 of 300 customers', gone: 300, lost: { customers: 300 } };
+    const loss = { what: '300 of 300 customers', gone: 300, lost: {}, of: {}, since: 0 };
     await store.transaction((tx) => noteCustomerLoss(tx, loss, clock.now()));
     await fixture.delivery({ id: 1 });
     const rules = () => loadedRules(NOT_BLOCKED);

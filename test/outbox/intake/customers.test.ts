@@ -7,6 +7,7 @@ import { acceptCustomerLoss, readCustomerLoss } from '../../../src/mirror/custom
 import { quarantineRows } from '../../../src/mirror/quarantine.ts';
 import { endLossOfCustomers, importCustomers } from '../../../src/outbox/intake/customers.ts';
 import { openExchange } from '../../../src/store/exchange/exchange.ts';
+import { writeState } from '../../../src/store/state.ts';
 import { temporaryFolder, temporaryStore } from '../../support/store.ts';
 
 async function openBooks() {
@@ -255,6 +256,72 @@ it('takes no more over than the person who accepted a loss has seen', async () =
   await accept();
   await takeOver();
   expect([(await customers()).length, await lost()]).toEqual([0, undefined]);
+});
+
+/** SQL that unblocks or blocks customers from one number to another. */
+const unblock = (from: number, to: number, blocked = 0) => `update erp_customer
+  set blocked = ${blocked} where cast(substr(account_no, 3) as integer) between ${from} and ${to}`;
+
+it('holds a loss whatever the ERP says that is new', async () => {
+  const { change, customers, lost } = await openBooks();
+  await change(fill(300));
+  await change(unblock(1, 11));
+  await change(unblock(30, 49, 1));
+  expect(await lost()).toBe('11 of 20 blocks');
+  expect((await customers()).filter(({ blocked }) => blocked === 1)).toHaveLength(40);
+});
+
+it('lets many customers be unblocked, and be overdue no more, one by one in a day', async () => {
+  const { change, customers, clock, lost } = await openBooks();
+  await change(fill(300));
+  await change(`update erp_customer set overdue_days = 9 where account_no like 'C-1%'`);
+  for (let at = 1; at <= 19; at += 1) {
+    await change(`${unblock(at, at)};
+      update erp_customer set overdue_days = null where account_no like 'C-1${at}%'`);
+    await clock.advance(3_600_000);
+    expect(await lost()).toBeUndefined();
+  }
+  expect((await customers()).filter(({ blocked }) => blocked === 1)).toHaveLength(1);
+});
+
+it('lets half of few customers be unblocked at once, and lose their limits in a day', async () => {
+  const { change, clock, lost } = await openBooks();
+  await change(FEW);
+  await change(unblock(1, 8, 1));
+  await change(unblock(1, 4));
+  for (const account of ['C-1', 'C-2', 'C-3', 'C-4']) {
+    await change(`update erp_customer set credit_limit = null where account_no = '${account}'`);
+    await clock.advance(3_600_000);
+  }
+  expect(await lost()).toBeUndefined();
+});
+
+it('counts what goes within an hour whenever the first went, until the loss is over', async () => {
+  const { change, customers, clock, lost } = await openBooks();
+  await change(`${fill(400)}; ${unblock(1, 99, 1)}`);
+  await change(unblock(1, 1));
+  await clock.advance(86_400_000 - 300_000);
+  await change(unblock(2, 48));
+  await clock.advance(600_000);
+  await change(unblock(49, 73));
+  const isHeld = async () => [
+    await lost(),
+    (await customers()).filter(({ blocked }) => blocked === 1).length,
+  ];
+  expect(await isHeld()).toEqual(['72 of 98 blocks', 51]);
+  await clock.advance(90_000_000);
+  await change("update erp_customer set balance = 1 where account_no = 'C-400'");
+  expect(await isHeld()).toEqual(['72 of 98 blocks', 51]);
+});
+
+it('goes on from a loss that an earlier build has noted, with less about it', async () => {
+  const { store, change, clock, lost } = await openBooks();
+  await change(fill(300));
+  const kept = { what: '12 of 20 blocks', gone: 0, isAccepted: false };
+  await writeState(store.db, 'customers_lost', JSON.stringify(kept), clock);
+  expect(await lost()).toBe('12 of 20 blocks');
+  await change(unblock(1, 2));
+  expect(await lost()).toBeUndefined();
 });
 
 it('keeps all of a short list that is cut exactly in half, and of one that is empty', async () => {
