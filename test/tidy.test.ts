@@ -25,8 +25,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.
   // And that an account's decimals are shown by more than one row.
-  // With looks behind an end that may fail.
-  client: 8_324, // how each request ended; lists beyond a body, and second looks where one may err
+  // With looks behind an end that may fail, and pages behind an empty one.
+  client: 8_346, // how each request ended; lists beyond a body, and second looks where one may err
   config: 3_740, // with the table of words for all names that programs have
   conformance: 1_800,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with

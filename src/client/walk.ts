@@ -21,7 +21,7 @@ export const PAGE_ROWS_MAX = 10_000;
  * rows that are hidden or come twice.
  */
 const CAPPED_SHARE = 0.9;
-/** Number of empty pages in a row up to which links are followed. */
+/** Number of empty pages, in a row up to which links are followed, or before pages with rows. */
 const EMPTY_PAGES_MAX = 3;
 
 type Tried = 'empty' | 'refused';
@@ -97,6 +97,9 @@ interface Walk<Body> {
   total: number | undefined;
   /** Whether the next page is asked for because one page alone stated that it is the last. */
   isLook: boolean;
+  /** Doubt by an empty page before one with rows, and the number of those. */
+  torn: string | undefined;
+  tornPages: number;
   /** Whether offsets that count pages gave most rows again. */
   isOverlap: boolean;
   readonly links: Set<string>;
@@ -407,9 +410,21 @@ function begin<B>(pager: Pager<B>): Walk<B> {
     countsPages: true,
     total: undefined,
     isLook: false,
+    torn: undefined,
+    tornPages: 0,
     isOverlap: false,
     links: new Set(),
   };
+}
+
+/** Goes on behind an empty page before one with rows: these are read, though the doubt stays. */
+function goOn<B>(walk: Walk<B>, behind: Place, torn: string | undefined): boolean {
+  walk.torn ??= torn;
+  if (torn === undefined || !walk.pager.isAligned) return false;
+  walk.tornPages += 1;
+  walk.isAnnounced = true;
+  walk.lastPage = behind.page;
+  return walk.tornPages <= EMPTY_PAGES_MAX;
 }
 
 /** Asks for the pages that are worth asking for, as many as may be under way. */
@@ -465,7 +480,11 @@ async function* stepsOf<B>(pager: Pager<B>): Steps<B> {
     yield { page, behind, isLast };
     if (!isLast) continue;
     const told = doubt ?? (await doubtOfNumbers(walk, page));
-    return yield ended(page, told ?? (await doubtOfEmpty(walk, page)));
+    if (told === undefined && goOn(walk, behind, await doubtOfEmpty(walk, page))) {
+      askAhead(walk, ahead, page.place);
+      continue;
+    }
+    return yield ended(page, told ?? walk.torn);
   }
 }
 

@@ -433,6 +433,13 @@ describe('a list in pages of an account that errs once', () => {
       const { end } = await pulledOf(account, count, {}, undefined, memory);
       expect(end.doubts).toEqual(doubts);
     }
+    // Pages behind it are read nevertheless, and not for ever.
+    const { barcodes, end } = await pulledOf(torn(2), 45);
+    expect(barcodes).toEqual(barcodesOf(45).filter((_, at) => at < 10 || at >= 20));
+    expect(end).toMatchObject({ rows: 45, shortPages: 1 });
+    const endless: AccountOf = (rows) => (asked) =>
+      asked.page % 2 === 0 ? { data: { variants: [] } } : uncounted(rows)({ ...asked, page: 1 });
+    expect((await pulledOf(endless, 10)).barcodes.length).toBeLessThan(50);
   });
 
   it('behind its end by being busy is whole, and is looked at again', async () => {
