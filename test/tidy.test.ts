@@ -36,8 +36,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 470: sales of a week, what waits by its worth, a page for each incident.
   // And proposals of rules with what they rest on, kept for a while. By 220: what is wrong now, and
   // what was in the night; the search on every page, the head of an order, what is not known.
-  // By 140: why stock is not known, and what each of several deliveries lacks.
-  console: 13_140,
+  // By 140: why stock is not known, and what each of several deliveries lacks. By 40: numbers of
+  // the overview lead to their deliveries, and its tables are stacked on telephones.
+  console: 13_180,
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.

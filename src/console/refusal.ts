@@ -17,7 +17,7 @@ const PAGES: Readonly<Record<string, readonly [path: string, name: string, ofOne
   doctor: ['/system/doctor', 'Doctor'],
   events: ['/events', 'Events'],
   orders: ['/orders', 'Orders'],
-  outbox: ['/outbox', 'Outbox', '/outbox/'],
+  outbox: ['/outbox', 'Pushes', '/outbox/'],
   plane: ['/system', 'Host'],
   report: ['/reports', 'Reports'],
   review: ['/review', 'Review'],

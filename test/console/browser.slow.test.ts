@@ -58,6 +58,11 @@ async function openFirst(page: Page): Promise<string> {
   return number;
 }
 
+/** Pixels of each part that are seen by scrolling alone. */
+const beyondEdge = (
+  all: readonly { readonly scrollWidth: number; readonly clientWidth: number }[],
+) => all.map(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth);
+
 describe('the console in a browser', () => {
   it('lets a person filter, read why, accept with a reason, hold, and undo', async () => {
     const house = await startConsole({ held: 3 });
@@ -193,7 +198,14 @@ describe('the console in a browser', () => {
       await picture(page, `narrow${path.replaceAll(/[^a-z]/g, '-')}`);
       const width = await page.locator('html').evaluate((html) => html.scrollWidth);
       expect([path, width]).toEqual([path, 390]);
+      // Sums stand below each other, none beyond the edge of its table.
+      const sums = await page.locator('.table:has(.stack)').evaluateAll(beyondEdge);
+      expect([path, sums]).toEqual([path, sums.map(() => 0)]);
     }
+    await page.setViewportSize({ width: 1_280, height: 800 });
+    await page.goto(`${house.url}/review?open=${id}`);
+    expect(await page.locator('#detail .grids').evaluateAll(beyondEdge)).toEqual([0]);
+    await picture(page, 'card');
   });
 
   it('folds the filter on a telephone, and shows it on a wide screen', async () => {
@@ -216,6 +228,7 @@ describe('the console in a browser', () => {
   it('leads from each tile to a page for people', async () => {
     const house = await startConsole({ held: 1 });
     const { page, complaints } = await visit(browser, house, 'anna', 'operator');
+    expect(await page.locator('#night a').getAttribute('href')).toBe('/incidents/past?since=7d');
     const tiles = await page.locator('a.tile').evaluateAll((all) => all.map((one) => String(one)));
     expect(tiles.length).toBeGreaterThan(5);
     for (const href of tiles) {

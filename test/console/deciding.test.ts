@@ -250,7 +250,7 @@ describe('a form that comes to nothing', () => {
     const event = await get('/events/msg_none');
     expect(event).toContain('<a href="/events">Events</a>');
     const push = await anna.form('/outbox/4711/retry', { reason: 'x' });
-    expect(push.text).toContain('<a href="/outbox">Outbox</a>');
+    expect(push.text).toContain('<a href="/outbox">Pushes</a>');
     for (const text of [unknown, event, push.text]) expect(text).not.toMatch(/selvedge |--\w/);
   });
 });
@@ -654,7 +654,10 @@ describe('the card of a delivery', () => {
     expect(text).toContain(
       'blocked by the ERP, owes 1,200.50 DKK, credit 5,000.00 DKK, 12 days overdue, 1 refund in 90',
     );
-    expect(shown).toContain('data-reason="reason">customer called</button>');
+    // It fills in a field, and is no act; the act whose name says little says what it does.
+    expect(text).toContain('to fill in: customer called');
+    expect(shown).toContain('class="chip" data-reason="reason">customer called</button>');
+    expect(text).toContain('Give to the rules: they decide it again.');
   });
 
   it('offers no way back once the delivery has shipped, unless a person knows better', async () => {

@@ -44,7 +44,7 @@ it('a refusal of the console itself leads to the page that it was on, and nowher
 });
 
 it.each([
-  ['selvedge outbox show 17', '<p class="problem">no.</p>', '/outbox/17">Outbox<'],
+  ['selvedge outbox show 17', '<p class="problem">no.</p>', '/outbox/17">Pushes<'],
   ['it is partial; see: selvedge sync show orders', 'no; it is partial.', '/pulls/orders">Pulls<'],
   ['selvedge deliveries list shows the ids', '<p class="problem">no.</p>', '/review?shown=all">'],
   ['look at it again, and then decide', 'no; look at it again, and then decide.', '/outbox">'],

@@ -1,7 +1,9 @@
 /** Sums of the overview for who sells: today and this week, beside the last week. */
+import Database from 'better-sqlite3';
 import { sql } from 'kysely';
-import { expect, it } from 'vitest';
-import { knowledgeOf, readSales, type Sales } from '../../src/console/read/sales.ts';
+import { expect, it, onTestFinished } from 'vitest';
+import { knowledgeOf, readSales, SALES, type Sales, SPANS } from '../../src/console/read/sales.ts';
+import { readReports } from '../../src/report/report-file.ts';
 import { createDeciderFixture } from '../decisions/support.ts';
 
 /** Wednesday, 10:00 in Copenhagen; three days before, the clocks went an hour ahead. */
@@ -44,7 +46,7 @@ function told({ rows }: Sales, span: string): readonly string[] {
 }
 
 it('a delivery counts once in a span, beside the last week until the same time', async () => {
-  const { db, decided, shipped } = await soldWorld();
+  const { db, world, decided, shipped } = await soldWorld();
   // Today, held and accepted twice; another one on Monday; both in this week.
   for (const ago of [3, 2, 1]) await decided(1, ago === 3 ? 'hold' : 'accept', NOW - ago * HOUR);
   await decided(2, 'accept', NOW - 2 * DAY);
@@ -63,6 +65,25 @@ it('a delivery counts once in a span, beside the last week until the same time',
   );
   expect(told(sales, 'dayBefore')).toEqual([one('accepted')]);
   expect(told(sales, 'weekBefore')).toEqual([one('accepted')]);
+  // The page behind a number has the deliveries that it counts.
+  const database = new Database(world.store.path, { readonly: true });
+  onTestFinished(() => void database.close());
+  const report = readReports('').reports.find(({ name }) => name === 'sales');
+  const listedAs = (what: string, since: number, until: number) =>
+    database.prepare(report?.sql ?? '').all({ what, since, until }).length;
+  const listed = SPANS.flatMap((span) =>
+    SALES.map((what) => {
+      const { fromAt: since, untilAt: until } = sales.spans[span];
+      return `${what} ${span}: ${listedAs(what, since, until)}`;
+    }),
+  );
+  const counted = SPANS.flatMap((span) =>
+    SALES.map((what) => {
+      const own = sales.rows.filter((row) => row.what === what && row.span === span);
+      return `${what} ${span}: ${own.reduce((sum, { deliveries }) => sum + deliveries, 0)}`;
+    }),
+  );
+  expect(listed).toEqual(counted);
 });
 
 it('counts no accept that was only observed or was undone, and a currency once', async () => {

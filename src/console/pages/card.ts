@@ -86,8 +86,8 @@ function cellOf(size: string, lines: readonly GridLine[], isOpen: boolean): Html
   const missing = piecesMissing({ packed, stock });
   const short = missing > 0;
   const said = short && `${whole(missing)} of ${whole(packed)} missing`;
-  return html`<span class="size ${short && 'short'}"><b>${size}:</b> ${whole(packed)}<span
- class="of">${isOpen && ` / ${whole(stock)}`} / ${whole(ordered)}</span>${
+  return html`<span class="size ${short && 'short'}"><b>${size}:</b> <span>${whole(packed)}<span
+ class="of">${isOpen && ` / ${whole(stock)}`} / ${whole(ordered)}</span></span>${
    said && html` <b>${said}</b>`
  }${unlisted !== null && html` <span class="soft">${UNLISTED_WORDS[unlisted]}</span>`}</span>`;
 }
@@ -138,7 +138,7 @@ function linesTable({ grid, card }: DeliveryView): Html {
   const sorted = [...rows.filter(({ marked }) => marked), ...rows.filter((row) => !row.marked)];
   return html`<div class="grids" tabindex="0" role="group" aria-label="Lines">
 <table class="grid"><thead><tr><th scope="col">Article</th>
-<th scope="col">Size: packed${card.status === 'pending' && ' / on hand'} / ordered</th>
+<th scope="col">Size, below it: packed${card.status === 'pending' && ' / on hand'} / ordered</th>
 <th scope="col">Value</th></tr></thead>
 <tbody>${sorted.map((row) => lineRow(row, card))}</tbody></table></div>
 ${unlistedPart(grid)}`;
@@ -159,12 +159,15 @@ function seenFields(
 function reasonField(id: string, reasons: readonly string[]): Html {
   const options = reasons.map((one) => html`<option value="${one}"></option>`);
   const chips = reasons.map(
-    (one) => html`<button type="button" class="small" data-reason="${id}">${one}</button>`,
+    (one) => html`<button type="button" class="chip" data-reason="${id}">${one}</button>`,
   );
   return html`<label for="${id}">Reason</label>
 <input id="${id}" name="reason" required maxlength="1000" autocomplete="off" list="${id}-last">
 <datalist id="${id}-last">${options}</datalist>
-${reasons.length > 0 && html`<div class="chips">${chips}</div>`}`;
+${
+  reasons.length > 0 &&
+  html`<div class="chips"><span>Reasons used lately, to fill in:</span>${chips}</div>`
+}`;
 }
 
 /** Address of an act on the delivery, which its id names whatever numbers there are. */
@@ -205,6 +208,7 @@ service takes back nothing that has left.</p><details><summary>It has not left y
 ${actions(view, context, true)}</details>`;
   }
   const isHeld = card.decisions[0]?.outcome === 'hold';
+  const mayRelease = isPending && isHeld && latestDecisionId !== null;
   const button = (of: ActHead, text: string, key: string, kind = ''): Html =>
     html`<button class="${kind}" formaction="${pathOf(of, view)}" data-key="${key}">${text}
 <kbd>${key}</kbd></button>`;
@@ -214,13 +218,9 @@ ${reasonField('reason', context.reasons)}
 <div class="buttons">${NOTHING_BY_ENTER}
 ${isPending && button(acceptDelivery, 'Accept', 'a', 'primary')}
 ${button(holdDelivery, isPending ? 'Hold' : 'Take back', 'h')}
-${
-  isPending &&
-  isHeld &&
-  latestDecisionId !== null &&
-  button(releaseDelivery, 'Give to the rules', 'u')
-}
-</div>${SAYS_ENTER}</form>
+${mayRelease && button(releaseDelivery, 'Give to the rules', 'u')}
+</div>${mayRelease && html`<p class="soft">Give to the rules: they decide it again.</p>`}
+${SAYS_ENTER}</form>
 ${isPending && mayDo(role, rejectDelivery.role) && rejectForm(view, context)}`;
 }
 

@@ -6,7 +6,7 @@ import { assetPath } from '../assets.ts';
 const TABS = [
   ['/', 'Overview'],
   ['/review', 'Review'],
-  ['/outbox', 'Outbox'],
+  ['/outbox', 'Pushes'],
   ['/stock', 'Stock'],
   ['/reports', 'Reports'],
   ['/rules', 'Rules'],

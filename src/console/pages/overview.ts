@@ -28,6 +28,7 @@ import type { RulesShown } from '../rules.ts';
 import { addressOf } from '../surface/addresses.ts';
 import { money, span, time, whole } from './format.ts';
 import { wrongPart } from './incident.ts';
+import { PARAMETER } from './reports.ts';
 
 export interface OverviewView {
   readonly data: OverviewData;
@@ -253,10 +254,11 @@ function amounts(all: readonly Amount[]): Html | false {
 function needRow(need: Need, view: OverviewView): Html {
   const { what, isWithin, count, oldestAt, worth, href } = need;
   const named = view.rules.titles.get(what) ?? what;
-  return html`<tr${isWithin && html` class="soft"`}><td class="number">${whole(count)}</td>
-<td>${isWithin && 'of these, held by: '}<a href="${href}">${named}</a></td>
-<td class="number">${amounts(worth)}</td>
-<td class="number">${oldestAt !== null && span(view.now - oldestAt)}</td></tr>`;
+  return html`<tr${isWithin && html` class="soft"`}>
+<td class="number" data-head="How many">${whole(count)}</td>
+<td data-head="What">${isWithin && 'of these, held by: '}<a href="${href}">${named}</a></td>
+<td class="number" data-head="Worth">${amounts(worth)}</td>
+<td class="number" data-head="Oldest">${oldestAt !== null && span(view.now - oldestAt)}</td></tr>`;
 }
 
 /** Rows of each kind below their number, which is that of the tile and of the badge. */
@@ -267,7 +269,8 @@ function needsPart(view: OverviewView): Html {
     needs.filter(({ of }) => of === kind).map((need) => needRow(need, view));
   if (kinds.length === 0) return html`<p class="empty">Nothing needs you now.</p>`;
   const isPart = status.waiting.deliveries.count > WORTH_ROWS;
-  return html`<div class="table" tabindex="0" role="group" aria-label="Needs you"><table><thead><tr>
+  return html`<div class="table" tabindex="0" role="group" aria-label="Needs you">
+<table class="stack"><thead><tr>
 <th scope="col" class="number">How many</th><th scope="col">What</th>
 <th scope="col" class="number">Worth</th><th scope="col" class="number">Oldest</th>
 </tr></thead>${kinds.map(
@@ -277,16 +280,25 @@ function needsPart(view: OverviewView): Html {
         status.waiting[kind].count,
       )}</th></tr>${rowsOf(kind)}</tbody>`,
   )}</table></div>${
+    needs.filter(({ isWithin }) => isWithin).length > 1 &&
+    html`<p class="soft">A delivery that several rules hold stands in the row of each.</p>`
+  }${
     isPart && html`<p class="soft">Worth: of the ${whole(WORTH_ROWS)} that wait for longest.</p>`
   }`;
 }
 
-const SALES_PAGES = {
-  accepted: '/review?shown=accepted',
-  shipped: '/reports/shipments',
-  held: '/review?shown=held',
-  rejected: '/review?shown=rejected',
-} as const;
+/** Address of the report that lists the deliveries of a span. */
+function salesPage(sales: Sales, what: (typeof SALES)[number], name: (typeof SPANS)[number]) {
+  const { fromAt, untilAt } = sales.spans[name];
+  const of = {
+    what,
+    since: new Date(fromAt).toISOString(),
+    until: new Date(untilAt).toISOString(),
+  };
+  const query = new URLSearchParams();
+  for (const [key, value] of Object.entries(of)) query.set(`${PARAMETER}${key}`, value);
+  return `/reports/sales?${query}`;
+}
 
 /** Deliveries of a span by what became of them: number, pieces, and money by currency. */
 function salesCell(
@@ -294,16 +306,22 @@ function salesCell(
   timeZone: string,
   what: (typeof SALES)[number],
   name: (typeof SPANS)[number],
+  heading: string,
 ): Html {
   const own = sales.rows.filter((row) => row.what === what && row.span === name);
   const sum = (of: 'deliveries' | 'pieces') => own.reduce((all, row) => all + row[of], 0);
   const { is, since } = knowledgeOf(sales, what, name);
   const from = time(since, timeZone);
   const kept = since === null ? 'nothing is kept yet' : html`kept only since ${from}`;
-  if (is === 'none') return html`<td class="number soft">not known:<div>${kept}</div></td>`;
+  const head = html` data-head="${heading}"`;
+  if (is === 'none') {
+    return html`<td class="number soft"${head}>not known:<div>${kept}</div></td>`;
+  }
   const part = is === 'part' && html`<div class="soft">${kept}</div>`;
-  if (own.length === 0) return html`<td class="number soft">none${part}</td>`;
-  return html`<td class="number"><b>${whole(sum('deliveries'))}</b>
+  if (own.length === 0) return html`<td class="number soft"${head}>none${part}</td>`;
+  return html`<td class="number"${head}><b><a href="${salesPage(sales, what, name)}">${whole(
+    sum('deliveries'),
+  )}</a></b>
 <div class="soft">${plural(sum('pieces'), 'piece')}</div>${amounts(own)}${part}</td>`;
 }
 
@@ -318,21 +336,25 @@ const SALES_WORDS = {
 function salesPart({ sales, timeZone }: OverviewView): Html {
   const { untilAt } = sales.spans.dayBefore;
   const day = { timeZone, weekday: 'long' } as const;
-  const weekday = new Intl.DateTimeFormat('en', day).format(untilAt);
+  const longDay = new Intl.DateTimeFormat('en', day);
+  const weekday = longDay.format(untilAt);
   const clock = localClockOf(timeZone)(untilAt).time;
   const heads = {
     today: 'Today',
     dayBefore: `${weekday} a week ago until ${clock}`,
-    week: 'This week',
+    week: `This week, since ${longDay.format(sales.spans.week.fromAt)}`,
     weekBefore: `Last week until ${weekday} ${clock}`,
   };
-  return html`<div class="table" tabindex="0" role="group" aria-label="Sales"><table><thead><tr>
+  return html`<div class="table" tabindex="0" role="group" aria-label="Sales">
+<table class="stack"><thead><tr>
 <th scope="col">Deliveries</th>${SPANS.map(
     (name) => html`<th scope="col" class="number">${heads[name]}</th>`,
   )}</tr></thead><tbody>${SALES.map(
     (what) =>
-      html`<tr><th scope="row"><a href="${SALES_PAGES[what]}">${SALES_WORDS[what]}</a></th>
-${SPANS.map((name) => salesCell(sales, timeZone, what, name))}</tr>`,
+      html`<tr><th scope="row"><a href="${salesPage(sales, what, 'week')}">${
+        SALES_WORDS[what]
+      }</a></th>
+${SPANS.map((name) => salesCell(sales, timeZone, what, name, heads[name]))}</tr>`,
   )}</tbody></table></div>
 <p class="soft">A delivery counts once in each span; it has shipped when its first tracking number
 came. How many are held now stands above.</p>`;
@@ -368,6 +390,8 @@ came without an event in time.`
 }
 
 const NIGHT_SHOWN = 3;
+/** Time of which somebody looks at all where nothing went wrong in the night. */
+const FURTHER_BACK = '7d';
 
 /** Things that went wrong since the last evening, the first few with their pages. */
 function nightPart({ night, now, timeZone }: OverviewView): Html {
@@ -384,9 +408,11 @@ function nightPart({ night, now, timeZone }: OverviewView): Html {
     );
   return html`<p id="night">In the last night, since ${since}: <b>${troublesText(
     night.rows.length,
-  )}</b>${shown.length > 0 && html`: ${shown}`} <a href="${all}">${
-    shown.length > 0 ? 'all of it' : 'look further back'
-  }</a></p>`;
+  )}</b>${shown.length > 0 && html`: ${shown}`} ${
+    shown.length > 0
+      ? html`<a href="${all}">all of it</a>`
+      : html`<a href="${all}?since=${FURTHER_BACK}">look at the last 7 days</a>`
+  }</p>`;
 }
 
 function incidentsPart({ data, timeZone }: OverviewView): Html {
@@ -447,7 +473,7 @@ function decisionsChart({ decisions, hours }: OverviewCharts, timeZone: string):
   }));
   const name = hourName(timeZone, { weekday: 'short', day: 'numeric', month: 'short' });
   return figure({
-    title: 'How many decisions were made in each hour of the week?',
+    title: 'How many decisions were made in each hour of the last 7 days?',
     kind: 'stacked',
     xs: week.map(name),
     series: series.filter(({ values }) => values.some((value) => value > 0)),

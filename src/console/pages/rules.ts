@@ -39,12 +39,12 @@ ${String(title)}</a><div class="soft"><code>${String(id)}</code></div></div>`,
 function figuresPart(table: Html, known: Figures, context: PauseReader): Html {
   const isCounting = known.rules === undefined && known.problem === undefined;
   const again = html` data-load="/rules" data-after="2000"`;
-  const state = isCounting
-    ? html`<p role="status">The figures of 30 days are being counted.
-<a href="/rules">Show again</a></p>`
-    : html`<p class="soft">Deliveries of 30 days on which a rule was true; People: how they ended
-those; near misses: one condition of several alone stood in the way. Counted
-${known.at === null ? 'never' : time(known.at, context.timeZone)}.</p>`;
+  const counted = known.at === null ? 'never' : time(known.at, context.timeZone);
+  const state = html`<p class="soft">Deliveries of 30 days on which a rule was true; People: how
+they ended those; near misses: one condition of several alone stood in the way. <span
+ role="status">${
+   isCounting ? 'They are being counted, and come by themselves.' : html`Counted ${counted}.`
+ }</span></p>`;
   return html`<div id="rules"${isCounting && again}>
 ${
   known.problem !== undefined &&

@@ -71,11 +71,12 @@ function colorName({ color, colorCode, barcode }: StockCell): string {
   return parts.join(' · ') || barcode;
 }
 
-/** Table rows of a color, or of all colors together, one per measure. */
+/** Table rows of a color, one per measure; sums of all colors have no shade by its scale. */
 function measureRows(
   name: string,
   cells: readonly StockCell[],
   { stock, measures, most }: GridContext,
+  isSum = false,
 ): Html {
   const bySize = (size: string) => cells.filter((cell) => sizeOf(cell) === size);
   const hasCover = stock.asOf === null;
@@ -87,7 +88,7 @@ function measureRows(
       const found = bySize(size);
       if (found.length === 0) return html`<td></td>`;
       const value = sumOf(found, of);
-      return numberCell(value, isHeat === true ? heatLevel(value, most) : 0, false);
+      return numberCell(value, isHeat === true && !isSum ? heatLevel(value, most) : 0, false);
     })}${numberCell(sumOf(cells, of), 0, true)}</tr>`;
   const cover = html`<tr><th scope="row">Cover</th>${stock.sizes.map(
     (size) => html`<td class="number">${coverText(bySize(size))}</td>`,
@@ -120,7 +121,7 @@ ahead.</p>`
 ${sizes.map((size) => html`<th scope="col" class="number">${size}</th>`)}
 <th scope="col" class="number">Total</th></tr></thead>
 ${colors.map(([name, of]) => measureRows(name, of, context))}
-${colors.length > 1 && measureRows('All colours', cells, context)}</table></div>
+${colors.length > 1 && measureRows('All colours', cells, context, true)}</table></div>
 ${
   asOf === null &&
   html`<p class="soft">Free: on hand, less what is packed and not shipped. Open orders: what orders

@@ -1,0 +1,33 @@
+/*
+title: Deliveries shipped, accepted, held or rejected in some time
+about: >-
+  Those that the overview counts, each once, by the last time in it. A delivery has shipped when its
+  first tracking number came; what rules only observed, and what was undone or refused, is not here.
+params:
+  what: { type: text, about: what became of them, choices: [shipped, accepted, held, rejected], default: shipped }
+  since: { type: time, about: the beginning, default: 7d }
+  until: { type: time, about: the end; without it now, default: 0s }
+columns: { happened_at: When }
+totals: [pieces, amount]
+empty: There was none in this time.
+*/
+SELECT d.delivery_no, d.order_no, d.reference, d.account_no, d.company, d.country_code,
+  strftime('%Y-%m-%dT%H:%M:%SZ', h.at / 1000, 'unixepoch') AS happened_at, d.tracking_numbers,
+  d.pieces, d.amount, d.currency
+FROM (
+  SELECT id, max(at) AS at FROM (
+    SELECT order_delivery_id AS id, at FROM decision
+    WHERE at BETWEEN :since AND :until
+      AND outcome = CASE :what WHEN 'accepted' THEN 'accept' WHEN 'held' THEN 'hold'
+        WHEN 'rejected' THEN 'reject' END
+      AND (actor <> 'daemon' OR mode = 'live')
+      AND NOT EXISTS (SELECT 1 FROM outbox p WHERE p.decision_id = decision.decision_id
+        AND p.state IN ('canceled', 'refused', 'dead'))
+    UNION ALL
+    SELECT key + 0, at FROM change
+    WHERE :what = 'shipped' AND entity = 'delivery' AND diff ->> '$.tracking_numbers[0]' = '[]'
+      AND at BETWEEN :since AND :until
+  ) GROUP BY id
+) h
+CROSS JOIN v_shipment d ON d.order_delivery_id = h.id
+ORDER BY h.at DESC, h.id DESC;
