@@ -28,7 +28,7 @@ const PLAIN = /^[\x20-\x7e]*$/;
 type Colour = Parameters<typeof styleText>[0];
 
 /** Titles of columns whose cells begin with a state. */
-const STATE_TITLES = new Set(['STATE', 'STATUS', 'DECISION', 'OUTCOME', 'PUSH', 'UNTIL']);
+const STATE_TITLES = new Set(['STATE', 'STATUS', 'DECISION', 'OUTCOME', 'PUSH', 'HOLD ENDS']);
 
 const STATES: ReadonlyMap<string, Colour> = new Map<string, Colour>(
   Object.entries({

@@ -51,7 +51,7 @@ function isHeld({ status, outcome, push }: ReviewRow): boolean {
 function withoutSpare(rows: readonly ReviewRow[]) {
   const spare = [
     rows.every(isHeld) && 'State',
-    rows.every(({ deadline, overdue }) => deadline === null && !overdue) && 'Until',
+    rows.every(({ deadline, overdue }) => deadline === null && !overdue) && 'Hold ends',
   ];
   const terminal = deliveries.terminal?.filter((title) => !spare.includes(title)) ?? [];
   return rows.length === 0 ? deliveries : { ...deliveries, terminal };

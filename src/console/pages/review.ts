@@ -173,7 +173,7 @@ function deliveryLink(query: URLSearchParams, row: ReviewRow, isTickable: boolea
 
 function untilCell({ overdue, deadline }: ReviewRow, now: number): HtmlValue {
   if (overdue) return html`<b class="state s-overdue">overdue</b>`;
-  return deadline === null ? '' : span(deadline - now);
+  return deadline === null ? '' : `in ${span(deadline - now)}`;
 }
 
 /** Rows of the list, with boxes to tick where an act on the ticked ones stands beside. */
@@ -189,7 +189,7 @@ export function reviewTable(
     Pieces: cell(({ pieces }) => whole(pieces)),
     Value: cell(({ value, currency }) => money(value, currency)),
     Waiting: cell(({ packedAt }) => span(now - packedAt)),
-    Until: cell((row) => untilCell(row, now)),
+    'Hold ends': cell((row) => untilCell(row, now)),
     Why: cell(whyCell),
   };
   const attributes = ({ orderDeliveryId: id }: Given) => {

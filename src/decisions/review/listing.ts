@@ -53,7 +53,7 @@ export const reviewRow = {
   outcome: optional('Outcome'),
   rules: z.array(z.string()),
   reason: optional('Reason'),
-  deadline: time('Until', { about: 'When its hold ends by itself' }).nullable(),
+  deadline: time('Hold ends', { about: 'When its hold ends by itself' }).nullable(),
   overdue: flag('Overdue'),
   note: optional('Note'),
   orderId: whole('Order id', {}, 1),

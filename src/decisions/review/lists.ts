@@ -38,7 +38,7 @@ function valueText({ value, currency }: ReviewRow): string {
 
 function untilText({ deadline, overdue }: ReviewRow, now: number): string | null {
   if (overdue) return 'overdue';
-  return deadline === null ? null : formatDuration(Math.max(0, deadline - now));
+  return deadline === null ? null : `in ${formatDuration(Math.max(0, deadline - now))}`;
 }
 
 function whyText({ reason, refusal, note, noteBy, assignedTo }: ReviewRow): string {
@@ -90,7 +90,7 @@ export const deliveries = list({
       isTurned: true,
       text: ({ packedAt }, now) => formatDuration(Math.max(0, now - packedAt)),
     },
-    { title: 'Until', kind: 'duration', sort: 'deadline', text: untilText },
+    { title: 'Hold ends', kind: 'duration', sort: 'deadline', text: untilText },
     { title: 'By', text: byText },
     { title: 'Why', text: whyText },
   ],
@@ -103,7 +103,7 @@ export const deliveries = list({
     'Value',
     'State',
     'Waiting',
-    'Until',
+    'Hold ends',
     'By',
     'Why',
   ],
