@@ -38,7 +38,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // what was in the night; the search on every page, the head of an order, what is not known.
   // By 140: why stock is not known, and what each of several deliveries lacks. By 40: numbers of
   // the overview lead to their deliveries, and its tables are stacked on telephones.
-  console: 13_180,
+  console: 13_210,
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.

@@ -2,7 +2,14 @@
 import Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
-import { knowledgeOf, readSales, SALES, type Sales, SPANS } from '../../src/console/read/sales.ts';
+import {
+  knowledgeOf,
+  percentSince,
+  readSales,
+  SALES,
+  type Sales,
+  SPANS,
+} from '../../src/console/read/sales.ts';
 import { readReports } from '../../src/report/report-file.ts';
 import { createDeciderFixture } from '../decisions/support.ts';
 
@@ -84,6 +91,20 @@ it('a delivery counts once in a span, beside the last week until the same time',
     }),
   );
   expect(listed).toEqual(counted);
+});
+
+it('a span has its difference to the last week in percent where that is wholly known', async () => {
+  const { db, decided } = await soldWorld();
+  for (const id of [1, 2, 3]) await decided(id, 'accept', NOW - HOUR);
+  await decided(4, 'accept', WEEK_BEFORE - HOUR);
+  const sales = await readSales(db, NOW, 'Europe/Copenhagen');
+  const percents = (decidedAt: number | null) =>
+    (['today', 'dayBefore', 'week', 'weekBefore'] as const).map((span) =>
+      percentSince({ ...sales, known: { shippedAt: null, decidedAt } }, 'accepted', span),
+    );
+  // Nothing was kept before that decision, which is in the midst of its day.
+  expect(percents(sales.known.decidedAt)).toEqual([null, null, null, null]);
+  expect(percents(0)).toEqual([200, null, 200, null]);
 });
 
 it('counts no accept that was only observed or was undone, and a currency once', async () => {

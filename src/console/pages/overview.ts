@@ -23,7 +23,7 @@ import { absent, gravestAnswer, type ServiceAnswer } from '../../store/answering
 import { describePause } from '../../store/pauses.ts';
 import type { OverviewCharts } from '../read/charts.ts';
 import { type Amount, type Need, type OverviewData, WORTH_ROWS } from '../read/overview.ts';
-import { knowledgeOf, SALES, type Sales, SPANS } from '../read/sales.ts';
+import { knowledgeOf, percentSince, SALES, type Sales, SPANS } from '../read/sales.ts';
 import type { RulesShown } from '../rules.ts';
 import { addressOf } from '../surface/addresses.ts';
 import { money, span, time, whole } from './format.ts';
@@ -300,6 +300,12 @@ function salesPage(sales: Sales, what: (typeof SALES)[number], name: (typeof SPA
   return `/reports/sales?${query}`;
 }
 
+function percentPart(percent: number | null): Html | false {
+  return (
+    percent !== null && html` <small class="soft">${percent > 0 && '+'}${whole(percent)} %</small>`
+  );
+}
+
 /** Deliveries of a span by what became of them: number, pieces, and money by currency. */
 function salesCell(
   sales: Sales,
@@ -322,6 +328,7 @@ function salesCell(
   return html`<td class="number"${head}><b><a href="${salesPage(sales, what, name)}">${whole(
     sum('deliveries'),
   )}</a></b>
+${percentPart(percentSince(sales, what, name))}
 <div class="soft">${plural(sum('pieces'), 'piece')}</div>${amounts(own)}${part}</td>`;
 }
 
@@ -357,7 +364,8 @@ function salesPart({ sales, timeZone }: OverviewView): Html {
 ${SPANS.map((name) => salesCell(sales, timeZone, what, name, heads[name]))}</tr>`,
   )}</tbody></table></div>
 <p class="soft">A delivery counts once in each span; it has shipped when its first tracking number
-came. How many are held now stands above.</p>`;
+came. Percent: deliveries, against the same time of the last week. How many are held now stands
+above.</p>`;
 }
 
 function stateOf({ stale, running, lastError }: StreamStatus): Html | string {

@@ -163,6 +163,29 @@ export function knowledgeOf(
   return { is: since > fromAt ? 'part' : 'whole', since };
 }
 
+const BEFORE = { today: 'dayBefore', week: 'weekBefore' } as const;
+
+/**
+ * Difference to the same time a week before, in percent of its deliveries; null: the span is itself
+ * of the last week, or that is not wholly known, or had none.
+ */
+export function percentSince(
+  sales: Sales,
+  what: (typeof SALES)[number],
+  name: Span,
+): number | null {
+  if (name !== 'today' && name !== 'week') return null;
+  const before = BEFORE[name];
+  if (knowledgeOf(sales, what, before).is !== 'whole') return null;
+  const countOf = (of: Span) =>
+    sales.rows.reduce(
+      (sum, row) => (row.what === what && row.span === of ? sum + row.deliveries : sum),
+      0,
+    );
+  const then = countOf(before);
+  return then === 0 ? null : Math.round((100 * (countOf(name) - then)) / then);
+}
+
 export async function readSales(db: Db, now: number, timeZone: string): Promise<Sales> {
   const spans = spansOf(now, timeZone);
   return { spans, rows: rowsOf(await found(db, spans)), known: await knownSince(db) };
