@@ -7,12 +7,12 @@ params:
   what: { type: text, about: what became of them, choices: [shipped, accepted, held, rejected], default: shipped }
   since: { type: time, about: the beginning, default: 7d }
   until: { type: time, about: the end; without it now, default: 0s }
-columns: { happened_at: When }
+columns: { at: When }
 totals: [pieces, amount]
 empty: There was none in this time.
 */
 SELECT d.delivery_no, d.order_no, d.reference, d.account_no, d.company, d.country_code,
-  strftime('%Y-%m-%dT%H:%M:%SZ', h.at / 1000, 'unixepoch') AS happened_at, d.tracking_numbers,
+  strftime('%Y-%m-%dT%H:%M:%SZ', h.at / 1000, 'unixepoch') AS at, d.tracking_numbers,
   d.pieces, d.amount, d.currency
 FROM (
   SELECT id, max(at) AS at FROM (

@@ -52,7 +52,13 @@ describe('selvedge report', () => {
     const it = house();
     const { folder, own } = it;
     const database = new Database(join(folder, 'data', 'mirror.db'), { readonly: true });
-    const given: Record<string, string> = { style: 'S-1', season: 'AW26', since: '2026-01-01' };
+    const given: Record<string, string> = {
+      style: 'S-1',
+      season: 'AW26',
+      since: '2026-01-01',
+      until: '2030-01-01',
+      what: 'accepted',
+    };
     // A completed order below the price of the list, of which something came back.
     change(
       it,
@@ -61,7 +67,7 @@ describe('selvedge report', () => {
        update refund set created_at = 1767700000000`,
     );
     const { reports } = readReports(own);
-    expect(reports).toHaveLength(31);
+    expect(reports).toHaveLength(32);
     for (const report of reports) {
       const wanted = Object.keys(report.params).flatMap((name) => {
         const value = given[name];

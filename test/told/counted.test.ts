@@ -123,7 +123,10 @@ async function pagesOf(world: DeciderFixture): Promise<Places> {
   const [, needs = ''] = /<h2 id="needs">(.*?)<h2/s.exec(page) ?? [];
   const heads = [...needs.matchAll(/rowgroup" colspan="4">([^<]*)/g)].map(([, text]) => text);
   const parts = [...needs.matchAll(/<tbody>(.*?)<\/tbody>/gs)].map(([, body = '']) =>
-    [...body.matchAll(/<tr><td class="number">(\d+)/g)].reduce((sum, [, n]) => sum + Number(n), 0),
+    [...body.matchAll(/<tr>\s*<td class="number"[^>]*>(\d+)/g)].reduce(
+      (sum, [, n]) => sum + Number(n),
+      0,
+    ),
   );
   const [deliveries = 0, documents = 0, runs = 0, incidents = 0] = parts;
   const [, listed] = /id="count">(\d+) /.exec(await get('/review')) ?? [];
