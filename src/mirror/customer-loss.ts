@@ -61,7 +61,7 @@ const SHARE_MIN = 0.5;
 const ENTRY_MS = 900_000;
 
 const STATE = 'customers_lost';
-/** What was known before the losses of the last 24 hours. */
+/** Customers known before the losses of the last 24 hours. */
 const KNOWN_STATE = 'customers_known';
 const LOST = { kind: 'customers_lost', entity: 'erp_customer', key: 'erp_customer' } as const;
 
@@ -86,7 +86,7 @@ export async function readCustomerLoss(db: Db | Tx): Promise<CustomerLoss | unde
   return state === undefined ? undefined : LOSS.parse(tryParseJson(state));
 }
 
-/** What the ERP says of a customer now; no row: the customer is gone. */
+/** The ERP's present word on a customer; no row: the customer is gone. */
 export interface CustomerNow {
   readonly accountNo: string;
   readonly row: ErpCustomerRow | undefined;
@@ -112,7 +112,7 @@ export async function findLosing(
 }
 
 const ENTRIES = z.array(z.object({ at: z.int(), totals: z.record(z.string(), z.int()) }));
-/** What was known at times of the last 24 hours, the oldest first. */
+/** Customers known at times of the last 24 hours, the oldest first. */
 export type KnownLately = z.output<typeof ENTRIES>;
 
 function most(...numbers: readonly Numbers[]): Record<string, number> {
@@ -199,7 +199,7 @@ export async function noteCustomerLoss(
 /** Ends the loss, because nothing of it is left or all of it was taken over. */
 export async function endCustomerLoss(tx: Tx, loss: CustomerLoss, now: number): Promise<void> {
   await deleteState(tx, STATE);
-  // What went by an accepted loss does not count among what went lately.
+  // An accepted loss does not count among what went lately.
   if (loss.isAccepted) await deleteState(tx, KNOWN_STATE);
   await endIncidents(tx, LOST, [LOST.key], now);
 }

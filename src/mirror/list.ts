@@ -372,7 +372,7 @@ export async function invalidateList(tx: Tx, stream: string): Promise<void> {
 const WALKS_MAX = 12;
 
 /**
- * Those of these live rows that the last run of their list did not find, and no read of their own
+ * Live rows, of these, that the last run of their list did not find, and no read of their own
  * since: the list may have them under another key, and not only after they are marked as deleted.
  */
 export async function unlistedAmong(

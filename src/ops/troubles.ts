@@ -93,7 +93,7 @@ async function wrongPushes({ db, seesAddresses }: Reading, since: number, until:
   });
 }
 
-/** What went wrong in a time, the latest first; of what began before it, that which lasted. */
+/** Troubles of a time, the latest first; of those that began before it, the ones that lasted. */
 export async function troublesSince(
   from: Reading,
   since: number,

@@ -284,7 +284,7 @@ export async function endAttempt(
       .where('outbox_id', '=', item.outboxId)
       .where('attempt', '=', end.attempt)
       .execute();
-    // What is being sent is never corrected, and a clock step may move its time of creation.
+    // A row that is being sent is never corrected, and a clock step may move its time of creation.
     await moveAll(tx, [item.outboxId], 'sending', state, {
       due_at: dueAt,
       last_error: isDone ? null : end.answer,

@@ -79,7 +79,7 @@ export function learnFromRow(texts: readonly string[], { proved, rows, isLearned
     const digest = digestOf(own);
     if (rows[first] === 0) rows[first] = digest;
     else if (rows[first] !== digest) rows[second] = digest;
-    // What speaks against a proof counts at once.
+    // A text that speaks against a proof counts at once.
     if (proved.includes(1)) proved[at] = 1;
   }
 }

@@ -35,7 +35,7 @@ export interface OverviewView {
   readonly charts: OverviewCharts;
   readonly sales: Sales;
   readonly rules: RulesShown;
-  /** What went wrong since a time, the latest first. */
+  /** Troubles since a time, the latest first. */
   readonly night: { readonly since: number; readonly rows: readonly Trouble[] };
   readonly now: number;
   readonly timeZone: string;

@@ -272,7 +272,7 @@ export interface StockLack {
   readonly unlisted: ReadonlyMap<NonNullable<GridLine['unlisted']>, number>;
 }
 
-/** What is missing on hand, or not known, in each of the deliveries. */
+/** Pieces missing on hand, or not known, in each of the deliveries. */
 export async function stockLacks(
   db: Db,
   of: readonly (GridOf & Pick<Sibling, 'deliveryNo'>)[],

@@ -46,7 +46,7 @@ interface Claim {
  * there ever were.
  */
 function linesFound(barcodes: Value<string>, isWhole: boolean): RawBuilder<unknown> {
-  // Of the many spellings that are asked for, few exist.
+  // Few of the many spellings that are asked for exist.
   const parts = sql`select value part from json_each(${barcodes})
     where exists (select 1 from delivery_line l where l.barcode = value)`;
   if (isWhole) {

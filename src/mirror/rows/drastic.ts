@@ -168,7 +168,7 @@ export interface DrasticGroup {
   readonly column: string;
   readonly value: string;
   readonly rows: number;
-  /** Those of which more than a quantity changed. */
+  /** Rows of which more than a quantity changed. */
   readonly members: number;
   /** Rows with drastic changes that left the group. */
   readonly left: number;

@@ -131,7 +131,7 @@ function judgeAll(change: CustomerChange): Judged[] {
   return [...(change.row === null ? [gone] : []), judge(first), ...doubles];
 }
 
-/** What the changes say of their customers; a row that cannot be read says nothing. */
+/** Words of the changes on their customers; a row that cannot be read says nothing. */
 function saidBy({ change, customer, problem }: Judged): CustomerNow[] {
   if (problem !== null) return [];
   if (customer) return [{ accountNo: customer.accountNo, row: customer }];
@@ -184,7 +184,7 @@ async function readBatch(
       .filter((one) => saidBy(one).some(({ accountNo }) => losing.has(accountNo)))
       .map(({ change }) => change.seq),
   );
-  // What loses is taken over first, or none of it: hardly any round has to read all again.
+  // Losses are taken over first, or none of them: hardly any round has to read all again.
   const isHeld = lost.loss !== undefined;
   const open = all.filter(({ seq }) =>
     isHeld ? seq > after && !losers.has(seq) : losers.has(seq),

@@ -76,7 +76,7 @@ function countedOf(row: {
 
 interface Changed {
   readonly rows: number;
-  /** Those of which more than a quantity changed. */
+  /** Rows of which more than a quantity changed. */
   readonly members: number;
 }
 
@@ -167,7 +167,7 @@ function olderOf({ diff }: Pick<Entry, 'diff'>): SqlRow {
   return Object.fromEntries(Object.entries(changes).map(([column, [old]]) => [column, old]));
 }
 
-/** What the columns of rows were before these runs, which wait for a person, changed them. */
+/** Columns of rows as they were before these runs, which wait for a person, changed them. */
 async function trustedOf(
   db: Db,
   { entity }: EntityDefinition,
@@ -305,7 +305,7 @@ async function restoredOf(
     const isPart = one.outcome !== 'complete' && compared < whole;
     if (!isPart || !(await isWithin(whole, await drasticSince(db, one.runId, run)))) {
       const left = await stillDrastic(db, entity, guarded, one, open.slice(0, nth));
-      // What is left may be all of one brand.
+      // The rest may be all of one brand.
       const isLeft = left.rows > one.drastic.rows * LEFT_SHARE_MAX;
       if (isLeft || !(await isWithin(compared, left))) break;
     }

@@ -96,7 +96,7 @@ export interface BulkView extends Pick<ReviewView, 'rules' | 'query' | 'view'> {
   readonly selection: ReviewSelection;
   /** Changes since the list was shown; undefined: none. */
   readonly changed: string | undefined;
-  /** What is missing on hand, or not known, in those that are shown. */
+  /** Pieces missing on hand, or not known, in those that are shown. */
   readonly lacks: readonly StockLack[];
 }
 

@@ -47,7 +47,7 @@ export interface TickedView extends Pick<ReviewView, 'query' | 'view'> {
   readonly back: string;
   /** Names of people to choose from. */
   readonly names: readonly string[];
-  /** What is missing on hand, or not known, in those that are shown. */
+  /** Pieces missing on hand, or not known, in those that are shown. */
   readonly lacks: readonly StockLack[];
 }
 
