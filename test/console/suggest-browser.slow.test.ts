@@ -45,7 +45,9 @@ async function claimOf(page: Page): Promise<number> {
   const card = page.getByRole('article').filter({ hasText: 'accept-by-quantity' });
   const text = (await card.textContent()) ?? '';
   return Number(
-    /([\d,]+) deliver\w+ from no rule to accept/.exec(text.replaceAll(/\s+/g, ' '))?.[1],
+    /([\d,]+) deliver\w+ accepted instead of “no rule applies”/.exec(
+      text.replaceAll(/\s+/g, ' '),
+    )?.[1],
   );
 }
 

@@ -33,13 +33,14 @@ export function settingsOf({ config }: Pick<House, 'config'>): ConsoleSettings {
   };
 }
 
-type Ids = Readonly<Record<'accepted' | 'delivery' | 'event' | 'push' | 'run', string>>;
+type Ids = Readonly<Record<'accepted' | 'account' | 'delivery' | 'event' | 'push' | 'run', string>>;
 
 /** Things of the day that have pages of their own. */
 async function idsIn({ daemon }: House): Promise<Ids> {
   const { rows } = await sql<Ids>`select ${sql.raw(OF_THE_TEST)}
     (select min(order_delivery_id) from delivery) delivery,
     (select min(order_delivery_id) from delivery where status = 'accepted') accepted,
+    (select min(account_no) from sales_order where account_no <> '') account,
     (select min(event_id) from webhook_event) event,
     (select min(outbox_id) from outbox) push,
     (select min(run_id) from sync_run) run`.execute(daemon.store.db);
@@ -49,15 +50,21 @@ async function idsIn({ daemon }: House): Promise<Ids> {
 }
 
 /** Addresses of the console: each page, and each way in which its rows are chosen. */
-function addresses({ delivery, event, push, run, accepted }: Ids): readonly string[] {
+function addresses({ account, delivery, event, push, run, accepted }: Ids): readonly string[] {
   const shown = SHOWN.flatMap((one) => [
     ...SORTS.map((sort) => `/review?shown=${one}&sort=${sort}`),
-    ...['rule=hold-large', 'owner=x', 'country=DK', 'customer=20001', 'season=AW26'].map(
+    ...['rule=hold-large', 'owner=x', 'country=DK', 'customer=Mode', 'season=AW26'].map(
       (filter) => `/review?shown=${one}&${filter}`,
     ),
-    ...['currency=DKK', 'min=1', 'max=1', 'older=1', 'overdue=1', 'q=20001'].map(
-      (filter) => `/review?shown=${one}&${filter}`,
-    ),
+    ...[
+      'currency=DKK',
+      'min=1',
+      'max=1',
+      'older=1',
+      'overdue=1',
+      `customer=${account}`,
+      'q=20001',
+    ].map((filter) => `/review?shown=${one}&${filter}`),
     `/review/selection.json?shown=${one}`,
   ]);
   const states = [...OUTBOX_STATES, ''].flatMap((state) =>

@@ -4,6 +4,7 @@
  */
 import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
+import { addCaseKey } from '../../src/store/connection.ts';
 import { liveDay } from './day.ts';
 import { noteStatements } from './noted.ts';
 import { lookAtCommands, lookAtPages } from './pages.ts';
@@ -26,6 +27,7 @@ it('the past is walked by no statement of a day', async () => {
   expect(await lookAtPages(house)).toEqual([]);
   expect(await lookAtCommands(house)).toEqual([]);
   const database = new Database(house.daemon.store.path, { readonly: true });
+  addCaseKey(database);
   const asked = [...noted.values()].filter(({ sql }) => ASKS.test(sql));
   // Fewer would mean that something of the day was not lived.
   expect(asked.length).toBeGreaterThan(500);

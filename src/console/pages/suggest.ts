@@ -133,7 +133,8 @@ function claimText({ backtest }: Row): Html {
   return html`<p>Live in the whole period, it would have changed:</p>
 <ul>${backtest.map(
     ({ from, to, deliveries, amounts }) => html`<li>
-${plural(deliveries, 'delivery', 'deliveries')} from ${outcomeWord(from)} to ${outcomeWord(to)},
+${plural(deliveries, 'delivery', 'deliveries')} ${outcomeWord(to)}
+instead of “${outcomeWord(from)}”,
 ${amountsText(amounts)}</li>`,
   )}</ul>`;
 }
