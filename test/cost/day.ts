@@ -130,10 +130,11 @@ export async function liveDay(): Promise<House> {
   );
   placeOrders(reference, 12);
   const begun = clock.now();
-  await until('a confirmed accept and a held delivery', async () => {
+  await until('a confirmed accept, a held delivery and counted stock', async () => {
     const { rows } = await sql`select ${sql.raw(OF_THE_TEST)} 1
       where exists (select 1 from outbox where state = 'confirmed')
-        and exists (select 1 from decision where outcome = 'hold')`.execute(db);
+        and exists (select 1 from decision where outcome = 'hold')
+        and exists (select 1 from stock_day)`.execute(db);
     return rows.length > 0 && clock.now() > begun + 8 * MINUTE ? true : undefined;
   });
   return {
