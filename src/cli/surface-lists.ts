@@ -213,11 +213,13 @@ export function placeOptions(
     .option('--csv', 'as CSV');
 }
 
-/** Cells of a row for a terminal. */
+/** Cells of a row for a terminal; the name of a thing is the one that commands take. */
 export function cellsOf(of: List, row: Given, now: number): string[] {
-  return terminalColumns(of).map(
-    (column) => textCell(column, row, now)?.replaceAll('\n', ', ') ?? '-',
-  );
+  return terminalColumns(of).map((column) => {
+    const { name, member } = column;
+    if (name !== undefined && member?.words && member.link !== undefined) return String(row[name]);
+    return textCell(column, row, now)?.replaceAll('\n', ', ') ?? '-';
+  });
 }
 
 function terminalColumns({ shown, terminal }: List): readonly Shown[] {

@@ -424,7 +424,7 @@ describe('a console that cannot be asked', () => {
       code: 2,
       stderr: expect.stringMatching(/"doctor" does not work over a URL\nhint: over a URL: status/),
     });
-    expect((await from('viewer', 'sync', 'list')).stdout).toMatch(/^STREAM .*\nopen orders /);
+    expect((await from('viewer', 'sync', 'list')).stdout).toMatch(/^STREAM .*\norders /);
     const now = await from('viewer', 'deliveries', 'explain', '1', '--now');
     expect([now.code, now.stderr]).toEqual([2, expect.stringContaining('--now does not work')]);
     const alone = await selvedge(['--token-file', files.get('viewer') ?? '', 'status']);
