@@ -22,6 +22,7 @@ import { placesApart } from './schema/places.ts';
 import { planeSection } from './schema/plane.ts';
 import { reportsSection } from './schema/reports.ts';
 import { serviceSection } from './schema/service.ts';
+import { standbySection, standbySound } from './schema/standby.ts';
 import { streamsSection } from './schema/streams.ts';
 
 function storeSection(fields: ContextFields) {
@@ -101,12 +102,15 @@ export function createSchema(context: SchemaContext) {
     intake: intakeSection(fields),
     notify: notifySection(fields),
     plane: planeSection(fields),
+    standby: standbySection(fields),
     log: z.strictObject({
       level: choice('trace', 'debug', 'info', 'warn', 'error'),
       format: choice('auto', 'json', 'journal', 'human'),
     }),
   });
-  return file.superRefine(placesApart, onceSound('dataDir', 'store', 'intake', 'reports'));
+  return file
+    .superRefine(placesApart, onceSound('dataDir', 'store', 'intake', 'reports'))
+    .superRefine(standbySound, onceSound('standby', 'outbox'));
 }
 
 /** The configuration as the program uses it: milliseconds, bytes, absolute paths, secrets. */

@@ -23,14 +23,12 @@ const URL_META = {
 /** Several hosts, as libpq takes them: `a,b`, each with a port or without. */
 const SEVERAL_HOSTS = /^[a-z]+:\/\/(?:[^@/?]*@)?[^/?@]*,|[?&](?:host|port)=[^&]*(?:,|%2c)/i;
 
-/** Describes the mistake in a PostgreSQL address, without the address; undefined: none. */
-function addressProblem(written: string): string | undefined {
-  if (SEVERAL_HOSTS.test(written)) {
-    return (
-      'names several hosts: give it one, the primary or an address that follows it ' +
-      '(a pooler, a virtual address)'
-    );
-  }
+/**
+ * Describes the mistake in a PostgreSQL address, without the address; undefined: none. `several` is
+ * what to do about one with several hosts.
+ */
+function addressProblem(written: string, several: string): string | undefined {
+  if (SEVERAL_HOSTS.test(written)) return `names several hosts: ${several}`;
   const url = URL.parse(written);
   if (url === null || !/^postgres(?:ql)?:$/.test(url.protocol) || /\s/.test(written)) {
     return 'does not hold an address of PostgreSQL (postgresql://user:password@host/database)';
@@ -60,22 +58,33 @@ export function isUnprotected(address: string): boolean {
   return url.searchParams.get('sslmode') !== 'verify-full';
 }
 
+/** Field for a secret that holds the address of a PostgreSQL database. */
+export function postgresAddress(fields: ContextFields, name: string, several: string) {
+  return fields
+    .lateSecret(name)
+    .superRefine((secret, ctx) => {
+      const message =
+        secret instanceof AbsentSecret ? undefined : addressProblem(secret.reveal(), several);
+      const hint =
+        'what it names must hold it alone, no quotes, no second line; in a password write ' +
+        'special characters as in every address: %23 for #, %25 for %, %2F for /, %40 for @';
+      if (message !== undefined) ctx.addIssue({ code: 'custom', message, params: { hint } });
+    })
+    .register(z.globalRegistry, { ...URL_META });
+}
+
+/** Field for a schema's name. */
+export function schemaName(example: string) {
+  return text('a name in PostgreSQL (a-z, 0-9, _; not pg_…)', example, SCHEMA);
+}
+
+const ONE_HOST = 'give it one, the primary or an address that follows it (a pooler, a virtual address)';
+
 export function planeSection(fields: ContextFields) {
   return z.strictObject({
-    url: fields
-      .lateSecret('plane.url')
-      .superRefine((secret, ctx) => {
-        const message =
-          secret instanceof AbsentSecret ? undefined : addressProblem(secret.reveal());
-        const hint =
-          'what it names must hold it alone, no quotes, no second line; in a password write ' +
-          'special characters as in every address: %23 for #, %25 for %, %2F for /, %40 for @';
-        if (message !== undefined) ctx.addIssue({ code: 'custom', message, params: { hint } });
-      })
-      .register(z.globalRegistry, { ...URL_META })
-      .nullable(),
+    url: postgresAddress(fields, 'plane.url', ONE_HOST).nullable(),
     account: text('a short name (a-z, 0-9, -)', 'acme', ACCOUNT).nullable(),
-    schema: text('a name in PostgreSQL (a-z, 0-9, _; not pg_…)', 'selvedge', SCHEMA),
+    schema: schemaName('selvedge'),
     content: z
       .array(choice(...PLANE_CONTENT))
       .min(1)

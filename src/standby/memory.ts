@@ -1,0 +1,89 @@
+/**
+ * File `standby.json` in the data folder: the highest timeline that was seen, and the takings of
+ * this data folder. It is durable before what it says is used, so that a process that died in the
+ * midst of a taking knows it for its own.
+ */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { errorCode, StoreError, toError } from '../lib/errors.ts';
+import { tryParseJson } from '../lib/json.ts';
+
+const MEMORY = z.object({
+  timeline: z.int().default(0),
+  /** The last first; the one that was asked for may never have come true. */
+  takings: z.array(z.string()).default([]),
+});
+
+export interface Memory {
+  highest(): number;
+  saw(timeline: number): void;
+  /** Whether this data folder drew the taking. */
+  isOwn(taking: string): boolean;
+  /** Whether this data folder ever held the lease, or asked for it. */
+  hasHeld(): boolean;
+  /** Notes a taking before it is asked for. */
+  note(taking: string): void;
+}
+
+const FILE = 'standby.json';
+/** As many as may be asked for while PostgreSQL leaves each answer unknown. */
+const TAKINGS_MAX = 16;
+
+function read(path: string): z.output<typeof MEMORY> {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (thrown) {
+    if (errorCode(thrown) === 'ENOENT') return MEMORY.parse({});
+    throw thrown;
+  }
+  const { data } = MEMORY.safeParse(tryParseJson(text));
+  if (data) return data;
+  throw new StoreError('standby.memory', `${path} cannot be understood`, {
+    hint: 'remove it: this machine then waits until the lease has run out',
+  });
+}
+
+function write(path: string, memory: z.output<typeof MEMORY>): void {
+  const handle = openSync(`${path}.partial`, 'w', 0o600);
+  try {
+    writeSync(handle, JSON.stringify(memory));
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+  renameSync(`${path}.partial`, path);
+}
+
+function syncFolder(folder: string): void {
+  const handle = openSync(folder, 'r');
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+export function openMemory(dataDir: string): Memory {
+  const path = join(dataDir, FILE);
+  let memory = read(path);
+  const keep = (change: Partial<typeof memory>): void => {
+    const next = { ...memory, ...change };
+    try {
+      write(path, next);
+      syncFolder(dataDir);
+    } catch (cause) {
+      const message = `${path} cannot be written: ${toError(cause).message}`;
+      throw new StoreError('standby.memory', message, { hint: 'make room on the disk', cause });
+    }
+    memory = next;
+  };
+  return {
+    highest: () => memory.timeline,
+    saw: (timeline) => keep({ timeline }),
+    isOwn: (taking) => memory.takings.includes(taking),
+    hasHeld: () => memory.takings.length > 0,
+    note: (taking) => keep({ takings: [taking, ...memory.takings].slice(0, TAKINGS_MAX) }),
+  };
+}

@@ -1,0 +1,170 @@
+/**
+ * Sessions with the primary among the servers of `standby.servers`. A session sends each statement
+ * as one message that is a transaction of its own: a process that is stopped in the midst leaves no
+ * transaction open, and settings hold behind a pooler, too. After an answer that did not come in
+ * time, or that says that a replica did not confirm it, nobody knows what was done: the session ends
+ * at once and says nothing more, since no time-out reaches a commit that waits for a replica.
+ */
+import type { Notice } from 'pg';
+import { z } from 'zod';
+import type { Clock } from '../lib/clock.ts';
+import { RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
+import { startSession } from '../plane/session.ts';
+import { asStandbyError, unknownError } from './refusal.ts';
+import type { StandbySettings } from './settings.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export interface Session {
+  /** Timeline of the server when the session began. */
+  readonly timeline: number;
+  /** Runs a statement; a failure has ended the session. */
+  ask(text: string): Promise<readonly Row[]>;
+  /** Ends the session soon; never throws. */
+  end(): Promise<void>;
+}
+
+export interface Servers {
+  /** Begins a session with the primary. Throws a SelvedgeError `standby.…`. */
+  open(): Promise<Session>;
+}
+
+export interface ServersDeps {
+  readonly settings: Pick<StandbySettings, 'servers' | 'schema' | 'timeoutMs'>;
+  readonly clock: Clock;
+  /** The highest timeline that was ever seen: a server with a lower one was left behind. */
+  readonly timelines: {
+    highest(): number;
+    /** Notes a higher one; it must be durable before the session is used. */
+    saw(timeline: number): void;
+  };
+}
+
+/** Text as a literal of SQL, whatever `standard_conforming_strings` says. */
+export function literal(value: string | number | boolean | null): string {
+  if (value === null) return 'null';
+  if (typeof value !== 'string') return String(value);
+  const quoted = `'${value.replaceAll("'", "''")}'`;
+  return quoted.includes('\\') ? ` E${quoted.replaceAll('\\', '\\\\')}` : quoted;
+}
+
+const quotedName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/** A lock is the other machine's, and is told of rather than waited for. */
+const LOCK_TIMEOUT_MS = 1_000;
+/** A statement of a client that has died ends within this time. */
+const CLIENT_CHECK_MS = 500;
+
+function settingsOf(schema: string): string {
+  return [
+    `set local search_path to ${quotedName(schema)}`,
+    'set local synchronous_commit = on',
+    `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    `set local client_connection_check_interval = ${CLIENT_CHECK_MS}`,
+  ].join('; ');
+}
+
+/** Notices of this class are warnings: "canceling wait for synchronous replication" is 01000. */
+const WARNING = /^01/;
+
+/** `pg_control_checkpoint()` would tell the timeline of before a promotion for half a minute. */
+const WHICH = `select pg_is_in_recovery() as replica, case when not pg_is_in_recovery()
+  then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
+
+const IDENTITY = z.object({ replica: z.boolean(), timeline: z.string().nullable() });
+
+const results = z.object({ rows: z.array(z.record(z.string(), z.unknown())) });
+
+type Begun = Session & { readonly isReplica: boolean };
+
+async function begin({ settings, clock }: ServersDeps, url: string): Promise<Begun> {
+  const { schema, timeoutMs } = settings;
+  const cut = new AbortController();
+  const way = { url, connectTimeoutMs: timeoutMs, clock, cut: cut.signal };
+  const { client, end } = await startSession(way, { application_name: 'selvedge standby' });
+  const prefix = settingsOf(schema);
+  let warning: string | undefined;
+  client.on('notice', ({ code, message }: Notice) => {
+    if (WARNING.test(code ?? '')) warning = message;
+  });
+  const ask: Session['ask'] = async (text) => {
+    warning = undefined;
+    const late = Promise.withResolvers<never>();
+    const timer = clock.after(timeoutMs, () => late.reject(unknownError('no answer in time')));
+    try {
+      const query = client.query(`${prefix}; ${text}`);
+      query.catch(() => undefined);
+      const answers = [await Promise.race([query, late.promise])].flat();
+      if (warning !== undefined) throw unknownError(`not confirmed: ${warning}`);
+      return results.parse(answers.at(-1)).rows;
+    } catch (thrown) {
+      // No ROLLBACK: on a cut line it would wait as long again.
+      cut.abort(thrown);
+      throw asStandbyError(thrown);
+    } finally {
+      timer.cancel();
+    }
+  };
+  try {
+    const [row] = await ask(WHICH);
+    const { replica, timeline } = IDENTITY.parse(row);
+    return { ask, end, isReplica: replica, timeline: Number.parseInt(timeline ?? '0', 16) };
+  } catch (thrown) {
+    await end();
+    throw thrown;
+  }
+}
+
+function noPrimary(): RetryLaterError {
+  return new RetryLaterError('standby.no_primary', 'each server that answers is a replica', {
+    hint: 'promote one, or add the primary to standby.servers; nothing is sent until then',
+  });
+}
+
+function oldTimeline(timeline: number, highest: number): RetryLaterError {
+  const message = `the server is on timeline ${timeline}, and ${highest} was seen`;
+  return new RetryLaterError('standby.old_timeline', message, {
+    hint: 'it is an old primary that was left behind: stop it, or make it a replica of the new one',
+  });
+}
+
+export function createServers(deps: ServersDeps): Servers {
+  const { servers } = deps.settings;
+  const { timelines } = deps;
+  /** The server that was the primary last is asked first. */
+  let first = 0;
+  const one = async (index: number): Promise<Session | SelvedgeError> => {
+    try {
+      const session = await begin(deps, servers[index]?.reveal() ?? '');
+      if (session.isReplica) {
+        await session.end();
+        return noPrimary();
+      }
+      const highest = timelines.highest();
+      if (session.timeline < highest) {
+        await session.end();
+        return oldTimeline(session.timeline, highest);
+      }
+      if (session.timeline > highest) timelines.saw(session.timeline);
+      return session;
+    } catch (thrown) {
+      return asStandbyError(thrown);
+    }
+  };
+  return {
+    async open() {
+      let told: SelvedgeError | undefined;
+      for (let step = 0; step < servers.length; step += 1) {
+        const index = (first + step) % servers.length;
+        const found = await one(index);
+        if (!(found instanceof Error)) {
+          first = index;
+          return found;
+        }
+        // A server that cannot be reached says less than one that answers.
+        if (told === undefined || told.code === 'standby.unreachable') told = found;
+      }
+      throw told ?? noPrimary();
+    },
+  };
+}
