@@ -3,6 +3,7 @@
  * time instead of sleeping and the reference service can run days in seconds. `now` is wall time in
  * epoch ms and may jump; `monotonic` never goes back and measures deadlines and leases.
  */
+import { uptime } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from './errors.ts';
@@ -82,6 +83,14 @@ export function systemClock(): Clock {
     },
   };
   return clock;
+}
+
+/**
+ * Milliseconds since the machine was started. It has whole seconds only, and unlike the monotonic
+ * time it goes on while the machine is suspended.
+ */
+export function systemUptime(): number {
+  return uptime() * 1_000;
 }
 
 /** Makes a clock that runs `factor` times as fast as `base`, from now on. */

@@ -174,6 +174,7 @@ export const EXIT = {
       'the database or the port is held, the disk is full, the clock not set, or no daemon or ' +
       'console answers: try later',
   },
+  superseded: { code: 76, meaning: 'another machine holds the lease: start a standby here' },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
 } as const;
@@ -211,7 +212,14 @@ const PASSING = [
   'sync.daemon_gone',
   'remote.unreachable',
   'console.rate',
+  'standby.unreachable',
+  'standby.unknown',
+  'standby.no_primary',
+  'standby.old_timeline',
 ];
+
+/** Code of the error that ends a daemon because another machine sends for its account. */
+export const SUPERSEDED = 'standby.superseded';
 
 /** Code of a refusal because a backtest depends on facts that nobody knows. */
 export const NOT_KNOWN = 'rules.not_known';
@@ -221,6 +229,7 @@ export function exitCodeOf(error: unknown): number {
   const isPassing = error instanceof SelvedgeError && PASSING.includes(error.code);
   if (isPassing || isDiskFull(error)) return EXIT.temporary.code;
   if (error instanceof SelvedgeError && error.code === NOT_KNOWN) return EXIT.notKnown.code;
+  if (error instanceof SelvedgeError && error.code === SUPERSEDED) return EXIT.superseded.code;
   if (error instanceof UsageError) return EXIT.usage.code;
   if (error instanceof ConfigError) return EXIT.config.code;
   if (error instanceof StoreError) {

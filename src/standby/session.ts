@@ -5,7 +5,6 @@
  * time, or that says that a replica did not confirm it, nobody knows what was done: the session ends
  * at once and says nothing more, since no time-out reaches a commit that waits for a replica.
  */
-import type { Notice } from 'pg';
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError, type SelvedgeError } from '../lib/errors.ts';
@@ -18,6 +17,8 @@ export type Row = Readonly<Record<string, unknown>>;
 export interface Session {
   /** Timeline of the server when the session began. */
   readonly timeline: number;
+  /** Aborts when the connection is gone: a server that stops says so at once. */
+  readonly lost: AbortSignal;
   /** Runs a statement; a failure has ended the session. */
   ask(text: string): Promise<readonly Row[]>;
   /** Ends the session soon; never throws. */
@@ -82,10 +83,12 @@ async function begin({ settings, clock }: ServersDeps, url: string): Promise<Beg
   const cut = new AbortController();
   const way = { url, connectTimeoutMs: timeoutMs, clock, cut: cut.signal };
   const { client, end } = await startSession(way, { application_name: 'selvedge standby' });
+  const lost = new AbortController();
+  client.on('end', () => lost.abort());
   const prefix = settingsOf(schema);
   let warning: string | undefined;
-  client.on('notice', ({ code, message }: Notice) => {
-    if (WARNING.test(code ?? '')) warning = message;
+  client.on('notice', ({ code = '', message }) => {
+    if (WARNING.test(code)) warning = message;
   });
   const ask: Session['ask'] = async (text) => {
     warning = undefined;
@@ -108,7 +111,8 @@ async function begin({ settings, clock }: ServersDeps, url: string): Promise<Beg
   try {
     const [row] = await ask(WHICH);
     const { replica, timeline } = IDENTITY.parse(row);
-    return { ask, end, isReplica: replica, timeline: Number.parseInt(timeline ?? '0', 16) };
+    const session = { ask, end, lost: lost.signal };
+    return { ...session, isReplica: replica, timeline: Number.parseInt(timeline ?? '0', 16) };
   } catch (thrown) {
     await end();
     throw thrown;

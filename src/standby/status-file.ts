@@ -1,0 +1,54 @@
+/**
+ * How the process that holds or waits for the lease tells others on this machine how it stands: a
+ * small file in the data folder, replaced as a whole.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { tryParseJson } from '../lib/json.ts';
+
+const STATUS = z.object({
+  /** When it was written, epoch ms. */
+  at: z.number(),
+  role: z.enum(['holder', 'standby']),
+  /**
+   * `away`: PostgreSQL cannot be asked; `unknown`: it can, and who holds is not known yet;
+   * `handed_over`: given away, nothing is sent any more.
+   */
+  state: z.enum(['sending', 'away', 'unknown', 'handed_over', 'waiting', 'taking_over']),
+  account: z.string(),
+  machine: z.string(),
+  /** Machine that holds the lease, as far as is known, and since when by the server's clock. */
+  holder: z.string().optional(),
+  since: z.number().optional(),
+  token: z.number().optional(),
+  timeline: z.number().optional(),
+  /** Whether a synchronous replica confirmed the last renewal; null: not known. */
+  synced: z.boolean().nullish(),
+  /** Entries that PostgreSQL does not have yet. */
+  waiting: z.number(),
+  /** Place of the record up to which this database has all. */
+  place: z.number(),
+  acknowledge: z.enum(['postgresql', 'local']),
+  /** Why nothing is sent. */
+  error: z.object({ code: z.string(), message: z.string(), hint: z.string().nullish() }).nullish(),
+});
+
+export type StandbyStatus = z.output<typeof STATUS>;
+
+const FILE = 'standby-status.json';
+
+export function writeStandbyStatus(dataDir: string, status: StandbyStatus): void {
+  const file = join(dataDir, FILE);
+  writeFileSync(`${file}.partial`, JSON.stringify(status), { mode: 0o640 });
+  renameSync(`${file}.partial`, file);
+}
+
+/** Undefined: nothing has run here with a standby, or the file cannot be read. */
+export function readStandbyStatus(dataDir: string): StandbyStatus | undefined {
+  try {
+    return STATUS.safeParse(tryParseJson(readFileSync(join(dataDir, FILE), 'utf8'))).data;
+  } catch {
+    return undefined;
+  }
+}
