@@ -40,7 +40,7 @@ import {
 import { createLimiter, type Limiter, type LimiterOptions, type Priority } from './http/limiter.ts';
 import type { PaceDeps } from './http/pace.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
-import { askedOf, encoded, type HttpRequest } from './http/request.ts';
+import { askedOf, encoded, type HttpRequest, type SentFor, sentForOf } from './http/request.ts';
 import { isPage } from './http/said.ts';
 import { DIRECT, type Route } from './http/tunnel.ts';
 import type { Decimals } from './tolerant/decimals.ts';
@@ -228,7 +228,14 @@ export interface TransportDeps {
   readonly onPace?: PaceDeps['onPace'];
   /** Called with the URL when a request is sent; gives the function that hears how it ended. */
   readonly onAsked?: ((url: string) => ReturnType<Answering['asked']>) | undefined;
+  /** Asked before each request that changes something. Left out: none needs a permit. */
+  readonly permit?: Permits | undefined;
 }
+
+/** Gives a permit for a request, or throws a RetryLaterError. */
+export type Permits = (
+  sentFor: SentFor,
+) => Promise<{ readonly whyOver: () => string | undefined }>;
 
 /** Maximum bytes of an error answer, which may name each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;
@@ -357,6 +364,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
   let heard: Opened['heard'] = () => undefined;
   try {
     release = await placeFor(wire, request);
+    const permit = asked.safe ? undefined : await deps.permit?.(sentForOf(request));
     const atStart = request.headersAtStart?.();
     request.beforeSend?.();
     counters.requests += 1;
@@ -373,6 +381,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
       bodyBytesMax: bytesMax,
       clock: deps.clock,
       signal: request.signal,
+      whyNot: permit?.whyOver,
       onBytes: (count) => {
         counters.bytesReceived += count;
         request.usage?.received(count);

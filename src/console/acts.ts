@@ -31,4 +31,10 @@ export type Question =
   | { readonly ask: 'perform'; readonly by: Asker; readonly request: Request }
   | Lookup;
 
-export type Reply = { readonly value: unknown } | { readonly refused: Refusal };
+export type Reply =
+  | {
+      readonly value: unknown;
+      /** Whether what was done is kept here, and perhaps not at the standby. */
+      readonly isKeptHere?: boolean;
+    }
+  | { readonly refused: Refusal };

@@ -7,6 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Actor } from '../store/audit.ts';
+import type { Keep } from '../store/keep.ts';
 import type { Store } from '../store/store.ts';
 import { type BoundAct, perform } from '../surface/perform.ts';
 import { refusalOf } from '../surface/problem.ts';
@@ -31,6 +32,8 @@ export interface AnswerDeps {
   readonly entrance: Entrance;
   readonly lookups: LookupDeps;
   readonly sessionIdleMs: number;
+  /** Waited for after an act. Left out: its commit is enough. */
+  readonly keep?: Keep | undefined;
 }
 
 const WRITES_MAX = 120;
@@ -120,7 +123,10 @@ export function createAnswers(deps: AnswerDeps): (question: Question) => Promise
   };
   return async (question) => {
     try {
-      return { value: await answer(question) };
+      const value = await answer(question);
+      const isDone = question.ask === 'perform' && !question.request.dryRun;
+      const kept = isDone ? await deps.keep?.() : undefined;
+      return kept === 'unknown' ? { value, isKeptHere: true } : { value };
     } catch (error) {
       const refused = refusalOf(error);
       if (refused) return { refused };

@@ -96,9 +96,14 @@ export async function askFor(
   { ask }: Pick<ConsoleDeps, 'ask'>,
   question: Question,
 ): Promise<unknown> {
+  return (await askForReply({ ask }, question)).value;
+}
+
+/** The same with whether a standby may lack what was done. */
+export async function askForReply({ ask }: Pick<ConsoleDeps, 'ask'>, question: Question) {
   const reply = await ask(question);
   if ('refused' in reply) throw new RefusedHere(reply.refused);
-  return reply.value;
+  return reply;
 }
 
 declare module 'fastify' {

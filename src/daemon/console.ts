@@ -25,6 +25,7 @@ import { planeSettingsOf } from '../ops/plane-copy.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
 import { exchangeFile } from '../store/exchange/exchange.ts';
+import type { Keep } from '../store/keep.ts';
 import { type Store, storeOptions } from '../store/store.ts';
 import type { BoundAct } from '../surface/perform.ts';
 import type { Role } from '../surface/roles.ts';
@@ -43,6 +44,7 @@ export interface ConsoleParts {
   readonly inbox: Pick<Inbox, 'meter'>;
   /** Written form of the configuration; undefined: nobody handed it over. */
   readonly written: Written | undefined;
+  readonly keep?: Keep | undefined;
 }
 
 /** Written form of the configuration, which shows where each value comes from. */
@@ -144,6 +146,7 @@ export function createConsole(config: Config, parts: ConsoleParts): Console {
     entrance,
     lookups: lookupsOf(config, parts, entrance),
     sessionIdleMs,
+    keep: parts.keep,
   });
   const settings = {
     instance: config.instance,

@@ -59,6 +59,7 @@ import { createReports } from './reports.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service, type ServiceDeps } from './service.ts';
 import { readAlso } from './streams.ts';
+import { forgetStandby, openStandby, type Standby, takeLease } from './standby.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync, type Sync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
@@ -100,6 +101,8 @@ export interface Daemon {
   readonly consoleLink: Console['link'];
   /** Reloads the rules and the configuration; throws the mistakes in them. */
   readonly reload: Decisions['reload'];
+  /** Lease and record; undefined: the configuration has no standby. */
+  readonly standby: Standby | undefined;
   /** Runs the daemon until the signal aborts; closes everything before it resolves. */
   run(signal: AbortSignal): Promise<void>;
 }
@@ -170,6 +173,7 @@ interface WorkerParts {
   readonly pulse: Pulse;
   readonly socket: number | undefined;
   readonly watch: Pick<HealthDeps, 'workers' | 'stuck'>;
+  readonly standby: Standby | undefined;
 }
 
 /** Zone of the house: that of the console, else of the rules in force. */
@@ -282,7 +286,7 @@ function createFronts(config: Config, parts: FrontParts) {
     acts,
   });
   parts.rules.onReloaded(pages.takeConfig);
-  const own = [actRoutes(acts, parts.clock), callRoutes(parts)];
+  const own = [actRoutes(acts, parts.clock, parts.keep), callRoutes(parts)];
   const all = [...own, ...groups, ...pages.routes];
   const local = createLocalApi(
     { random, log: log.child({ room: 'local-api' }), groups: all, onListening },
@@ -314,12 +318,16 @@ function watchDoors(events: Inbox['url']) {
 }
 
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
-  const { store, service, rules, space, pulse, socket, pauses, guard, traits } = parts;
+  const { store, service, rules, space, pulse, socket, pauses, guard, traits, standby } = parts;
   const { clock, random, log, scrubber, events } = deps;
   const { grouped, ...reading } = createReading(config, parts, clock, (ids) =>
     decisions.decideNow(ids),
   );
-  const common = { store, clock, random, log, scrubber, service, space, pauses, rules, ...reading };
+  const keep = standby?.keep;
+  const common = {
+    ...{ store, clock, random, log, scrubber, service, space, pauses, rules, keep },
+    ...reading,
+  };
   const outbox = createOutbox(config, {
     ...common,
     store: grouped,
@@ -328,6 +336,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
     watchedSince: parts.clockGuard.watchedSince,
+    whyNot: standby?.whyNot,
     alsoConfirm: (tx, item, onCommit) => decisions.alsoConfirm(tx, item, onCommit),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.pushEnded({ ...targetOf(item), state });
@@ -370,6 +379,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { refetcher, listener } = inbox;
   guard.onKnown(all(sync.wakeUp, refetcher.wakeUp, outbox.wakeUp));
   pauses.onChanged(all(sync.wakeUp, decisions.wakeUp, outbox.wakeUp));
+  standby?.onTurn(outbox.wakeUp);
   const { isOpen, onListening, listening } = watchDoors(inbox.url);
   const rooms = { rules, decisions, outbox, sync, inbox };
   const cared = createCare(config, deps, parts, inbox, isOpen);
@@ -383,7 +393,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   });
   const certificates = renewCertificates(config, deps, parts);
   const watchers = [space, keeper, actsLog, causes, guard, parts.answering, certificates];
-  const care = [parts.clockGuard, renewer, ...watchers];
+  const care = [...(standby?.workers ?? []), parts.clockGuard, renewer, ...watchers];
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],
@@ -407,11 +417,12 @@ async function keepSettings(
  * Logs how the database was opened. Missing triggers are only logged: the daemon works without
  * them, but what they forbid may have been done.
  */
-function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger): void {
+function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger) {
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
-  const triggers = store.missingTriggers();
-  if (triggers.length === 0) return;
+  const { missing: triggers, others } = store.triggers();
+  if (triggers.length === 0) return others;
   log.error({ triggers, hint: TRIGGER_ADVICE }, 'triggers were dropped from the database');
+  return others;
 }
 
 /** Logs what an operator must know from the start: the rules, and what the level lacks. */
@@ -485,12 +496,16 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
+  const taken = await takeLease(config, { ...given, log });
   requireFirstStart(config, given.clock.now());
   const { store, migrated } = await openStore(storeOptions(config), given.clock);
   opened.defer(() => store.close());
   const lease = await acquireLease(store, LEASE_MS, given.clock);
   opened.defer(() => lease.release());
-  tellOpened(store, migrated, log);
+  const triggers = tellOpened(store, migrated, log);
+  if (taken === undefined) await forgetStandby(store, triggers);
+  const standby = taken && (await openStandby(config, taken, { ...given, log, store }));
+  opened.defer(() => standby?.close());
   const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });
   const { clock } = clockGuard;
   const deps = { ...given, clock };
@@ -503,7 +518,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
     { store, clock, log, account: accountOf(config.service) },
     () => service.unheld,
   );
-  const held = { store, hold: guard.hold, stop: stopping.signal };
+  const held = { store, hold: guard.hold, stop: stopping.signal, permit: standby?.permit };
   const { service, answering } = await openService(config, { ...deps, ...held });
   opened.defer(() => service.transport[Symbol.asyncDispose]());
   const { level } = config.service.dialect.v1;
@@ -523,6 +538,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
     clockGuard,
     systemKeys: await openSystemKeys(store, clock, logOfKeys(log)),
     socket: manager.sockets.webhook,
+    standby,
   });
   const watchdog = createWatchdog({
     clock,
@@ -541,6 +557,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
     health: supervisor.health,
     reload,
     consoleLink,
+    standby,
     async run(signal) {
       tellStart(config, rules, log);
       announce(manager, listening, signal);

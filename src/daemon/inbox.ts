@@ -20,6 +20,7 @@ import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import type { RecentReads } from '../mirror/refetch-queue.ts';
 import type { Actor } from '../store/audit.ts';
+import type { Keep } from '../store/keep.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { Store } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
@@ -56,6 +57,7 @@ export interface InboxDeps {
   readonly refetcherClock: Clock;
   /** Number of a socket that the service manager opened for the listener; undefined: none. */
   readonly socket: number | undefined;
+  readonly keep?: Keep | undefined;
   /** Called when an order was read again, with the deliveries that it changed. */
   readonly onRead: (orderId: number, changed: readonly number[]) => void;
 }
@@ -148,7 +150,7 @@ export function createInbox(
   { listener: config, streams }: Pick<Config, 'listener' | 'streams'>,
   deps: InboxDeps,
 ): Inbox {
-  const { store, clock, random, systemKeys } = deps;
+  const { store, clock, random, systemKeys, keep } = deps;
   const log = deps.log.child({ room: 'inbox' });
   const { decimals } = deps.service;
   const withRefunds = streams.orders.refunds;
@@ -166,7 +168,7 @@ export function createInbox(
     deps.recentReads.outdate(orderIds);
     refetcher.wakeUp();
   };
-  const eventStore = createEventStore({ store, clock, meter, systemKeys, onAccepted });
+  const eventStore = createEventStore({ store, clock, meter, systemKeys, keep, onAccepted });
   const { worker, url } = listenerWorker(config, { ...deps, log, eventStore, meter });
   const operations = createEventOperations({ store, clock, wakeUp: () => refetcher.wakeUp() });
   const openPortalFor = async (who: Actor): Promise<PortalLink> => {

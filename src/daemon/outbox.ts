@@ -63,6 +63,8 @@ export interface OutboxDeps {
   /** Has a stream pulled soon, unless it just was. */
   readonly requestRun: (stream: string) => Promise<void>;
   readonly alsoConfirm?: AlsoConfirm;
+  /** Why the standby lets nothing be sent; left out: there is none. */
+  readonly whyNot?: (() => string | undefined) | undefined;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -230,8 +232,11 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lookupMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
-    pausedReason: (kind, seen) =>
-      deps.space.allows('send') ? seen.reason('pushes', kind) : PAUSED_BY.disk,
+    pausedReason(kind, seen) {
+      const why = deps.whyNot?.();
+      if (why !== undefined) return `${PAUSED_BY.standby}: ${why}`;
+      return deps.space.allows('send') ? seen.reason('pushes', kind) : PAUSED_BY.disk;
+    },
     onMoved(_item, state) {
       if (state === 'dead' || state === 'in_doubt') watch.wakeUp();
     },

@@ -13,6 +13,7 @@ import {
 import type { Decimals } from '../client/tolerant/decimals.ts';
 import {
   createTransport,
+  type Permits,
   type Sender,
   TRANSPORT_DEFAULTS,
   type Transport,
@@ -213,6 +214,8 @@ export interface ServiceDeps {
   readonly stop: AbortSignal;
   /** Reason why nothing may be sent to the service; undefined: everything may. */
   readonly hold?: () => string | undefined;
+  /** Asked before each request that changes something; left out: none needs a permit. */
+  readonly permit?: Permits | undefined;
   /** Called when an API begins or ceases to answer. */
   readonly onAnswers?: (() => void) | undefined;
 }
@@ -325,6 +328,7 @@ export async function createService(
       random,
       scrubber,
       ...tellers(deps.log),
+      permit: deps.permit,
       onAsked: (url) => answers.at(url)?.asked() ?? (() => undefined),
     },
   );

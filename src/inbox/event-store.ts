@@ -11,6 +11,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { type Announced, noteAnnounced } from '../mirror/announced.ts';
 import { requestRefetches } from '../mirror/refetch-queue.ts';
+import type { Keep } from '../store/keep.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
@@ -56,6 +57,8 @@ export interface EventStoreDeps {
   readonly meter: Meter;
   /** System keys of accounts: no order is read for events of other ones. Default: none is known. */
   readonly systemKeys?: Pick<SystemKeys, 'admits'>;
+  /** Waited for before an event counts as stored. Left out: the commit is enough. */
+  readonly keep?: Keep | undefined;
   /** Called after each commit that requested order reads. */
   readonly onAccepted: (orderIds: readonly number[]) => void;
 }
@@ -176,6 +179,14 @@ export function createEventStore(
   const queue: Waiting[] = [];
   let writing = false;
 
+  /** Acknowledges a group, at once or when a second machine would have it; nothing waits for it. */
+  const acknowledge = async (group: readonly Waiting[]): Promise<void> => {
+    const kept = deps.keep === undefined ? 'kept' : await deps.keep();
+    const message = 'the events are stored here, and perhaps not at the standby';
+    const error = kept === 'kept' ? undefined : new RetryLaterError('inbox.not_kept', message);
+    for (const waiting of group) waiting.settle(error);
+  };
+
   const commit = async (group: readonly Waiting[]): Promise<void> => {
     try {
       const write = (tx: Tx) => writeGroup(tx, group, clock.now());
@@ -187,7 +198,7 @@ export function createEventStore(
         unknownType: events.filter((parsed) => parsed.json && !parsed.known).length,
       });
       for (const eventId of changed) meter.changedBody(eventId);
-      for (const waiting of group) waiting.settle();
+      void acknowledge(group);
       const orderIds = events.flatMap(({ orderId }) => orderId ?? []);
       if (orderIds.length > 0) deps.onAccepted(orderIds);
     } catch (cause) {

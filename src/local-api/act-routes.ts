@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
+import type { Keep } from '../store/keep.ts';
 import { type BoundAct, perform } from '../surface/perform.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
@@ -18,16 +19,22 @@ const actBody = z.strictObject({
   select: z.strictObject({ filter: given, expect: z.unknown().optional() }).optional(),
 });
 
-export function actRoutes(acts: readonly BoundAct[], clock: Clock): RouteGroup {
+/** Header of an answer that a second machine may not have. */
+export const KEPT_HEADER = 'selvedge-kept';
+
+export function actRoutes(acts: readonly BoundAct[], clock: Clock, keep?: Keep): RouteGroup {
   return {
     access: 'operator',
     install(app) {
-      app.post('/api/acts/:name', async ({ params, body }) => {
+      app.post('/api/acts/:name', async ({ params, body }, reply) => {
         const { actor, ...request } = actBody.parse(body);
         const asked = { act: actParams.parse(params).name, ...request };
         const as = (reason: string) => ({ actor, reason });
         const asker = { role: null, seesAddresses: true, actor: as };
-        return perform(acts, asked, asker, clock.now());
+        const answer = await perform(acts, asked, asker, clock.now());
+        const kept = asked.dryRun ? 'kept' : await keep?.();
+        if (kept === 'unknown') reply.header(KEPT_HEADER, 'here');
+        return answer;
       });
     },
   };

@@ -122,7 +122,7 @@ async function submit(
   } catch (error) {
     // A full disk is not an error to log here: the log reports it once, and not at each request.
     if (!(error instanceof RetryLaterError)) throw error;
-    return refuse(reply, 503, 'no_room', error.message);
+    return refuse(reply, 503, error.code === 'intake.no_room' ? 'no_room' : 'later', error.message);
   }
   return handed
     ? answer(deps, reply, envelope.kind, handed)

@@ -404,12 +404,14 @@ export const PAUSED_BY = {
   disk: 'the disk is too full to send',
   dryRun: 'dry run (outbox.dryRun)',
   account: 'nothing is asked of the service',
+  standby: 'this machine may not send',
 } as const;
 
 const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
   disk: 'make room on the disk ("selvedge doctor" says where and how much)',
   dryRun: 'set outbox.dryRun: false and restart the daemon',
   account: 'selvedge account show',
+  standby: 'it goes on by itself: selvedge standby status',
 };
 
 /**
@@ -417,7 +419,7 @@ const STEPS: Readonly<Record<keyof typeof PAUSED_BY, string>> = {
  * pause.
  */
 function stepAfter(words: string): string | undefined {
-  const key = (['disk', 'dryRun', 'account'] as const).find((one) =>
+  const key = (['disk', 'dryRun', 'account', 'standby'] as const).find((one) =>
     words.startsWith(PAUSED_BY[one]),
   );
   return key && STEPS[key];

@@ -1,4 +1,5 @@
 /** Rows of the outbox as the dispatcher and the kinds see them, and the results of a lookup. */
+import type { SentFor } from '../client/http/request.ts';
 import type { PushKind } from '../config/schema.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Tx } from '../store/store.ts';
@@ -108,6 +109,8 @@ export interface SendCall {
   readonly onStatus: (status: number) => void;
   /** Throws when the push must not leave any more: it may have waited for a slot or a log-in. */
   readonly beforeSend: () => void;
+  /** Says which attempt of which push the request is. */
+  readonly sentFor: () => SentFor;
   readonly isByRecentRead: boolean;
   /** Adds a write of the answer to the transaction that ends the attempt. */
   readonly alsoWrite: (write: (tx: Tx) => Promise<void>) => void;

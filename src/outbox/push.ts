@@ -48,6 +48,7 @@ import type { Random } from '../lib/random.ts';
 import { pendingRefetch } from '../mirror/refetch-queue.ts';
 import type { PauseLook, Pauses } from '../store/pauses.ts';
 import type { Db, Store } from '../store/store.ts';
+import { contentHash } from './corrections.ts';
 import { PAUSED_BY } from './document-state.ts';
 import {
   type AlsoConfirm,
@@ -232,11 +233,15 @@ interface Sent extends Omit<AttemptEnd, 'attempt'> {
 
 const PAUSED = 'outbox.paused';
 
+/** Codes of errors after which the row is looked at again at once: it may rest then. */
+const AGAIN_AT_ONCE: readonly unknown[] = [PAUSED, READ_TOO_OLD, 'standby.no_permit'];
+
 async function attemptOnce(
   { pausedReason }: PushDeps,
   kind: OutboxKind,
   item: OutboxItem,
   { isByRecentRead = false }: Cleared,
+  attempt: number,
   signal: AbortSignal,
 ): Promise<Sent> {
   let httpStatus: number | null = null;
@@ -253,7 +258,11 @@ async function attemptOnce(
   const alsoWrite: SendCall['alsoWrite'] = (shown) => {
     write = shown;
   };
-  const call = { signal, onStatus, beforeSend, isByRecentRead, alsoWrite };
+  const sentFor: SendCall['sentFor'] = () => {
+    const { outboxId, reference, body } = item;
+    return { outboxId, attempt, kind: item.kind, reference, bodyHash: contentHash(body) };
+  };
+  const call = { signal, onStatus, beforeSend, sentFor, isByRecentRead, alsoWrite };
   try {
     const answer = JSON.stringify(await kind.send(item, call));
     return { class: 'done', httpStatus, errorCode: null, answer, problems: [], write };
@@ -271,7 +280,7 @@ async function attemptOnce(
 
 /** Delay before the row is taken up again after an attempt. */
 function waitAfter(deps: PushDeps, kind: OutboxKind, item: OutboxItem, sent: Sent): number {
-  if (sent.errorCode === PAUSED || sent.errorCode === READ_TOO_OLD) return 0;
+  if (AGAIN_AT_ONCE.includes(sent.errorCode)) return 0;
   if (sent.class === 'done') return deps.echoes.isAwaited(item, kind) ? ECHO_MS : 0;
   if (sent.class === 'not_processed') return retryDelay(deps, item.attempts, sent.error);
   const isUnknown = sent.class === 'ambiguous' || sent.class === 'conflict';
@@ -292,7 +301,7 @@ async function send(
   const attempt = await markSending(store, item, clearance, { now: clock.now(), isPaused });
   if (attempt === undefined) return undefined;
   deps.echoes.begin(item, kind);
-  const sent = await attemptOnce(deps, kind, item, clearance, signal);
+  const sent = await attemptOnce(deps, kind, item, clearance, attempt, signal);
   const { error, ...end } = sent;
   const now = clock.now();
   const dueAt = now + waitAfter(deps, kind, item, sent);

@@ -42,6 +42,8 @@ export interface Recorder {
   run(signal: AbortSignal): Promise<void>;
   /** Resolves once PostgreSQL has all that was committed so far, or it is not known. */
   kept(): Promise<Kept>;
+  /** The same, whatever `standby.acknowledge` says. */
+  settled(): Promise<Kept>;
   /** Asks for a permit; rejects with a RetryLaterError: the request must not be made. */
   permit(about: PermitAbout): Promise<Permit>;
   /** Why PostgreSQL takes nothing now; undefined: it does, as far as is known. */
@@ -160,8 +162,12 @@ class Keeper implements Recorder {
   }
 
   kept(): Promise<Kept> {
+    const isLocal = this.#deps.settings.acknowledge === 'local';
+    return isLocal ? Promise.resolve('kept') : this.settled();
+  }
+
+  settled(): Promise<Kept> {
     const { settings, clock } = this.#deps;
-    if (settings.acknowledge === 'local') return Promise.resolve('kept');
     // Nobody waits for a server that is known to be away: the next round finds out when it is back.
     if (this.#trouble !== undefined) return Promise.resolve('unknown');
     return new Promise((resolve) => {

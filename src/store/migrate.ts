@@ -238,12 +238,12 @@ export const TRIGGER_ADVICE =
 
 /**
  * Triggers of the schema that the database lacks, such as those that keep decisions append-only: a
- * person may have dropped them.
+ * person may have dropped them; and its triggers of other origins.
  */
-export function missingTriggers(
+export function triggersOf(
   database: Database.Database,
   migrations = readMigrations(),
-): string[] {
+): { readonly missing: string[]; readonly others: string[] } {
   const present = new Set(
     database
       .prepare<[], string>(`select name from sqlite_schema where type = 'trigger'`)
@@ -257,5 +257,8 @@ export function missingTriggers(
       else wanted.delete(name);
     }
   }
-  return [...wanted].filter((name) => !present.has(name));
+  return {
+    missing: [...wanted].filter((name) => !present.has(name)),
+    others: [...present].filter((name) => !wanted.has(name)),
+  };
 }

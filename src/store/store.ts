@@ -12,7 +12,7 @@ import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, isDiskFull, isStoreUnusable, StoreError } from '../lib/errors.ts';
 import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from './connection.ts';
-import { type MigrationReport, migrate, missingTriggers, pendingMigrations } from './migrate.ts';
+import { type MigrationReport, migrate, pendingMigrations, triggersOf } from './migrate.ts';
 import { asDiskFullError, copyBytes, requireRoom } from './space.ts';
 import type { Tables } from './tables.ts';
 import {
@@ -263,9 +263,9 @@ export class SqliteStore implements Store {
     await this.#withWriteLock(async () => this.takeCheckpoint());
   }
 
-  /** Names of the schema's triggers that somebody has dropped. */
-  missingTriggers(): readonly string[] {
-    return missingTriggers(this.#database);
+  /** Names of the schema's triggers that somebody has dropped, and of those that are not its own. */
+  triggers(): ReturnType<typeof triggersOf> {
+    return triggersOf(this.#database);
   }
 
   /** Runs a checkpoint as the second writer, and tells the first whether a reader is in the way. */

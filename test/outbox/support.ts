@@ -324,6 +324,7 @@ export function sendCall(signal: AbortSignal, more: Partial<SendCall> = {}): Sen
     onStatus: nothing,
     beforeSend: nothing,
     isByRecentRead: false,
+    sentFor: () => ({ outboxId: 1, attempt: 1, kind: 'order', reference: 'A', bodyHash: '' }),
     alsoWrite: nothing,
     ...more,
   };

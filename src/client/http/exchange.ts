@@ -65,6 +65,8 @@ export interface ExchangeOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly onBytes: (count: number) => void;
+  /** Looks why the request must not begin any more, just before it is written. */
+  readonly whyNot?: (() => string | undefined) | undefined;
 }
 
 /** Bytes waiting for the consumer at which the socket is paused. */
@@ -110,14 +112,17 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
 
   /**
    * Starts the wait for the head of the answer: undici calls this just before it writes the
-   * request.
+   * request. Nothing looks at a permit earlier: a process that is stopped in between writes the
+   * request when it goes on, before any timer fires.
    */
   onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
+    const why = this.#options.whyNot?.();
+    if (why !== undefined) this.#fail('aborted', new Error(why));
     if (this.#failure) {
       controller.abort(this.#failure);
       return;
     }
+    this.#controller = controller;
     const { clock, deadlines } = this.#options;
     this.#phase.cancel();
     this.#phase = clock.after(deadlines.firstByteMs, () => this.#fail('first_byte_timeout'));

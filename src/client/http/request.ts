@@ -8,6 +8,16 @@ import type { Usage } from './usage.ts';
 
 type QueryValue = string | number | boolean;
 
+/** What a request that changes something is made for, as its permit names it. */
+export interface SentFor {
+  /** Number of the push; null: a call of another kind, such as one of a person. */
+  readonly outboxId: number | null;
+  readonly attempt: number;
+  readonly kind: string;
+  readonly reference: string;
+  readonly bodyHash: string;
+}
+
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   /** Absolute URL, without query. */
@@ -38,6 +48,8 @@ export interface HttpRequest {
   readonly onStatus?: ((status: number) => void) | undefined;
   /** Called when the request gets its slot; throwing ends the request before a byte was sent. */
   readonly beforeSend?: (() => void) | undefined;
+  /** Says what the request is for; asked where a permit is needed. Left out: a call by itself. */
+  readonly sentFor?: (() => SentFor) | undefined;
   /**
    * Headers computed when the request gets its slot, such as a token that may have changed.
    * Throwing ends the request before a byte was sent.
@@ -53,6 +65,12 @@ function queryText(query: HttpRequest['query']): string {
     for (const one of [value ?? []].flat()) parameters.append(name, String(one));
   }
   return parameters.size > 0 ? `?${parameters}` : '';
+}
+
+/** What the request is for; one of no push is named by its address. */
+export function sentForOf({ method, url, sentFor }: HttpRequest): SentFor {
+  const call = { outboxId: null, attempt: 0, kind: 'call', bodyHash: '' };
+  return sentFor?.() ?? { ...call, reference: `${method} ${url}` };
 }
 
 export function isSafe(request: HttpRequest): boolean {

@@ -95,6 +95,7 @@ export function post(
     signal: call?.signal,
     onStatus: call?.onStatus,
     beforeSend: call?.beforeSend,
+    sentFor: call?.sentFor,
     listsErrors: false,
     json,
   };

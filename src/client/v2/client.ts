@@ -137,6 +137,7 @@ function writeMethods(options: V2Options, sender: Sender): WriteMethods {
     signal: call?.signal,
     onStatus: call?.onStatus,
     beforeSend: call?.beforeSend,
+    sentFor: call?.sentFor,
     json: { data },
     headers,
   });

@@ -14,7 +14,7 @@ import { answerForm, answersSchema } from '../../surface/many.ts';
 import { isOptional, memberOf } from '../../surface/members.ts';
 import { actNamed, type Request } from '../../surface/perform.ts';
 import { mayDo } from '../../surface/roles.ts';
-import { askFor, signedIn } from '../context.ts';
+import { askFor, askForReply, signedIn } from '../context.ts';
 import { backTo, type Notice, withNext } from '../done.ts';
 import { createActing } from '../routes/acts.ts';
 import { type PageContext, parametersOf } from '../routes/page-context.ts';
@@ -71,9 +71,24 @@ function undoOf(of: ActHead, value: unknown, given: Given) {
   return { path, button: act.button, fields: Object.fromEntries(shown) };
 }
 
+const KEPT_HERE = ' Kept here only: PostgreSQL has not confirmed it, so a standby may lack it.';
+
+/** Has an act done; a header tells programs where a standby may lack it. */
+async function performed(
+  { deps }: PageContext,
+  [request, reply]: readonly [FastifyRequest, FastifyReply],
+  asked: Request,
+) {
+  const { askerOf } = createActing(deps);
+  const question = { ask: 'perform', by: askerOf(request), request: asked } as const;
+  const { value, isKeptHere = false } = await askForReply(deps, question);
+  if (isKeptHere) reply.header('selvedge-kept', 'here');
+  return { value, told: isKeptHere ? KEPT_HERE : '' };
+}
+
 /** Does what was asked for: a program gets the answer, a person the page with the notice. */
 async function answer(
-  { deps }: PageContext,
+  context: PageContext,
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   asked: Request,
   [form, noticeOf]: readonly [
@@ -81,12 +96,12 @@ async function answer(
     (value: unknown) => Notice & { readonly back: string },
   ],
 ): Promise<FastifyReply> {
-  const { askerOf } = createActing(deps);
-  const value = await askFor(deps, { ask: 'perform', by: askerOf(request), request: asked });
+  const { value, told } = await performed(context, [request, reply], asked);
   if (asked.dryRun) return reply.send(value);
   if (!isForPeople(request)) return reply.send(toWire(form, value));
-  const { back, ...notice } = noticeOf(value);
-  deps.notices.put(signedIn(request).sessionId, notice);
+  const { back, text, ...notice } = noticeOf(value);
+  const { notices } = context.deps;
+  notices.put(signedIn(request).sessionId, { ...notice, text: text + told });
   return reply.code(303).header('location', backTo(back)).send();
 }
 
@@ -121,18 +136,17 @@ function secretPage(of: ActHead, value: unknown, given: Given): Html {
 
 /** Answers an act whose answer holds a secret: nothing keeps it. */
 async function answerOnce(
-  { deps, show }: PageContext,
+  context: PageContext,
   [request, reply]: readonly [FastifyRequest, FastifyReply],
   of: ActHead,
   asked: Request,
 ): Promise<FastifyReply> {
-  const { askerOf } = createActing(deps);
-  const value = await askFor(deps, { ask: 'perform', by: askerOf(request), request: asked });
+  const { value } = await performed(context, [request, reply], asked);
   reply.header('cache-control', 'no-store');
   if (asked.dryRun) return reply.send(value);
   if (!isForPeople(request)) return reply.send(toWire(of.output, value));
   const head = { title: of.button, tab: tabOf(of), cli: commandOf(of, asked.given) };
-  return show(request, reply, head, secretPage(of, value, asked.given));
+  return context.show(request, reply, head, secretPage(of, value, asked.given));
 }
 
 /** Members of an act that the console itself knows, and the page to return to. */

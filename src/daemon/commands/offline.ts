@@ -8,6 +8,7 @@ import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
+import { permitsOffline } from '../standby.ts';
 
 /** Parts that a command in offline mode works with. */
 export interface OfflineParts {
@@ -42,7 +43,9 @@ export async function workOffline<T>(
     requireFirstStart(config, deps.clock.now());
     const { store } = await openStore(storeOptions(config), deps.clock);
     const stopping = new AbortController();
-    const service = await createService(config.service, { ...deps, store, stop: stopping.signal });
+    const permit = permitsOffline(config);
+    const stop = stopping.signal;
+    const service = await createService(config.service, { ...deps, store, stop, permit });
     try {
       return await work({ ...deps, config, store, service });
     } finally {

@@ -74,7 +74,7 @@ async function checkIntegrity({ db }: SqliteStore): Promise<Finding> {
 }
 
 function checkTriggers(store: SqliteStore): Finding {
-  const missing = store.missingTriggers();
+  const missing = store.triggers().missing;
   if (missing.length === 0) return fine('triggers', 'decisions are append-only');
   return bad('triggers', `dropped: ${missing.join(', ')}`, TRIGGER_ADVICE);
 }

@@ -10,9 +10,10 @@ import { pushRoutes } from '../../local-api/push-routes.ts';
 import { createCallback } from '../../outbox/intake/callback.ts';
 import { createExchangeChannel } from '../../outbox/intake/exchange-channel.ts';
 import { createFolderChannel } from '../../outbox/intake/folder-channel.ts';
-import { createIntake } from '../../outbox/intake/intake.ts';
+import { createIntake, keepingIntake } from '../../outbox/intake/intake.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
+import type { Keep } from '../../store/keep.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
 import type { Outbox } from '../outbox.ts';
@@ -42,6 +43,8 @@ export interface IntakeDeps {
   readonly outbox: Pick<Outbox, 'kinds' | 'wakeUp'>;
   readonly space: Pick<SpaceWatch, 'allows'>;
   readonly onCustomers: () => void;
+  /** Waited for before documents are answered. Left out: their commit is enough. */
+  readonly keep?: Keep | undefined;
 }
 
 export function createDoors(
@@ -56,10 +59,13 @@ export function createDoors(
     deps.outbox.kinds.find((one) => one.kind === kind)?.off?.(document);
   const intake = createIntake({ store, hasRoom, whyOff, onTaken: deps.outbox.wakeUp });
   const hasCallback = callback.command.length > 0;
-  const common = { store, intake, clock, log };
+  const kept = deps.keep === undefined ? intake : keepingIntake(intake, deps.keep);
+  const common = { store, intake: kept, clock, log };
   const doors: Worker[] = [
     createExchangeChannel({
       ...common,
+      // The file is on this machine: a second one would have neither document nor receipt.
+      intake,
       path: exchangeFile(config),
       keepMs: RECEIPTS_KEPT_MS,
       hasCallback,

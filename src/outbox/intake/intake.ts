@@ -8,6 +8,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
+import type { Keep } from '../../store/keep.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { meetingOf } from '../corrections.ts';
 import { type Problem, referenceKey } from '../documents.ts';
@@ -207,6 +208,20 @@ export function createIntake({ store, onTaken, hasRoom, whyOff }: IntakeDeps): I
         answers.push(...results);
       }
       return answers;
+    },
+  };
+}
+
+/** Wraps an intake: documents are answered once a second machine would have them. */
+export function keepingIntake(intake: Intake, keep: Keep): Intake {
+  return {
+    async submit(submissions) {
+      const answers = await intake.submit(submissions);
+      if ((await keep()) === 'kept') return answers;
+      const message = 'what was taken is kept here, and perhaps not at the standby';
+      throw new RetryLaterError('intake.not_kept', message, {
+        hint: 'submit the same again later: it is never taken twice',
+      });
     },
   };
 }
