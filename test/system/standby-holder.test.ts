@@ -1,0 +1,170 @@
+/** A daemon that holds the lease, with a real PostgreSQL (Debian's) and the reference service. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
+import type { Config } from '../../src/config/schema.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { exitCodeOf } from '../../src/lib/errors.ts';
+import { systemRandom } from '../../src/lib/random.ts';
+import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import type { Reference } from '../../src/reference/reference.ts';
+import { readStandbyStatus } from '../../src/standby/status-file.ts';
+import { sharedEnd } from '../console/support.ts';
+import { placeOrders, startFastReference } from '../e2e/support.ts';
+import { sign } from '../inbox/support.ts';
+import { drawTaking, initStandby, SCHEMA, withStandby } from '../standby/support.ts';
+import { startTestDaemon, testConfig, testLogger, until } from '../support/house.ts';
+import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const TOKEN = 'the-token-of-the-erp-0123456789';
+const { atEnd, end } = sharedEnd();
+let postgres: Postgres;
+let reference: Reference;
+
+beforeAll(async () => {
+  postgres = await startPostgres();
+  atEnd(() => postgres.remove());
+  reference = await startFastReference(
+    { world: { styles: 20, orders: 3 }, life: { packAfter: '30d', cancelShare: 0 } },
+    systemClock(),
+    atEnd,
+  );
+});
+
+afterAll(end);
+
+interface Machine {
+  readonly daemon: Daemon & { stop(): Promise<void> };
+  readonly config: Config;
+  /** Runs SQL on the standby's tables. */
+  sql(text: string): string;
+  submit(reference: string): Promise<{ readonly status: number; readonly body: unknown }>;
+  event(): Promise<number>;
+  statesOf(reference: string): Promise<string | undefined>;
+}
+
+async function machineOn(database: string, settings: Parameters<typeof withStandby>[1] = []) {
+  const url = postgres.url(database);
+  const overrides = withStandby([url], [
+    { path: 'standby.lease', value: '3s' },
+    { path: 'intake.clients', value: [{ name: 'erp', token: new Secret('token', TOKEN) }] },
+    { path: 'streams.off', value: ['brands', 'freight', 'seasons', 'stock', 'season'] },
+    { path: 'service.limits.loginSpacing', value: '0s' },
+    ...settings,
+  ]);
+  return testConfig(reference, { folder: temporaryFolder(atEnd), overrides });
+}
+
+async function startMachine(config: Config, database: string): Promise<Machine> {
+  const daemon = await startTestDaemon(reference, config, systemClock(), atEnd);
+  const local = join(config.dataDir, 'local.json');
+  await until('the local API', () => existsSync(local) || undefined);
+  const api = z.object({ url: z.string() }).parse(JSON.parse(readFileSync(local, 'utf8'))).url;
+  const [barcode] = reference.world.book.orders.all.flatMap(({ lines }) =>
+    lines.map((line) => line.barcode),
+  );
+  return {
+    daemon,
+    config,
+    sql: (text) => postgres.sql(`set search_path to ${SCHEMA}; ${text}`, database).trim(),
+    async submit(own) {
+      const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+      const body = JSON.stringify({
+        reference: own,
+        lines: [{ barcode, quantity: 1, price: '12.50', priceConfirmed: true }],
+      });
+      const answer = await fetch(`${api}/api/orders`, { method: 'POST', headers, body });
+      return { status: answer.status, body: await answer.json() };
+    },
+    async event() {
+      const body = JSON.stringify({ type: 'sales_order.created', data: { orderId: 1 } });
+      const headers = sign(body, { at: Date.now() });
+      const at = (await daemon.listenerUrl) ?? '';
+      return (await fetch(at, { method: 'POST', headers, body })).status;
+    },
+    async statesOf(own) {
+      const row = await daemon.store.db
+        .selectFrom('outbox')
+        .select('state')
+        .where('reference', '=', own)
+        .executeTakeFirst();
+      return row?.state;
+    },
+  };
+}
+
+describe('a daemon that holds the lease', () => {
+  it('sends with permits, and PostgreSQL has what it acknowledged', async () => {
+    postgres.sql('create database first');
+    await initStandby(postgres.url('first'));
+    const machine = await startMachine(await machineOn('first'), 'first');
+    const { sql } = machine;
+    const taken = await machine.submit('S-1');
+    expect(taken.status).toBe(202);
+    expect(sql("select count(*) from standby_record where what = 'outbox' and row like '%S-1%'")).not.toBe('0');
+    expect(sql("select count(*) from standby_record where what = 'intake'")).not.toBe('0');
+    expect(await machine.event()).toBe(204);
+    expect(sql("select count(*) from standby_record where what = 'webhook_event'")).toBe('1');
+    await until('the order to be confirmed', async () =>
+      (await machine.statesOf('S-1')) === 'confirmed' ? true : undefined,
+    );
+    const [permit = ''] = sql("select key || row from standby_record where what = 'permit'").split('\n');
+    expect(permit).toMatch(/^\[1, ?1\]\{"kind":"order","reference":"S-1","bodyHash":"[0-9a-f]{64}"/);
+    await until('the outcome in the record', () =>
+      sql("select row from standby_record where what = 'outbox_attempt' order by place desc limit 1").includes('"done"') || undefined,
+    );
+    const posts = reference.edge.journal.list().filter(({ method, path }) => method === 'POST' && path.endsWith('/orders'));
+    expect(posts).toHaveLength(1);
+    expect(readStandbyStatus(machine.config.dataDir)).toMatchObject({ role: 'holder', state: 'sending', token: 1 });
+    await machine.daemon.stop();
+  });
+
+  it('acknowledges and sends nothing while PostgreSQL is away, and goes on by itself', async () => {
+    postgres.sql('create database away');
+    await initStandby(postgres.url('away'));
+    const machine = await startMachine(await machineOn('away'), 'away');
+    await postgres.stop('immediate');
+    expect(await machine.event()).toBe(503);
+    const answer = await machine.submit('A-1');
+    expect(answer).toMatchObject({ status: 503, body: { code: 'intake.later' } });
+    placeOrders(reference, 1);
+    await until('the status', () =>
+      readStandbyStatus(machine.config.dataDir)?.state === 'away' || undefined,
+    );
+    await until('the reason to wait', async () => {
+      const row = await machine.daemon.store.db.selectFrom('outbox').select('last_error').where('reference', '=', 'A-1').executeTakeFirst();
+      return row?.last_error?.startsWith('this machine may not send') || undefined;
+    });
+    expect(await machine.statesOf('A-1')).toBe('queued');
+    await postgres.start();
+    await until('the order to be confirmed', async () =>
+      (await machine.statesOf('A-1')) === 'confirmed' ? true : undefined,
+    );
+    expect(await machine.event()).toBe(204);
+    expect((await machine.submit('A-1')).status).toBe(200);
+    expect(machine.sql('select token from standby_lease')).toBe('1');
+    await machine.daemon.stop();
+  });
+
+  it('takes its own lease again after a restart, and ends when another machine has it', async () => {
+    postgres.sql('create database taken');
+    await initStandby(postgres.url('taken'));
+    const config = await machineOn('taken');
+    const parts = () => ({ clock: systemClock(), random: systemRandom(), log: testLogger(), scrubber: createScrubber() });
+    const first = await startMachine(config, 'taken');
+    await first.daemon.stop();
+    const other = await machineOn('taken');
+    const refused = await openDaemon(other, parts()).catch((error) => error);
+    expect(refused).toMatchObject({ code: 'standby.superseded' });
+    expect(exitCodeOf(refused)).toBe(76);
+    const daemon = await openDaemon(config, parts());
+    expect(first.sql('select token from standby_lease')).toBe('2');
+    const running = daemon.run(new AbortController().signal);
+    first.sql(`update standby_lease set taking = '${drawTaking()}', holder = 'there'`);
+    await expect(running).rejects.toMatchObject({ code: 'standby.superseded', message: /there/ });
+    await expect(openDaemon(config, parts())).rejects.toMatchObject({ code: 'standby.superseded' });
+  });
+});
