@@ -22,6 +22,7 @@ const EVERYTHING_BUT_THE_ENDS = [
   'report',
   'ops',
   'plane',
+  'standby',
   'console',
   'local-api',
   'probe',
@@ -45,7 +46,8 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   outbox: ['lib', 'config', 'mirror', 'store', 'surface', 'client'],
   report: ['lib', 'config', 'store', 'surface'],
   plane: ['lib', 'config', 'store', 'surface'],
-  ops: ['lib', 'config', 'store', 'surface', 'mirror', 'plane'],
+  standby: ['lib', 'config', 'store', 'surface', 'plane'],
+  ops: ['lib', 'config', 'store', 'surface', 'mirror', 'plane', 'standby'],
   console: [
     'lib',
     'config',

@@ -26,12 +26,14 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'fact_snapshot hold match_seen reject_entry restored_stop review rule_set rule_text ' +
       'saved_view season_window',
     console: 'console_session',
+    standby: 'standby_change',
     ops: 'notification notification_told',
     outbox:
       'intake intake_file intake_file_document intake_key outbox outbox_attempt outbox_candidate ' +
       'outbox_evidence outbox_lost outbox_revision outbox_transition outcome reference_spelling ' +
       'refund_awaited refused_document',
   },
+  PostgreSQL: { standby: 'standby_lease standby_machine standby_record' },
   'exchange.db': {
     store: 'erp_customer erp_customer_change erp_customer_problem intake outcome receipt',
   },
@@ -67,9 +69,16 @@ function withoutComments(text: string): string {
   return text.replaceAll(/\/\*[\s\S]*?\*\/|(?<=^\s*)\/\/.*$/gm, blank);
 }
 
+function databaseOf(path: string): string {
+  if (path.startsWith('src/store/exchange/')) return 'exchange.db';
+  // The queue of the record is in the mirror; all else of the standby is in PostgreSQL.
+  const isPostgres = path.startsWith('src/standby/') && path !== 'src/standby/feed.ts';
+  return isPostgres ? 'PostgreSQL' : 'mirror.db';
+}
+
 function writesIn({ path, text }: Pick<SourceFile, 'path' | 'text'>): Write[] {
   const code = withoutComments(text);
-  const database = path.startsWith('src/store/exchange/') ? 'exchange.db' : 'mirror.db';
+  const database = databaseOf(path);
   const room = path.split('/')[1] ?? '';
   return WRITES.flatMap((way) =>
     [...code.matchAll(way)].map((match) => {

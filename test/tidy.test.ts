@@ -42,7 +42,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And what a reload holds, at every door.
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
-  daemon: 5_440, // the worker that notes whether the service answers; decimals of an account
+  // By 270: a machine that holds a lease, and its record.
+  daemon: 5_710, // the worker that notes whether the service answers; decimals of an account
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a

@@ -233,9 +233,7 @@ export interface TransportDeps {
 }
 
 /** Gives a permit for a request, or throws a RetryLaterError. */
-export type Permits = (
-  sentFor: SentFor,
-) => Promise<{ readonly whyOver: () => string | undefined }>;
+export type Permits = (sentFor: SentFor) => Promise<{ readonly whyOver: () => string | undefined }>;
 
 /** Maximum bytes of an error answer, which may name each line of a long order. */
 const ERROR_BYTES_MAX = 1_048_576;

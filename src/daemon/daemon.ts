@@ -58,8 +58,9 @@ import { pausesOf } from './pauses.ts';
 import { createReports } from './reports.ts';
 import { openRules, type RulesInForce } from './rules/reload.ts';
 import { accountOf, createService, type Service, type ServiceDeps } from './service.ts';
+import { beginStandby, endStandby } from './standby/begin.ts';
+import type { Begun, Standby } from './standby/parts.ts';
 import { readAlso } from './streams.ts';
-import { forgetStandby, openStandby, type Standby, takeLease } from './standby.ts';
 import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
 import { createSync, type Sync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
@@ -184,11 +185,13 @@ function zoneOf({ console: { timeZone } }: Config, rules: RulesInForce): () => s
 /** Creates the workers that watch over the others: upkeep, status, messages to people. */
 function createCare(
   config: Config,
-  { clock, log, scrubber }: DaemonDeps,
-  { store, lease, service, space, watch, rules, pulse }: WorkerParts,
+  deps: DaemonDeps,
+  given: WorkerParts,
   { meter, coverage }: Pick<Inbox, 'meter' | 'coverage'>,
   isOpen: () => boolean,
 ) {
+  const { clock, log, scrubber } = deps;
+  const { store, lease, service, space, watch, rules, pulse } = given;
   const { level, timeZone } = config.service.dialect.v1;
   const zone = zoneOf(config, rules);
   const parts = { store, clock, log, space, timeZone: zone };
@@ -218,6 +221,7 @@ function createCare(
     }),
     keeper,
     actsLog,
+    certificates: renewCertificates(config, deps, given),
     renewer: leaseKeeper(lease, store, LEASE_MS, pulse.clockOf('lease')),
     tellers: [...notifications, createReports(config, forPeople)],
     routes: [healthRoutes(health)],
@@ -323,11 +327,8 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { grouped, ...reading } = createReading(config, parts, clock, (ids) =>
     decisions.decideNow(ids),
   );
-  const keep = standby?.keep;
-  const common = {
-    ...{ store, clock, random, log, scrubber, service, space, pauses, rules, keep },
-    ...reading,
-  };
+  const given = { store, clock, random, log, scrubber, service, space, pauses, rules };
+  const common = { ...given, ...reading, keep: standby?.keep, sending: standby?.sending };
   const outbox = createOutbox(config, {
     ...common,
     store: grouped,
@@ -336,7 +337,6 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     seasons: (call) => readSeasons({ v1: service.v1, traits }, call),
     dispatcherClock: pulse.clockOf('outbox'),
     watchedSince: parts.clockGuard.watchedSince,
-    whyNot: standby?.whyNot,
     alsoConfirm: (tx, item, onCommit) => decisions.alsoConfirm(tx, item, onCommit),
     onEnded(item, state) {
       if (item.kind === DELIVERY_STATUS_KIND) decisions.pushEnded({ ...targetOf(item), state });
@@ -379,11 +379,10 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
   const { refetcher, listener } = inbox;
   guard.onKnown(all(sync.wakeUp, refetcher.wakeUp, outbox.wakeUp));
   pauses.onChanged(all(sync.wakeUp, decisions.wakeUp, outbox.wakeUp));
-  standby?.onTurn(outbox.wakeUp);
   const { isOpen, onListening, listening } = watchDoors(inbox.url);
   const rooms = { rules, decisions, outbox, sync, inbox };
   const cared = createCare(config, deps, parts, inbox, isOpen);
-  const { causes, keeper, actsLog, meters, tellers, routes, renewer } = cared;
+  const { causes, keeper, actsLog, meters, tellers, routes, renewer, certificates } = cared;
   const fronts = createFronts(config, {
     ...common,
     ...rooms,
@@ -391,7 +390,6 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     groups: [...routes, ...erp.groups],
     onListening,
   });
-  const certificates = renewCertificates(config, deps, parts);
   const watchers = [space, keeper, actsLog, causes, guard, parts.answering, certificates];
   const care = [...(standby?.workers ?? []), parts.clockGuard, renewer, ...watchers];
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
@@ -415,9 +413,9 @@ async function keepSettings(
 
 /**
  * Logs how the database was opened. Missing triggers are only logged: the daemon works without
- * them, but what they forbid may have been done.
+ * them, but what they forbid may have been done. Gives the triggers that are not of the schema.
  */
-function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger) {
+function tellOpened(store: SqliteStore, migrated: MigrationReport, log: Logger): readonly string[] {
   if (migrated.applied.length > 0) log.info({ ...migrated }, 'schema migrated');
   const { missing: triggers, others } = store.triggers();
   if (triggers.length === 0) return others;
@@ -476,6 +474,23 @@ async function openService(config: Config, deps: ServiceDeps & Pick<DaemonDeps, 
   return { service, answering };
 }
 
+/** Opens the database, and begins or ends its record. */
+async function openDatabase(
+  config: Config,
+  { clock, log }: Pick<DaemonDeps, 'clock' | 'log'>,
+  opened: AsyncDisposableStack,
+  begun: Begun | undefined,
+) {
+  const { store, migrated } = await openStore(storeOptions(config), clock);
+  opened.defer(() => store.close());
+  const lease = await acquireLease(store, LEASE_MS, clock);
+  opened.defer(() => lease.release());
+  const others = tellOpened(store, migrated, log);
+  const standby = await (begun?.open(store) ?? endStandby(store, others));
+  opened.defer(() => standby?.close());
+  return { store, lease, standby };
+}
+
 /**
  * Opens and checks everything; a start that fails leaves nothing open. Throws RetryLaterError
  * `store.disk_full`, whichever step it was that found no room.
@@ -496,16 +511,9 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
-  const taken = await takeLease(config, { ...given, log });
+  const begun = await beginStandby(config, { ...given, log });
   requireFirstStart(config, given.clock.now());
-  const { store, migrated } = await openStore(storeOptions(config), given.clock);
-  opened.defer(() => store.close());
-  const lease = await acquireLease(store, LEASE_MS, given.clock);
-  opened.defer(() => lease.release());
-  const triggers = tellOpened(store, migrated, log);
-  if (taken === undefined) await forgetStandby(store, triggers);
-  const standby = taken && (await openStandby(config, taken, { ...given, log, store }));
-  opened.defer(() => standby?.close());
+  const { store, lease, standby } = await openDatabase(config, { ...given, log }, opened, begun);
   const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });
   const { clock } = clockGuard;
   const deps = { ...given, clock };

@@ -38,6 +38,7 @@ import type { LevelWatch } from '../sync/account-traits.ts';
 import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
 import type { RulesInForce } from './rules/reload.ts';
 import type { Service } from './service.ts';
+import type { Sending } from './standby/parts.ts';
 import type { Worker } from './supervisor.ts';
 
 export interface OutboxDeps {
@@ -63,8 +64,8 @@ export interface OutboxDeps {
   /** Has a stream pulled soon, unless it just was. */
   readonly requestRun: (stream: string) => Promise<void>;
   readonly alsoConfirm?: AlsoConfirm;
-  /** Why the standby lets nothing be sent; left out: there is none. */
-  readonly whyNot?: (() => string | undefined) | undefined;
+  /** Whether this machine may send; left out: there is no standby. */
+  readonly sending?: Sending | undefined;
   readonly onEnded: (item: OutboxItem, state: string) => void;
 }
 
@@ -233,7 +234,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       idleMsMax: IDLE_MS_MAX,
     },
     pausedReason(kind, seen) {
-      const why = deps.whyNot?.();
+      const why = deps.sending?.whyNot();
       if (why !== undefined) return `${PAUSED_BY.standby}: ${why}`;
       return deps.space.allows('send') ? seen.reason('pushes', kind) : PAUSED_BY.disk;
     },
@@ -241,6 +242,7 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       if (state === 'dead' || state === 'in_doubt') watch.wakeUp();
     },
   });
+  deps.sending?.onTurn(dispatcher.wakeUp);
   const review = createOutboxReview({
     ...settlement,
     store,

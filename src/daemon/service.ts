@@ -277,12 +277,16 @@ export function routeOf({ caFile, proxy, clientCertificate }: Config['service'])
 }
 
 /**
- * Callbacks that log each dialect once, and the pace of requests when it falls below the configured
- * one or is back there.
+ * Callbacks that give permits, log each dialect once, and the pace of requests when it falls below
+ * the configured one or is back there.
  */
-function tellers(log: Logger | undefined): Pick<TransportDeps, 'onDialect' | 'onPace'> {
+function tellers({
+  log,
+  permit,
+}: ServiceDeps): Pick<TransportDeps, 'onDialect' | 'onPace' | 'permit'> {
   let isSlowed = false;
   return {
+    permit,
     onDialect(dialect) {
       const isOld = dialect.startsWith('age=');
       if (isOld) log?.warn({ dialect }, 'a cache on the way gives old answers, which is forbidden');
@@ -327,8 +331,7 @@ export async function createService(
       clock,
       random,
       scrubber,
-      ...tellers(deps.log),
-      permit: deps.permit,
+      ...tellers(deps),
       onAsked: (url) => answers.at(url)?.asked() ?? (() => undefined),
     },
   );

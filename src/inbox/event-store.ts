@@ -11,9 +11,9 @@ import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { type Announced, noteAnnounced } from '../mirror/announced.ts';
 import { requestRefetches } from '../mirror/refetch-queue.ts';
-import type { Keep } from '../store/keep.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
+import type { Keep } from '../store/transaction/keep.ts';
 import { type ParsedEvent, parseEvent } from './event.ts';
 import type { Meter } from './meter.ts';
 

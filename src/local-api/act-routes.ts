@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
-import type { Keep } from '../store/keep.ts';
+import type { Keep } from '../store/transaction/keep.ts';
 import { type BoundAct, perform } from '../surface/perform.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';

@@ -1,8 +1,8 @@
 /**
- * Table `standby_change`: the keys of rows that changed and that PostgreSQL does not have yet, noted
- * by triggers in the transaction of the change itself. Table and triggers exist only where there is
- * a standby. An entry has no values: rows are read as they are when they are sent, all of a piece in
- * one snapshot.
+ * Table `standby_change`: the keys of rows that changed and that PostgreSQL may not have yet, noted
+ * by triggers in the transaction of the change itself. Table and triggers exist only where there
+ * is a standby. An entry has no values: rows are read as they are when they are sent, all of a
+ * piece in one snapshot.
  */
 import type Database from 'better-sqlite3';
 import { sql } from 'kysely';
@@ -86,11 +86,6 @@ export async function endFeed(store: Store): Promise<void> {
     await deleteState(tx, FEED_KEY);
     await deleteState(tx, PLACE_KEY);
   });
-}
-
-/** Whether a trigger's name is one of the feed's. */
-export function isOfFeed(trigger: string): boolean {
-  return trigger.startsWith(PREFIX);
 }
 
 export async function readPlace(db: Db | Tx): Promise<number> {

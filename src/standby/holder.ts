@@ -1,7 +1,8 @@
 /**
- * The machine that holds the lease. Who holds is read, never concluded: after each unknown answer a
- * new session reads the row, and believes it only after a renewal of its own was confirmed. While
- * the lease is not renewed nothing is sent; the process ends only when the row shows another taking.
+ * The machine that holds the lease. Its holder is read, never concluded: after each unknown answer
+ * a new session reads the row, and believes it only after a renewal of its own was confirmed. While
+ * the lease is not renewed nothing is sent; the process ends only when the row shows another
+ * taking.
  */
 import type { Clock } from '../lib/clock.ts';
 import { type SelvedgeError, StoreError, SUPERSEDED, toError } from '../lib/errors.ts';
@@ -279,7 +280,8 @@ class LeaseHolder implements Holder {
     const { settings, log } = this.#deps;
     const isAllowed = this.whyNot() === undefined;
     if (isAllowed !== this.#wasAllowed) {
-      if (isAllowed) log.info({ token: this.#row?.token }, 'this machine holds the lease and sends');
+      if (isAllowed)
+        log.info({ token: this.#row?.token }, 'this machine holds the lease and sends');
       else log.warn({ hint: this.#trouble?.hint }, `nothing is sent: ${this.whyNot()}`);
       this.#wasAllowed = isAllowed;
       for (const listener of this.#listeners) listener();

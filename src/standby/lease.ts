@@ -1,7 +1,7 @@
 /**
  * The row of the lease, and how a waiting machine judges it. No time in the row decides anything:
- * the holder raises `beat`, and whoever saw the same `(taking, beat)` for a lease's length by its
- * own clock, between reads that succeeded, may take it.
+ * the holder raises `beat`, and a machine that saw the same `(taking, beat)` for a lease's length
+ * by its own clock, between reads that succeeded, may take it.
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
@@ -44,7 +44,7 @@ const ROW = z.object({
 });
 
 const COLUMNS = `taking::text, token, holder, beat, timeline, synced, handed_over,
-  extract(epoch from taken_at) * 1000 as taken_at, extract(epoch from ends_at) * 1000 as ends_at`;
+  extract(epoch from taken_at) * 1000 AS taken_at, extract(epoch from ends_at) * 1000 AS ends_at`;
 
 function rowOf(row: Row): LeaseRow {
   const { taken_at, ends_at, handed_over, ...rest } = ROW.parse(row);
@@ -72,7 +72,8 @@ const SYNCED = `case when current_setting('synchronous_standby_names') = '' then
 /** Takes a lease that nobody ever took. False: somebody has. */
 export async function takeFirst(session: Session, me: Holding): Promise<boolean> {
   const rows = await session.ask(
-    `insert into standby_lease (account, taking, token, holder, beat, timeline, synced, taken_at, ends_at)
+    `insert into standby_lease
+       (account, taking, token, holder, beat, timeline, synced, taken_at, ends_at)
      values (${literal(me.account)}, ${literal(me.taking)}, 1, ${literal(me.machine)}, 0,
        ${session.timeline}, ${SYNCED}, clock_timestamp(), ${endsAt(me.leaseMs)})
      on conflict do nothing returning 1`,
@@ -111,7 +112,7 @@ export async function renew(
   return row && rowOf(row);
 }
 
-/** Gives the lease away: whoever waits may take it at once. False: it is not held any more. */
+/** Gives the lease away: a machine that waits may take it at once. False: it is held no more. */
 export async function giveAway(session: Session, me: Holding): Promise<boolean> {
   const rows = await session.ask(
     `update standby_lease set handed_over = true, beat = beat + 1

@@ -1,8 +1,8 @@
 /**
  * The record: appends what this daemon has committed to PostgreSQL, round by round, each round in
- * one statement that is fenced by the taking. Whoever must not be told of something before a second
- * machine could tell it, too, waits for the round that began after its commit: one wait for many.
- * Permits go with the rows: PostgreSQL has a push, and the attempt, whenever it has the permit.
+ * one statement that is fenced by the taking. What must not be told before a second machine could
+ * tell it, too, waits for the round that began after its commit: one wait for many. Permits go with
+ * the rows: PostgreSQL has a push, and the attempt, whenever it has the permit.
  */
 import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError, type SelvedgeError, toError } from '../lib/errors.ts';
@@ -10,7 +10,13 @@ import { createOutages, type Outages } from '../lib/log/outages.ts';
 import type { Logger } from '../lib/log.ts';
 import type { FeedReader, RecordedRow } from './feed.ts';
 import type { Holding } from './lease.ts';
-import { momentOf, type Permit, type PermitAbout, type PermitClocks, permitFrom } from './permit.ts';
+import {
+  momentOf,
+  type Permit,
+  type PermitAbout,
+  type PermitClocks,
+  permitFrom,
+} from './permit.ts';
 import { asStandbyError, unknownError } from './refusal.ts';
 import { literal, type Servers, type Session } from './session.ts';
 import type { StandbySettings } from './settings.ts';
@@ -31,7 +37,7 @@ export interface RecordDeps {
   readonly clocks: PermitClocks;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Notes that PostgreSQL has all entries up to this one, which are in the record by this place. */
+  /** Notes that PostgreSQL has all entries up to this one, in the record up to this place. */
   readonly forget: (kept: { readonly seq: number; readonly place: number }) => Promise<void>;
   /** Place of the record up to which this database has all. */
   readonly place: number;
@@ -52,7 +58,7 @@ export interface Recorder {
   state(): { readonly waiting: number; readonly place: number };
 }
 
-/** Rows of one statement: what became of the lease meanwhile is found out by the statement itself. */
+/** Appends rows by one statement, which itself finds out what became of the lease meanwhile. */
 export async function append(
   session: Session,
   { account, taking }: Pick<Holding, 'account' | 'taking'>,
@@ -69,13 +75,13 @@ export async function append(
   // A common table expression is run once: the lock is taken before the first row is written. A row
   // that is there already was written under this taking, by a round whose answer was lost.
   const [answer] = await session.ask(
-    `with held as materialized (select taking from standby_lease where account = ${literal(account)}
+    `with held AS materialized (select taking from standby_lease where account = ${literal(account)}
        and taking = ${literal(taking)} for share),
-     kept as (insert into standby_record (account, taking, seq, whole, what, key, row)
+     kept AS (insert into standby_record (account, taking, seq, whole, what, key, row)
        select ${literal(account)}, held.taking, v.seq, v.whole, v.what, v.key, v.row
-       from held, (values ${values.join(', ')}) as v (at, seq, whole, what, key, row)
+       from held, (values ${values.join(', ')}) AS v (at, seq, whole, what, key, row)
        order by v.at on conflict do nothing returning place)
-     select (select count(*) from held)::int as held, (select max(place) from kept) as place`,
+     select (select count(*) from held)::int AS held, (select max(place) from kept) AS place`,
   );
   const place = answer?.place === null ? undefined : Number(answer?.place);
   return { isFenced: answer?.held !== 1, place };

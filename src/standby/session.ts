@@ -2,8 +2,8 @@
  * Sessions with the primary among the servers of `standby.servers`. A session sends each statement
  * as one message that is a transaction of its own: a process that is stopped in the midst leaves no
  * transaction open, and settings hold behind a pooler, too. After an answer that did not come in
- * time, or that says that a replica did not confirm it, nobody knows what was done: the session ends
- * at once and says nothing more, since no time-out reaches a commit that waits for a replica.
+ * time, or that says that a replica did not confirm it, nobody knows what was done: the session
+ * ends at once and says nothing more, since no time-out reaches a commit that waits for a replica.
  */
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
@@ -69,8 +69,8 @@ function settingsOf(schema: string): string {
 const WARNING = /^01/;
 
 /** `pg_control_checkpoint()` would tell the timeline of before a promotion for half a minute. */
-const WHICH = `select pg_is_in_recovery() as replica, case when not pg_is_in_recovery()
-  then left(pg_walfile_name(pg_current_wal_lsn()), 8) end as timeline`;
+const WHICH = `select pg_is_in_recovery() AS replica, case when not pg_is_in_recovery()
+  then left(pg_walfile_name(pg_current_wal_lsn()), 8) end AS timeline`;
 
 const IDENTITY = z.object({ replica: z.boolean(), timeline: z.string().nullable() });
 

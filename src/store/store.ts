@@ -263,7 +263,7 @@ export class SqliteStore implements Store {
     await this.#withWriteLock(async () => this.takeCheckpoint());
   }
 
-  /** Names of the schema's triggers that somebody has dropped, and of those that are not its own. */
+  /** Names of the schema's triggers that somebody has dropped, and of those of other origins. */
   triggers(): ReturnType<typeof triggersOf> {
     return triggersOf(this.#database);
   }

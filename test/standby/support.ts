@@ -70,9 +70,13 @@ export async function withSession<T>(url: string, work: (session: Session) => Pr
 
 export const drawTaking = (): string => {
   const hex = systemRandom().bytes(16).toString('hex');
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join(
-    '-',
-  );
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-');
 };
 
 /** Settings of a daemon with a standby. */

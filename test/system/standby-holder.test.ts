@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
 import type { Config } from '../../src/config/schema.ts';
+import { type Daemon, openDaemon } from '../../src/daemon/daemon.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf } from '../../src/lib/errors.ts';
 import { systemRandom } from '../../src/lib/random.ts';
@@ -48,13 +48,16 @@ interface Machine {
 
 async function machineOn(database: string, settings: Parameters<typeof withStandby>[1] = []) {
   const url = postgres.url(database);
-  const overrides = withStandby([url], [
-    { path: 'standby.lease', value: '3s' },
-    { path: 'intake.clients', value: [{ name: 'erp', token: new Secret('token', TOKEN) }] },
-    { path: 'streams.off', value: ['brands', 'freight', 'seasons', 'stock', 'season'] },
-    { path: 'service.limits.loginSpacing', value: '0s' },
-    ...settings,
-  ]);
+  const overrides = withStandby(
+    [url],
+    [
+      { path: 'standby.lease', value: '3s' },
+      { path: 'intake.clients', value: [{ name: 'erp', token: new Secret('token', TOKEN) }] },
+      { path: 'streams.off', value: ['brands', 'freight', 'seasons', 'stock', 'season'] },
+      { path: 'service.limits.loginSpacing', value: '0s' },
+      ...settings,
+    ],
+  );
   return testConfig(reference, { folder: temporaryFolder(atEnd), overrides });
 }
 
@@ -104,21 +107,38 @@ describe('a daemon that holds the lease', () => {
     const { sql } = machine;
     const taken = await machine.submit('S-1');
     expect(taken.status).toBe(202);
-    expect(sql("select count(*) from standby_record where what = 'outbox' and row like '%S-1%'")).not.toBe('0');
+    expect(
+      sql("select count(*) from standby_record where what = 'outbox' and row like '%S-1%'"),
+    ).not.toBe('0');
     expect(sql("select count(*) from standby_record where what = 'intake'")).not.toBe('0');
     expect(await machine.event()).toBe(204);
     expect(sql("select count(*) from standby_record where what = 'webhook_event'")).toBe('1');
     await until('the order to be confirmed', async () =>
       (await machine.statesOf('S-1')) === 'confirmed' ? true : undefined,
     );
-    const [permit = ''] = sql("select key || row from standby_record where what = 'permit'").split('\n');
-    expect(permit).toMatch(/^\[1, ?1\]\{"kind":"order","reference":"S-1","bodyHash":"[0-9a-f]{64}"/);
-    await until('the outcome in the record', () =>
-      sql("select row from standby_record where what = 'outbox_attempt' order by place desc limit 1").includes('"done"') || undefined,
+    const [permit = ''] = sql("select key || row from standby_record where what = 'permit'").split(
+      '\n',
     );
-    const posts = reference.edge.journal.list().filter(({ method, path }) => method === 'POST' && path.endsWith('/orders'));
+    expect(permit).toMatch(
+      /^\[1, ?1\]\{"kind":"order","reference":"S-1","bodyHash":"[0-9a-f]{64}"/,
+    );
+    await until(
+      'the outcome in the record',
+      () =>
+        sql(
+          `select row from standby_record where what = 'outbox_attempt'
+           order by place desc limit 1`,
+        ).includes('"done"') || undefined,
+    );
+    const posts = reference.edge.journal
+      .list()
+      .filter(({ method, path }) => method === 'POST' && path.endsWith('/orders'));
     expect(posts).toHaveLength(1);
-    expect(readStandbyStatus(machine.config.dataDir)).toMatchObject({ role: 'holder', state: 'sending', token: 1 });
+    expect(readStandbyStatus(machine.config.dataDir)).toMatchObject({
+      role: 'holder',
+      state: 'sending',
+      token: 1,
+    });
     await machine.daemon.stop();
   });
 
@@ -131,11 +151,16 @@ describe('a daemon that holds the lease', () => {
     const answer = await machine.submit('A-1');
     expect(answer).toMatchObject({ status: 503, body: { code: 'intake.later' } });
     placeOrders(reference, 1);
-    await until('the status', () =>
-      readStandbyStatus(machine.config.dataDir)?.state === 'away' || undefined,
+    await until(
+      'the status',
+      () => readStandbyStatus(machine.config.dataDir)?.state === 'away' || undefined,
     );
     await until('the reason to wait', async () => {
-      const row = await machine.daemon.store.db.selectFrom('outbox').select('last_error').where('reference', '=', 'A-1').executeTakeFirst();
+      const row = await machine.daemon.store.db
+        .selectFrom('outbox')
+        .select('last_error')
+        .where('reference', '=', 'A-1')
+        .executeTakeFirst();
       return row?.last_error?.startsWith('this machine may not send') || undefined;
     });
     expect(await machine.statesOf('A-1')).toBe('queued');
@@ -149,11 +174,16 @@ describe('a daemon that holds the lease', () => {
     await machine.daemon.stop();
   });
 
-  it('takes its own lease again after a restart, and ends when another machine has it', async () => {
+  it('takes its lease again after a restart, and ends when another machine has it', async () => {
     postgres.sql('create database taken');
     await initStandby(postgres.url('taken'));
     const config = await machineOn('taken');
-    const parts = () => ({ clock: systemClock(), random: systemRandom(), log: testLogger(), scrubber: createScrubber() });
+    const parts = () => ({
+      clock: systemClock(),
+      random: systemRandom(),
+      log: testLogger(),
+      scrubber: createScrubber(),
+    });
     const first = await startMachine(config, 'taken');
     await first.daemon.stop();
     const other = await machineOn('taken');

@@ -1,10 +1,11 @@
 /** The standby's lease, record and permits in a real PostgreSQL (Debian's). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { literal } from '../../src/standby/session.ts';
 import { readLease, renew, takeFirst, takeFrom } from '../../src/standby/lease.ts';
 import { append, permitRow } from '../../src/standby/record.ts';
-import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { literal } from '../../src/standby/session.ts';
 import { drawTaking, initStandby, SCHEMA, serversFor, withSession } from '../standby/support.ts';
+import { until } from '../support/house.ts';
+import { type Postgres, startPostgres } from '../support/postgres.ts';
 
 describe('the standby in PostgreSQL', () => {
   let postgres: Postgres;
@@ -18,7 +19,12 @@ describe('the standby in PostgreSQL', () => {
   afterAll(() => postgres.remove());
 
   const sql = (text: string) => postgres.sql(`set search_path to ${SCHEMA}; ${text}`);
-  const me = (account: string) => ({ account, machine: 'here', leaseMs: 15_000, taking: drawTaking() });
+  const me = (account: string) => ({
+    account,
+    machine: 'here',
+    leaseMs: 15_000,
+    taking: drawTaking(),
+  });
   const row = (seq: number, text: string | null = '{"a":1}') => ({
     seq,
     what: 'outbox',
@@ -49,13 +55,22 @@ describe('the standby in PostgreSQL', () => {
     await withSession(url, async (session) => {
       await takeFirst(session, a);
       const about = { outboxId: 1, attempt: 1, kind: 'order', reference: 'A', bodyHash: 'h' };
-      const first = await append(session, a, [row(1, odd), row(2, null)], [permitRow(about, 5_000)], true);
+      const first = await append(
+        session,
+        a,
+        [row(1, odd), row(2, null)],
+        [permitRow(about, 5_000)],
+        true,
+      );
       expect(first).toEqual({ isFenced: false, place: expect.any(Number) });
       const again = await append(session, a, [row(1), row(2), row(3)], [], true);
       expect(again.isFenced).toBe(false);
       const seen = await readLease(session, 'record');
       if (seen) await takeFrom(session, seen, b);
-      expect(await append(session, a, [row(4)], [], true)).toEqual({ isFenced: true, place: undefined });
+      expect(await append(session, a, [row(4)], [], true)).toEqual({
+        isFenced: true,
+        place: undefined,
+      });
       const found = await session.ask(
         `select seq, whole, what, row from standby_record where account = 'record' order by place`,
       );
@@ -75,7 +90,8 @@ describe('the standby in PostgreSQL', () => {
     const holder = await serversFor([url]).open();
     // A taking that is not committed yet: the old holder's row waits for it, and is then refused.
     const late = takeOver.ask(
-      `update standby_lease set taking = ${literal(b.taking)} where account = 'race'; select pg_sleep(0.4)`,
+      `update standby_lease set taking = ${literal(b.taking)} where account = 'race';
+       select pg_sleep(0.4)`,
     );
     await takeOverHasLock();
     expect(await append(holder, a, [row(1)], [], true)).toMatchObject({ isFenced: true });
@@ -84,9 +100,10 @@ describe('the standby in PostgreSQL', () => {
     expect(sql("select count(*) from standby_record where account = 'race'").trim()).toMatch(/0$/);
   });
 
-  async function takeOverHasLock(): Promise<void> {
-    while (!/1$/.test(sql("select count(*) from pg_stat_activity where query like '%pg_sleep(0.4)' and state = 'active'").trim())) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
+  /** Waits until the taking is written and not committed. */
+  function takeOverHasLock(): Promise<true> {
+    const sleepers = `select count(*) from pg_stat_activity
+      where query like '%pg_sleep(0.4)' and state = 'active'`;
+    return until('the taking', () => sql(sleepers).trim() === '1' || undefined);
   }
 });

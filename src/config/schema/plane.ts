@@ -78,7 +78,8 @@ export function schemaName(example: string) {
   return text('a name in PostgreSQL (a-z, 0-9, _; not pg_…)', example, SCHEMA);
 }
 
-const ONE_HOST = 'give it one, the primary or an address that follows it (a pooler, a virtual address)';
+const ONE_HOST =
+  'give it one, the primary or an address that follows it (a pooler, a virtual address)';
 
 export function planeSection(fields: ContextFields) {
   return z.strictObject({

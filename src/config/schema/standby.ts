@@ -42,7 +42,8 @@ export function standbySound({ standby, outbox }: Checked, ctx: z.RefinementCtx)
   }
   for (const [index, server] of servers.entries()) {
     if (unprotected || server instanceof AbsentSecret || !isUnprotected(server.reveal())) continue;
-    const message = 'goes to another host without sslmode=verify-full: others may read or answer it';
+    const message =
+      'goes to another host without sslmode=verify-full: others may read or answer it';
     const hint = 'add ?sslmode=verify-full to it; standby.unprotected: true takes it all the same';
     const path = ['standby', 'servers', index];
     ctx.addIssue({ code: 'custom', path, message, params: { hint } });

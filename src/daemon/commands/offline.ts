@@ -8,7 +8,7 @@ import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { requireDatabase } from '../../store/writers/in-place.ts';
 import { createService, type Service } from '../service.ts';
-import { permitsOffline } from '../standby.ts';
+import { permitsOffline } from '../standby/begin.ts';
 
 /** Parts that a command in offline mode works with. */
 export interface OfflineParts {

@@ -13,9 +13,9 @@ import { createFolderChannel } from '../../outbox/intake/folder-channel.ts';
 import { createIntake, keepingIntake } from '../../outbox/intake/intake.ts';
 import { createPreflight } from '../../outbox/intake/preflight.ts';
 import { exchangeFile } from '../../store/exchange/exchange.ts';
-import type { Keep } from '../../store/keep.ts';
 import type { SpaceWatch } from '../../store/space.ts';
 import type { Store } from '../../store/store.ts';
+import type { Keep } from '../../store/transaction/keep.ts';
 import type { Outbox } from '../outbox.ts';
 import type { Worker } from '../supervisor.ts';
 

@@ -8,8 +8,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import type { Keep } from '../../store/keep.ts';
 import type { Store, Tx } from '../../store/store.ts';
+import type { Keep } from '../../store/transaction/keep.ts';
 import { meetingOf } from '../corrections.ts';
 import { type Problem, referenceKey } from '../documents.ts';
 import { enqueueDocument, onFile } from '../enqueue.ts';

@@ -1,0 +1,145 @@
+/**
+ * Joins the standby's parts with the daemon: the lease is taken before the database is opened, and
+ * the record follows what is committed. Without `standby.servers` none of this is made.
+ */
+import type { SentFor } from '../../client/http/request.ts';
+import type { Permits } from '../../client/transport.ts';
+import type { Config } from '../../config/schema.ts';
+import { type Clock, systemUptime } from '../../lib/clock.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
+import type { Random } from '../../lib/random.ts';
+import { beginFeed, forgetKept, openFeed, readPlace } from '../../standby/feed.ts';
+import { createHolder, type Holder } from '../../standby/holder.ts';
+import { openMemory } from '../../standby/memory.ts';
+import { createRecord, type Recorder } from '../../standby/record.ts';
+import { createServers, type Servers } from '../../standby/session.ts';
+import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
+import { type SqliteStore, storeOptions } from '../../store/store.ts';
+import type { Begun, Standby, StandbyDeps } from './parts.ts';
+
+/** A random UUID (version 4). */
+function uuidFrom(random: Random): string {
+  const bytes = random.bytes(16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  return [[0, 8], [8, 12], [12, 16], [16, 20], [20]].map(([a, b]) => hex.slice(a, b)).join('-');
+}
+
+function permitsOf(holder: Holder, record: Recorder): Permits {
+  return async (sentFor: SentFor) => {
+    const why = holder.whyNot();
+    if (why === undefined) return record.permit(sentFor);
+    throw new RetryLaterError('standby.no_permit', `no permit to send: ${why}`, {
+      hint: 'it is sent once the lease is renewed: selvedge standby status',
+    });
+  };
+}
+
+const LOOK_MS = 100;
+/** An answer may take as long as the deadlines of the client allow. */
+const SENDING_MS_MAX = 120_000;
+
+/** Waits until each request that was begun has its outcome. */
+async function untilNothingIsSent({ db }: SqliteStore, clock: Clock): Promise<void> {
+  const begunAt = clock.monotonic();
+  for (;;) {
+    const sending = await db
+      .selectFrom('outbox')
+      .select('outbox_id')
+      .where('state', '=', 'sending')
+      .where('ended_at', 'is', null)
+      .executeTakeFirst();
+    if (sending === undefined) return;
+    if (clock.monotonic() - begunAt > SENDING_MS_MAX) {
+      throw new RetryLaterError('standby.sending', `push ${sending.outbox_id} is still being sent`);
+    }
+    await clock.sleep(LOOK_MS);
+  }
+}
+
+type Parts = Pick<Taken, 'holder'> & {
+  readonly record: Recorder;
+  readonly store: SqliteStore;
+  readonly clock: Clock;
+};
+
+/** Stops sending, waits until PostgreSQL has all, and gives the lease away. */
+async function handOver({ holder, record, store, clock }: Parts): Promise<void> {
+  await untilNothingIsSent(store, clock);
+  if ((await record.settled()) === 'kept') return holder.giveAway();
+  throw new RetryLaterError('standby.not_kept', 'PostgreSQL does not have all yet', {
+    hint: 'nothing was given away; try again once "selvedge standby status" shows that it has',
+  });
+}
+
+interface Taken {
+  readonly settings: StandbySettings;
+  readonly servers: Servers;
+  readonly holder: Holder;
+}
+
+/** Begins the record of the database. */
+async function openStandby(
+  config: Config,
+  { settings, servers, holder }: Taken,
+  { store, clock, random, log }: StandbyDeps & { readonly store: SqliteStore },
+): Promise<Standby> {
+  await beginFeed(store, clock, uuidFrom(random));
+  const feed = openFeed(storeOptions(config));
+  const listeners: (() => void)[] = [];
+  const onTurn = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const record = createRecord({
+    settings,
+    servers,
+    feed,
+    clock,
+    onTurn,
+    log,
+    holding: () => holder.holding(),
+    onFenced: () => holder.look(),
+    clocks: { clock, uptime: systemUptime },
+    place: await readPlace(store.db),
+    forget: (kept) => forgetKept(store, clock, kept),
+  });
+  holder.onTurn(onTurn);
+  holder.tellWith(() => ({ ...record.state(), error: record.trouble() }));
+  let isGiving = false;
+  const whyNot = () =>
+    isGiving ? 'the lease is being given away' : (holder.whyNot() ?? record.trouble()?.message);
+  return {
+    workers: [holder, record],
+    keep: () => record.kept(),
+    permit: permitsOf(holder, record),
+    sending: { whyNot, onTurn: (listener) => void listeners.push(listener) },
+    async handOver() {
+      isGiving = true;
+      try {
+        await handOver({ holder, record, store, clock });
+      } catch (thrown) {
+        isGiving = false;
+        onTurn();
+        throw thrown;
+      }
+    },
+    status: () => holder.status(),
+    close: () => feed.close(),
+  };
+}
+
+/** Takes the lease; throws `standby.superseded` where another machine holds it. */
+export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begun | undefined> {
+  const settings = standbySettingsOf(config);
+  if (settings === undefined) return undefined;
+  const { clock, random } = deps;
+  const log = deps.log.child({ room: 'standby' });
+  const memory = openMemory(config.dataDir);
+  const servers = createServers({ settings, clock, timelines: memory });
+  const draw = () => uuidFrom(random);
+  const holder = createHolder({ settings, servers, memory, clock, log, draw });
+  await holder.begin();
+  const taken = { settings, servers, holder };
+  return { open: (store) => openStandby(config, taken, { ...deps, log, store }) };
+}
