@@ -112,7 +112,7 @@ describe('a daemon that holds the lease', () => {
     ).not.toBe('0');
     expect(sql("select count(*) from standby_record where what = 'intake'")).not.toBe('0');
     expect(await machine.event()).toBe(204);
-    expect(sql("select count(*) from standby_record where what = 'webhook_event'")).toBe('1');
+    expect(sql("select count(*) from standby_record where what = 'webhook_event'")).not.toBe('0');
     await until('the order to be confirmed', async () =>
       (await machine.statesOf('S-1')) === 'confirmed' ? true : undefined,
     );

@@ -1,9 +1,18 @@
 /** The standby's lease, record and permits in a real PostgreSQL (Debian's). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/lib/clock.ts';
+import { Secret } from '../../src/lib/secret.ts';
 import { readLease, renew, takeFirst, takeFrom } from '../../src/standby/lease.ts';
 import { append, permitRow } from '../../src/standby/record.ts';
-import { literal } from '../../src/standby/session.ts';
-import { drawTaking, initStandby, SCHEMA, serversFor, withSession } from '../standby/support.ts';
+import { createServers, literal } from '../../src/standby/session.ts';
+import {
+  drawTaking,
+  initStandby,
+  SCHEMA,
+  serversFor,
+  timelines,
+  withSession,
+} from '../standby/support.ts';
 import { until } from '../support/house.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 
@@ -98,6 +107,74 @@ describe('the standby in PostgreSQL', () => {
     await late;
     await Promise.all([takeOver.end(), holder.end()]);
     expect(sql("select count(*) from standby_record where account = 'race'").trim()).toMatch(/0$/);
+  });
+
+  /** No commit that asks for it is confirmed by a replica, until the returned function is called. */
+  function withoutReplica(): () => void {
+    const setting = "synchronous_standby_names = 'nobody'";
+    postgres.sql(`alter system set ${setting}`);
+    postgres.sql('select pg_reload_conf()');
+    return () => {
+      postgres.sql('alter system reset synchronous_standby_names');
+      postgres.sql('select pg_reload_conf()');
+    };
+  }
+
+  it('knows nothing of what no replica has confirmed, also of rows that were there', async () => {
+    const a = me('replica');
+    await withSession(url, async (session) => {
+      await takeFirst(session, a);
+      await append(session, a, [row(1)], [], true);
+    });
+    const confirm = withoutReplica();
+    try {
+      for (const seq of [2, 1]) {
+        const session = await serversFor([url], { timeoutMs: 500 }).open();
+        const late = append(session, a, [row(seq)], [], true);
+        await expect(late).rejects.toMatchObject({ code: 'standby.unknown' });
+        await expect(session.ask('select 1')).rejects.toMatchObject({ code: /^standby\./ });
+        await session.end();
+      }
+      const session = await serversFor([url]).open();
+      const canceled = append(session, a, [row(3)], [], true);
+      const waits = `select pid from pg_stat_activity where wait_event = 'SyncRep'`;
+      const pid = await until(
+        'the commit',
+        () => sql(waits).trim().split('\n').at(-1) || undefined,
+      );
+      sql(`select pg_cancel_backend(${pid})`);
+      // The row is there, and PostgreSQL calls it done: only a notice says that nothing confirmed it.
+      await expect(canceled).rejects.toMatchObject({ code: 'standby.unknown' });
+      await session.end();
+    } finally {
+      confirm();
+    }
+    const again = await withSession(url, (session) =>
+      append(session, a, [row(1), row(2), row(3)], [], true),
+    );
+    expect(again.isFenced).toBe(false);
+    expect(sql("select count(*) from standby_record where account = 'replica'").trim()).toBe('3');
+  });
+
+  it('asks the next server where one only reads, was left behind, or is away', async () => {
+    const nobody = url.replace(/:\d+\//, ':9/');
+    const away = await serversFor([nobody])
+      .open()
+      .catch((error) => error);
+    expect(away).toMatchObject({ code: 'standby.unreachable' });
+    const session = await serversFor([nobody, url]).open();
+    expect(session.timeline).toBe(1);
+    await session.end();
+    const memory = timelines();
+    memory.saw(2);
+    const left = await createServers({
+      settings: { servers: [new Secret('url', url)], schema: SCHEMA, timeoutMs: 3_000 },
+      clock: systemClock(),
+      timelines: memory,
+    })
+      .open()
+      .catch((error) => error);
+    expect(left).toMatchObject({ code: 'standby.old_timeline' });
   });
 
   /** Waits until the taking is written and not committed. */
