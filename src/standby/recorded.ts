@@ -57,5 +57,5 @@ export const RECORDED: readonly RecordedTable[] = [
   ...deleted('pause', 'incident_ack', 'season_window', 'evaluation', 'hold', 'review'),
   ...deleted('delivery_assignment', 'saved_view', 'restored_stop', 'notification_told'),
   ...deleted('outbox_candidate', 'outbox_lost', 'refund_awaited', 'refused_document'),
-  ...deleted('intake_file', 'intake_file_document'),
+  ...deleted('intake_file', 'intake_file_document', 'erp_customer'),
 ];

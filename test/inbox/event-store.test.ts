@@ -11,7 +11,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { dueRefetches, requestRefetches, urgentRefetches } from '../../src/mirror/refetch-queue.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
-import { deliveryCreated } from './support.ts';
+import { deliveryCreated, eventually } from './support.ts';
 
 interface Bench {
   readonly journal: EventStore;
@@ -55,6 +55,26 @@ describe('the journal', () => {
     const refreshes = await b.store.db.selectFrom('refresh').selectAll().execute();
     expect(refreshes.map((row) => row.order_id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     expect(b.clock.pending()).toBe(0);
+  });
+
+  it('acknowledges once a standby would have the event, and else asks for it again (R2)', async () => {
+    const clock = manualClock();
+    const store = await temporaryStore(clock);
+    const meter = createMeter(clock, silentLogger());
+    const kept = Promise.withResolvers<'kept' | 'unknown'>();
+    const waits = [kept.promise];
+    const keep = () => waits.shift() ?? Promise.resolve('unknown' as const);
+    const journal = createEventStore({ store, clock, meter, keep, onAccepted: () => undefined });
+    const told: string[] = [];
+    const first = journal.accept(event('msg_1', deliveryCreated(1))).then(() => told.push('first'));
+    await eventually(() => expect(waits).toEqual([]));
+    const second = await journal.accept(event('msg_2', deliveryCreated(2))).catch((error) => error);
+    expect(second).toMatchObject({ code: 'inbox.not_kept' });
+    const stored = await store.db.selectFrom('webhook_event').select('event_id').execute();
+    expect([stored, told]).toEqual([[{ event_id: 'msg_1' }, { event_id: 'msg_2' }], []]);
+    kept.resolve('kept');
+    await first;
+    expect([told, clock.pending()]).toEqual([['first'], 0]);
   });
 
   it('commits with synchronous=FULL, on the very connection it writes with (R1)', async () => {

@@ -7,6 +7,7 @@ import { readEntries } from '../../../src/outbox/intake/folder-scan.ts';
 import {
   createIntake,
   type IntakeDeps,
+  keepingIntake,
   type Submission,
   type SubmitResult,
 } from '../../../src/outbox/intake/intake.ts';
@@ -24,7 +25,7 @@ async function openIntake(
   const submit = async (...all: Submission[]): Promise<readonly SubmitResult[]> =>
     intake.submit(all);
   const receipt = async (id: number) => readReceipt(store.db, id);
-  return { store, taken, submit, receipt };
+  return { store, taken, intake, submit, receipt };
 }
 
 function codeOf(handed: SubmitResult | undefined): string {
@@ -228,4 +229,15 @@ it('names what was made, and the status that a delivery has by now', async () =>
       { orderDeliveryId: 9, deliveryNo: 'SO-7', status: 'pending' },
     ],
   });
+});
+
+it('answers a document once a standby would have it, and takes it once however often', async () => {
+  const { intake } = await openIntake();
+  const waits: ('kept' | 'unknown')[] = ['unknown', 'kept'];
+  const kept = keepingIntake(intake, async () => waits.shift() ?? 'kept');
+  await expect(kept.submit([delivered('SO-1')])).rejects.toMatchObject({
+    code: 'intake.not_kept',
+    hint: /never taken twice/,
+  });
+  expect(await kept.submit([delivered('SO-1')])).toMatchObject([{ ok: true, repeated: true }]);
 });
