@@ -1,0 +1,147 @@
+/** The record of a store in a real PostgreSQL and its replica (Debian's). */
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock, systemUptime } from '../../src/lib/clock.ts';
+import { beginFeed, forgetKept, openFeed, readPlace } from '../../src/standby/feed.ts';
+import type { Holding } from '../../src/standby/lease.ts';
+import { readLease, takeFirst, takeFrom } from '../../src/standby/lease.ts';
+import { createRecord } from '../../src/standby/record.ts';
+import type { StandbySettings } from '../../src/standby/settings.ts';
+import { writeAudit } from '../../src/store/audit.ts';
+import { drawTaking, initStandby, SCHEMA, serversFor, withSession } from '../standby/support.ts';
+import { testLogger, until } from '../support/house.ts';
+import { type Postgres, startPostgres } from '../support/postgres.ts';
+import { temporaryStore } from '../support/store.ts';
+
+const clock = systemClock();
+
+describe('the record', () => {
+  let primary: Postgres;
+  let replica: Postgres;
+  beforeAll(async () => {
+    primary = await startPostgres();
+    await initStandby(primary.url());
+    replica = await startPostgres({ of: primary });
+  });
+  afterAll(async () => {
+    await replica.remove();
+    await primary.remove();
+  });
+
+  async function recording(account: string, more: Partial<StandbySettings> = {}) {
+    const me: Holding = { account, machine: 'here', leaseMs: 15_000, taking: drawTaking() };
+    await withSession(primary.url(), (session) => takeFirst(session, me));
+    const store = await temporaryStore(clock);
+    await beginFeed(store, clock, 'feed');
+    const feed = openFeed({ path: store.path, busyTimeoutMs: 1_000 });
+    const settings = {
+      permitMs: 5_000,
+      timeoutMs: 3_000,
+      acknowledge: 'postgresql',
+      ...more,
+    } as const;
+    const state = { fenced: 0, turns: 0, holding: me as Holding | undefined };
+    const record = createRecord({
+      settings,
+      servers: serversFor([replica.url(), primary.url()], settings),
+      feed,
+      clock,
+      clocks: { clock, uptime: systemUptime },
+      log: testLogger(),
+      holding: () => state.holding,
+      onFenced: () => {
+        state.fenced += 1;
+      },
+      onTurn: () => {
+        state.turns += 1;
+      },
+      forget: (kept) => forgetKept(store, clock, kept),
+      place: await readPlace(store.db),
+    });
+    const stop = new AbortController();
+    const done = record.run(stop.signal);
+    const end = async (): Promise<void> => {
+      stop.abort();
+      await done;
+    };
+    onTestFinished(async () => {
+      await end();
+      feed.close();
+    });
+    const act = (subject: string) =>
+      writeAudit(store.db, { actor: 'eva', action: 'x', subject, reason: '' }, 1);
+    return { me, store, record, state, act, end };
+  }
+
+  const subjects = (postgres: Postgres, account: string) =>
+    postgres
+      .sql(`select row::json ->> 'subject' from ${SCHEMA}.standby_record
+        where account = '${account}' and what = 'audit' order by place`)
+      .trim()
+      .split('\n');
+  const about = (attempt: number) => ({
+    ...{ outboxId: 5, kind: 'order', reference: 'A', bodyHash: 'h' },
+    attempt,
+  });
+
+  it('has what was committed when it says so, and one statement for all who wait', async () => {
+    const { record, act } = await recording('kept');
+    for (let index = 0; index < 20; index += 1) await act(`s${index}`);
+    const waits = Array.from({ length: 50 }, () => record.kept());
+    expect(new Set(await Promise.all(waits))).toEqual(new Set(['kept']));
+    expect(subjects(primary, 'kept')).toEqual(Array.from({ length: 20 }, (_, at) => `s${at}`));
+    await act('permitted');
+    const permit = await record.permit(about(1));
+    expect(permit.whyOver()).toBeUndefined();
+    expect(subjects(primary, 'kept').at(-1)).toBe('permitted');
+    const places = primary.sql(`select what from ${SCHEMA}.standby_record
+      where account = 'kept' order by place desc limit 1`);
+    expect(places.trim()).toBe('permit');
+  });
+
+  it('gives no permit and keeps nothing once the lease has another taking', async () => {
+    const { me, record, act, state } = await recording('fenced');
+    await act('before');
+    expect(await record.kept()).toBe('kept');
+    await withSession(primary.url(), async (session) => {
+      const seen = await readLease(session, me.account);
+      if (seen) await takeFrom(session, seen, { ...me, taking: drawTaking() });
+    });
+    await act('behind');
+    expect(await record.kept()).toBe('unknown');
+    await expect(record.permit(about(2))).rejects.toMatchObject({ code: 'standby.no_permit' });
+    expect(state.fenced).toBeGreaterThan(0);
+    expect(subjects(primary, 'fenced')).toEqual(['before']);
+    state.holding = undefined;
+    expect(await record.kept()).toBe('unknown');
+  });
+
+  it('waits for nobody where it is acknowledged locally, but when it settles', async () => {
+    const { record, act } = await recording('local', { acknowledge: 'local' });
+    await act('one');
+    expect(await record.kept()).toBe('kept');
+    expect(await record.settled()).toBe('kept');
+    expect(subjects(primary, 'local')).toEqual(['one']);
+  });
+
+  it('goes on at a promoted replica, and sends once more what that may lack', async () => {
+    const { record, act, state } = await recording('promoted');
+    await act('first');
+    expect(await record.kept()).toBe('kept');
+    await until('the replica', () => subjects(replica, 'promoted')[0] === 'first' || undefined);
+    await primary.stop('immediate');
+    await act('second');
+    expect(await record.kept()).toBe('unknown');
+    expect(record.trouble()).toMatchObject({ code: /^standby\./ });
+    await expect(record.permit(about(3))).rejects.toMatchObject({ code: 'standby.no_permit' });
+    replica.sql('select pg_promote()');
+    // A replica that was not synchronous lacks the last ones that were acknowledged.
+    await until(
+      'the promotion',
+      () => replica.sql('select pg_is_in_recovery()').trim() === 'f' || undefined,
+    );
+    replica.sql(`delete from ${SCHEMA}.standby_record where account = 'promoted'`);
+    await until('an answer', async () => (await record.kept()) === 'kept' || undefined);
+    expect(subjects(replica, 'promoted')).toEqual(['first', 'second']);
+    expect(state.turns).toBe(2);
+  });
+});
