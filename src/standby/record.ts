@@ -20,6 +20,7 @@ import {
 import { asStandbyError, unknownError } from './refusal.ts';
 import { literal, type Servers, type Session } from './session.ts';
 import type { StandbySettings } from './settings.ts';
+import { trimRecord } from './trim.ts';
 
 /** `unknown`: it is kept here, and nobody knows whether PostgreSQL has it. */
 export type Kept = 'kept' | 'unknown';
@@ -41,6 +42,8 @@ export interface RecordDeps {
   readonly forget: (kept: { readonly seq: number; readonly place: number }) => Promise<void>;
   /** Place of the record up to which this database has all. */
   readonly place: number;
+  /** Place up to which nobody needs the record any more. */
+  readonly oldest: () => number;
 }
 
 export interface Recorder {
@@ -129,6 +132,8 @@ const RETRY_MS = 500;
 const FORGET_AFTER_MS = 300_000;
 /** They are forgotten together, because that is a commit. */
 const FORGET_EVERY_MS = 30_000;
+/** Rows of the record that all backups have are deleted so often, a few at a time. */
+const TRIM_EVERY_MS = 3_600_000;
 
 function refusal(why: SelvedgeError | undefined): RetryLaterError {
   const message = why === undefined ? 'this machine does not hold the lease' : why.message;
@@ -154,10 +159,12 @@ class Keeper implements Recorder {
   /** Up to where PostgreSQL had what at some times, the oldest first; the first is forgotten. */
   readonly #marks: Mark[];
   #forgottenTo = 0;
+  #trimAt: number;
 
   constructor(deps: RecordDeps) {
     this.#deps = deps;
     this.#place = deps.place;
+    this.#trimAt = deps.clock.monotonic() + TRIM_EVERY_MS;
     this.#marks = [{ seq: 0, place: deps.place, at: deps.clock.monotonic() }];
     this.#outages = createOutages<string>(deps, {
       of: 'what',
@@ -276,6 +283,7 @@ class Keeper implements Recorder {
       return false;
     }
     await this.#forget();
+    await this.#trim(held);
     return !piece.isWhole || this.#waiters.length + this.#asking.length > 0;
   }
 
@@ -303,6 +311,21 @@ class Keeper implements Recorder {
     if (isPromoted) this.#keptTo = this.#marks[0]?.seq ?? 0;
     if (isPromoted) throw unknownError('another server is the primary now');
     return session;
+  }
+
+  async #trim(held: Holding): Promise<void> {
+    const { clock, oldest, log } = this.#deps;
+    const session = this.#session;
+    if (session === undefined || clock.monotonic() < this.#trimAt) return;
+    try {
+      const isMore = await trimRecord(session, held, oldest());
+      if (!isMore) this.#trimAt = clock.monotonic() + TRIM_EVERY_MS;
+    } catch (thrown) {
+      this.#trimAt = clock.monotonic() + TRIM_EVERY_MS;
+      this.#session = undefined;
+      await session.end();
+      log.debug({ err: toError(thrown).message }, 'the record could not be trimmed');
+    }
   }
 
   async #forget(): Promise<void> {

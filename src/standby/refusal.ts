@@ -1,5 +1,11 @@
 /** Failures of the standby's sessions, with a code and the next step; `pg` tells no secrets. */
-import { RefusedError, RetryLaterError, SelvedgeError, toError } from '../lib/errors.ts';
+import {
+  ConfigError,
+  RefusedError,
+  RetryLaterError,
+  SelvedgeError,
+  toError,
+} from '../lib/errors.ts';
 
 interface Reason {
   /** Matches the SQLSTATE and the message, with a space between. */
@@ -69,6 +75,7 @@ const UNREACHABLE: Omit<Reason, 'matches'> = {
 /** The failure of a session; one of a session's start has been named by the plane's words. */
 export function asStandbyError(thrown: unknown): SelvedgeError {
   if (thrown instanceof SelvedgeError && thrown.code.startsWith('standby.')) return thrown;
+  if (thrown instanceof ConfigError) return thrown;
   if (thrown instanceof SelvedgeError && thrown.code === 'plane.no_driver') return thrown;
   const error = toError(
     thrown instanceof SelvedgeError && thrown.cause !== undefined ? thrown.cause : thrown,

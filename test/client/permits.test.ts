@@ -63,7 +63,7 @@ describe('a request that changes something', () => {
     expect(transport.limiter.active()).toBe(0);
   });
 
-  it('leaves no byte if its permit is over as it begins, also where it was good before', async () => {
+  it('leaves no byte if its permit is over as it begins', async () => {
     await using server = await startFaulty((_, response) => answerJson(response, 200, {}));
     let looks = 0;
     await using transport = transportWith(async () => ({

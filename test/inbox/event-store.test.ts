@@ -57,7 +57,7 @@ describe('the journal', () => {
     expect(b.clock.pending()).toBe(0);
   });
 
-  it('acknowledges once a standby would have the event, and else asks for it again (R2)', async () => {
+  it('acknowledges once a standby would have it, and else asks for it again (R2)', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
     const meter = createMeter(clock, silentLogger());

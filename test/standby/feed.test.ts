@@ -29,7 +29,7 @@ const act = (store: SqliteStore, subject: string) =>
   writeAudit(store.db, { actor: 'eva', action: 'x', subject, reason: '' }, 1);
 
 describe('the feed of the record', () => {
-  it('notes changed and deleted rows of recorded tables in their transaction, and no others', async () => {
+  it('notes changed and deleted rows of recorded tables in their transaction', async () => {
     const { store, reader } = await feedOf();
     const begun = reader.read(0);
     expect(begun).toMatchObject({
@@ -95,7 +95,7 @@ describe('the feed of the record', () => {
     reader.close();
   });
 
-  it('is made again where somebody dropped a part of it, under another name, and leaves nothing', async () => {
+  it('is made again under another name where a part of it is gone, and leaves nothing', async () => {
     const { store, reader } = await feedOf();
     const names = async () =>
       (

@@ -56,6 +56,7 @@ describe('the record', () => {
       },
       forget: (kept) => forgetKept(store, clock, kept),
       place: await readPlace(store.db),
+      oldest: () => 0,
     });
     const stop = new AbortController();
     const done = record.run(stop.signal);

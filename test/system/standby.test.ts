@@ -5,6 +5,7 @@ import { Secret } from '../../src/lib/secret.ts';
 import { readLease, renew, takeFirst, takeFrom } from '../../src/standby/lease.ts';
 import { append, permitRow } from '../../src/standby/record.ts';
 import { createServers, literal } from '../../src/standby/session.ts';
+import { trimRecord } from '../../src/standby/trim.ts';
 import {
   drawTaking,
   initStandby,
@@ -109,7 +110,7 @@ describe('the standby in PostgreSQL', () => {
     expect(sql("select count(*) from standby_record where account = 'race'").trim()).toMatch(/0$/);
   });
 
-  /** No commit that asks for it is confirmed by a replica, until the returned function is called. */
+  /** No replica confirms a commit until the returned function is called. */
   function withoutReplica(): () => void {
     const setting = "synchronous_standby_names = 'nobody'";
     postgres.sql(`alter system set ${setting}`);
@@ -143,7 +144,7 @@ describe('the standby in PostgreSQL', () => {
         () => sql(waits).trim().split('\n').at(-1) || undefined,
       );
       sql(`select pg_cancel_backend(${pid})`);
-      // The row is there, and PostgreSQL calls it done: only a notice says that nothing confirmed it.
+      // The row is there, and it is called done: only a notice says that nothing confirmed it.
       await expect(canceled).rejects.toMatchObject({ code: 'standby.unknown' });
       await session.end();
     } finally {
@@ -154,6 +155,17 @@ describe('the standby in PostgreSQL', () => {
     );
     expect(again.isFenced).toBe(false);
     expect(sql("select count(*) from standby_record where account = 'replica'").trim()).toBe('3');
+  });
+
+  it('forgets of the record what all backups have', async () => {
+    const a = me('trim');
+    await withSession(url, async (session) => {
+      await takeFirst(session, a);
+      const { place = 0 } = await append(session, a, [row(1), row(2)], [], true);
+      await append(session, a, [row(3)], [], true);
+      expect(await trimRecord(session, a, place)).toBe(false);
+    });
+    expect(sql("select seq from standby_record where account = 'trim'").trim()).toBe('3');
   });
 
   it('asks the next server where one only reads, was left behind, or is away', async () => {

@@ -14,6 +14,7 @@ import { openMemory } from '../../standby/memory.ts';
 import { createRecord, type Recorder } from '../../standby/record.ts';
 import { createServers, type Servers } from '../../standby/session.ts';
 import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
+import { placeOfBackups } from '../../standby/trim.ts';
 import { type SqliteStore, storeOptions } from '../../store/store.ts';
 import type { Begun, Standby, StandbyDeps } from './parts.ts';
 
@@ -102,6 +103,7 @@ async function openStandby(
     onFenced: () => holder.look(),
     clocks: { clock, uptime: systemUptime },
     place: await readPlace(store.db),
+    oldest: () => placeOfBackups(config, clock.now()),
     forget: (kept) => forgetKept(store, clock, kept),
   });
   holder.onTurn(onTurn);

@@ -1,0 +1,52 @@
+/**
+ * The record's old end: a second machine begins from a backup, so that nobody asks for rows that
+ * the oldest kept backup has.
+ */
+import { dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { type BackupPlace, backupDirectory, listBackups } from '../store/backup/manifest.ts';
+import { PLACE_KEY } from './feed.ts';
+import type { Holding } from './lease.ts';
+import { literal, type Session } from './session.ts';
+
+/** Up to where a copy of the mirror has the record; undefined: it is of before there was one. */
+export function placeOfCopy(path: string): number | undefined {
+  const database = new Database(path, { readonly: true, fileMustExist: true });
+  try {
+    const place = database.prepare('select value from daemon_state where key = ?').pluck();
+    const value = place.get(PLACE_KEY);
+    return value === undefined ? undefined : Number(value);
+  } finally {
+    database.close();
+  }
+}
+
+/** Place up to which all backups have the record; 0: there is none that has any of it. */
+export function placeOfBackups(config: BackupPlace, now: number): number {
+  const places = listBackups(backupDirectory(config), now).flatMap(({ path, manifest }) => {
+    try {
+      return placeOfCopy(join(dirname(path), manifest.mirror.file)) ?? [];
+    } catch {
+      // One that cannot be read is no beginning.
+      return [];
+    }
+  });
+  return places.length === 0 ? 0 : Math.min(...places);
+}
+
+const SLICE_ROWS = 2_000;
+
+/** Deletes rows up to this place, a few; true: there may be more. */
+export async function trimRecord(
+  session: Session,
+  { account }: Pick<Holding, 'account'>,
+  place: number,
+): Promise<boolean> {
+  const [deleted] = await session.ask(
+    `with gone AS (delete from standby_record where account = ${literal(account)} and place in (
+       select place from standby_record where account = ${literal(account)} and place <= ${place}
+       order by place limit ${SLICE_ROWS}) returning 1)
+     select count(*)::int AS rows from gone`,
+  );
+  return deleted?.rows === SLICE_ROWS;
+}
