@@ -511,7 +511,7 @@ async function open(config: Config, given: DaemonDeps): Promise<Daemon> {
   const folder = lockFolder(lockFile(config.dataDir));
   opened.defer(() => folder.release());
   await checkAddresses(config, manager);
-  const begun = await beginStandby(config, { ...given, log });
+  const begun = await beginStandby(config, given);
   requireFirstStart(config, given.clock.now());
   const { store, lease, standby } = await openDatabase(config, { ...given, log }, opened, begun);
   const clockGuard = await openClockGuard({ store, clock: given.clock, log, steps: CLOCK_STEPS });

@@ -95,7 +95,7 @@ describe('the feed of the record', () => {
     reader.close();
   });
 
-  it('is made again under another name where a part of it is gone, and leaves nothing', async () => {
+  it('is made again under another name where a part is gone, and leaves nothing', async () => {
     const { store, reader } = await feedOf();
     const names = async () =>
       (

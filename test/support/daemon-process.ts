@@ -22,6 +22,8 @@ export interface ChildDaemon {
   /** Nothing of it moves until it is told to go on, as when a machine is suspended. */
   freeze(): void;
   goOn(): void;
+  /** Exit code, once it has ended by itself. */
+  ended(): Promise<number | null>;
   /** Output of the last start. */
   output(): string;
   /** Processor time of all starts so far, in milliseconds; without what its threads have waited. */
@@ -66,6 +68,10 @@ export function childDaemon(config: string, launcher: string = LAUNCHER): ChildD
     needs: () => needsOf(child?.pid),
     freeze: () => void child?.kill('SIGSTOP'),
     goOn: () => void child?.kill('SIGCONT'),
+    async ended() {
+      if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+      return child?.exitCode ?? null;
+    },
     async kill() {
       if (!child || child.exitCode !== null || child.signalCode !== null) return;
       spentMs += processorMsOf(child.pid);
