@@ -151,7 +151,8 @@ class Keeper implements Recorder {
   #waiters: Waiter[] = [];
   #asking: Asking[] = [];
   #trouble: SelvedgeError | undefined;
-  #wake = new AbortController();
+  /** Ends the pause between two rounds. */
+  #wake: () => void = () => undefined;
   /** Last entry that PostgreSQL has. */
   #keptTo = 0;
   #place: number;
@@ -191,7 +192,7 @@ class Keeper implements Recorder {
           resolve(kept);
         },
       });
-      this.#wake.abort();
+      this.#wake();
     });
   }
 
@@ -211,7 +212,7 @@ class Keeper implements Recorder {
           reject(error);
         },
       });
-      this.#wake.abort();
+      this.#wake();
     });
   }
 
@@ -228,13 +229,18 @@ class Keeper implements Recorder {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
+    signal.addEventListener('abort', () => this.#wake(), { once: true });
     while (!signal.aborted) {
-      this.#wake = new AbortController();
-      const isMore = await this.#round();
-      if (isMore) continue;
+      if (await this.#round()) continue;
       const isTroubled = this.#trouble !== undefined;
-      const wake = isTroubled ? signal : AbortSignal.any([signal, this.#wake.signal]);
-      await clock.sleep(isTroubled ? RETRY_MS : POLL_MS, wake).catch(() => undefined);
+      // What came since has found nothing to wake.
+      const isWanted = this.#waiters.length + this.#asking.length > 0;
+      if (signal.aborted || (!isTroubled && isWanted)) continue;
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const timer = clock.after(isTroubled ? RETRY_MS : POLL_MS, resolve);
+      this.#wake = resolve;
+      await promise;
+      timer.cancel();
     }
     // What was committed while the daemon stopped is still sent, if PostgreSQL answers at once.
     if (this.#trouble === undefined) await this.#round();

@@ -56,13 +56,18 @@ const LOCK_TIMEOUT_MS = 1_000;
 /** A statement of a client that has died ends within this time. */
 const CLIENT_CHECK_MS = 500;
 
+/** Settings of one transaction, as a statement before another one. */
 function settingsOf(schema: string): string {
-  return [
-    `set local search_path to ${quotedName(schema)}`,
-    'set local synchronous_commit = on',
-    `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
-    `set local client_connection_check_interval = ${CLIENT_CHECK_MS}`,
-  ].join('; ');
+  const settings = {
+    search_path: quotedName(schema),
+    synchronous_commit: 'on',
+    lock_timeout: String(LOCK_TIMEOUT_MS),
+    client_connection_check_interval: String(CLIENT_CHECK_MS),
+  };
+  const set = Object.entries(settings).map(
+    ([name, value]) => `set_config(${literal(name)}, ${literal(value)}, true)`,
+  );
+  return `select ${set.join(', ')}`;
 }
 
 /** Notices of this class are warnings: "canceling wait for synchronous replication" is 01000. */
