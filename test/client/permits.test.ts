@@ -63,27 +63,21 @@ describe('a request that changes something', () => {
     expect(transport.limiter.active()).toBe(0);
   });
 
-  it('leaves no byte if its permit is over as it begins', async () => {
+  it('leaves no byte if its permit ends while it waits for its connection', async () => {
     await using server = await startFaulty((_, response) => answerJson(response, 200, {}));
-    let looks = 0;
+    let isOver = false;
     await using transport = transportWith(async () => ({
-      whyOver: () => {
-        looks += 1;
-        return 'its permit is over';
-      },
+      whyOver: () => (isOver ? 'its permit is over' : undefined),
     }));
-    const beforeSend = (): void => expect(looks).toBe(0);
-    const request = {
-      method: 'POST',
-      url: server.url,
-      priority: 'push',
-      json: {},
-      beforeSend,
-    } as const;
-    const error = await rejection(transport.request(request));
+    // The last thing before it is handed over: from here on only the request itself can look.
+    const beforeSend = (): void =>
+      queueMicrotask(() => {
+        isOver = true;
+      });
+    const request = { method: 'POST', url: server.url, priority: 'push', json: {} } as const;
+    const error = await rejection(transport.request({ ...request, beforeSend }));
     expect(error).toBeInstanceOf(RetryLaterError);
     expect(error).toMatchObject({ code: 'transport.not_sent', message: /its permit is over/ });
-    expect(looks).toBe(1);
     await transport.request({ method: 'GET', url: server.url, priority: 'read' });
     expect(server.seen).toEqual(['GET /']);
   });
