@@ -61,7 +61,7 @@ export interface Recorder {
   state(): { readonly waiting: number; readonly place: number };
 }
 
-/** Appends rows by one statement, which itself finds out what became of the lease meanwhile. */
+/** Appends rows, or none, by one statement, which itself finds out what became of the lease meanwhile. */
 export async function append(
   session: Session,
   { account, taking }: Pick<Holding, 'account' | 'taking'>,
@@ -77,10 +77,14 @@ export async function append(
   });
   // A common table expression is run once: the lock is taken before the first row is written. A row
   // that is there already was written under this taking, by a round whose answer was lost.
+  const held = `with held AS materialized (select taking from standby_lease
+     where account = ${literal(account)} and taking = ${literal(taking)} for share)`;
+  if (all.length === 0) {
+    const [found] = await session.ask(`${held} select count(*)::int AS held from held`);
+    return { isFenced: found?.held !== 1, place: undefined };
+  }
   const [answer] = await session.ask(
-    `with held AS materialized (select taking from standby_lease where account = ${literal(account)}
-       and taking = ${literal(taking)} for share),
-     kept AS (insert into standby_record (account, taking, seq, whole, what, key, row)
+    `${held}, kept AS (insert into standby_record (account, taking, seq, whole, what, key, row)
        select ${literal(account)}, held.taking, v.seq, v.whole, v.what, v.key, v.row
        from held, (values ${values.join(', ')}) AS v (at, seq, whole, what, key, row)
        order by v.at on conflict do nothing returning place)
@@ -259,7 +263,8 @@ class Keeper implements Recorder {
     }
     const piece = feed.read(this.#keptTo);
     const asking = piece.isWhole ? this.#asking.splice(0) : [];
-    if (piece.rows.length + asking.length === 0) {
+    // After trouble even a round of nothing is sent: by it PostgreSQL is found to be back.
+    if (piece.rows.length + asking.length === 0 && this.#trouble === undefined) {
       if (piece.last > 0) this.#keptTo = piece.last;
       if (!piece.isWhole) this.#waiters.unshift(...waiters);
       else for (const waiter of waiters) waiter.settle('kept');

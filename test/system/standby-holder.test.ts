@@ -46,7 +46,7 @@ interface Machine {
   statesOf(reference: string): Promise<string | undefined>;
 }
 
-async function machineOn(database: string, settings: Parameters<typeof withStandby>[1] = []) {
+function machineOn(database: string, settings: Parameters<typeof withStandby>[1] = []) {
   const url = postgres.url(database);
   const overrides = withStandby(
     [url],
@@ -99,11 +99,18 @@ async function startMachine(config: Config, database: string): Promise<Machine> 
   };
 }
 
+const parts = () => ({
+  clock: systemClock(),
+  random: systemRandom(),
+  log: testLogger(),
+  scrubber: createScrubber(),
+});
+
 describe('a daemon that holds the lease', () => {
   it('sends with permits, and PostgreSQL has what it acknowledged', async () => {
     postgres.sql('create database first');
     await initStandby(postgres.url('first'));
-    const machine = await startMachine(await machineOn('first'), 'first');
+    const machine = await startMachine(machineOn('first'), 'first');
     const { sql } = machine;
     const taken = await machine.submit('S-1');
     expect(taken.status).toBe(202);
@@ -145,7 +152,7 @@ describe('a daemon that holds the lease', () => {
   it('acknowledges and sends nothing while PostgreSQL is away, and goes on by itself', async () => {
     postgres.sql('create database away');
     await initStandby(postgres.url('away'));
-    const machine = await startMachine(await machineOn('away'), 'away');
+    const machine = await startMachine(machineOn('away'), 'away');
     await postgres.stop('immediate');
     expect(await machine.event()).toBe(503);
     const answer = await machine.submit('A-1');
@@ -172,21 +179,55 @@ describe('a daemon that holds the lease', () => {
     expect((await machine.submit('A-1')).status).toBe(200);
     expect(machine.sql('select token from standby_lease')).toBe('1');
     await machine.daemon.stop();
+    // A data folder that has held the lease starts without PostgreSQL, and takes it up later.
+    await postgres.stop('immediate');
+    const again = await startMachine(machine.config, 'away');
+    expect(await again.event()).toBe(503);
+    expect(again.daemon.standby?.sending.whyNot()).toMatch(/PostgreSQL/);
+    const fresh = openDaemon(machineOn('away'), parts());
+    await expect(fresh).rejects.toMatchObject({ code: 'standby.unreachable' });
+    await postgres.start();
+    await until('an answer', async () => (await again.event()) === 204 || undefined);
+    expect(again.sql('select token from standby_lease')).toBe('2');
+    await again.daemon.stop();
+  });
+
+  it('gives the lease away once nothing is sent and PostgreSQL has all', async () => {
+    postgres.sql('create database given');
+    await initStandby(postgres.url('given'));
+    const machine = await startMachine(machineOn('given'), 'given');
+    await machine.submit('G-1');
+    await until('the order to be confirmed', async () =>
+      (await machine.statesOf('G-1')) === 'confirmed' ? true : undefined,
+    );
+    const { standby } = machine.daemon;
+    await standby?.handOver();
+    expect(machine.sql('select handed_over from standby_lease')).toBe('t');
+    expect(
+      machine.sql(
+        "select row from standby_record where what = 'outbox' order by place desc limit 1",
+      ),
+    ).toContain('"state":"confirmed"');
+    expect(standby?.status().state).toBe('handed_over');
+    await machine.submit('G-2');
+    await until('the reason to wait', async () => {
+      const row = await machine.daemon.store.db
+        .selectFrom('outbox')
+        .select('last_error')
+        .where('reference', '=', 'G-2')
+        .executeTakeFirst();
+      return row?.last_error?.includes('given') || undefined;
+    });
+    await machine.daemon.stop();
   });
 
   it('takes its lease again after a restart, and ends when another machine has it', async () => {
     postgres.sql('create database taken');
     await initStandby(postgres.url('taken'));
-    const config = await machineOn('taken');
-    const parts = () => ({
-      clock: systemClock(),
-      random: systemRandom(),
-      log: testLogger(),
-      scrubber: createScrubber(),
-    });
+    const config = machineOn('taken');
     const first = await startMachine(config, 'taken');
     await first.daemon.stop();
-    const other = await machineOn('taken');
+    const other = machineOn('taken');
     const refused = await openDaemon(other, parts()).catch((error) => error);
     expect(refused).toMatchObject({ code: 'standby.superseded' });
     expect(exitCodeOf(refused)).toBe(76);
@@ -196,5 +237,11 @@ describe('a daemon that holds the lease', () => {
     first.sql(`update standby_lease set taking = '${drawTaking()}', holder = 'there'`);
     await expect(running).rejects.toMatchObject({ code: 'standby.superseded', message: /there/ });
     await expect(openDaemon(config, parts())).rejects.toMatchObject({ code: 'standby.superseded' });
+    const without = { ...config, standby: { ...config.standby, servers: [] } };
+    const alone = await openDaemon(without, parts());
+    expect([alone.standby, alone.store.triggers().others]).toEqual([undefined, []]);
+    const stopped = new AbortController();
+    stopped.abort();
+    await alone.run(stopped.signal);
   });
 });

@@ -124,6 +124,19 @@ describe('the record', () => {
     expect(subjects(primary, 'local')).toEqual(['one']);
   });
 
+  it('finds out by itself that PostgreSQL is back, also with nothing to send', async () => {
+    const { record, act } = await recording('back');
+    await act('one');
+    expect(await record.kept()).toBe('kept');
+    await primary.stop('immediate');
+    await expect(record.permit(about(4))).rejects.toMatchObject({ code: 'standby.no_permit' });
+    expect(record.trouble()).toMatchObject({ code: /^standby\./ });
+    await primary.start();
+    await until('no trouble', () => record.trouble() === undefined || undefined);
+    expect((await record.permit(about(5))).whyOver()).toBeUndefined();
+    expect(subjects(primary, 'back')).toEqual(['one']);
+  });
+
   it('goes on at a promoted replica, and sends once more what that may lack', async () => {
     const { record, act, state } = await recording('promoted');
     await act('first');
