@@ -7,7 +7,11 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { createLogger } from '../../src/lib/log.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
+import { pauseActs } from '../../src/ops/surface.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { Keep } from '../../src/store/transaction/keep.ts';
+import { bind } from '../../src/surface/perform.ts';
+import { pausesIn } from '../support/pauses.ts';
 import { temporaryStore } from '../support/store.ts';
 import { CONSOLE_SETTINGS, NO_LOOKUPS } from './made-up.ts';
 
@@ -27,6 +31,7 @@ export async function startBehindProxy(
   people = NOBODY,
   proxy: ProxySettings | null = null,
   publicUrl = 'https://selvedge.example.com',
+  keep?: Keep,
 ) {
   const store = await temporaryStore();
   const clock = manualClock();
@@ -36,8 +41,10 @@ export async function startBehindProxy(
   const scrubber = createScrubber();
   const write = (line: string): void => void logged.push(line);
   const log = createLogger({ level: 'warn', format: 'json', scrubber, write });
+  const pauses = await pausesIn({ store, clock });
+  const acts = keep ? bind(pauseActs, () => pauses) : [];
   const parts = { store, clock, log, entrance, sessionIdleMs: IDLE_MS };
-  const answer = createAnswers({ ...parts, acts: [], lookups: NO_LOOKUPS });
+  const answer = createAnswers({ ...parts, acts, lookups: NO_LOOKUPS, keep });
   const settings = {
     ...CONSOLE_SETTINGS,
     ...{ publicUrl, sessionIdleMs: IDLE_MS, proxy },

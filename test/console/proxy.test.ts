@@ -29,6 +29,21 @@ it('an open page hears within 15 seconds that the loop of the daemon stands stil
   );
 });
 
+it('the page after an act says if a standby may lack it, and a header tells programs', async () => {
+  const answers: ('kept' | 'unknown')[] = ['kept', 'unknown'];
+  const keep = async () => answers.shift() ?? 'unknown';
+  const { call } = await startBehindProxy(PEOPLE, PROXY, ORIGIN, keep);
+  const pause = async (name: string) => {
+    const headers = { ...named(ANNA), origin: ORIGIN, 'content-type': FORM };
+    const done = await call('/pause', headers, `target=pushes&name=${name}&reason=x&back=/`);
+    expect(done.statusCode).toBe(303);
+    const page = (await call('/', named(ANNA))).payload;
+    return [done.headers['selvedge-kept'], page.includes('Kept here only')];
+  };
+  expect(await pause('order')).toEqual([undefined, false]);
+  expect(await pause('style')).toEqual(['here', true]);
+});
+
 describe('the host name that a proxy passes on', () => {
   it('leads here with any port or none, and in any letters', async () => {
     const { call, logged } = await startBehindProxy();
