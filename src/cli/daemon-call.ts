@@ -32,6 +32,8 @@ function readLocal(dataDir: string): z.output<typeof localSchema> {
   }
 }
 
+const KEPT_HERE = 'kept here only: PostgreSQL has not confirmed it, so a standby may lack it';
+
 export interface DaemonCall<T> {
   /** Path of the local API, such as `/api/sync/run`. */
   readonly path: string;
@@ -65,7 +67,11 @@ function isOther(status: number, body: unknown): boolean {
  * Asks the daemon of this data folder. Throws RetryLaterError when none answers, RefusedError with
  * the daemon's own words when it will not.
  */
-async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
+async function askDaemon<T>(
+  { output }: Pick<CliContext, 'output'>,
+  dataDir: string,
+  call: DaemonCall<T>,
+): Promise<T> {
   const { url, token } = readLocal(dataDir);
   const answer = await askHere(`${url}${call.path}`, {
     method: 'POST',
@@ -80,6 +86,7 @@ async function askDaemon<T>(dataDir: string, call: DaemonCall<T>): Promise<T> {
     const hint = 'does the daemon run? It tells its address again at each start';
     throw new RetryLaterError('local.unreachable', message, { hint });
   }
+  if (answer.isKeptHere) output.note(KEPT_HERE);
   if (answer.statusCode === 200) return call.answer.parse(body);
   const { code, message, hint } = refusal.parse(body);
   // Status 400 is a mistake of the command line, whatever state the daemon is in.
@@ -97,7 +104,7 @@ export function askRunningDaemon<T>(
 ): Promise<T> {
   const { config } = configOf(command, context);
   const body = { ...call.body, actor: userName() };
-  return askDaemon(config.dataDir, { ...call, body });
+  return askDaemon(context, config.dataDir, { ...call, body });
 }
 
 export interface Change<T> extends DaemonCall<T> {
@@ -122,7 +129,7 @@ export async function viaDaemonOrOffline<T>(
     return await workOffline(config, deps, (parts) => offline(parts, asker));
   } catch (error) {
     if (!(error instanceof StoreError) || error.code !== 'store.locked') throw error;
-    return askDaemon(config.dataDir, {
+    return askDaemon(context, config.dataDir, {
       ...call,
       body: { ...call.body, actor: userName(), reason },
     });

@@ -8,6 +8,7 @@ import type { Keep } from '../store/transaction/keep.ts';
 import { type BoundAct, perform } from '../surface/perform.ts';
 import { actorFields } from './actor.ts';
 import type { RouteGroup } from './api.ts';
+import { KEPT_HEADER } from './ask.ts';
 
 const actParams = z.object({ name: z.string().max(100) });
 const given = z.record(z.string(), z.unknown());
@@ -18,9 +19,6 @@ const actBody = z.strictObject({
   things: z.array(given).optional(),
   select: z.strictObject({ filter: given, expect: z.unknown().optional() }).optional(),
 });
-
-/** Header of an answer that a second machine may not have. */
-export const KEPT_HEADER = 'selvedge-kept';
 
 export function actRoutes(acts: readonly BoundAct[], clock: Clock, keep?: Keep): RouteGroup {
   return {

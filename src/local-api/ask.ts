@@ -10,6 +10,9 @@ export function localFile(dataDir: string): string {
   return join(dataDir, 'local.json');
 }
 
+/** Header of an answer to an act that a standby may lack. */
+export const KEPT_HEADER = 'selvedge-kept';
+
 export interface HereOptions {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,15 +24,20 @@ export interface HereOptions {
 export async function askHere(
   url: string,
   { signal, ...options }: HereOptions,
-): Promise<{ readonly statusCode: number; readonly text: string }> {
+): Promise<{
+  readonly statusCode: number;
+  readonly text: string;
+  /** Whether a standby may lack what was done. */
+  readonly isKeptHere: boolean;
+}> {
   const dispatcher = new Agent();
   try {
-    const { statusCode, body } = await request(url, {
+    const { statusCode, headers, body } = await request(url, {
       ...options,
       signal: signal ?? null,
       dispatcher,
     });
-    return { statusCode, text: await body.text() };
+    return { statusCode, text: await body.text(), isKeptHere: headers[KEPT_HEADER] === 'here' };
   } finally {
     await dispatcher.destroy();
   }

@@ -221,7 +221,7 @@ class LeaseHolder implements Holder {
     if (row !== undefined && !memory.isOwn(row.taking)) throw superseded(row);
     const { account, machine, leaseMs } = settings;
     const me = { account, machine, leaseMs, taking: draw() };
-    // It is known for ours before it may come true: an answer that is lost leaves it unknown.
+    // The taking is known for ours before it may come true: an answer that is lost leaves it open.
     memory.note(me.taking);
     const begunAt = clock.monotonic();
     const isTaken = row ? await takeFrom(session, row, me) : await takeFirst(session, me);

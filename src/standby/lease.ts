@@ -155,7 +155,7 @@ export function createJudge({
       return { quietMs, isFree: handedOver || quietMs >= leaseMs + renewMs };
     },
     missed() {
-      // What was seen still counts if it is seen again: only the time between does not.
+      // A row that is seen again still counts: only the time between does not.
       if (last !== undefined) last = { name: last.name, at: Number.POSITIVE_INFINITY };
     },
   };

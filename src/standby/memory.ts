@@ -27,7 +27,7 @@ export interface Memory {
 }
 
 const FILE = 'standby.json';
-/** As many as may be asked for while PostgreSQL leaves each answer unknown. */
+/** Takings that may be asked for while PostgreSQL leaves each answer unknown. */
 const TAKINGS_MAX = 16;
 
 function read(path: string): z.output<typeof MEMORY> {

@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../lib/clock.ts';
 
-/** What is asked for: one attempt of one push; without a number, a request of another kind. */
+/** Attempt of a push that a permit is for; without a number, a request of another kind. */
 export interface PermitAbout {
   readonly outboxId: number | null;
   readonly attempt: number;

@@ -61,7 +61,7 @@ export interface Recorder {
   state(): { readonly waiting: number; readonly place: number };
 }
 
-/** Appends rows, or none, by one statement, which itself finds out what became of the lease meanwhile. */
+/** Appends rows, or none, by one statement, which itself finds out what became of the lease. */
 export async function append(
   session: Session,
   { account, taking }: Pick<Holding, 'account' | 'taking'>,
@@ -237,7 +237,7 @@ class Keeper implements Recorder {
     while (!signal.aborted) {
       if (await this.#round()) continue;
       const isTroubled = this.#trouble !== undefined;
-      // What came since has found nothing to wake.
+      // Requests that came since have found nothing to wake.
       const isWanted = this.#waiters.length + this.#asking.length > 0;
       if (signal.aborted || (!isTroubled && isWanted)) continue;
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -246,7 +246,7 @@ class Keeper implements Recorder {
       await promise;
       timer.cancel();
     }
-    // What was committed while the daemon stopped is still sent, if PostgreSQL answers at once.
+    // Sends what was committed while the daemon stopped, if PostgreSQL answers at once.
     if (this.#trouble === undefined) await this.#round();
     await this.#session?.end();
     this.#session = undefined;

@@ -27,7 +27,7 @@ export function placeOfBackups(config: BackupPlace, now: number): number {
     try {
       return placeOfCopy(join(dirname(path), manifest.mirror.file)) ?? [];
     } catch {
-      // One that cannot be read is no beginning.
+      // A backup that cannot be read is no beginning.
       return [];
     }
   });

@@ -9,10 +9,11 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { exitCodeOf } from '../../src/lib/errors.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
+import { askHere } from '../../src/local-api/ask.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { readStandbyStatus } from '../../src/standby/status-file.ts';
 import { sharedEnd } from '../console/support.ts';
-import { placeOrders, startFastReference } from '../e2e/support.ts';
+import { startFastReference } from '../e2e/support.ts';
 import { sign } from '../inbox/support.ts';
 import { drawTaking, initStandby, SCHEMA, withStandby } from '../standby/support.ts';
 import { startTestDaemon, testConfig, testLogger, until } from '../support/house.ts';
@@ -157,7 +158,18 @@ describe('a daemon that holds the lease', () => {
     expect(await machine.event()).toBe(503);
     const answer = await machine.submit('A-1');
     expect(answer).toMatchObject({ status: 503, body: { code: 'intake.later' } });
-    placeOrders(reference, 1);
+    const local: unknown = JSON.parse(
+      readFileSync(join(machine.config.dataDir, 'local.json'), 'utf8'),
+    );
+    const { url, token } = z.object({ url: z.string(), token: z.string() }).parse(local);
+    const act = { actor: 'eva', reason: 'x', given: { target: 'pushes', name: 'style' } };
+    const paused = await askHere(`${url}/api/acts/pause`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(act),
+      headersTimeout: 60_000,
+    });
+    expect(paused).toMatchObject({ statusCode: 200, isKeptHere: true });
     await until(
       'the status',
       () => readStandbyStatus(machine.config.dataDir)?.state === 'away' || undefined,

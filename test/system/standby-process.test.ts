@@ -90,7 +90,7 @@ it('a holder that was stopped begins no POST once another machine has its lease'
     await Promise.all(documents.map(submit));
     await until('some orders', () => posts() > before + 3 || undefined);
     child.freeze();
-    // What stands in the kernel arrives; what comes later would have been begun later.
+    // The kernel delivers the rest of what was begun; later requests would be begun later.
     await sleep(300);
     const begun = posts();
     const there = `taking = '${drawTaking()}', holder = 'there'`;
