@@ -137,7 +137,8 @@ class LeaseHolder implements Holder {
 
   whyNot(): string | undefined {
     if (this.#isGivenAway) return HANDED_OVER;
-    if (this.#deps.clock.monotonic() < this.#heldUntil) return undefined;
+    const isHeld = this.holding() !== undefined;
+    if (isHeld && this.#deps.clock.monotonic() < this.#heldUntil) return undefined;
     return this.#trouble === undefined ? NOT_RENEWED : `${NOT_RENEWED}: ${this.#trouble.message}`;
   }
 
