@@ -7,6 +7,7 @@
 import type Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
+import { sha256 } from '../lib/json.ts';
 import { openReader } from '../store/connection.ts';
 import { deleteState, readState, writeState } from '../store/state.ts';
 import type { Db, Store, StoreOptions, Tx } from '../store/store.ts';
@@ -14,6 +15,9 @@ import { FEED_KEY, RECORDED } from './recorded.ts';
 
 /** Name of the state that says up to which place of the record this database has all. */
 export const PLACE_KEY = 'standby_place';
+
+/** Name of the state with a digest of the triggers, by which one that was dropped is noticed. */
+const DIGEST_KEY = 'standby_triggers';
 
 const PREFIX = 'standby_change_';
 
@@ -57,15 +61,20 @@ async function dropTriggers(tx: Tx): Promise<void> {
   }
 }
 
+const digestOf = (triggers: readonly string[]): string => sha256(triggers.toSorted().join('\n'));
+
 /**
- * Makes the feed, or repairs it after an upgrade. Changes of before are not in it, so it is given a
- * name of its own, which is recorded first: a backup without that name is too old to begin from.
+ * Makes the feed, or makes it again after an upgrade. Where changes may have gone by it, it is
+ * given another name, which is recorded first: a backup with the name of before is too old to begin
+ * from.
  */
 export async function beginFeed(store: Store, clock: Clock, name: string): Promise<void> {
   const wanted = await wantedTriggers(store.db);
-  const present = await presentTriggers(store.db);
-  const isWhole = wanted.every((one) => present.get(one.name) === one.sql);
-  if (isWhole && present.size === wanted.length) return;
+  const digest = digestOf(wanted.map((one) => one.sql));
+  const present = digestOf([...(await presentTriggers(store.db)).values()]);
+  if (present === digest) return;
+  // An older program made all that is there, and nothing of it was dropped.
+  const isUpgrade = present === (await readState(store.db, DIGEST_KEY));
   await store.transaction(async (tx) => {
     await dropTriggers(tx);
     await sql`create table if not exists standby_change (
@@ -74,7 +83,8 @@ export async function beginFeed(store: Store, clock: Clock, name: string): Promi
       key text not null
     ) strict`.execute(tx);
     for (const one of wanted) await sql.raw(one.sql).execute(tx);
-    await writeState(tx, FEED_KEY, name, clock);
+    await writeState(tx, DIGEST_KEY, digest, clock);
+    if (!isUpgrade) await writeState(tx, FEED_KEY, name, clock);
   });
 }
 
@@ -84,6 +94,7 @@ export async function endFeed(store: Store): Promise<void> {
     await dropTriggers(tx);
     await sql`drop table if exists standby_change`.execute(tx);
     await deleteState(tx, FEED_KEY);
+    await deleteState(tx, DIGEST_KEY);
     await deleteState(tx, PLACE_KEY);
   });
 }
@@ -128,7 +139,7 @@ export interface PieceLimits {
   readonly charsMax: number;
 }
 
-export const PIECE_LIMITS: PieceLimits = { entriesMax: 1_000, charsMax: 2_000_000 };
+export const PIECE_LIMITS: PieceLimits = { entriesMax: 500, charsMax: 500_000 };
 
 export interface FeedReader {
   /** Reads the rows behind this entry, in one snapshot. Synchronous and short. */

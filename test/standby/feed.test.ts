@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
+import { sha256 } from '../../src/lib/json.ts';
 import {
   beginFeed,
   endFeed,
@@ -104,6 +105,21 @@ describe('the feed of the record', () => {
       ).rows.map(({ value }) => value);
     await beginFeed(store, clock, 'second');
     expect(await names()).toEqual(['first']);
+    // As an older program has left it, which recorded less.
+    const older = await sql<{ name: string; sql: string }>`select name, sql from sqlite_schema
+      where type = 'trigger' and name like 'standby_change_%'
+        and name <> 'standby_change_audit_update' order by sql`.execute(store.db);
+    await sql`drop trigger standby_change_audit_update`.execute(store.db);
+    const digest = sha256(
+      older.rows
+        .map((row) => row.sql)
+        .sort()
+        .join('\n'),
+    );
+    await writeState(store.db, 'standby_triggers', digest, clock);
+    await beginFeed(store, clock, 'upgraded');
+    expect(await names()).toEqual(['first']);
+    expect(store.triggers().others).toContain('standby_change_audit_update');
     await sql`drop trigger standby_change_audit_insert`.execute(store.db);
     await beginFeed(store, clock, 'third');
     expect(await names()).toEqual(['third']);
