@@ -1,11 +1,12 @@
 /** The standby's lease, record and permits in a real PostgreSQL (Debian's). */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { readLease, renew, takeFirst, takeFrom } from '../../src/standby/lease.ts';
 import { append, permitRow } from '../../src/standby/record.ts';
 import { createServers, literal } from '../../src/standby/session.ts';
 import { trimRecord } from '../../src/standby/trim.ts';
+import { startProxy } from '../plane/campaign/proxy.ts';
 import {
   drawTaking,
   initStandby,
@@ -155,6 +156,22 @@ describe('the standby in PostgreSQL', () => {
     );
     expect(again.isFenced).toBe(false);
     expect(sql("select count(*) from standby_record where account = 'replica'").trim()).toBe('3');
+  });
+
+  it('does not know what it asked when a cable is cut, and waits for no end', async () => {
+    const proxy = await startProxy(postgres.port);
+    onTestFinished(() => proxy.close());
+    const through = url.replace(`:${postgres.port}/`, `:${proxy.port}/`);
+    const servers = serversFor([through], { timeoutMs: 1_000 });
+    const [asking, idle] = [await servers.open(), await servers.open()];
+    proxy.isSilent = true;
+    const begunAt = performance.now();
+    await expect(asking.ask('select 1')).rejects.toMatchObject({ code: 'standby.unknown' });
+    await Promise.all([asking.end(), idle.end()]);
+    await expect(servers.open()).rejects.toMatchObject({ code: 'standby.unreachable' });
+    expect(performance.now() - begunAt).toBeLessThan(30_000);
+    proxy.isSilent = false;
+    await (await servers.open()).end();
   });
 
   it('forgets of the record what all backups have', async () => {
