@@ -125,7 +125,7 @@ export interface RecordedRow {
   readonly row: string | null;
 }
 
-export interface Piece {
+interface Piece {
   readonly rows: readonly RecordedRow[];
   /** Whether it reaches the end: with it, the record has all that is committed. */
   readonly isWhole: boolean;
@@ -139,7 +139,7 @@ export interface PieceLimits {
   readonly charsMax: number;
 }
 
-export const PIECE_LIMITS: PieceLimits = { entriesMax: 500, charsMax: 500_000 };
+const PIECE_LIMITS: PieceLimits = { entriesMax: 500, charsMax: 500_000 };
 
 export interface FeedReader {
   /** Reads the rows behind this entry, in one snapshot. Synchronous and short. */

@@ -23,7 +23,7 @@ import type { StandbySettings } from './settings.ts';
 import { trimRecord } from './trim.ts';
 
 /** `unknown`: it is kept here, and nobody knows whether PostgreSQL has it. */
-export type Kept = 'kept' | 'unknown';
+type Kept = 'kept' | 'unknown';
 
 export interface RecordDeps {
   readonly settings: Pick<StandbySettings, 'permitMs' | 'timeoutMs' | 'acknowledge'>;

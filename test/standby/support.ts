@@ -1,5 +1,5 @@
 /** A PostgreSQL with the standby's tables, and the parts of a machine, for the system tests. */
-import { join } from 'node:path';
+
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { Secret } from '../../src/lib/secret.ts';
@@ -88,5 +88,3 @@ export function withStandby(urls: readonly string[], more: readonly Setting[] = 
     ...more,
   ];
 }
-
-export const memoryFile = (dataDir: string): string => join(dataDir, 'standby.json');
