@@ -2,8 +2,9 @@
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { stopForPeople } from '../decisions/holds/restored.ts';
+import { verifyChain } from '../decisions/journal.ts';
 import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
-import { deleteOldEvents } from '../inbox/upkeep.ts';
+import { deleteOldEvents, readEventsAgain } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import { createStockCounter } from '../mirror/stock-count.ts';
@@ -14,6 +15,7 @@ import {
   mirrorClockStep,
 } from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
+import { doubtPermitted } from '../outbox/permitted.ts';
 import { leaveCanceled, markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
 import { createActsLog } from '../store/backup/acts-log.ts';
 import { databaseMadeAt } from '../store/backup/inspect.ts';
@@ -53,6 +55,9 @@ export const CLOCK_STEPS: readonly ClockStepHandler[] = [
 export const RESTORE_STEPS: RestoreSteps = {
   leaveCanceled,
   markPushesUnknown,
+  doubtPermitted,
+  readEventsAgain,
+  chainBrokenAt: async (tx) => (await verifyChain(tx)).brokenAt,
   stopForPeople,
   disarmAll,
   requestFullPulls,

@@ -84,11 +84,35 @@ interface ActSince {
   readonly toRules?: boolean | undefined;
 }
 
+/** Permission that another machine had for one attempt of a push. */
+export interface Permitted {
+  readonly outboxId: number;
+  readonly attempt: number;
+  readonly kind: string;
+  readonly reference: string;
+  /** Hash of what was to be sent. */
+  readonly bodyHash: string;
+}
+
 export interface RestoreSteps {
   /** Keeps the rules from what people stopped by these acts; returns how many deliveries. */
   stopForPeople(tx: Tx, acts: readonly ActSince[], now: number): Promise<number>;
   /** Marks every push that may have been sent since the backup as unknown, and returns how many. */
   markPushesUnknown(tx: Tx, now: number): Promise<number>;
+  /**
+   * Marks as unknown what another machine may have sent: the pushes of permits without an outcome,
+   * and all that were being sent or unknown before. Returns how many, and the permits whose push is
+   * not known here.
+   */
+  doubtPermitted(
+    tx: Tx,
+    permits: readonly Permitted[],
+    now: number,
+  ): Promise<{ readonly inDoubt: number; readonly missing: readonly Permitted[] }>;
+  /** Id of the first decision that breaks the chain of decisions; undefined: it is whole. */
+  chainBrokenAt(tx: Tx): Promise<number | undefined>;
+  /** Has the orders of these events read again. */
+  readEventsAgain(tx: Tx, eventIds: readonly string[], now: number): Promise<void>;
   /** Leaves to a person those of these pushes that are unknown; a person canceled them. */
   leaveCanceled(tx: Tx, outboxIds: readonly number[]): Promise<void>;
   /** Disarms every rule, and withdraws the rejects that wait. */

@@ -23,6 +23,7 @@ import { copyDatabase, isThere } from './copy.ts';
 import { databaseMadeAt } from './inspect.ts';
 import { type BackupManifest, mayBeSame, OTHER_DATABASE_HINT } from './manifest.ts';
 import { sealAside } from './seal.ts';
+import { goOnFrom, type RecordSince } from './taken-over.ts';
 import { verifyBackup } from './verify.ts';
 
 export interface RestorePlan {
@@ -40,6 +41,8 @@ export interface RestorePlan {
   readonly directory: string;
   /** Steps that other rooms take on their own tables in a restore. */
   readonly steps: RestoreSteps;
+  /** What another machine has recorded since the backup; left out: nobody knows what was done. */
+  readonly record?: RecordSince;
 }
 
 export interface Restored extends Disarmed {
@@ -48,7 +51,11 @@ export interface Restored extends Disarmed {
   /** Acts of people since the backup; null: no list of them lies beside it. */
   readonly since: ActsSince | null;
   readonly kept: readonly string[];
+  /** What the record does not have, so that a person must resume; empty: it goes on by itself. */
+  readonly missing: readonly string[];
 }
+
+type Doubted = Omit<Restored, 'createdAt' | 'kept'>;
 
 /** Endings of the files that belong to one database: its log is moved with it. */
 const ENDINGS = ['', '-wal', '-shm', '-journal'];
@@ -78,6 +85,12 @@ function replacedIn(dataDir: string): string[] {
  */
 const LOST_ROWS_MAX = { outbox: 1_000_000, outcome: 10_000_000, change: 100_000_000 };
 
+/**
+ * The same where the other machine has handed over: its record has all numbers but those of the
+ * change feed, and this is done each month.
+ */
+const CHANGES_SINCE_BACKUP_MAX = 10_000_000;
+
 type Numbered = keyof typeof LOST_ROWS_MAX;
 
 /** Reads the last number of a table in a replaced database; 0 when it is gone or too damaged. */
@@ -99,15 +112,42 @@ function lastNumberIn(path: string, table: Numbered): number {
  * those of documents, and follows those of outcomes and of the change feed. Returns the last number
  * that the backup had given out.
  */
-async function leaveNumbersOut(tx: Tx, dataDir: string, table: Numbered): Promise<number> {
+async function leaveNumbersOut(
+  tx: Tx,
+  dataDir: string,
+  table: Numbered,
+  rows = LOST_ROWS_MAX[table],
+): Promise<number> {
   const known = sql<{ seq: number }>`select seq from sqlite_sequence where name = ${table}`;
   const last = (await known.execute(tx)).rows[0]?.seq ?? 0;
   // A restore that was interrupted has put the replaced database aside already.
   const numbers = replacedIn(dataDir).map((name) => lastNumberIn(join(dataDir, name), table));
-  const next = Math.max(last, ...numbers) + LOST_ROWS_MAX[table];
+  const next = Math.max(last, ...numbers) + rows;
   await sql`delete from sqlite_sequence where name = ${table}`.execute(tx);
   await sql`insert into sqlite_sequence values (${table}, ${next})`.execute(tx);
   return last;
+}
+
+/** Notes the restore, and leaves out the numbers that may have been given out since. */
+async function noteRestored(
+  tx: Tx,
+  { dataDir }: RestorePlan,
+  createdAt: string,
+  clock: Clock,
+): Promise<void> {
+  // Orders since the backup have a higher number than this one. Deleted orders do not count,
+  // because no list begins at one that is gone.
+  const newest = await tx
+    .selectFrom('sales_order')
+    .select((eb) => eb.fn.max('order_id').as('order_id'))
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  const maxOrderId = newest?.order_id ?? null;
+  const maxDocumentId = await leaveNumbersOut(tx, dataDir, 'outbox');
+  await leaveNumbersOut(tx, dataDir, 'outcome');
+  await leaveNumbersOut(tx, dataDir, 'change');
+  const at = clock.now();
+  await writeRestored(tx, { at, createdAt, maxOrderId, maxDocumentId }, clock);
 }
 
 /**
@@ -119,7 +159,7 @@ async function markEverythingOld(
   plan: RestorePlan,
   manifest: BackupManifest,
   clock: Clock,
-) {
+): Promise<Doubted> {
   const now = clock.now();
   const { createdAt } = manifest;
   const { actor, steps } = plan;
@@ -137,22 +177,11 @@ async function markEverythingOld(
   const disarmed = await steps.disarmAll(tx, why, now);
   // The mirror is as old as the backup, so every stream is pulled in full.
   await steps.requestFullPulls(tx, now);
-  // Orders since the backup have a higher number than this one. Deleted orders do not count,
-  // because no list begins at one that is gone.
-  const newest = await tx
-    .selectFrom('sales_order')
-    .select((eb) => eb.fn.max('order_id').as('order_id'))
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
-  const maxOrderId = newest?.order_id ?? null;
-  const maxDocumentId = await leaveNumbersOut(tx, plan.dataDir, 'outbox');
-  await leaveNumbersOut(tx, plan.dataDir, 'outcome');
-  await leaveNumbersOut(tx, plan.dataDir, 'change');
-  await writeRestored(tx, { at: now, createdAt, maxOrderId, maxDocumentId }, clock);
+  await noteRestored(tx, plan, createdAt, clock);
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
   const detail = { backup: plan.backup, inDoubt, since, ...disarmed };
   await writeAudit(tx, { actor, ...act, detail }, now);
-  return { inDoubt, since, ...disarmed };
+  return { inDoubt, since, ...disarmed, missing: [] };
 }
 
 /**
@@ -164,7 +193,7 @@ async function prepareMirror(
   plan: RestorePlan,
   manifest: BackupManifest,
   clock: Clock,
-) {
+): Promise<Doubted> {
   const { dataDir, busyTimeoutMs } = plan;
   const path = join(dataDir, `mirror.db${RESTORING}`);
   copyDatabase(copy, path, busyTimeoutMs);
@@ -172,7 +201,15 @@ async function prepareMirror(
   try {
     // The copy that the migration made is not needed, because the backup itself is still there.
     if (migrated.backup !== undefined) rmSync(migrated.backup, { force: true });
-    return await store.transaction((tx) => markEverythingOld(tx, plan, manifest, clock));
+    const { record } = plan;
+    return await store.transaction((tx): Promise<Doubted> => {
+      if (!record) return markEverythingOld(tx, plan, manifest, clock);
+      const numbers = {
+        afterLoss: (createdAt: string) => noteRestored(tx, plan, createdAt, clock),
+        afterHandOver: () => leaveNumbersOut(tx, dataDir, 'change', CHANGES_SINCE_BACKUP_MAX),
+      };
+      return goOnFrom(tx, plan, record, numbers, clock);
+    });
   } finally {
     await store.close();
   }

@@ -1,0 +1,111 @@
+/**
+ * A backup from which this machine goes on in place of another one, whose record says what was done
+ * since. What it may have sent is in doubt, never absent. It goes on by itself once the mirror was
+ * read in full, unless something is missing: then a person resumes.
+ */
+import type { Clock } from '../../lib/clock.ts';
+import { writeAudit } from '../audit.ts';
+import { writePause } from '../pauses.ts';
+import type { Tx } from '../store.ts';
+import type { Disarmed, Permitted, RestoreSteps } from '../upkeep.ts';
+
+/** The record of another machine, from which this one goes on. */
+export interface RecordSince {
+  /** Brings what is recorded into the copy of the backup. */
+  play(tx: Tx): Promise<Played>;
+}
+
+export interface Played {
+  readonly events: readonly string[];
+  readonly permits: readonly Permitted[];
+  /** Whether the other machine had stopped sending, and everything is recorded. */
+  readonly isHandedOver: boolean;
+  /** Whether the record is proven to have all that was acknowledged. */
+  readonly isProven: boolean;
+}
+
+/** Actor of the pauses that end by themselves once the mirror was read in full. */
+export const TAKE_OVER = 'standby';
+
+const CATCHING_UP = 'taken over: until everything was read once';
+
+export interface TakeOverPlan {
+  readonly backup: string;
+  readonly actor: string;
+  readonly steps: RestoreSteps;
+}
+
+/** Leaves out the numbers that may have been given out and are not recorded. */
+interface Numbers {
+  /** Also notes the restore, as of this time. */
+  afterLoss(createdAt: string): Promise<unknown>;
+  afterHandOver(): Promise<unknown>;
+}
+
+/** Puts in doubt what may have been sent, as far as it is not known. */
+async function doubt(tx: Tx, steps: RestoreSteps, played: Played, now: number) {
+  const { permits, isHandedOver, isProven } = played;
+  const { inDoubt, missing } = isHandedOver
+    ? { inDoubt: 0, missing: [] }
+    : await steps.doubtPermitted(tx, permits, now);
+  const all = isHandedOver || isProven ? 0 : await steps.markPushesUnknown(tx, now);
+  const brokenAt = await steps.chainBrokenAt(tx);
+  return {
+    inDoubt: Math.max(inDoubt, all),
+    missing: [
+      ...missing.map(
+        ({ outboxId, kind, reference, attempt }) =>
+          `push ${outboxId} (${kind} ${reference}), which attempt ${attempt} may have sent`,
+      ),
+      ...(brokenAt === undefined ? [] : [`the decisions before ${brokenAt}: their chain breaks`]),
+    ],
+  };
+}
+
+/** Pauses what must not go on yet. */
+async function holdBack(
+  tx: Tx,
+  { actor }: TakeOverPlan,
+  missing: readonly string[],
+  at: number,
+): Promise<void> {
+  const wait = { name: '', reason: CATCHING_UP, actor: TAKE_OVER, at };
+  await writePause(tx, { ...wait, target: 'decisions' });
+  if (missing.length === 0) {
+    await writePause(tx, { ...wait, target: 'pushes' });
+    return;
+  }
+  const reason = `taken over, and the record lacks ${missing.join('; ')}`.slice(0, 500);
+  await writePause(tx, { target: 'pushes', name: '', reason, actor, at });
+}
+
+/** Brings the record into the copy, and has it go on from there. */
+export async function goOnFrom(
+  tx: Tx,
+  plan: TakeOverPlan,
+  record: RecordSince,
+  numbers: Numbers,
+  clock: Clock,
+) {
+  const { steps, actor, backup } = plan;
+  const now = clock.now();
+  const played = await record.play(tx);
+  const { inDoubt, missing } = await doubt(tx, steps, played, now);
+  await steps.readEventsAgain(tx, played.events, now);
+  // What the record has not is told to nobody; it may lack that a person has disarmed a rule.
+  const isCertain = played.isHandedOver || (played.isProven && missing.length === 0);
+  const why = { actor, reason: 'taken over without proof that the record has all' };
+  const disarmed: Disarmed = isCertain
+    ? { disarmed: [], withdrawn: 0 }
+    : await steps.disarmAll(tx, why, now);
+  await steps.requestFullPulls(tx, now);
+  // The record reaches up to now: acts of before are in it.
+  if (played.isHandedOver) await numbers.afterHandOver();
+  else await numbers.afterLoss(new Date(now).toISOString());
+  await holdBack(tx, plan, missing, now);
+  const act = { action: 'takeover', subject: 'mirror.db', reason: 'another machine was gone' };
+  const { isHandedOver, isProven } = played;
+  const detail = { backup, inDoubt, missing, isHandedOver, isProven, ...disarmed };
+  await writeAudit(tx, { actor, ...act, detail }, now);
+  return { inDoubt, since: null, missing, ...disarmed };
+}
