@@ -128,7 +128,13 @@ describe('table ownership', () => {
         .split('\n')
         .flatMap((line) => (nameless.test(line) ? [path] : [])),
     );
-    const shared = ['src/store/bulk.ts', 'src/store/upkeep.ts', 'src/store/tables/people.ts'];
+    const shared = [
+      'src/store/bulk.ts',
+      'src/store/upkeep.ts',
+      'src/store/tables/people.ts',
+      // Rows of any recorded table, into a copy that nobody uses yet.
+      'src/standby/take-over/play.ts',
+    ];
     const others = writes.filter((path) => !path.startsWith('src/mirror/'));
     expect([...new Set(others)].filter((path) => !shared.includes(path))).toEqual([]);
   });

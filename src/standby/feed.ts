@@ -103,6 +103,11 @@ export async function readPlace(db: Db | Tx): Promise<number> {
   return Number((await readState(db, PLACE_KEY)) ?? 0);
 }
 
+/** Forgets all entries: the record has all that this database has. */
+export async function clearFeed(tx: Tx): Promise<void> {
+  await sql`delete from standby_change`.execute(tx);
+}
+
 /** Forgets entries that PostgreSQL has, and notes up to where it is in this database. */
 export async function forgetKept(
   store: Store,

@@ -36,14 +36,22 @@ export function placeOfBackups(config: BackupPlace, now: number): number {
 
 const SLICE_ROWS = 2_000;
 
+/** Row of `standby_machine` that says up to which place rows were deleted: it is no machine. */
+export const TRIMMED = '';
+
 /** Deletes rows up to this place, a few; true: there may be more. */
 export async function trimRecord(
   session: Session,
   { account }: Pick<Holding, 'account'>,
   place: number,
 ): Promise<boolean> {
+  // What is gone is noted with it: an older backup is no beginning any more.
   const [deleted] = await session.ask(
-    `with gone AS (delete from standby_record where account = ${literal(account)} and place in (
+    `with noted AS (insert into standby_machine (account, machine, at, version, backup_place)
+       values (${literal(account)}, ${literal(TRIMMED)}, clock_timestamp(), '', ${place})
+       on conflict (account, machine) do update set at = excluded.at,
+         backup_place = greatest(standby_machine.backup_place, excluded.backup_place)),
+     gone AS (delete from standby_record where account = ${literal(account)} and place in (
        select place from standby_record where account = ${literal(account)} and place <= ${place}
        order by place limit ${SLICE_ROWS}) returning 1)
      select count(*)::int AS rows from gone`,

@@ -79,7 +79,7 @@ const BLOB = z.object({ base64: z.string() });
 const ROW = z.record(z.string(), z.union([z.string(), z.number(), z.null(), BLOB]));
 const KEY = z.array(z.union([z.string(), z.number()]));
 
-function valueOf(value: z.output<typeof ROW>[string]): string | number | null | Buffer {
+function cellOf(value: z.output<typeof ROW>[string]): string | number | null | Buffer {
   const isBlob = typeof value === 'object' && value !== null;
   return isBlob ? Buffer.from(value.base64, 'base64') : value;
 }
@@ -118,7 +118,7 @@ async function playTable(
     if (unknown !== undefined) throw otherRelease(`a column ${table}.${unknown}`);
     const names = Object.keys(row).map((name) => sql.ref(name));
     await sql`insert into ${sql.table(table)} (${sql.join(names)})
-      values (${sql.join(Object.values(row).map(valueOf))})`.execute(tx);
+      values (${sql.join(Object.values(row).map(cellOf))})`.execute(tx);
   }
 }
 

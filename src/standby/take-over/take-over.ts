@@ -1,0 +1,212 @@
+/**
+ * Takes the lease and goes on from there: restores the newest backup, plays the record behind it,
+ * and leaves a database from which the daemon starts. The lease is renewed meanwhile.
+ */
+import { z } from 'zod';
+import type { Config } from '../../config/schema.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RetryLaterError, type SelvedgeError, StoreError, SUPERSEDED } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import { backupDirectory } from '../../store/backup/manifest.ts';
+import { type Restored, restoreBackup } from '../../store/backup/restore.ts';
+import { TAKE_OVER } from '../../store/backup/taken-over.ts';
+import { exchangeFile } from '../../store/exchange/exchange.ts';
+import { writeState } from '../../store/state.ts';
+import type { Tx } from '../../store/store.ts';
+import type { RestoreSteps } from '../../store/upkeep.ts';
+import { clearFeed, PLACE_KEY } from '../feed.ts';
+import { type Holding, type LeaseRow, renew, takeFrom } from '../lease.ts';
+import type { Memory } from '../memory.ts';
+import { asStandbyError } from '../refusal.ts';
+import { createServers, literal, type Servers, type Session } from '../session.ts';
+import type { StandbySettings } from '../settings.ts';
+import { chooseBackup, LINE_KEY, readMeasure } from './choose-backup.ts';
+import { createGathering, type Gathered, type PlayedRow, play } from './play.ts';
+
+export interface TakeOverDeps {
+  readonly config: Config;
+  readonly settings: StandbySettings;
+  readonly servers: Servers;
+  readonly memory: Memory;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly steps: RestoreSteps;
+  /** Draws a taking: a UUID. */
+  readonly draw: () => string;
+  /** Lets others work on the data folder: a restore takes its lock by itself. */
+  readonly unlock: () => void;
+}
+
+/** Reading the record may take longer than a lease is long. */
+const READ_MS = 60_000;
+const PAGE_ROWS = 1_000;
+
+/** The lease as it was seen before it was taken. */
+export type Seen = LeaseRow;
+
+interface Facts {
+  readonly isHandedOver: boolean;
+  readonly isProven: boolean;
+}
+
+/**
+ * What the row says of the record. A taking of our own is one that was cut off: nobody knows any
+ * more what it had found. On another timeline rows may be gone that were acknowledged, unless a
+ * synchronous replica confirmed them.
+ */
+function factsOf(seen: Seen, timeline: number, { isOwn }: Pick<Memory, 'isOwn'>): Facts {
+  if (isOwn(seen.taking)) return { isHandedOver: false, isProven: false };
+  const isProven = seen.timeline === timeline || seen.synced === true;
+  return { isHandedOver: seen.handedOver && isProven, isProven };
+}
+
+/** Renews the lease until the signal aborts; rejects once it is another machine's. */
+async function keepRenewing(
+  { servers, settings, clock, log }: TakeOverDeps,
+  me: Holding,
+  signal: AbortSignal,
+): Promise<void> {
+  let beat = 0;
+  let session: Session | undefined;
+  while (!signal.aborted) {
+    await clock.sleep(settings.renewMs, signal).catch(() => undefined);
+    if (signal.aborted) break;
+    try {
+      session ??= await servers.open();
+      const row = await renew(session, me, beat);
+      // An answer that was lost may have raised it.
+      beat = row?.beat ?? beat + 1;
+      if (row === undefined && (await renew(session, me, beat)) === undefined) {
+        throw new StoreError(SUPERSEDED, 'another machine took the lease meanwhile');
+      }
+    } catch (thrown) {
+      await session?.end();
+      session = undefined;
+      const error: SelvedgeError = asStandbyError(thrown);
+      if (error.code === SUPERSEDED) throw error;
+      log.warn({ code: error.code, hint: error.hint }, error.message);
+    }
+  }
+  await session?.end();
+}
+
+/** Notes the place at which this machine began to write. */
+async function drawLine(session: Session, { account, taking }: Holding): Promise<number> {
+  const of = `account = ${literal(account)} and taking = ${literal(taking)}`;
+  const [row] = await session.ask(
+    `insert into standby_record (account, taking, seq, whole, what, key, row)
+     select account, taking, null, false, 'line', ${literal(JSON.stringify([taking]))}, '{}'
+     from standby_lease where ${of} returning place`,
+  );
+  if (row === undefined) throw new StoreError(SUPERSEDED, 'another machine took the lease');
+  return Number(row.place);
+}
+
+const ROW = z.object({
+  what: z.string(),
+  key: z.string(),
+  row: z.string().nullable(),
+  whole: z.boolean(),
+});
+
+/** Reads the record between a backup and our own line, up to where it is consistent. */
+async function gather(
+  session: Session,
+  account: string,
+  { after, before }: { readonly after: number; readonly before: number },
+): Promise<Gathered> {
+  const ours = `account = ${literal(account)}`;
+  const gathering = createGathering();
+  // A machine that died in the midst of a backlog left a part that is consistent with nothing.
+  let part: PlayedRow[] = [];
+  for (let from = after; ; ) {
+    const rows = await session.ask(
+      `select place, whole, what, key, row from standby_record
+       where ${ours} and place > ${from} and place < ${before} order by place limit ${PAGE_ROWS}`,
+    );
+    for (const one of rows.map((row) => ROW.parse(row))) {
+      if (one.what === 'line') part = [];
+      else part.push(one);
+      if (!one.whole) continue;
+      for (const row of part) gathering.add(row);
+      part = [];
+    }
+    const last = rows.at(-1);
+    if (last === undefined) break;
+    from = Number(last.place);
+  }
+  return gathering.done();
+}
+
+/** Goes on from the newest backup, once the lease is ours. */
+async function goOn(deps: TakeOverDeps, me: Holding, facts: Facts): Promise<Restored> {
+  const { config, settings, memory, clock, log, steps, unlock } = deps;
+  const slow = { ...settings, timeoutMs: Math.max(READ_MS, settings.timeoutMs) };
+  const session = await createServers({ settings: slow, clock, timelines: memory }).open();
+  try {
+    // In statements of their own, after the one that took the lease: what the other machine wrote
+    // while that waited for it would not be seen otherwise.
+    const before = await drawLine(session, me);
+    const measure = await readMeasure(session, me.account);
+    const { backup, beginning } = await chooseBackup(config, measure, clock.now());
+    const gathered = await gather(session, me.account, { after: beginning.place, before });
+    log.info({ backup: backup.path, from: beginning.place, to: before }, 'playing the record');
+    const bring = async (tx: Tx) => {
+      const { events } = await play(tx, gathered);
+      await clearFeed(tx);
+      await writeState(tx, PLACE_KEY, String(before), clock);
+      await writeState(tx, LINE_KEY, me.taking, clock);
+      return { events, permits: gathered.permits, ...facts };
+    };
+    unlock();
+    const plan = {
+      backup: backup.path,
+      dataDir: config.dataDir,
+      exchangeFile: exchangeFile(config),
+      busyTimeoutMs: config.store.busyTimeout,
+      withExchange: false,
+      actor: TAKE_OVER,
+      directory: backupDirectory(config),
+      steps,
+      record: { play: bring },
+    };
+    return await restoreBackup(plan, clock);
+  } finally {
+    await session.end();
+  }
+}
+
+/** Takes over from what was seen; undefined: it has moved since, and somebody holds it. */
+export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored | undefined> {
+  const { servers, settings, memory, log, draw } = deps;
+  const { account, machine, leaseMs } = settings;
+  const me = { account, machine, leaseMs, taking: draw() };
+  const session = await servers.open();
+  const facts = factsOf(seen, session.timeline, memory);
+  // It is known for ours before it may come true: an answer that is lost leaves it unknown.
+  memory.note(me.taking);
+  const isTaken = await takeFrom(session, seen, me).finally(() => session.end());
+  if (!isTaken) return undefined;
+  log.warn({ from: seen.holder, ...facts }, 'this machine has taken the lease');
+  const done = new AbortController();
+  const renewing = keepRenewing(deps, me, done.signal);
+  const lost = renewing.then(() => new Promise<never>(() => undefined));
+  try {
+    return await Promise.race([goOn(deps, me, facts), lost]);
+  } finally {
+    done.abort(new Error('done'));
+    await renewing.catch(() => undefined);
+  }
+}
+
+/** The error of a machine that cannot take over although it could have the lease. */
+export function cannotTakeOver(error: SelvedgeError): RetryLaterError {
+  return new RetryLaterError(
+    'standby.not_ready',
+    `this machine cannot take over: ${error.message}`,
+    {
+      hint: error.hint,
+      cause: error,
+    },
+  );
+}
