@@ -31,6 +31,8 @@ interface CommandGroup {
   readonly commands: Readonly<Record<string, Load>>;
   /** Declared acts of the noun; one that has a command by hand above is left to it. */
   readonly acts?: () => Promise<readonly ActHead[]>;
+  /** Command that the noun alone means. */
+  readonly fallback?: string;
   /** Declared lists of the noun. */
   readonly lists?: () => Promise<readonly List[]>;
 }
@@ -65,6 +67,11 @@ const COMMANDS: readonly LoneCommand[] = [
     usage: 'stock [options] [barcode|style]',
     summary: 'show the stock of a barcode or a style, also in the past',
     load: async () => (await import('./stock.ts')).stock,
+  },
+  {
+    usage: 'takeover [options]',
+    summary: 'take over from the other machine by hand',
+    load: async () => (await import('./standby/takeover.ts')).takeover,
   },
   {
     usage: 'api [options] <method> <path>',
@@ -285,6 +292,17 @@ const COMMAND_GROUPS: readonly CommandGroup[] = [
     acts: async () => (await import('../ops/surface.ts')).planeActs,
   },
   {
+    name: 'standby',
+    description: 'have a second machine take over when the first one fails',
+    commands: {
+      wait: async () => (await import('./standby/wait.ts')).standbyWait,
+      init: async () => (await import('./standby/init.ts')).standbyInit,
+      status: async () => (await import('./standby/status.ts')).standbyStatus,
+      drill: async () => (await import('./standby/drill.ts')).standbyDrill,
+    },
+    fallback: 'wait',
+  },
+  {
     name: 'fleet',
     description: 'look at all brands of the plane',
     commands: {
@@ -365,7 +383,7 @@ export async function commandsFor(
     // Without a known name, all commands of the group are loaded and shown.
     const loads = named.length > 0 ? named : known;
     for (const command of await Promise.all(loads.map(([, load]) => create(load)))) {
-      group.addCommand(command);
+      group.addCommand(command, { isDefault: command.name() === of.fallback });
     }
     return group;
   });

@@ -387,11 +387,13 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     ...common,
     ...rooms,
     written: deps.written,
-    groups: [...routes, ...erp.groups],
+    groups: [...routes, ...erp.groups, ...(standby?.routes ?? [])],
     onListening,
   });
   const watchers = [space, keeper, actsLog, causes, guard, parts.answering, certificates];
-  const care = [...(standby?.workers ?? []), parts.clockGuard, renewer, ...watchers];
+  const names = Object.keys(pulledStreams(config));
+  const ofStandby = standby?.workersWith({ store, clock, log, pauses, streams: names }) ?? [];
+  const care = [...ofStandby, parts.clockGuard, renewer, ...watchers];
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],

@@ -175,6 +175,7 @@ export const EXIT = {
       'console answers: try later',
   },
   superseded: { code: 76, meaning: 'another machine holds the lease: start a standby here' },
+  takenOver: { code: 77, meaning: 'the standby has taken over: start the daemon here' },
   config: { code: 78, meaning: 'the configuration or the rules are wrong' },
   forced: { code: 130, meaning: 'stopped by force (second signal)' },
 } as const;
@@ -216,6 +217,7 @@ const PASSING = [
   'standby.unknown',
   'standby.no_primary',
   'standby.old_timeline',
+  'standby.not_ready',
 ];
 
 /** Code of the error that ends a daemon because another machine sends for its account. */

@@ -16,10 +16,12 @@ import { createServers, type Servers } from '../../standby/session.ts';
 import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
 import { placeOfBackups } from '../../standby/trim.ts';
 import { type SqliteStore, storeOptions } from '../../store/store.ts';
+import { createCatchUp } from './catch-up.ts';
 import type { Begun, Standby, StandbyDeps } from './parts.ts';
+import { standbyRoutes } from './routes.ts';
 
 /** A random UUID (version 4). */
-function uuidFrom(random: Random): string {
+export function uuidFrom(random: Random): string {
   const bytes = random.bytes(16);
   bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
@@ -111,21 +113,23 @@ async function openStandby(
   let isGiving = false;
   const whyNot = () =>
     isGiving ? 'the lease is being given away' : (holder.whyNot() ?? record.trouble()?.message);
+  const give = async (): Promise<void> => {
+    isGiving = true;
+    try {
+      await handOver({ holder, record, store, clock });
+    } catch (thrown) {
+      isGiving = false;
+      onTurn();
+      throw thrown;
+    }
+  };
   return {
-    workers: [holder, record],
+    workersWith: (deps) => [holder, record, createCatchUp(deps)],
+    routes: [standbyRoutes(give)],
     keep: () => record.kept(),
     permit: permitsOf(holder, record),
     sending: { whyNot, onTurn: (listener) => void listeners.push(listener) },
-    async handOver() {
-      isGiving = true;
-      try {
-        await handOver({ holder, record, store, clock });
-      } catch (thrown) {
-        isGiving = false;
-        onTurn();
-        throw thrown;
-      }
-    },
+    handOver: give,
     status: () => holder.status(),
     close: () => feed.close(),
   };

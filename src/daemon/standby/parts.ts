@@ -3,10 +3,12 @@ import type { Permits } from '../../client/transport.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import type { Random } from '../../lib/random.ts';
+import type { RouteGroup } from '../../local-api/api.ts';
 import type { StandbyStatus } from '../../standby/status-file.ts';
 import type { SqliteStore } from '../../store/store.ts';
 import type { Keep } from '../../store/transaction/keep.ts';
 import type { Worker } from '../supervisor.ts';
+import type { CatchUpDeps } from './catch-up.ts';
 
 export interface StandbyDeps {
   readonly clock: Clock;
@@ -23,7 +25,9 @@ export interface Sending {
 }
 
 export interface Standby {
-  readonly workers: readonly Worker[];
+  /** Its workers; one of them watches the mirror after a take-over. */
+  workersWith(deps: CatchUpDeps): readonly Worker[];
+  readonly routes: readonly RouteGroup[];
   /** Waits until PostgreSQL has what was committed. */
   readonly keep: Keep;
   readonly permit: Permits;

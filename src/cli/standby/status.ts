@@ -1,0 +1,81 @@
+/** `selvedge standby status`: who holds the lease, and how far each standby is. */
+import { Command } from 'commander';
+import { requireStandby, serversOf } from '../../daemon/standby/waiting.ts';
+import { systemClock } from '../../lib/clock.ts';
+import { SelvedgeError } from '../../lib/errors.ts';
+import { formatDuration } from '../../lib/units.ts';
+import { type Overview, readOverview } from '../../standby/overview.ts';
+import { readStandbyStatus, type StandbyStatus } from '../../standby/status-file.ts';
+import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
+import type { Output } from '../output.ts';
+
+const SYNCED = (synced: boolean | null): string => {
+  if (synced === null) return 'not known (grant pg_read_all_stats)';
+  return synced ? 'yes' : 'NO: what was kept last may be lost with the server';
+};
+
+function printHere(output: Output, here: StandbyStatus | undefined, now: number): void {
+  if (here === undefined) {
+    output.line('here       nothing has run here with a standby');
+    return;
+  }
+  const ago = formatDuration(Math.max(0, now - here.at));
+  output.line(`here       ${here.role}, ${here.state} (told ${ago} ago)`);
+  if (here.role === 'holder') output.line(`waiting    ${here.waiting} entries are not kept yet`);
+  if (here.error) output.line(`           ${here.error.message}`);
+  if (here.error?.hint) output.line(`           ${here.error.hint}`);
+}
+
+function printThere(output: Output, { lease, endsInMs, machines }: Overview): void {
+  if (lease === undefined) output.line('holder     nobody has held the lease yet');
+  else {
+    const ends = endsInMs ?? 0;
+    const runs = ends >= 0 ? `runs ${formatDuration(ends)} more` : 'HAS RUN OUT';
+    output.line(`holder     ${lease.holder}, taking ${lease.token}, ${runs}`);
+    if (lease.handedOver) output.line('           HANDED OVER: whoever waits takes it');
+    output.line(`replica    synchronous: ${SYNCED(lease.synced)} (timeline ${lease.timeline})`);
+  }
+  output.line();
+  output.table(
+    ['STANDBY', 'SEEN', 'VERSION', 'BACKUP', 'TO PLAY'],
+    machines.map((one) => [
+      one.machine,
+      `${formatDuration(one.seenMsAgo)} ago`,
+      one.version,
+      one.backupMsAgo === null ? 'NONE' : `${formatDuration(Math.max(0, one.backupMsAgo))} ago`,
+      one.behind === null ? '-' : String(one.behind),
+    ]),
+  );
+}
+
+export function standbyStatus(context: CliContext): Command {
+  return new Command('status')
+    .summary('show who holds the lease, and how far each standby is')
+    .description('What this machine knows, then what PostgreSQL has.')
+    .option('--json', 'as JSON')
+    .addHelpText('after', examples([['standby status', 'would the other machine take over?']]))
+    .action(async ({ json }: { readonly json?: boolean }, command: Command) => {
+      const { config } = configOf(command, context);
+      const { account } = requireStandby(config);
+      const here = readStandbyStatus(config.dataDir);
+      let there: Overview | undefined;
+      let error: SelvedgeError | undefined;
+      try {
+        const session = await serversOf(config, systemClock()).open();
+        there = await readOverview(session, account).finally(() => session.end());
+      } catch (thrown) {
+        // Without PostgreSQL this machine's own knowledge is still told.
+        if (!(thrown instanceof SelvedgeError)) throw thrown;
+        error = thrown;
+      }
+      const { output } = context;
+      if (json === true) output.json({ account, here: here ?? null, there: there ?? null });
+      else {
+        output.line(`account    ${account}`);
+        printHere(output, here, systemClock().now());
+        if (there) printThere(output, there);
+      }
+      if (error) throw error;
+    });
+}

@@ -1,0 +1,104 @@
+/** The machine that waits, out of the configuration. */
+import type { Config } from '../../config/schema.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import type { Logger } from '../../lib/log.ts';
+import type { Random } from '../../lib/random.ts';
+import { version } from '../../ops/version.ts';
+import { openMemory } from '../../standby/memory.ts';
+import { createServers, type Servers } from '../../standby/session.ts';
+import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
+import { type Ended, takeOverNow, waitAndTakeOver } from '../../standby/take-over/waiting.ts';
+import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
+import { announce, type ServiceManager } from '../systemd/manager.ts';
+import { createWatchdog } from '../systemd/watchdog.ts';
+import { RESTORE_STEPS } from '../upkeep.ts';
+import { uuidFrom } from './machine.ts';
+
+export interface WaitingParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Logger;
+}
+
+/** The settings of the standby. Throws `standby.off` where there are none. */
+export function requireStandby(config: Config): StandbySettings {
+  const settings = standbySettingsOf(config);
+  if (settings !== undefined) return settings;
+  throw new RefusedError('standby.off', 'the configuration has no standby', {
+    hint: 'set standby.servers (docs/operating/standby.md)',
+  });
+}
+
+export function serversOf(config: Config, clock: Clock): Servers {
+  const settings = requireStandby(config);
+  makeDataFolder(config.dataDir);
+  return createServers({ settings, clock, timelines: openMemory(config.dataDir) });
+}
+
+/** Runs the work with the lock of the data folder, which a restore takes by itself. */
+async function withDeps<T>(
+  config: Config,
+  { clock, random, log }: WaitingParts,
+  work: (deps: Parameters<typeof waitAndTakeOver>[0]) => Promise<T>,
+): Promise<T> {
+  const settings = requireStandby(config);
+  makeDataFolder(config.dataDir);
+  const folder = lockFolder(lockFile(config.dataDir));
+  const memory = openMemory(config.dataDir);
+  try {
+    return await work({
+      config,
+      settings,
+      memory,
+      clock,
+      log: log.child({ room: 'standby' }),
+      servers: createServers({ settings, clock, timelines: memory }),
+      steps: RESTORE_STEPS,
+      draw: () => uuidFrom(random),
+      unlock: () => folder.release(),
+      version: version(),
+    });
+  } finally {
+    folder.release();
+  }
+}
+
+/** Waits until this machine has taken over; undefined: the signal aborted. */
+export function runStandby(
+  config: Config,
+  parts: WaitingParts & { readonly manager: ServiceManager },
+  signal: AbortSignal,
+): Promise<Ended | undefined> {
+  return withDeps(config, parts, async (deps) => {
+    const { clock, log, manager } = parts;
+    const stop = new AbortController();
+    const watchdog = createWatchdog({
+      clock,
+      log,
+      notifier: manager.notifier,
+      describe: async () => 'waits as a standby',
+      stuck: () => [],
+      note: async () => undefined,
+    });
+    const until = AbortSignal.any([signal, stop.signal]);
+    log.info({ account: deps.settings.account, machine: deps.settings.machine }, 'waits');
+    announce(manager, Promise.resolve(true), until);
+    const watching = watchdog.run(until);
+    try {
+      return await waitAndTakeOver(deps, until);
+    } finally {
+      stop.abort(new Error('done'));
+      await watching.catch(() => undefined);
+    }
+  });
+}
+
+/** Takes over by hand. */
+export function takeOverByHand(
+  config: Config,
+  parts: WaitingParts,
+  how: Parameters<typeof takeOverNow>[1],
+): Promise<Ended> {
+  return withDeps(config, parts, (deps) => takeOverNow(deps, how));
+}
