@@ -129,13 +129,12 @@ describe('a take-over', () => {
       );
     }
     await sql`delete from pause where name = 'goes'`.execute(store.db);
+    await store.transaction((tx) =>
+      writePause(tx, { target: 'pushes', name: '', reason: 'r', actor: 'eva', at: 1 }),
+    );
     const taken = await takeOver(backup, feed);
     expect(await statesIn(taken.store)).toEqual({ old: 'refused', new: 'queued' });
-    expect(await pausesIn(taken.store)).toEqual([
-      'decisions standby',
-      'pushes standby',
-      'stream a',
-    ]);
+    expect(await pausesIn(taken.store)).toEqual(['decisions standby', 'pushes eva', 'stream a']);
     const rows = async (text: string) =>
       (await sql<Record<string, unknown>>`${sql.raw(text)}`.execute(taken.store.db)).rows;
     expect(await rows('select hex(body) as body from webhook_event')).toEqual([{ body: '00FF' }]);
@@ -174,6 +173,7 @@ describe('a take-over', () => {
     const doubted = await since.where('state', '=', 'in_doubt').execute();
     expect(doubted).toEqual([{ in_doubt_since: clock.now() }]);
     expect(taken.restored).toMatchObject({ inDoubt: 2, missing: [] });
+    expect(await pausesIn(taken.store)).toEqual(['decisions standby', 'pushes standby']);
     expect(await nextNumber(taken.store)).toBeGreaterThan(1_000_000);
   });
 

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { writeAudit } from '../audit.ts';
-import { writePause } from '../pauses.ts';
+import { readPauses, writePause } from '../pauses.ts';
 import type { Tx } from '../store.ts';
 import type { Disarmed, Permitted, RestoreSteps } from '../upkeep.ts';
 
@@ -69,12 +69,13 @@ async function holdBack(
   missing: readonly string[],
   at: number,
 ): Promise<void> {
-  const wait = { name: '', reason: CATCHING_UP, actor: TAKE_OVER, at };
-  await writePause(tx, { ...wait, target: 'decisions' });
-  if (missing.length === 0) {
-    await writePause(tx, { ...wait, target: 'pushes' });
-    return;
+  // A pause of a person stays what it is, and ends by a person.
+  const paused = new Set((await readPauses(tx)).map(({ target, name }) => target + name));
+  for (const target of ['decisions', 'pushes'] as const) {
+    const wait = { target, name: '', reason: CATCHING_UP, actor: TAKE_OVER, at };
+    if (!paused.has(target)) await writePause(tx, wait);
   }
+  if (missing.length === 0) return;
   const reason = `taken over, and the record lacks ${missing.join('; ')}`.slice(0, 500);
   await writePause(tx, { target: 'pushes', name: '', reason, actor, at });
 }
