@@ -16,7 +16,8 @@ if [ "$1" = configure ]; then
       # An upgrade: the socket stays open meanwhile.
       if [ -n "$2" ]; then
         systemctl try-restart selvedge.service 'selvedge@*.service' \\
-          selvedge-plane.service 'selvedge-plane@*.service'
+          selvedge-plane.service 'selvedge-plane@*.service' \\
+          selvedge-standby.service 'selvedge-standby@*.service'
       fi
     fi
   fi
@@ -32,6 +33,7 @@ set -e
 if [ "$1" = remove ] && [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
   systemctl disable --now selvedge.socket selvedge.service selvedge-backup.timer \\
     selvedge-plane.service
+  systemctl stop selvedge-standby.service 'selvedge-standby@*.service'
   systemctl stop 'selvedge-plane@*.service'
   systemctl stop 'selvedge@*.socket' 'selvedge@*.service' 'selvedge-backup@*.timer'
 fi
