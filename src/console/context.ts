@@ -5,6 +5,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { InstallationSettings } from '../ops/installation.ts';
 import type { PlaneSettings } from '../ops/plane-copy.ts';
+import type { StandbyHereSettings } from '../ops/standby-here.ts';
 import type { Db, Store, StoreOptions } from '../store/store.ts';
 import type { Refusal } from '../surface/problem.ts';
 import type { WrittenSettings } from '../surface/reading.ts';
@@ -57,6 +58,8 @@ export interface Machine extends Pick<Config, 'dataDir' | 'store'> {
   readonly written: WrittenSettings | null;
   /** Settings of the copy in PostgreSQL; null: there is no copy. */
   readonly plane: PlaneSettings | null;
+  /** Left out or null: the configuration has no standby. */
+  readonly standby?: StandbyHereSettings | null;
 }
 
 export interface ConsoleGiven {

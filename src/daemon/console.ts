@@ -22,6 +22,7 @@ import type { RouteGroup } from '../local-api/api.ts';
 import { consoleRoutes } from '../local-api/console-routes.ts';
 import { installationOf } from '../ops/installation.ts';
 import { planeSettingsOf } from '../ops/plane-copy.ts';
+import { standbyHereOf } from '../ops/standby-here.ts';
 import { freshnessOf } from '../ops/status.ts';
 import { version } from '../ops/version.ts';
 import { exchangeFile } from '../store/exchange/exchange.ts';
@@ -91,6 +92,7 @@ function machineOf(config: Config, written: Written | undefined) {
     exchange: exchangeFile(config),
     written: written ? { file: written.file, rows: written.settings } : null,
     plane: planeSettingsOf(config),
+    standby: standbyHereOf(config),
   };
 }
 

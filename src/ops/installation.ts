@@ -12,6 +12,12 @@ import {
   planeSettingsOf,
   readPlaneCopy,
 } from './plane-copy.ts';
+import {
+  readStandbyHere,
+  type StandbyHere,
+  type StandbyHereSettings,
+  standbyHereOf,
+} from './standby-here.ts';
 import { type FreshnessMs, freshnessOf, readStatus, type Status } from './status.ts';
 
 /** Settings by which an installation is read and judged; no secret is among them. */
@@ -21,6 +27,7 @@ export interface InstallationSettings extends Pick<Config, 'dataDir' | 'store' |
   readonly notAtLevel: Readonly<Record<string, string>>;
   readonly dryRun: boolean;
   readonly plane: PlaneSettings | null;
+  readonly standby?: StandbyHereSettings | null;
 }
 
 export function installationOf(config: Config): InstallationSettings {
@@ -34,6 +41,7 @@ export function installationOf(config: Config): InstallationSettings {
     notAtLevel: streamsNotAtLevel(config),
     dryRun: config.outbox.dryRun,
     plane: planeSettingsOf(config),
+    standby: standbyHereOf(config),
   };
 }
 
@@ -56,6 +64,8 @@ export interface Installation extends Status {
   readonly logBytes: number;
   /** Copy of the mirror in PostgreSQL; null: the configuration has none. */
   readonly plane: PlaneCopy | null;
+  /** This machine as a holder or a standby; null: the configuration has no standby. */
+  readonly standby: StandbyHere | null;
 }
 
 function newestBackupAt(settings: InstallationSettings, now: number): number | undefined {
@@ -90,5 +100,6 @@ export async function readInstallation(
     freeBytes: await freeBytesAt(dataDir),
     logBytes: logBytesOf(storeOptions(settings).path),
     plane: readPlaneCopy(settings.plane, now),
+    standby: readStandbyHere(settings.standby ?? null, now),
   };
 }

@@ -52,7 +52,7 @@ export interface Holder {
   /** Gives the lease away, once nothing is sent any more and PostgreSQL has all. */
   giveAway(): Promise<void>;
   /** Adds what the record knows to the status that is told. */
-  tellWith(record: () => Pick<StandbyStatus, 'waiting' | 'place'> & Trouble): void;
+  tellWith(record: () => Pick<StandbyStatus, 'waiting' | 'place' | 'standbys'> & Trouble): void;
   status(): StandbyStatus;
   /** Called when sending begins or ceases to be allowed. */
   onTurn(listener: () => void): void;

@@ -29,6 +29,19 @@ const STATUS = z.object({
   waiting: z.number(),
   /** Place of the record up to which this database has all. */
   place: z.number(),
+  /** Machines that wait, as the holder saw them at last. */
+  standbys: z
+    .array(
+      z.object({
+        machine: z.string(),
+        version: z.string(),
+        seenMsAgo: z.number(),
+        backupMsAgo: z.number().nullable(),
+        behind: z.number().nullable(),
+      }),
+    )
+    .readonly()
+    .optional(),
   acknowledge: z.enum(['postgresql', 'local']),
   /** Why nothing is sent. */
   error: z.object({ code: z.string(), message: z.string(), hint: z.string().nullish() }).nullish(),

@@ -12,6 +12,7 @@ import { describeBook, limitOf } from '../../ops/order-book.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import { describeCopy } from '../../ops/plane-copy.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
+import { describeStandby, isStandbyWell } from '../../ops/standby-here.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { describePart, describeWaiting, WAITING_KINDS } from '../../ops/waiting.ts';
 import { describeService } from '../../store/answering.ts';
@@ -117,11 +118,15 @@ function printDaemon(output: Output, status: Status, here: Here | undefined): vo
 }
 
 function printDisk(output: Output, { found, config }: Here): void {
-  const { backupAgeMs, freeBytes, plane } = found;
+  const { backupAgeMs, freeBytes, plane, standby } = found;
   output.line(`backup      ${backupAgeMs === null ? 'none' : ago(backupAgeMs)}`);
   const resting = restingWith(freeBytes, config.store);
   const rest = resting === undefined ? '' : `: ${resting}`;
   output.line(`disk        ${formatSize(freeBytes)} free${rest}`);
+  if (standby !== null) {
+    const note = isStandbyWell(standby) ? '' : 'LOOK: ';
+    output.line(`standby     ${note}${describeStandby(standby)}`);
+  }
   if (plane === null) return;
   const late = plane.isLate ? 'LATE: ' : '';
   output.line(`plane       ${late}${describeCopy(plane)} (account ${plane.account})`);

@@ -219,6 +219,22 @@ const statusSchema = z
       })
       .nullable()
       .meta({ description: 'Copy in PostgreSQL; null: there is none' }),
+    standby: z
+      .strictObject({
+        role: z.enum(['holder', 'standby']).nullable(),
+        state: z.string(),
+        holder: textOrNull,
+        heldMs: numberOrNull,
+        sends: z.boolean(),
+        synced: z.boolean().nullable(),
+        waiting: z.number(),
+        acknowledge: z.string(),
+        ready: numberOrNull,
+        behind: numberOrNull,
+        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
+      })
+      .nullable()
+      .meta({ description: 'This machine as a holder or a standby; null: there is no standby' }),
   })
   .meta({ id: 'Status', description: 'As `selvedge status --json` tells it.' });
 

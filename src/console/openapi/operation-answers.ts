@@ -132,5 +132,21 @@ export const systemSchema = z
       })
       .nullable()
       .meta({ description: 'The copy in PostgreSQL; null: the configuration has none' }),
+    standby: z
+      .strictObject({
+        role: z.enum(['holder', 'standby']).nullable(),
+        state: z.string(),
+        holder: textOrNull,
+        heldMs: numberOrNull,
+        sends: z.boolean(),
+        synced: z.boolean().nullable(),
+        waiting: z.number(),
+        acknowledge: z.string(),
+        ready: numberOrNull,
+        behind: numberOrNull,
+        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
+      })
+      .nullable()
+      .meta({ description: 'This machine as a holder or a standby; null: there is no standby' }),
   })
   .meta({ id: 'System' });

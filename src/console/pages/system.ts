@@ -5,6 +5,7 @@ import { plural } from '../../lib/strings.ts';
 import { formatSize } from '../../lib/units.ts';
 import { type BackupsShown, backups } from '../../ops/lists.ts';
 import { describeCopy, type PlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
+import { describeStandby, isStandbyWell, type StandbyHere } from '../../ops/standby-here.ts';
 import { pauseAct, resumeAct } from '../../ops/surface.ts';
 import { describePause, type Pause, resumeStep } from '../../store/pauses.ts';
 import { mayDo, type Role } from '../../surface/roles.ts';
@@ -28,6 +29,12 @@ export interface HostView extends WrongNow {
   readonly backups: BackupsShown;
   readonly pauses: readonly Pause[];
   readonly plane: PlaneCopy | null;
+  readonly standby: StandbyHere | null;
+}
+
+function standbyText(here: StandbyHere): Html | string {
+  const text = describeStandby(here);
+  return isStandbyWell(here) ? text : html`<b class="state s-overdue">${text}</b>`;
 }
 
 function planeText(copy: PlaneCopy): Html | string {
@@ -91,7 +98,7 @@ function backupsPart({ rows, others, problem }: BackupsShown, reader: Reader): H
 }
 
 export function hostPage(view: HostView, context: Reader): Html {
-  const { storage, pauses, plane } = view;
+  const { storage, pauses, plane, standby } = view;
   return html`<h1>System</h1>${partsNav('/system')}
 <h2>What is wrong now</h2>${wrongPart(view)}
 <h2>Daemon</h2>${daemonPart(view, context.timeZone)}
@@ -106,6 +113,7 @@ export function hostPage(view: HostView, context: Reader): Html {
     ['Disk', `${formatSize(storage.freeBytes)} free`],
     ['Resting', storage.resting && html`<b class="state s-overdue">${storage.resting}</b>`],
     ['Schema', String(storage.schema)],
+    ['Second machine', standby && standbyText(standby)],
     ['Copy in PostgreSQL', plane && planeText(plane)],
   ])}
 <h2>Messages</h2><p><a href="/acts/notify.test">Send a test through every channel…</a></p>

@@ -7,6 +7,7 @@ import { checksOf } from '../../ops/health-grade.ts';
 import { readInstallation } from '../../ops/installation.ts';
 import { findings, readBackups } from '../../ops/lists.ts';
 import { readPlaneCopy } from '../../ops/plane-copy.ts';
+import { readStandbyHere } from '../../ops/standby-here.ts';
 import { readPauses } from '../../store/pauses.ts';
 import { isoTime } from '../../surface/forms.ts';
 import { peopleShape, sessions } from '../access/lists.ts';
@@ -42,6 +43,7 @@ async function hostOf({ db, clock, settings, beats, daemonSeenAt }: ConsoleDeps)
     storage: await readStorage(db, machine),
     backups: { ...backups, rows: backups.rows.slice(0, BACKUPS_MAX) },
     plane: readPlaneCopy(machine.plane, now),
+    standby: readStandbyHere(machine.standby ?? null, now),
     pauses: await readPauses(db, machine.dataDir || undefined),
   };
 }

@@ -17,6 +17,7 @@ import { type StandbySettings, standbySettingsOf } from '../../standby/settings.
 import { placeOfBackups } from '../../standby/trim.ts';
 import { type SqliteStore, storeOptions } from '../../store/store.ts';
 import { createCatchUp } from './catch-up.ts';
+import { watchOthers } from './others.ts';
 import type { Begun, Standby, StandbyDeps } from './parts.ts';
 import { standbyRoutes } from './routes.ts';
 
@@ -109,7 +110,12 @@ async function openStandby(
     forget: (kept) => forgetKept(store, clock, kept),
   });
   holder.onTurn(onTurn);
-  holder.tellWith(() => ({ ...record.state(), error: record.trouble() }));
+  const others = watchOthers({ servers, settings, clock });
+  holder.tellWith(() => ({
+    ...record.state(),
+    error: record.trouble(),
+    standbys: others.seen()?.slice(),
+  }));
   let isGiving = false;
   const whyNot = () =>
     isGiving ? 'the lease is being given away' : (holder.whyNot() ?? record.trouble()?.message);
@@ -124,7 +130,7 @@ async function openStandby(
     }
   };
   return {
-    workersWith: (deps) => [holder, record, createCatchUp(deps)],
+    workersWith: (deps) => [holder, record, others, createCatchUp(deps)],
     routes: [standbyRoutes(give)],
     keep: () => record.kept(),
     permit: permitsOf(holder, record),

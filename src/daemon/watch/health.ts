@@ -9,6 +9,7 @@ import { readDatabase } from '../../ops/metrics/readings.ts';
 import type { InForce, LiveReadings } from '../../ops/metrics/sources.ts';
 import { createTally } from '../../ops/metrics/tally.ts';
 import { planeSettingsOf, readPlaneCopy } from '../../ops/plane-copy.ts';
+import { readStandbyHere, standbyHereOf } from '../../ops/standby-here.ts';
 import { freshnessOf } from '../../ops/status.ts';
 import { version } from '../../ops/version.ts';
 import { databaseMadeAt } from '../../store/backup/inspect.ts';
@@ -65,9 +66,14 @@ function readPlane(config: Config, now: number): LiveReadings['plane'] {
   return copy ? { lagMs: copy.lagMs ?? Infinity, limitMs: config.plane.lagWarning } : undefined;
 }
 
+function readStandby(config: Config, now: number): LiveReadings['standby'] {
+  const here = readStandbyHere(standbyHereOf(config), now);
+  return here ? { ...here, ready: here.ready ?? undefined } : undefined;
+}
+
 function liveReadings(
   deps: HealthDeps,
-  beside: Pick<LiveReadings, 'backup' | 'plane'>,
+  beside: Pick<LiveReadings, 'backup' | 'plane' | 'standby'>,
 ): LiveReadings {
   const { store, service, meter, space } = deps;
   const { transport } = service;
@@ -133,7 +139,11 @@ export function createHealth(config: Config, deps: HealthDeps): Health {
       clock,
       readDatabase: readAll,
       readLive: () =>
-        liveReadings(deps, { backup: readBackup(), plane: readPlane(config, clock.now()) }),
+        liveReadings(deps, {
+          backup: readBackup(),
+          plane: readPlane(config, clock.now()),
+          standby: readStandby(config, clock.now()),
+        }),
     });
   };
   let metrics: Promise<Metrics> | undefined;

@@ -55,6 +55,10 @@ export interface LiveReadings {
   readonly backup: { readonly ageMs: number; readonly bytes: number } | undefined;
   /** Lag of the copy in PostgreSQL and its limit; undefined: the configuration has no copy. */
   readonly plane: { readonly lagMs: number; readonly limitMs: number } | undefined;
+  /** This machine as the holder of a lease; left out: the configuration has no standby. */
+  readonly standby?:
+    | { readonly sends: boolean; readonly waiting: number; readonly ready: number | undefined }
+    | undefined;
 }
 
 /** Rules in force, and the mode in which they decide. */

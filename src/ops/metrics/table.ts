@@ -511,4 +511,19 @@ export const LIVE_MEASURES: readonly Measure<LiveReadings>[] = [
     help: 'The lag from which the copy is late (plane.lagWarning)',
     read: ({ plane }) => one(plane && seconds(plane.limitMs)),
   },
+  {
+    name: 'standby_sends',
+    help: '1: this machine holds the lease and sends; 0: it has a standby, and sends nothing',
+    read: ({ standby }) => one(standby && Number(standby.sends)),
+  },
+  {
+    name: 'standby_unkept_entries',
+    help: 'Changes that PostgreSQL does not have yet for a standby',
+    read: ({ standby }) => one(standby?.waiting),
+  },
+  {
+    name: 'standby_ready_machines',
+    help: 'Standbys that could take over now',
+    read: ({ standby }) => one(standby?.ready),
+  },
 ];

@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import {
+  describeStandby,
+  isStandbyWell,
+  readStandbyHere,
+  type StandbyHere,
+} from '../../src/ops/standby-here.ts';
+import { type StandbyStatus, writeStandbyStatus } from '../../src/standby/status-file.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const NOW = 10_000_000;
+
+const TOLD: StandbyStatus = {
+  at: NOW - 1_000,
+  role: 'holder',
+  state: 'sending',
+  account: 'main',
+  machine: 'a:/data',
+  holder: 'a:/data',
+  since: NOW - 7_200_000,
+  synced: true,
+  waiting: 0,
+  place: 9,
+  acknowledge: 'postgresql',
+};
+
+function here(told: Partial<StandbyStatus>): StandbyHere | null {
+  const dataDir = temporaryFolder();
+  writeStandbyStatus(dataDir, { ...TOLD, ...told });
+  return readStandbyHere({ dataDir }, NOW);
+}
+
+const machine = (more: { seenMsAgo?: number; behind?: number | null }) => ({
+  machine: 'b:/data',
+  version: '1',
+  seenMsAgo: 1_000,
+  backupMsAgo: 1_000,
+  behind: 40,
+  ...more,
+});
+
+const told = (found: StandbyHere | null) =>
+  found === null ? null : [isStandbyWell(found), describeStandby(found)];
+
+describe('this machine with a standby', () => {
+  it('says who holds the lease, for how long, and whether somebody could take over', () => {
+    expect(told(here({ standbys: [machine({})] }))).toEqual([
+      true,
+      'holds the lease and sends for 2h; a standby waits, 40 rows to play',
+    ]);
+    const gone = [machine({ seenMsAgo: 600_000 }), machine({ behind: null })];
+    expect(told(here({ standbys: gone }))).toEqual([
+      false,
+      'holds the lease and sends for 2h; NO STANDBY could take over now',
+    ]);
+    expect(told(here({ role: 'standby', state: 'waiting', holder: 'b:/data' }))).toEqual([
+      true,
+      'waits as a standby; b:/data holds it',
+    ]);
+  });
+
+  it('says that it sends nothing and why, that it is silent, and what it acknowledges', () => {
+    const error = { code: 'standby.unknown', message: 'PostgreSQL: no answer in time' };
+    expect(told(here({ state: 'away', error }))).toEqual([
+      false,
+      'SENDS NOTHING: PostgreSQL cannot be asked: PostgreSQL: no answer in time',
+    ]);
+    expect(told(here({ at: 1 }))).toEqual([false, 'its process stopped or hangs']);
+    expect(told(here({ acknowledge: 'local' }))?.[1]).toMatch(/kept here only$/);
+    expect(told(readStandbyHere({ dataDir: temporaryFolder() }, NOW))).toEqual([
+      false,
+      'nothing ran here yet',
+    ]);
+    expect(readStandbyHere(null, NOW)).toBeNull();
+  });
+});
