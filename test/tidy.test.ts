@@ -43,7 +43,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
   // By 270: a machine that holds a lease, and its record.
-  daemon: 5_710, // the worker that notes whether the service answers; decimals of an account
+  daemon: 6_020, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -55,7 +55,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With orders of other accounts.
   // With new deliveries before a backlog.
   // And a read that ends its request in its own transaction.
-  inbox: 2_830,
+  inbox: 2_840,
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
   // words of others between marks, and whole characters; the language of a page's reader; local
   // days and weeks.

@@ -321,6 +321,15 @@ function watchDoors(events: Inbox['url']) {
   return { isOpen: () => isOpen, onListening: local.resolve, listening };
 }
 
+function standbyWorkers(
+  config: Config,
+  { clock, log }: DaemonDeps,
+  { standby, store, pauses }: WorkerParts,
+): readonly Worker[] {
+  const streams = Object.keys(pulledStreams(config));
+  return standby?.workersWith({ store, clock, log, pauses, streams }) ?? [];
+}
+
 function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Workers {
   const { store, service, rules, space, pulse, socket, pauses, guard, traits, standby } = parts;
   const { clock, random, log, scrubber, events } = deps;
@@ -391,9 +400,7 @@ function createWorkers(config: Config, deps: DaemonDeps, parts: WorkerParts): Wo
     onListening,
   });
   const watchers = [space, keeper, actsLog, causes, guard, parts.answering, certificates];
-  const names = Object.keys(pulledStreams(config));
-  const ofStandby = standby?.workersWith({ store, clock, log, pauses, streams: names }) ?? [];
-  const care = [...ofStandby, parts.clockGuard, renewer, ...watchers];
+  const care = [...standbyWorkers(config, deps, parts), parts.clockGuard, renewer, ...watchers];
   const receivers = [refetcher, listener, ...meters, sync.planner, ...erp.doors, ...fronts.workers];
   return {
     workers: [...care, ...outbox.workers, ...decisions.workers, ...receivers, ...tellers],

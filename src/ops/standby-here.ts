@@ -109,7 +109,8 @@ export function describeStandby(here: StandbyHere): string {
   const since = here.heldMs === null ? '' : ` for ${formatDuration(here.heldMs)}`;
   const local = here.acknowledge === 'local' ? '; acknowledges what is kept here only' : '';
   const why = here.error === null ? '' : `: ${here.error.message}`;
-  return `${STATES[here.state]}${here.sends ? since : ''}${why}${other}${describeReady(here)}${local}`;
+  const state = `${STATES[here.state]}${here.sends ? since : ''}`;
+  return `${state}${why}${other}${describeReady(here)}${local}`;
 }
 
 /** Whether a person should look. */

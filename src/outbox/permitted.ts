@@ -1,6 +1,6 @@
 /**
- * Pushes that another machine may have sent before this one took over: it had a permit for them, and
- * nobody knows the outcome.
+ * Pushes that another machine may have sent before this one took over: it had a permit for them,
+ * and nobody knows the outcome.
  */
 import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';

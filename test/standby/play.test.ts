@@ -31,9 +31,8 @@ async function addPush(store: SqliteStore, reference: string, state = 'queued'):
   const ended = ['confirmed', 'canceled'].includes(state) ? 1 : null;
   await sql`insert into outbox (kind, ordering_key, reference, body, body_hash, state, due_at,
       created_at, ended_at, cause)
-    values ('order', ${reference}, ${reference}, ${body}, 'x', ${state}, 0, 0, ${ended}, 'test')`.execute(
-    store.db,
-  );
+    values ('order', ${reference}, ${reference}, ${body}, 'x', ${state}, 0, 0, ${ended},
+      'test')`.execute(store.db);
 }
 
 const permit = (outboxId: number, attempt: number, reference: string): PlayedRow =>
@@ -114,7 +113,7 @@ async function nextNumber(store: SqliteStore): Promise<number> {
 }
 
 describe('a take-over', () => {
-  it('has what was recorded since the backup, as it was last, and nothing that was deleted', async () => {
+  it('has what was recorded since the backup, and nothing that was deleted', async () => {
     const { store, feed, backup } = await machine();
     await addPush(store, 'new');
     await sql`update outbox set state = 'sending' where reference = 'old'`.execute(store.db);

@@ -139,7 +139,7 @@ const ordersNamed = (own: string): number =>
   reference.world.book.orders.all.filter((order) => order.reference === own).length;
 
 describe('a second machine', () => {
-  it('takes over with all that was acknowledged, sends it once, and the first one waits', async () => {
+  it('takes over with all that was acknowledged, and the first one comes to wait', async () => {
     const { here, there } = await machines('dies');
     const first = await start(here);
     await accept(here, 'before');
@@ -225,7 +225,7 @@ describe('a second machine', () => {
     await second.stop();
   });
 
-  it('is handed the lease with nothing in doubt, and by nobody else while that is renewed', async () => {
+  it('is handed the lease with nothing in doubt, and takes none that is renewed', async () => {
     const { here, there } = await machines('drill');
     const first = await startEnding(here);
     await backUp(here);

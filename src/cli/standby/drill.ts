@@ -79,7 +79,7 @@ export function standbyDrill(context: CliContext): Command {
           output.json({ from: machine, to: holder, handedMs, takenMs, behind: ready.behind });
           return;
         }
-        output.line(`handed over in ${formatDuration(Math.round(handedMs))}`);
+        output.line(`the lease was given away after ${formatDuration(Math.round(handedMs))}`);
         output.line(`taken by ${holder} after ${formatDuration(Math.round(takenMs))}`);
         output.line(`it plays ${ready.behind} rows, reads everything once, and then sends`);
         output.line('to come back, type the same there once "selvedge status" is well');

@@ -33,7 +33,7 @@ function printThere(output: Output, { lease, endsInMs, machines }: Overview): vo
     const ends = endsInMs ?? 0;
     const runs = ends >= 0 ? `runs ${formatDuration(ends)} more` : 'HAS RUN OUT';
     output.line(`holder     ${lease.holder}, taking ${lease.token}, ${runs}`);
-    if (lease.handedOver) output.line('           HANDED OVER: whoever waits takes it');
+    if (lease.handedOver) output.line('           HANDED OVER: a machine that waits takes it');
     output.line(`replica    synchronous: ${SYNCED(lease.synced)} (timeline ${lease.timeline})`);
   }
   output.line();

@@ -16,8 +16,8 @@ export function standbyWait(context: CliContext): Command {
     .summary('wait until the other machine is gone, and take over (the same as "standby" alone)')
     .description(
       'Reads the lease in PostgreSQL each second. Once nothing of it has moved for its length\n' +
-        'and a renewal, takes it, restores the newest backup, plays what was recorded since, and\n' +
-        'ends with exit code 77: then the daemon is to be started here, as the unit does. What\n' +
+        'and a renewal, takes it, restores the newest backup and plays what was recorded since.\n' +
+        'Ends with exit code 77: then the daemon is to be started here, as the unit does. What\n' +
         'this machine had before, if it was the holder, is set aside first.',
     )
     .addHelpText(

@@ -11,6 +11,7 @@ import { OUTBOX_STATES } from '../../store/tables.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { UNLISTED } from '../read/delivery.ts';
 import { SALES, SPANS } from '../read/sales.ts';
+import { standbyWire } from './standby-wire.ts';
 
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
 export const textOrNull = z.string().nullable();
@@ -219,22 +220,7 @@ const statusSchema = z
       })
       .nullable()
       .meta({ description: 'Copy in PostgreSQL; null: there is none' }),
-    standby: z
-      .strictObject({
-        role: z.enum(['holder', 'standby']).nullable(),
-        state: z.string(),
-        holder: textOrNull,
-        heldMs: numberOrNull,
-        sends: z.boolean(),
-        synced: z.boolean().nullable(),
-        waiting: z.number(),
-        acknowledge: z.string(),
-        ready: numberOrNull,
-        behind: numberOrNull,
-        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
-      })
-      .nullable()
-      .meta({ description: 'This machine as a holder or a standby; null: there is no standby' }),
+    standby: standbyWire,
   })
   .meta({ id: 'Status', description: 'As `selvedge status --json` tells it.' });
 

@@ -5,6 +5,7 @@ import { backups } from '../../ops/lists.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { runSchema as runRow } from '../../sync/lists.ts';
 import { counts, numberOrNull, pauseMembers, textOrNull, time, wholeOrNull } from './answers.ts';
+import { standbyWire } from './standby-wire.ts';
 
 const timeOrNull = time.nullable();
 
@@ -132,21 +133,6 @@ export const systemSchema = z
       })
       .nullable()
       .meta({ description: 'The copy in PostgreSQL; null: the configuration has none' }),
-    standby: z
-      .strictObject({
-        role: z.enum(['holder', 'standby']).nullable(),
-        state: z.string(),
-        holder: textOrNull,
-        heldMs: numberOrNull,
-        sends: z.boolean(),
-        synced: z.boolean().nullable(),
-        waiting: z.number(),
-        acknowledge: z.string(),
-        ready: numberOrNull,
-        behind: numberOrNull,
-        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
-      })
-      .nullable()
-      .meta({ description: 'This machine as a holder or a standby; null: there is no standby' }),
+    standby: standbyWire,
   })
   .meta({ id: 'System' });

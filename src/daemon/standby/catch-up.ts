@@ -21,7 +21,7 @@ export interface CatchUpDeps {
   readonly streams: readonly string[];
 }
 
-/** Streams that were complete once and were not read in full since; those never read are no loss. */
+/** Streams that were complete once and were not read in full since. */
 async function behind(db: Db, streams: readonly string[], since: number): Promise<string[]> {
   const rows = await db
     .selectFrom('stream_state')

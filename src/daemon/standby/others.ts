@@ -1,4 +1,4 @@
-/** Looks which machines wait for this one's lease, so that people see whether one could take over. */
+/** Looks which machines wait for this one's lease, so that people see if one could take over. */
 import type { Clock } from '../../lib/clock.ts';
 import { readOverview, type WaitingSeen } from '../../standby/overview.ts';
 import type { Servers } from '../../standby/session.ts';

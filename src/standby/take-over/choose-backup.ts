@@ -32,7 +32,7 @@ export interface Beginning {
 }
 
 /** Reads that of a copy of the mirror that nobody writes. */
-export function beginningOf(path: string): Beginning {
+function beginningOf(path: string): Beginning {
   const database = new Database(path, { readonly: true, fileMustExist: true });
   try {
     const state = database.prepare<[string], string>(

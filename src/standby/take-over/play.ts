@@ -1,7 +1,7 @@
 /**
- * Plays the record into the copy of a backup: of each recorded row its last state, as it was written
- * by the machine that held the lease. Triggers that would derive rows which are themselves recorded,
- * or forbid it, are away meanwhile; those of counters and claims do their work.
+ * Plays the record into the copy of a backup: of each recorded row its last state, as the machine
+ * that held the lease wrote it. Triggers that would derive rows which are themselves recorded, or
+ * forbid it, are away meanwhile; those of counters and claims do their work.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';

@@ -1,0 +1,22 @@
+/** This machine as a holder or a standby, in the answers of two pages. */
+import { z } from 'zod';
+
+const numberOrNull = z.number().nullable();
+const textOrNull = z.string().nullable();
+
+export const standbyWire = z
+  .strictObject({
+    role: z.enum(['holder', 'standby']).nullable(),
+    state: z.string(),
+    holder: textOrNull,
+    heldMs: numberOrNull,
+    sends: z.boolean(),
+    synced: z.boolean().nullable(),
+    waiting: z.number(),
+    acknowledge: z.string(),
+    ready: numberOrNull,
+    behind: numberOrNull,
+    error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
+  })
+  .nullable()
+  .meta({ description: 'This machine as a holder or a standby; null: there is no standby' });
