@@ -39,7 +39,7 @@ describe('a backup to begin from', () => {
     expect(await why({ place: 4 })).toMatch(/older than what the record still has/);
   });
 
-  it('has nothing that was never recorded, whatever another machine has numbered alike', async () => {
+  it('has nothing that was never recorded, though others use the same numbers', async () => {
     expect(await why({ waiting: 2 })).toBeUndefined();
     // The first machine was cut off: its entry 3 is not the one that the second machine wrote.
     expect(await why({ waiting: 3 })).toMatch(/never recorded/);

@@ -35,6 +35,7 @@ const ROUTES: Readonly<Record<string, string>> = {
   'console/routes/trial.ts': 'rules on trial come as files',
   'console/surface/http.ts': 'the door of acts',
   'console/surface/lists.ts': 'the door of lists',
+  'daemon/standby/routes.ts': 'a drill asks its daemon to give the lease away',
   'inbox/listener.ts': 'events of the relay',
   'local-api/act-routes.ts': 'the door of acts',
   'local-api/console-routes.ts': 'links and tokens are secrets that give rights',
@@ -55,6 +56,7 @@ const TABLES: Readonly<Record<string, string>> = {
   'cli/plane/verify.ts': 'a comparison with PostgreSQL',
   'cli/report/run.ts': 'columns of the report',
   'cli/rules/whatif.ts': 'outcomes of rules that are not in force',
+  'cli/standby/status.ts': 'PostgreSQL is asked, which no daemon needs to',
   'cli/surface-lists.ts': 'the door of lists',
 };
 
