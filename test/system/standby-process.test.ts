@@ -2,13 +2,14 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import type { Reference } from '../../src/reference/reference.ts';
 import { startFastReference } from '../e2e/support.ts';
 import { drawTaking, initStandby, SCHEMA } from '../standby/support.ts';
-import { childDaemon } from '../support/daemon-process.ts';
+import { childDaemon, runCommand } from '../support/daemon-process.ts';
 import { SIMPLE_RULES, until, WEBHOOK_SECRET } from '../support/house.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -24,7 +25,10 @@ beforeAll(async () => {
 afterAll(() => postgres.remove());
 
 /** Writes a configuration with a lease of two seconds. */
-function configure(reference: Reference): { readonly file: string; readonly dataDir: string } {
+function configure(
+  reference: Reference,
+  more: { readonly database?: string; readonly backups?: string } = {},
+): { readonly file: string; readonly dataDir: string } {
   const folder = temporaryFolder();
   const [key] = Object.values(reference.credentials);
   if (!key) throw new Error('the reference has no key');
@@ -50,10 +54,26 @@ function configure(reference: Reference): { readonly file: string; readonly data
     intake: { clients: [{ name: 'erp', token: secret('token', TOKEN) }] },
     streams: { off: ['brands', 'freight', 'seasons', 'stock', 'season'] },
     outbox: { quietTime: '20m' },
-    standby: { servers: [secret('server', postgres.url())], lease: '2s' },
+    ...(more.backups !== undefined && { store: { backup: { directory: more.backups } } }),
+    standby: { servers: [secret('server', postgres.url(more.database))], lease: '2s' },
   };
   writeFileSync(file, stringify(written));
   return { file, dataDir };
+}
+
+async function submitTo(
+  dataDir: string,
+  barcode: string | undefined,
+  own: string,
+): Promise<number> {
+  const local: unknown = JSON.parse(readFileSync(join(dataDir, 'local.json'), 'utf8'));
+  const { url } = z.object({ url: z.string() }).parse(local);
+  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
+  // Documents of equal content would be taken for each other while one of them is in doubt.
+  const quantity = 1 + Number(own.replace(/\D/g, ''));
+  const lines = [{ barcode, quantity, price: '12.50', priceConfirmed: true }];
+  const body = JSON.stringify({ reference: own, lines });
+  return (await fetch(`${url}/api/orders`, { method: 'POST', headers, body })).status;
 }
 
 it('a holder that was stopped begins no POST once another machine has its lease', async () => {
@@ -69,14 +89,7 @@ it('a holder that was stopped begins no POST once another machine has its lease'
     if (task.result?.state === 'fail') process.stderr.write(child.output());
   });
   const barcode = reference.world.book.orders.all[0]?.lines[0]?.barcode;
-  const submit = async (own: string): Promise<number> => {
-    const local: unknown = JSON.parse(readFileSync(join(dataDir, 'local.json'), 'utf8'));
-    const { url } = z.object({ url: z.string() }).parse(local);
-    const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
-    const lines = [{ barcode, quantity: 1, price: '12.50', priceConfirmed: true }];
-    const body = JSON.stringify({ reference: own, lines });
-    return (await fetch(`${url}/api/orders`, { method: 'POST', headers, body })).status;
-  };
+  const submit = (own: string) => submitTo(dataDir, barcode, own);
   const posts = (): number =>
     reference.edge.journal
       .list()
@@ -104,4 +117,56 @@ it('a holder that was stopped begins no POST once another machine has its lease'
     // The other machine is gone, and its row with it.
     postgres.sql(`delete from ${SCHEMA}.standby_lease`);
   }
+});
+
+it('a machine whose holder was killed amid orders has all of them, each once', async () => {
+  postgres.sql('create database killed');
+  await initStandby(postgres.url('killed'));
+  const reference = await startFastReference({
+    world: { styles: 20, orders: 3 },
+    life: { packAfter: '30d', cancelShare: 0 },
+  });
+  const more = { database: 'killed', backups: temporaryFolder() };
+  const [here, there] = [configure(reference, more), configure(reference, more)];
+  placeDatabase(join(here.dataDir, 'mirror.db'));
+  const [first, second] = [childDaemon(here.file), childDaemon(there.file)];
+  onTestFinished(async ({ task }) => {
+    await Promise.all([first.kill(), second.kill()]);
+    if (task.result?.state === 'fail') process.stderr.write(first.output() + second.output());
+  });
+  const barcode = reference.world.book.orders.all[0]?.lines[0]?.barcode;
+  await first.start();
+  await until('the local API', () => existsSync(join(here.dataDir, 'local.json')) || undefined);
+  expect(await runCommand(['backup', 'create', '--config', here.file])).toMatchObject({ code: 0 });
+  await until('the first', async () =>
+    (await submitTo(here.dataDir, barcode, 'K-0')) < 300 ? true : undefined,
+  );
+  const taken: string[] = ['K-0'];
+  const named = Array.from({ length: 20 }, (_, index) => `K-${index + 1}`);
+  const submitting = Promise.allSettled(
+    named.map(async (own) => {
+      if ((await submitTo(here.dataDir, barcode, own)) < 300) taken.push(own);
+    }),
+  );
+  const posts = () =>
+    reference.edge.journal.list().filter(({ method }) => method === 'POST').length;
+  await until('some orders', () => posts() > 5 || undefined);
+  await first.kill();
+  await submitting;
+  const waited = await runCommand(['standby', '--config', there.file]);
+  expect(waited).toMatchObject({ code: 77 });
+  expect(waited.output).toMatch(/until everything was read once/);
+  await second.start();
+  await until('its local API', () => existsSync(join(there.dataDir, 'local.json')) || undefined);
+  const database = new Database(join(there.dataDir, 'mirror.db'), { readonly: true });
+  const references = database.prepare('select reference from outbox').pluck().all();
+  database.close();
+  expect(taken.filter((own) => !references.includes(own))).toEqual([]);
+  await until('a later order', async () =>
+    (await submitTo(there.dataDir, barcode, 'K-99')) < 300 ? true : undefined,
+  );
+  const count = (own: string) =>
+    reference.world.book.orders.all.filter((order) => order.reference === own).length;
+  await until('it to be sent', () => count('K-99') === 1 || undefined);
+  expect([...named, 'K-0'].filter((own) => count(own) > 1)).toEqual([]);
 });

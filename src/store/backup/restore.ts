@@ -93,6 +93,8 @@ const CHANGES_SINCE_BACKUP_MAX = 10_000_000;
 
 type Numbered = keyof typeof LOST_ROWS_MAX;
 
+const NUMBERED = ['outbox', 'outcome', 'change'] as const;
+
 /** Reads the last number of a table in a replaced database; 0 when it is gone or too damaged. */
 function lastNumberIn(path: string, table: Numbered): number {
   let database: Database.Database | undefined;
@@ -206,6 +208,9 @@ async function prepareMirror(
       if (!record) return markEverythingOld(tx, plan, manifest, clock);
       const numbers = {
         afterLoss: (createdAt: string) => noteRestored(tx, plan, createdAt, clock),
+        async afterDeath() {
+          for (const table of NUMBERED) await leaveNumbersOut(tx, dataDir, table);
+        },
         afterHandOver: () => leaveNumbersOut(tx, dataDir, 'change', CHANGES_SINCE_BACKUP_MAX),
       };
       return goOnFrom(tx, plan, record, numbers, clock);

@@ -37,7 +37,9 @@ export interface TakeOverPlan {
 
 /** Leaves out the numbers that may have been given out and are not recorded. */
 interface Numbers {
-  /** Also notes the restore, as of this time. */
+  /** All that was sent is known: only numbers of what was told to nobody are left out. */
+  afterDeath(): Promise<unknown>;
+  /** Also notes the restore, as of this time: an order may be that of a document unknown here. */
   afterLoss(createdAt: string): Promise<unknown>;
   afterHandOver(): Promise<unknown>;
 }
@@ -102,6 +104,7 @@ export async function goOnFrom(
   await steps.requestFullPulls(tx, now);
   // The record reaches up to now: acts of before are in it.
   if (played.isHandedOver) await numbers.afterHandOver();
+  else if (isCertain) await numbers.afterDeath();
   else await numbers.afterLoss(new Date(now).toISOString());
   await holdBack(tx, plan, missing, now);
   const act = { action: 'takeover', subject: 'mirror.db', reason: 'another machine was gone' };
