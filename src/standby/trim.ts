@@ -10,7 +10,7 @@ import type { Holding } from './lease.ts';
 import { literal, type Session } from './session.ts';
 
 /** Up to where a copy of the mirror has the record; undefined: it is of before there was one. */
-export function placeOfCopy(path: string): number | undefined {
+function placeOfCopy(path: string): number | undefined {
   const database = new Database(path, { readonly: true, fileMustExist: true });
   try {
     const place = database.prepare('select value from daemon_state where key = ?').pluck();

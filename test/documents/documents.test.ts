@@ -71,7 +71,7 @@ describe('the documents', () => {
     expect(pages.filter((path) => !linked.has(path))).toEqual([]);
   });
 
-  it('for users have 15,450 words at most, generated pages apart', () => {
+  it('for users have 15,700 words at most, generated pages apart', () => {
     // The path of the first reader: these are looked up, or read by other people.
     const lookedUp = [
       'glossary',
@@ -94,8 +94,8 @@ describe('the documents', () => {
     );
     expect(pages.length).toBeGreaterThan(8);
     // Raised by 500 for the blocks of four proxies, which are copied and not read; by 300 for how
-    // to read a proposed rule; by 150 for the way from there to a live one.
-    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_450);
+    // to read a proposed rule; by 150 for the way from there to a live one; by 250 for a standby.
+    expect(pages.flatMap((path) => wordsOf(read(path))).length).toBeLessThanOrEqual(15_700);
   });
 
   it('use the words of the glossary, and none that are retired', () => {

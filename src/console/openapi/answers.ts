@@ -11,7 +11,7 @@ import { OUTBOX_STATES } from '../../store/tables.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { UNLISTED } from '../read/delivery.ts';
 import { SALES, SPANS } from '../read/sales.ts';
-import { standbyWire } from './standby-wire.ts';
+import { planeWire, standbyWire } from './postgres-wire.ts';
 
 export const time = z.string().meta({ format: 'date-time', description: 'UTC' });
 export const textOrNull = z.string().nullable();
@@ -210,16 +210,7 @@ const statusSchema = z
     backupAgeMs: numberOrNull.meta({ description: 'Null: there is none' }),
     freeBytes: z.number(),
     logBytes: z.number(),
-    plane: z
-      .strictObject({
-        account: z.string(),
-        state: z.string(),
-        lagMs: numberOrNull,
-        isLate: z.boolean(),
-        error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
-      })
-      .nullable()
-      .meta({ description: 'Copy in PostgreSQL; null: there is none' }),
+    plane: planeWire,
     standby: standbyWire,
   })
   .meta({ id: 'Status', description: 'As `selvedge status --json` tells it.' });

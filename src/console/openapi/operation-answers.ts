@@ -5,7 +5,7 @@ import { backups } from '../../ops/lists.ts';
 import { wireSchema } from '../../surface/forms.ts';
 import { runSchema as runRow } from '../../sync/lists.ts';
 import { counts, numberOrNull, pauseMembers, textOrNull, time, wholeOrNull } from './answers.ts';
-import { standbyWire } from './standby-wire.ts';
+import { standbyWire } from './postgres-wire.ts';
 
 const timeOrNull = time.nullable();
 

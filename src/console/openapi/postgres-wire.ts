@@ -1,4 +1,4 @@
-/** This machine as a holder or a standby, in the answers of two pages. */
+/** This machine as a holder or a standby, and the copy in PostgreSQL, in answers to programs. */
 import { z } from 'zod';
 
 const numberOrNull = z.number().nullable();
@@ -20,3 +20,14 @@ export const standbyWire = z
   })
   .nullable()
   .meta({ description: 'This machine as a holder or a standby; null: there is no standby' });
+
+export const planeWire = z
+  .strictObject({
+    account: z.string(),
+    state: z.string(),
+    lagMs: numberOrNull,
+    isLate: z.boolean(),
+    error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
+  })
+  .nullable()
+  .meta({ description: 'Copy in PostgreSQL; null: there is none' });
