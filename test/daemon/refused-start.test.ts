@@ -202,13 +202,21 @@ describe('selvedge run', () => {
     expect(found?.advice).toContain('selvedge decisions verify');
   });
 
-  it.each(['selvedge.service', 'selvedge@.service'])(
-    'is not repeated by %s when a person must look, and by all means otherwise',
-    (unit) => {
+  // Not repeated, and not handed on either, would be a machine that does nothing from then on.
+  it.each([
+    ['selvedge.service', 'superseded', 'selvedge-standby.service', ['store', 'migration']],
+    ['selvedge@.service', 'superseded', '"selvedge-standby@%i.service"', ['store', 'migration']],
+    ['selvedge-standby.service', 'takenOver', 'selvedge.service', []],
+    ['selvedge-standby@.service', 'takenOver', '"selvedge@%i.service"', []],
+  ] as const)(
+    'is not repeated by %s when a person must look, or at %s',
+    (unit, end, next, also) => {
       const text = readFileSync(join(repositoryRoot, 'systemd', unit), 'utf8');
       const codes = /^RestartPreventExitStatus=(.*)$/m.exec(text)?.[1]?.split(' ').map(Number);
-      expect(codes).toEqual([EXIT.store.code, EXIT.migration.code, EXIT.config.code]);
+      const held = [...also, end, 'config' as const].map((name) => EXIT[name].code);
+      expect(codes).toEqual(held.toSorted((a, b) => a - b));
       expect(text).toContain('\nRestart=always\n');
+      expect(text).toContain(` ${EXIT[end].code}) systemctl --no-block start ${next} ;; esac'\n`);
     },
   );
 });
