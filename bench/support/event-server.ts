@@ -4,11 +4,10 @@
  * no signature, no limits.
  */
 import { createServer } from 'node:http';
-import { createAccess } from '../../src/inbox/access.ts';
+import { createAccess, createVerifier } from '../../src/inbox/access.ts';
 import { createEventStore } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
-import { createVerifier } from '../../src/inbox/signature.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { Secret } from '../../src/lib/secret.ts';

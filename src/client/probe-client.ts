@@ -7,8 +7,7 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { errorOfFailure, retryAfterMs } from './http/answer.ts';
-import { looseTextOf } from './http/charset.ts';
-import { wholeBody } from './http/encoding.ts';
+import { looseTextOf, wholeBody } from './http/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,

@@ -27,8 +27,16 @@ import {
   isNoJson,
   retryAfterMs,
 } from './http/answer.ts';
-import { createToUtf8, looseTextOf, type Note, textOf, utf8Of } from './http/charset.ts';
-import { type BodyLimit, streamedBody, wholeBody } from './http/encoding.ts';
+import {
+  type BodyLimit,
+  looseTextOf,
+  type Note,
+  streamedBody,
+  Transcoder,
+  textOf,
+  utf8Of,
+  wholeBody,
+} from './http/encoding.ts';
 import {
   type AnswerHeaders,
   type Deadlines,
@@ -37,8 +45,13 @@ import {
   headerText,
   type RawAnswer,
 } from './http/exchange.ts';
-import { createLimiter, type Limiter, type LimiterOptions, type Priority } from './http/limiter.ts';
-import type { PaceDeps } from './http/pace.ts';
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type PaceDeps,
+  type Priority,
+} from './http/limiter.ts';
 import { createPools, type Pools, proxyFor } from './http/pools.ts';
 import { askedOf, encoded, type HttpRequest, type SentFor, sentForOf } from './http/request.ts';
 import { isPage } from './http/said.ts';
@@ -93,7 +106,7 @@ async function* textStream(
   { answer, asked, heard, release }: Opened,
   limit: BodyLimit,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const transcoder = createToUtf8(headerText(answer.headers, 'content-type'), limit.note);
+  const transcoder = new Transcoder(headerText(answer.headers, 'content-type'), limit.note);
   let isFirst = true;
   try {
     for await (const chunk of streamedBody(answer, limit)) {

@@ -1,7 +1,7 @@
 /** Builds the inbox from the configuration: event listener and order refetcher. */
 import type { PortalLink } from '../client/portal-link.ts';
 import type { Config } from '../config/schema.ts';
-import { createAccess } from '../inbox/access.ts';
+import { createAccess, createVerifier, type SigningSecret } from '../inbox/access.ts';
 import { type CoverageWatch, createCoverageWatch } from '../inbox/event-coverage.ts';
 import { createEventStore, type EventStore } from '../inbox/event-store.ts';
 import { createListener, LISTENER_LIMITS } from '../inbox/listener.ts';
@@ -13,7 +13,6 @@ import {
 } from '../inbox/operations.ts';
 import { createOrderRefetcher, type OrderRefetcher } from '../inbox/order-refetcher.ts';
 import { createAnnouncedReader } from '../inbox/read-announced.ts';
-import { createVerifier, type SigningSecret } from '../inbox/signature.ts';
 import { type Clock, untilAborted } from '../lib/clock.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';

@@ -6,15 +6,17 @@ import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
-import { writeDeliveries } from '../mirror/delivery.ts';
 import type { RecentReads } from '../mirror/refetch-queue.ts';
+import { writeDeliveries } from '../mirror/sales-order.ts';
 import { createDispatcher } from '../outbox/dispatcher.ts';
 import { PAUSED_BY } from '../outbox/document-state.ts';
 import { createOrderFinder } from '../outbox/evidence/find-order.ts';
 import type { AlsoConfirm, OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
+  createDeliveryReader,
   createDeliveryStatusKind,
   type DeliveryStatusApi,
+  setDeliveryStatus,
 } from '../outbox/kinds/delivery-status.ts';
 import { createNewestOrders, createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
@@ -23,7 +25,6 @@ import { createStyleKind } from '../outbox/kinds/style.ts';
 import { createArticles, createShortLists } from '../outbox/preflight/ask-service.ts';
 import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-order.ts';
 import { createPreOrderNames } from '../outbox/preflight/pre-order-names.ts';
-import { createDeliveryReader, setDeliveryStatus } from '../outbox/read-delivery.ts';
 import { createConfirmation } from '../outbox/review/confirmation.ts';
 import { createOutboxReview, type OutboxReview } from '../outbox/review/operations.ts';
 import { unreadableStatus } from '../outbox/service.ts';

@@ -1,8 +1,8 @@
 /** Steps of all rooms for a clock that was set, for old rows, and for a restore. */
 import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
-import { stopForPeople } from '../decisions/holds/restored.ts';
 import { verifyChain } from '../decisions/journal.ts';
+import { stopForPeople } from '../decisions/plan/precautions.ts';
 import { decisionsClockStep, disarmAll } from '../decisions/upkeep.ts';
 import { deleteOldEvents, readEventsAgain } from '../inbox/upkeep.ts';
 import type { Clock } from '../lib/clock.ts';

@@ -5,8 +5,8 @@
  *
  * Each round: status changes in the service are noted (external.ts), deliveries that are due by
  * their own rows are decided, new ones first (due.ts), and the others are evaluated again
- * (reevaluation.ts). Nothing is decided twice on the same facts; a delivery with a push on its way
- * is left alone, and so is one that a person has decided about. A delivery that cannot be decided
+ * in passes. Nothing is decided twice on the same facts; a delivery with a push on its way is left
+ * alone, and so is one that a person has decided about. A delivery that cannot be decided
  * stays pending, the only state that harms nobody.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -18,12 +18,14 @@ import { endPauseOver } from './accept/pace.ts';
 import { createRecall, recallUnsent } from './accept/recall.ts';
 import { tellWaits, waitingFor } from './accept/waits.ts';
 import {
+  createReevaluation,
   type Due,
   type DueDelivery,
   dueAmong,
   dueDeliveries,
   FIRST,
   nextDueAt,
+  type Reevaluation,
   sweepPending,
 } from './due.ts';
 import { createStatusNotes, type OnCommit, type StatusNotes } from './external.ts';
@@ -40,7 +42,6 @@ import {
   rulesKey,
 } from './judgement.ts';
 import { decide } from './plan/apply.ts';
-import { createReevaluation, type Reevaluation } from './reevaluation.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 export interface DeciderDeps {

@@ -13,13 +13,12 @@ import { inKeys } from '../store/bulk.ts';
 import { writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import { readSubject } from './facts.ts';
-import { endHolds } from './holds/holds.ts';
+import { endHolds } from './holds.ts';
 import { resolveEvaluationErrors, resolveRevokedTooOften } from './incidents.ts';
+import { recordDecision, writeReview } from './journal.ts';
 import { askRules, type RulesContext } from './judgement.ts';
 import { MAY_HAVE_ARRIVED, undonePush } from './push.ts';
-import { recordDecision } from './record.ts';
 import { endEntry } from './reject/queue.ts';
-import { writeReview } from './review/manual-decision.ts';
 
 interface StatusChange {
   /** Sequence number of the change in the change feed. */

@@ -36,7 +36,7 @@ export const FIRST_FROM: FactStreams = {
 };
 
 /**
- * Facts that a faulty run of a stream can change for most deliveries at once (holds/changes.ts).
+ * Facts that a faulty run of a stream can change for most deliveries at once (accept/freshness.ts).
  */
 export const READ_FROM: FactStreams = {
   stock: [...PIECES, ...VARIANT, ...lines('season')],

@@ -6,7 +6,7 @@
  * `rules/facts/table.ts` names all places of a new fact.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { unreadPaths } from '../mirror/rows/unread.ts';
+import { unreadPaths } from '../mirror/rows/prepared.ts';
 import { othersWith } from '../mirror/shared-number.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../rules/rule.ts';
@@ -14,17 +14,18 @@ import type { Db, Tx } from '../store/store.ts';
 import { kept, type Value } from '../store/transaction/kept.ts';
 import { clockFacts, weekdayAt } from './calendar.ts';
 import { areCustomersRead, stylesReadBy } from './fact-streams.ts';
-import { customerFacts, isCustomerGone } from './facts/customer.ts';
-import { deliveredPieces } from './facts/delivered.ts';
 import {
   acceptFacts,
   accountFacts,
   baseRate,
+  customerFacts,
   type IsRead,
+  isCustomerGone,
   similarWithin,
-} from './facts/history.ts';
+} from './facts/customer.ts';
 import { lineFacts, orderLines, readStock, stockFacts } from './facts/lines.ts';
 import { knownStatus, orderFacts, seasonFacts } from './facts/order.ts';
+import { deliveredPieces } from './facts/reserved.ts';
 
 const DELIVERY_STATUSES = ['pending', 'accepted', 'rejected', 'canceled'] as const;
 

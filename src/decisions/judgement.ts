@@ -4,14 +4,19 @@
  */
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import type { Operand } from '../rules/cel/operands.ts';
-import type { Outcome } from '../rules/combine.ts';
-import { decidingValues, type Evaluation, evaluate, factsInContext } from '../rules/evaluate.ts';
+import {
+  decidingValues,
+  type Evaluation,
+  evaluate,
+  factsInContext,
+  type Outcome,
+} from '../rules/evaluate.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import type { DecisionOutcome } from '../store/tables.ts';
 import type { AcceptedBefore } from './accept/accepted.ts';
 import type { Subject } from './facts.ts';
-import { type HoldRow, lapsedRules, readHolds } from './holds/holds.ts';
+import { type HoldRow, lapsedRules, readHolds } from './holds.ts';
 import { armedRuleIds } from './reject/arming.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
@@ -48,7 +53,7 @@ export type Trigger =
   | 'push'
   | 'hold'
   | 'manual'
-  // The last two come from a pass (reevaluation.ts): the rules, or facts or the time, have changed.
+  // The last two come from a pass (due.ts): the rules, or facts or the time, have changed.
   | 'rules'
   | 'facts';
 

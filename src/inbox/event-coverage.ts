@@ -18,7 +18,7 @@ import {
 } from '../store/incidents.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
-import { KNOWN_TYPES } from './event.ts';
+import { KNOWN_TYPES } from './event-store.ts';
 import type { Meter } from './meter.ts';
 import { endingSecret, type NamedSecret } from './refusals.ts';
 

@@ -15,10 +15,9 @@ import type { Clock } from '../lib/clock.ts';
 import { RetryLaterError } from '../lib/errors.ts';
 import { createHttpServer, listenOn, urlOf } from '../lib/http-server.ts';
 import type { Logger } from '../lib/log.ts';
-import { type Access, PROBE_PATH } from './access.ts';
+import { type Access, isSigned, PROBE_PATH, type Verifier } from './access.ts';
 import type { EventStore } from './event-store.ts';
 import type { Meter } from './meter.ts';
-import { isSigned, type Verifier } from './signature.ts';
 
 // `drainServer` stops an HTTP server without losing a request. `http.Server.close()` would also
 // destroy accepted connections without a request yet, so only the listening socket is closed first;

@@ -13,7 +13,7 @@ import { type Actor, writeAudit } from '../store/audit.ts';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeState } from '../store/state.ts';
 import type { Db, Store } from '../store/store.ts';
-import { KNOWN_TYPES, parseEvent } from './event.ts';
+import { KNOWN_TYPES, parseEvent } from './event-store.ts';
 
 /** Events to replay: by id, by arrival since an epoch ms, or all that led to no read. */
 export type Selection =

@@ -1,8 +1,8 @@
 /**
  * The loss of most of the ERP's customers at once: a table that is emptied and filled again, cut in
  * half, or whose blocks and credits are blanked for a moment. Nothing of it is taken over, and
- * rules that read customers wait (decisions/holds/changes.ts), until the ERP has filled the table
- * again or a person has accepted the loss.
+ * rules that read customers wait (decisions/accept/freshness.ts), until the ERP has filled it again
+ * or a person has accepted the loss.
  */
 import { sql } from 'kysely';
 import { z } from 'zod';

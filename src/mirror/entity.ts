@@ -4,7 +4,6 @@
  * earlier never overwrites one that started later, whatever the order in which they arrive.
  * Unmodelled members are kept in `extra` and count as content.
  */
-
 import { sql } from 'kysely';
 import { canonicalJson, tryParseJson } from '../lib/json.ts';
 import {
@@ -12,8 +11,10 @@ import {
   deleteByKeys,
   inKeys,
   insertBulk,
+  insertKeys,
   insertMissing,
   insertRows,
+  lastChange,
   raiseReadSeq,
   type SqlRow,
   type SqlValue,
@@ -24,15 +25,14 @@ import {
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
-import { appendChanges, appendKeys } from './change-feed.ts';
-import { withoutForgotten } from './forgotten.ts';
+import { withoutForgotten } from './quarantine.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
-import { linesDiff } from './rows/line-diff.ts';
 import {
   columnOf,
   type EntityDefinition,
   keysOf,
   type ListTable,
+  linesDiff,
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
@@ -41,6 +41,56 @@ import {
   type RowGroups,
 } from './rows/prepared.ts';
 import { noteShared } from './shared-number.ts';
+
+// Appends to the change feed: reads the feed's last number, and writes `change` and `change_hour`
+// in the caller's transaction, so that both say the same after a stop.
+
+const HOUR_MS = 3_600_000;
+
+/** Members that all entries of one append to the change feed share. */
+export interface FeedCause {
+  /** Time of the change, epoch ms. */
+  readonly at: number;
+  readonly entity: string;
+  readonly cause: string;
+}
+
+/**
+ * Notes the first feed entry of an hour, unless one is noted; `count` entries were just appended.
+ */
+async function noteHour(tx: Tx, at: number, count: number): Promise<void> {
+  if (count === 0) return;
+  const hour = Math.floor(at / HOUR_MS);
+  const known = await tx
+    .selectFrom('change_hour')
+    .select('hour')
+    .where('hour', '=', hour)
+    .executeTakeFirst();
+  if (known) return;
+  const first_seq = (await lastChange(tx)) - count + 1;
+  await tx.insertInto('change_hour').values({ hour, first_seq }).execute();
+}
+
+/** Appends one feed entry per key, all with the same operation and without old and new values. */
+export async function appendKeys(
+  tx: Tx,
+  op: 'insert' | 'delete',
+  keys: readonly string[],
+  cause: FeedCause,
+): Promise<void> {
+  await insertKeys(tx, 'change', 'key', keys, { ...cause, op, diff: '{}' });
+  await noteHour(tx, cause.at, keys.length);
+}
+
+/** Appends feed entries of rows that changed: `diff` is the JSON text of old and new values. */
+export async function appendChanges(
+  tx: Tx,
+  entries: readonly (SqlRow & { readonly op: 'update' | 'restore' })[],
+  cause: FeedCause,
+): Promise<void> {
+  await insertRows(tx, 'change', ['key', 'op', 'diff'], entries, { ...cause });
+  await noteHour(tx, cause.at, entries.length);
+}
 
 // The sizes of one colour have the same unmodelled members, and repeating these made up three
 // quarters of a variant's size. Neighbouring rows that agree refer to one entry of `variant_extra`;

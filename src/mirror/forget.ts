@@ -10,7 +10,7 @@ import { inKeys } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { forgetPeople, keysOfWords, peopleIn } from '../store/tables/people.ts';
 import { OF_ORDERS } from './catalog/entities.ts';
-import { appendChanges } from './change-feed.ts';
+import { appendChanges } from './entity.ts';
 import type { EntityDefinition } from './rows/prepared.ts';
 import { SALES_ORDER } from './sales-order.ts';
 

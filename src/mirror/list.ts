@@ -20,11 +20,9 @@ import {
   keepPlaces,
   type Placed,
 } from './catalog/duplicates.ts';
-import { appendKeys } from './change-feed.ts';
-import { endContradictions, insertAll, upsertPrepared } from './entity.ts';
+import { appendKeys, endContradictions, insertAll, upsertPrepared } from './entity.ts';
 import { quarantineRows, type RejectedRow } from './quarantine.ts';
 import { type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
-import type { Provenance } from './rows/prepared.ts';
 import {
   type EntityDefinition,
   keysOf,
@@ -32,6 +30,7 @@ import {
   type MirrorRow,
   type PreparedRow,
   type PreparedRows,
+  type Provenance,
   prepareRow,
   rowsOf,
 } from './rows/prepared.ts';

@@ -4,12 +4,20 @@
  */
 import type { SqlRow } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
-import { contradicts } from './delivery.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
-import type { OpenRecord } from './members.ts';
-import { declared, flag, integer, money, name, orElse, text, time } from './rows/declared.ts';
-import type { Provenance } from './rows/prepared.ts';
-import { NOT_READ, unreadOf } from './rows/unread.ts';
+import {
+  declared,
+  flag,
+  integer,
+  money,
+  name,
+  type OpenRecord,
+  orElse,
+  text,
+  time,
+} from './members.ts';
+import { NOT_READ, type Provenance, unreadOf } from './rows/prepared.ts';
+import { contradicts } from './sales-order.ts';
 
 interface RefundRecord extends OpenRecord {
   readonly orderRefundId: number;

@@ -5,8 +5,7 @@
 
 import type { Json } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
-import type { ClauseResult, Outcome, RuleResult } from './combine.ts';
-import type { Evaluation } from './evaluate.ts';
+import type { ClauseResult, Evaluation, Outcome, RuleResult } from './evaluate.ts';
 
 const CODES: Readonly<Record<Outcome['code'], string>> = {
   hold_rule: 'hold rule',

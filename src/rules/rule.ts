@@ -5,7 +5,7 @@
 import type { SetTypes } from './cel/environment.ts';
 import type { OperandProgram } from './cel/operands.ts';
 import type { Program } from './cel/program.ts';
-import type { CelContext, Frame } from './facts/view.ts';
+import type { CelContext, Frame } from './facts/build.ts';
 import type { LoadedSettings, LoadedTables } from './settings.ts';
 import type { Problem } from './text/problem.ts';
 import type { RawRule, RawScenario } from './text/schema.ts';

@@ -5,7 +5,7 @@
 import { isScalar } from 'yaml';
 import { compareExact, Decimal, parseDecimal } from './cel/decimal.ts';
 import { type ElementType, type SetTypes, setVariables } from './cel/environment.ts';
-import type { CelContext } from './facts/view.ts';
+import type { CelContext } from './facts/build.ts';
 import { tableOn } from './table-tree.ts';
 import { hasDays, type LoadedTable, readTable } from './tables.ts';
 import { checkShape } from './text/check.ts';

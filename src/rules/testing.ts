@@ -8,8 +8,14 @@
 
 import { type UntestedLimit, untestedLimits } from './analysis/limit-tests.ts';
 import type { Truth } from './cel/program.ts';
-import type { Outcome, RuleResult } from './combine.ts';
-import { contextOf, evaluate, evaluateRule, truthOfClauses } from './evaluate.ts';
+import {
+  contextOf,
+  evaluate,
+  evaluateRule,
+  type Outcome,
+  type RuleResult,
+  truthOfClauses,
+} from './evaluate.ts';
 import { factsOfTest } from './facts/typical.ts';
 import type { Rule, RuleSet } from './rule.ts';
 

@@ -9,9 +9,7 @@ import { provenFacts, storedFacts } from '../decisions/journal.ts';
 import type { PastDecision, Period } from '../decisions/simulation/history.ts';
 import { createPastFacts, type PastFacts } from '../decisions/simulation/past/facts.ts';
 import { canonicalJson } from '../lib/json.ts';
-import type { Outcome, RuleResult } from '../rules/combine.ts';
-import { combine } from '../rules/combine.ts';
-import { evaluate, possibleKinds } from '../rules/evaluate.ts';
+import { combine, evaluate, possibleKinds, type RuleResult } from '../rules/evaluate.ts';
 import { amountOf, completeFacts, currencyOf } from '../rules/facts/derive.ts';
 import { notGatheredOf } from '../rules/facts/gathered.ts';
 import type { Facts } from '../rules/facts/plain.ts';
@@ -179,7 +177,7 @@ function kindOf(outcome: DecisionOutcome): number {
   return outcome === 'release' ? UNKNOWN : KINDS.indexOf(outcome);
 }
 
-function kindIndex(kinds: ReadonlySet<Outcome['kind']>): number {
+function kindIndex(kinds: ReturnType<typeof possibleKinds>): number {
   const [kind] = kinds;
   return kinds.size === 1 && kind !== undefined ? KINDS.indexOf(kind) : UNKNOWN;
 }

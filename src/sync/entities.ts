@@ -18,10 +18,9 @@ import { SEASON_VARIANT } from '../mirror/catalog/entities.ts';
 import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
 import { isPdmStream, PDM, type PdmStream } from '../mirror/catalog/pdm.ts';
 import { STOCK_VARIANT } from '../mirror/catalog/variant.ts';
-import { DELIVERY } from '../mirror/delivery.ts';
 import { PENDING_REFUND, REFUND } from '../mirror/refund.ts';
 import type { EntityDefinition } from '../mirror/rows/prepared.ts';
-import { SALES_ORDER } from '../mirror/sales-order.ts';
+import { DELIVERY, SALES_ORDER } from '../mirror/sales-order.ts';
 
 export interface Source {
   readonly definition: EntityDefinition;

@@ -8,8 +8,13 @@ import { sql } from 'kysely';
 import type { V1Client } from '../client/v1/client.ts';
 import type { SalesOrderDelivery } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
-import { areMirrored, DELIVERY, mayHaveShipped, writeDeliveries } from '../mirror/delivery.ts';
-import { noteDeliveriesRead } from '../mirror/sales-order.ts';
+import {
+  areMirrored,
+  DELIVERY,
+  mayHaveShipped,
+  noteDeliveriesRead,
+  writeDeliveries,
+} from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from './account-traits.ts';

@@ -14,8 +14,7 @@ import {
 import { formatDuration } from '../lib/units.ts';
 import type { WriteCounts } from '../mirror/entity.ts';
 import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
-import type { EntityDefinition, Provenance } from '../mirror/rows/prepared.ts';
-import { unreadPaths } from '../mirror/rows/unread.ts';
+import { type EntityDefinition, type Provenance, unreadPaths } from '../mirror/rows/prepared.ts';
 import { SALES_ORDER } from '../mirror/sales-order.ts';
 import { forgetShared } from '../mirror/shared-number.ts';
 import type { Tx } from '../store/store.ts';

@@ -18,12 +18,11 @@ import type {
 import type { Capability } from '../config/level.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
-import { DELIVERY, writeDeliveries } from '../mirror/delivery.ts';
 import { clearResolvedQuarantine } from '../mirror/quarantine.ts';
 import type { Look, RecentReads } from '../mirror/refetch-queue.ts';
 import { PENDING_REFUND, REFUND, writePendingRefunds, writeRefunds } from '../mirror/refund.ts';
 import type { Provenance } from '../mirror/rows/prepared.ts';
-import { noteDetailsRead, writeOrders } from '../mirror/sales-order.ts';
+import { DELIVERY, noteDetailsRead, writeDeliveries, writeOrders } from '../mirror/sales-order.ts';
 import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from './account-traits.ts';

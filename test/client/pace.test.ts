@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createLimiter } from '../../src/client/http/limiter.ts';
-import type { PaceFigures } from '../../src/client/http/pace.ts';
+import { createLimiter, type PaceFigures } from '../../src/client/http/limiter.ts';
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { seededRandom } from '../../src/lib/random.ts';

@@ -1,7 +1,6 @@
 /** A house with stock that changed over days, and orders that want some of it. */
 import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import { lastChange } from '../../src/store/bulk.ts';
 import type { Store, Tx } from '../../src/store/store.ts';
 

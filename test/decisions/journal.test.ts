@@ -1,9 +1,13 @@
 import { deflateSync, inflateSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
-import { unpackEvaluation } from '../../src/decisions/journal/evaluations.ts';
-import { forgetDecisions } from '../../src/decisions/journal/forget.ts';
-import { appendDecision, readFacts, verifyChain } from '../../src/decisions/journal.ts';
+import { forgetDecisions } from '../../src/decisions/forget.ts';
+import {
+  appendDecision,
+  readFacts,
+  unpackEvaluation,
+  verifyChain,
+} from '../../src/decisions/journal.ts';
 import { decisionsOf } from '../../src/decisions/review/deliveries.ts';
 import { verifyDecisions } from '../../src/decisions/simulation/replay.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';

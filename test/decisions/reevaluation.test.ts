@@ -2,13 +2,13 @@
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { DeciderDeps } from '../../src/decisions/decider.ts';
-import { ACCEPTED_MAX, createReevaluation } from '../../src/decisions/reevaluation.ts';
+import { ACCEPTED_MAX, createReevaluation } from '../../src/decisions/due.ts';
 import { SEASON } from '../../src/mirror/catalog/names.ts';
 import { PDM } from '../../src/mirror/catalog/pdm.ts';
 import { seasonVariants } from '../../src/mirror/catalog/variant.ts';
-import { DELIVERY } from '../../src/mirror/delivery.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../src/mirror/list.ts';
+import { DELIVERY } from '../../src/mirror/sales-order.ts';
 import { openIncident } from '../../src/store/incidents.ts';
 import type { Store } from '../../src/store/store.ts';
 import { createShortListStream } from '../../src/sync/streams/short-list.ts';

@@ -12,10 +12,9 @@ import {
 import { type ManualClock, manualClock, untilAborted } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { type ErpCustomerRow, writeErpCustomers } from '../../src/mirror/erp-customer.ts';
-import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import { endAttempt, markSending, waitingFor } from '../../src/outbox/queue.ts';
 import type { Pauses } from '../../src/store/pauses.ts';
 import type { SqliteStore } from '../../src/store/store.ts';

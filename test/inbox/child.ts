@@ -2,11 +2,10 @@
  * An inbox as a process of its own, to be killed: `node child.ts <database> [fd]`. Listens on a
  * free port, or on an inherited socket, and writes one line when it is ready. SIGTERM drains it.
  */
-import { createAccess } from '../../src/inbox/access.ts';
+import { createAccess, createVerifier } from '../../src/inbox/access.ts';
 import { createEventStore } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
-import { createVerifier } from '../../src/inbox/signature.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { Secret } from '../../src/lib/secret.ts';

@@ -5,8 +5,7 @@ import { createCoverageWatch, readCoverage } from '../../src/inbox/event-coverag
 import { createMeter } from '../../src/inbox/meter.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
-import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import { readRelayFigures } from '../../src/ops/relay.ts';
 import type { RunOutcome } from '../../src/store/tables.ts';
 import { notePlans } from '../support/plans.ts';

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { createEventStore } from '../../src/inbox/event-store.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
-import { askingEvent, createUnknownOrders } from '../../src/inbox/unknown-orders.ts';
+import { askingEvent, createUnknownOrders } from '../../src/inbox/read-announced.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError, RetryLaterError } from '../../src/lib/errors.ts';
 import { silentLogger } from '../../src/lib/log.ts';

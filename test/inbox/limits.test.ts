@@ -1,7 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { parseEvent } from '../../src/inbox/event.ts';
-import type { EventStore } from '../../src/inbox/event-store.ts';
+import { type EventStore, parseEvent } from '../../src/inbox/event-store.ts';
 import { seededRandom } from '../../src/lib/random.ts';
 import { deliveryCreated, eventually, type Inbox, sign, startInbox, talk } from './support.ts';
 

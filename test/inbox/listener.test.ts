@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writeDeliveries } from '../../src/mirror/sales-order.ts';
 import { deliveryCreated, KEY, secret, sign, startInbox, talk } from './support.ts';
 
 const FIRST_SENT_AT = Date.UTC(2026, 0, 5, 8);

@@ -2,9 +2,8 @@
 import { expect, it } from 'vitest';
 import { eventPlace, eventsFrom, listEvents, traceEvent } from '../../src/inbox/overview.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
-import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 

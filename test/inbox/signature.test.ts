@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it, vi } from 'vitest';
-import { createVerifier, TOLERANCE_MS, type Verification } from '../../src/inbox/signature.ts';
+import { createVerifier, TOLERANCE_MS, type Verification } from '../../src/inbox/access.ts';
 import { KEY, secret, sign } from './support.ts';
 
 const NOW = Date.UTC(2026, 0, 5, 8);

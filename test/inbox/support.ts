@@ -2,7 +2,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { onTestFinished, vi } from 'vitest';
-import { type AccessRules, createAccess } from '../../src/inbox/access.ts';
+import {
+  type AccessRules,
+  createAccess,
+  createVerifier,
+  type SigningSecret,
+} from '../../src/inbox/access.ts';
 import { createEventStore, type EventStore } from '../../src/inbox/event-store.ts';
 import {
   createListener,
@@ -11,7 +16,6 @@ import {
   type ListenerLimits,
 } from '../../src/inbox/listener.ts';
 import { createMeter, type Meter } from '../../src/inbox/meter.ts';
-import { createVerifier, type SigningSecret } from '../../src/inbox/signature.ts';
 import { type Clock, systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { Secret } from '../../src/lib/secret.ts';

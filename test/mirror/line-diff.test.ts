@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../src/lib/random.ts';
-import { type LinesDiff, linesDiff } from '../../src/mirror/rows/line-diff.ts';
+import { type LinesDiff, linesDiff } from '../../src/mirror/rows/prepared.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqlRow } from '../../src/store/bulk.ts';
 import { temporaryStore } from '../support/store.ts';

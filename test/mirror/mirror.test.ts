@@ -5,7 +5,6 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
 import { writeStockVariants } from '../../src/mirror/catalog/out-of-band.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../src/mirror/catalog/variant.ts';
-import { DELIVERY, writeDeliveries } from '../../src/mirror/delivery.ts';
 import { insertAll, upsertRows } from '../../src/mirror/entity.ts';
 import { compareChunks, type ListEntity, markDeleted, writePage } from '../../src/mirror/list.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
@@ -21,7 +20,7 @@ import {
 } from '../../src/mirror/refetch-queue.ts';
 import { writeRefunds } from '../../src/mirror/refund.ts';
 import { prepareRow } from '../../src/mirror/rows/prepared.ts';
-import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { DELIVERY, writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { temporaryStore } from '../support/store.ts';
 

@@ -1,7 +1,7 @@
 /** Orders that the service takes otherwise than they were sent, or more often. */
 import { expect, it, vi } from 'vitest';
-import { DELIVERY, writeDeliveries } from '../../src/mirror/delivery.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
+import { DELIVERY, writeDeliveries } from '../../src/mirror/sales-order.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
 import { until } from '../support/house.ts';
 import { type House, type HouseParts, startHouse } from './house.ts';

@@ -7,9 +7,9 @@ import { deliverySchema, type SalesOrderDelivery } from '../../src/client/v1/sch
 import { manualClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { noteAnnounced, unseenOf } from '../../src/mirror/announced.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
-import { setDeliveryStatus } from '../../src/outbox/read-delivery.ts';
+import { writeDeliveries } from '../../src/mirror/sales-order.ts';
+import { setDeliveryStatus } from '../../src/outbox/kinds/delivery-status.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const ORDER = 7;

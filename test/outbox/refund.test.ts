@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Secret } from '../../src/lib/secret.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
+import { writeDeliveries } from '../../src/mirror/sales-order.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { until } from '../support/house.ts';
 import { type House, startHouse } from './house.ts';

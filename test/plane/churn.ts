@@ -5,12 +5,11 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Random } from '../../src/lib/random.ts';
 import { STOCK_VARIANT } from '../../src/mirror/catalog/variant.ts';
-import { DELIVERY } from '../../src/mirror/delivery.ts';
 import { upsertRows } from '../../src/mirror/entity.ts';
 import { forgetMirrored, keysOfOrder } from '../../src/mirror/forget.ts';
 import { markDeleted } from '../../src/mirror/list.ts';
 import type { EntityDefinition, MirrorRow } from '../../src/mirror/rows/prepared.ts';
-import { SALES_ORDER } from '../../src/mirror/sales-order.ts';
+import { DELIVERY, SALES_ORDER } from '../../src/mirror/sales-order.ts';
 import { deleteOldChanges, mirrorClockStep } from '../../src/mirror/upkeep.ts';
 import type { SqlRow } from '../../src/store/bulk.ts';
 import { deleteOldLedgerChanges } from '../../src/store/ledger-feed.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { combine, type Obstacle, type RuleResult } from '../../src/rules/combine.ts';
+import { combine, type Obstacle, type RuleResult } from '../../src/rules/evaluate.ts';
 
 const EMPTY: Obstacle = { code: 'empty_delivery', reason: 'the delivery has no lines' };
 

@@ -4,8 +4,8 @@ import { NotKnown } from '../../src/rules/cel/code.ts';
 import { createEnvironment } from '../../src/rules/cel/environment.ts';
 import { compileExpression, type Truth } from '../../src/rules/cel/program.ts';
 import { truthOfClauses } from '../../src/rules/evaluate.ts';
+import { frameOf, viewOf } from '../../src/rules/facts/build.ts';
 import { factsOfTest } from '../../src/rules/facts/typical.ts';
-import { frameOf, viewOf } from '../../src/rules/facts/view.ts';
 
 const types = { lists: {}, tables: {}, extra: {} };
 const language = { env: createEnvironment(types), types };

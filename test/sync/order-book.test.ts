@@ -2,9 +2,8 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { oldestLookAt, spentWith } from '../../src/mirror/order-book.ts';
-import { noteDetailsRead, writeOrders } from '../../src/mirror/sales-order.ts';
+import { noteDetailsRead, writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import { createOrderLooks } from '../../src/sync/order-looks.ts';
 import { denseFrom, openBook, ordersInTurn } from '../../src/sync/streams/order-book.ts';
 import { temporaryStore } from '../support/store.ts';

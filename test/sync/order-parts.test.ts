@@ -1,10 +1,9 @@
 /** Deliveries and refunds that are read with their order: bad ones, and those that are missing. */
 import { describe, expect, it, vi } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows, type RejectedRow } from '../../src/mirror/quarantine.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
-import { noteDetailsRead, writeOrders } from '../../src/mirror/sales-order.ts';
+import { noteDetailsRead, writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import { createOrderReader, type OrderReaderDeps } from '../../src/sync/read-order.ts';
 import { missingOpen, orderParts } from '../../src/sync/streams/order-parts.ts';

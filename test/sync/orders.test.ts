@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
-import { writeDeliveries } from '../../src/mirror/delivery.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import {
   dueRefetches,
@@ -10,7 +9,7 @@ import {
   requestRefetches,
 } from '../../src/mirror/refetch-queue.ts';
 import { writePendingRefunds, writeRefunds } from '../../src/mirror/refund.ts';
-import { writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
 import { openIncident } from '../../src/store/incidents.ts';
 import type { SqliteStore, Tx } from '../../src/store/store.ts';
 import { createOrderReader } from '../../src/sync/read-order.ts';

@@ -1,7 +1,7 @@
 /** Statements of a run about those before it do not grow with their number. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
-import { changedRuns } from '../../src/decisions/holds/changes.ts';
+import { changedRuns } from '../../src/decisions/accept/freshness.ts';
 import { runBefore } from '../../src/sync/run/run-repository.ts';
 import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';

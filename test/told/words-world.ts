@@ -5,7 +5,7 @@ import { sql } from 'kysely';
 import { OUTBOX_KINDS } from '../../src/config/schema.ts';
 import { WORDS } from '../../src/config/words.ts';
 import { openRuleKeeper } from '../../src/decisions/rule-keeper.ts';
-import { KNOWN_TYPES } from '../../src/inbox/event.ts';
+import { KNOWN_TYPES } from '../../src/inbox/event-store.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { ENTITIES } from '../../src/mirror/catalog/entities.ts';

@@ -7,7 +7,7 @@ import { WORDS } from '../../src/config/words.ts';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import { createConsoleApp } from '../../src/console/server.ts';
 import { LISTS } from '../../src/console/surface/registry.ts';
-import { KNOWN_TYPES } from '../../src/inbox/event.ts';
+import { KNOWN_TYPES } from '../../src/inbox/event-store.ts';
 import { silentLogger } from '../../src/lib/log.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { ENTITIES } from '../../src/mirror/catalog/entities.ts';

@@ -11,7 +11,7 @@ import type { LoadedRuleSet } from '../../decisions/rule-files.ts';
 import { storeTexts } from '../../decisions/rule-texts.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { type Random, seededRandom } from '../../lib/random.ts';
-import { appendChanges } from '../../mirror/change-feed.ts';
+import { appendChanges } from '../../mirror/entity.ts';
 import type { Past } from '../../reference/life/history.ts';
 import type { Delivery, Order } from '../../reference/world/trade/orders.ts';
 import type { World } from '../../reference/world/world.ts';

@@ -2,7 +2,7 @@
 import { relative } from 'node:path';
 import { formatDuration } from '../../lib/units.ts';
 import type { Reference } from '../../reference/reference.ts';
-import type { Outcome } from '../../rules/combine.ts';
+import type { Outcome } from '../../rules/evaluate.ts';
 import type { DemoFolder } from './folder.ts';
 import { wrap } from './layout.ts';
 

@@ -3,12 +3,229 @@
  * decompressed size, because a few kilobytes may unfold to gigabytes. A body whose named coding is
  * wrong, or left over from a proxy that unpacked it, is read unchanged, and noted.
  */
+
+import { isAscii, isUtf8 } from 'node:buffer';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { TextDecoder } from 'node:util';
 import * as zlib from 'node:zlib';
-import { createBodyBuffer } from './body-buffer.ts';
-import type { Note } from './charset.ts';
-import { type AnswerHeaders, ExchangeFailure, headerText, type RawAnswer } from './exchange.ts';
+import { quoted } from '../../lib/reading/quoted.ts';
+import {
+  type AnswerHeaders,
+  createBodyBuffer,
+  ExchangeFailure,
+  headerText,
+  type RawAnswer,
+} from './exchange.ts';
+
+// Converts answers to UTF-8 from any charset. Invalid bytes are an error and never become U+FFFD,
+// because a damaged name would be another name, and two of them one key. Without a charset, or with
+// a Latin one (a server's default), valid UTF-8 is read as such. Other bytes without a charset are
+// read as windows-1252 if nothing contradicts it. All deviations are noted.
+
+/** Error for bytes that are invalid in the charset of their body. */
+class CharsetError extends Error {
+  override readonly name = 'CharsetError';
+}
+
+/** Called with each deviation from plain UTF-8, for the counts of dialects. */
+export type Note = (what: string) => void;
+
+const NO_BYTES = Buffer.alloc(0);
+
+const NEAR_CHARS_MAX = 40;
+
+const LABEL = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
+
+interface Declared {
+  /** Lower-case name of the declared charset; undefined: none named, or one that is unknown. */
+  readonly label: string | undefined;
+  /** Name under which TextDecoder knows the charset. */
+  readonly encoding: string | undefined;
+}
+
+function declaredIn(contentType: string | undefined, note: Note): Declared {
+  const label = LABEL.exec(contentType ?? '')?.[1]?.toLowerCase();
+  if (label === undefined) return { label, encoding: undefined };
+  try {
+    return { label, encoding: new TextDecoder(label).encoding };
+  } catch {
+    note(`charset=${label} (unknown)`);
+    return { label: undefined, encoding: undefined };
+  }
+}
+
+/**
+ * Detects UTF-16 by its byte order mark, or by a zero byte in the first character, which in JSON is
+ * ASCII.
+ */
+function utf16In(head: Buffer, { label, encoding }: Declared): string | undefined {
+  const [first, second] = head;
+  if (first === 0xff && second === 0xfe) return 'utf-16le';
+  if (first === 0xfe && second === 0xff) return 'utf-16be';
+  if (first === 0 && second !== undefined && second !== 0) return 'utf-16be';
+  if (second === 0 && first !== undefined && first !== 0) return 'utf-16le';
+  return label?.startsWith('utf-16') ? encoding : undefined;
+}
+
+/** Describes the position of the first invalid bytes. */
+function behind(bytes: Buffer): string {
+  const text = bytes.toString();
+  const at = text.indexOf('\ufffd');
+  const near = text.slice(Math.max(0, at - NEAR_CHARS_MAX), at).replaceAll(/\s+/g, ' ');
+  return near === '' ? 'at its beginning' : `behind ${quoted(near)}`;
+}
+
+function notUtf8(bytes: Buffer, { label }: Declared): CharsetError {
+  const what = label === undefined ? 'it names no charset, and is' : `it says ${label}, and is`;
+  return new CharsetError(`${what} no UTF-8 ${behind(bytes)}`);
+}
+
+/** UTF-8 sequences of two and three bytes, which no text in windows-1252 contains. */
+const UTF8_CHARACTER = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}/;
+/** Bytes that stand for no character in windows-1252. */
+const NO_CHARACTER = /[\x81\x8d\x8f\x90\x9d]/;
+
+function isWindows1252(bytes: Buffer): boolean {
+  const text = bytes.toString('latin1');
+  return !UTF8_CHARACTER.test(text) && !NO_CHARACTER.test(text);
+}
+
+/** Length of the UTF-8 character with this first byte. */
+function lengthOf(first: number): number {
+  if (first < 0xe0) return 2;
+  return first < 0xf0 ? 3 : 4;
+}
+
+/** Number of bytes at the end of a chunk that start an incomplete UTF-8 character. */
+function openEnd(bytes: Buffer): number {
+  for (let back = 1; back <= 3 && back <= bytes.length; back += 1) {
+    const byte = bytes[bytes.length - back] ?? 0;
+    if (byte < 0x80) return 0;
+    if (byte < 0xc0) continue;
+    return lengthOf(byte) > back ? back : 0;
+  }
+  return 0;
+}
+
+type Mode = 'undecided' | 'utf-8' | 'decoded';
+
+/** Converts a body to UTF-8 as it arrives. */
+export class Transcoder {
+  readonly #declared: Declared;
+  readonly #note: Note;
+  #mode: Mode = 'undecided';
+  #decoder: TextDecoder | undefined;
+  /** Whether windows-1252 is a guess, so that the bytes are checked for contradictions. */
+  #isGuess = false;
+  #isFirst = true;
+  /** Bytes of a character whose end has not arrived yet. */
+  #open: Buffer = NO_BYTES;
+
+  constructor(contentType: string | undefined, note: Note) {
+    this.#note = note;
+    this.#declared = declaredIn(contentType, note);
+  }
+
+  /**
+   * Returns the complete characters so far as UTF-8; the chunk itself, if it is UTF-8 already.
+   * Throws on invalid bytes.
+   */
+  push(chunk: Buffer): Buffer {
+    if (chunk.length === 0) return chunk;
+    if (this.#isFirst) this.#begin(chunk);
+    if (this.#decoder) return this.#decode(chunk);
+    if (this.#mode === 'undecided' && this.#open.length === 0 && isAscii(chunk)) return chunk;
+    const bytes = this.#open.length === 0 ? chunk : Buffer.concat([this.#open, chunk]);
+    const end = bytes.length - openEnd(bytes);
+    const whole = bytes.subarray(0, end);
+    if (!isUtf8(whole)) return this.#otherwise(bytes);
+    // The bytes are copied, so that they neither keep the chunk alive nor change with it.
+    this.#open = end === bytes.length ? NO_BYTES : Buffer.from(bytes.subarray(end));
+    if (this.#mode === 'undecided' && !isAscii(whole)) this.#isUtf8();
+    return whole;
+  }
+
+  /** Returns the remaining bytes as UTF-8. Throws on invalid bytes. */
+  end(): Buffer {
+    if (this.#decoder) return this.#decode(undefined);
+    return this.#open.length === 0 ? NO_BYTES : this.#otherwise(this.#open);
+  }
+
+  #begin(head: Buffer): void {
+    this.#isFirst = false;
+    const { label, encoding } = this.#declared;
+    const utf16 = utf16In(head, this.#declared);
+    if (utf16 !== undefined) this.#decodeAs(utf16, label ?? utf16);
+    else if (encoding === 'utf-8') this.#mode = 'utf-8';
+    else if (encoding !== undefined && encoding !== 'windows-1252') {
+      this.#decodeAs(encoding, label ?? encoding);
+    }
+  }
+
+  #isUtf8(): void {
+    this.#mode = 'utf-8';
+    const { label } = this.#declared;
+    if (label !== undefined) this.#note(`charset=${label} (UTF-8 came)`);
+  }
+
+  /**
+   * Handles bytes that are not UTF-8: windows-1252 after pure ASCII, an error if UTF-8 is declared.
+   */
+  #otherwise(bytes: Buffer): Buffer {
+    if (this.#mode === 'utf-8') throw notUtf8(bytes, this.#declared);
+    const { label, encoding } = this.#declared;
+    this.#isGuess = encoding === undefined;
+    if (this.#isGuess && !isWindows1252(bytes)) throw notUtf8(bytes, this.#declared);
+    this.#decodeAs('windows-1252', label ?? 'none (windows-1252 came)');
+    this.#open = NO_BYTES;
+    return this.#decode(bytes);
+  }
+
+  #decodeAs(encoding: string, name: string): void {
+    this.#mode = 'decoded';
+    this.#decoder = new TextDecoder(encoding, { fatal: true });
+    this.#note(`charset=${name}`);
+  }
+
+  #decode(chunk: Buffer | undefined): Buffer {
+    if (this.#isGuess && chunk && !isAscii(chunk) && !isWindows1252(chunk)) {
+      throw new CharsetError(`it names no charset, and is neither UTF-8 nor windows-1252`);
+    }
+    try {
+      const text = this.#decoder?.decode(chunk, { stream: chunk !== undefined });
+      return Buffer.from(text ?? '');
+    } catch {
+      throw new CharsetError(`it is not ${this.#declared.label ?? this.#decoder?.encoding}`);
+    }
+  }
+}
+
+/** Converts a whole body to UTF-8; UTF-8 is returned unchanged. */
+export function utf8Of(body: Buffer, contentType: string | undefined, note: Note): Buffer {
+  const label = LABEL.exec(contentType ?? '')?.[1];
+  const isSaidSo = label === undefined || label.toLowerCase() === 'utf-8';
+  // Zero bytes at the beginning would be UTF-16.
+  if (isSaidSo && body[0] !== 0 && body[1] !== 0 && isUtf8(body)) return body;
+  const transcoder = new Transcoder(contentType, note);
+  const text = transcoder.push(body);
+  const rest = transcoder.end();
+  return rest.length === 0 ? text : Buffer.concat([text, rest]);
+}
+
+/** Text of a body for an error message; invalid bytes become U+FFFD. */
+export function looseTextOf(body: Buffer, contentType: string | undefined): string {
+  try {
+    return textOf(utf8Of(body, contentType, () => undefined));
+  } catch {
+    return textOf(body);
+  }
+}
+
+/** Text of a UTF-8 body, without a byte order mark. */
+export function textOf(body: Buffer): string {
+  return body.toString().replace(/^\ufeff/, '');
+}
 
 /** Content codings that every request declares as accepted. */
 export const ACCEPTED_CODINGS = 'gzip, br';

@@ -8,7 +8,34 @@
  */
 import type { Dispatcher } from 'undici';
 import type { Clock, Timer } from '../../lib/clock.ts';
-import { type BodyBuffer, createBodyBuffer } from './body-buffer.ts';
+
+/** Initial bytes of the buffer when the answer states no length. */
+const BYTES_FIRST = 65_536;
+
+/**
+ * Collects a whole answer body in memory of its own; `contentLength` is the answer's header, from
+ * which the buffer gets its size.
+ */
+export function createBodyBuffer(contentLength: string | undefined, bytesMax: number) {
+  const bytesExpected = Number(contentLength ?? BYTES_FIRST);
+  let whole = Buffer.allocUnsafeSlow(Math.min(bytesExpected, bytesMax) || 0);
+  let length = 0;
+  return {
+    /**
+     * Adds the bytes of a chunk by copying them at once: chunks that wait become old, and the
+     * garbage collector frees old ones only in full collections.
+     */
+    add(chunk: Buffer): void {
+      const needed = length + chunk.length;
+      if (needed > whole.length) whole = Buffer.from(whole.buffer.transfer(needed * 2));
+      length += chunk.copy(whole, length);
+    },
+    /** Whether more bytes arrived than `bytesMax`. */
+    isOver: (): boolean => length > bytesMax,
+    end: (): Buffer =>
+      length === whole.length ? whole : Buffer.from(whole.buffer.transfer(length)),
+  };
+}
 
 export interface Deadlines {
   readonly connectMs: number;
@@ -82,7 +109,7 @@ class Exchange implements Dispatcher.DispatchHandler, RawAnswer {
   readonly #options: ExchangeOptions;
   readonly #queue: Buffer[] = [];
   /** Buffer when the body is read as a whole; it replaces the queue. */
-  #buffer: BodyBuffer | undefined;
+  #buffer: ReturnType<typeof createBodyBuffer> | undefined;
   readonly #total: Timer;
   readonly #onAbort: () => void;
   #resolveHead: (answer: RawAnswer) => void = () => undefined;

@@ -4,8 +4,7 @@ import { wordFor } from '../../config/words.ts';
 import type { DecisionRecord } from '../../decisions/review/deliveries.ts';
 import { type Html, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
-import type { ClauseResult, RuleResult } from '../../rules/combine.ts';
-import type { Evaluation } from '../../rules/evaluate.ts';
+import type { ClauseResult, Evaluation, RuleResult } from '../../rules/evaluate.ts';
 import { operandText } from '../../rules/explain.ts';
 import { byWhom, message, time } from './format.ts';
 

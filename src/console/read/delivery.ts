@@ -1,13 +1,13 @@
 /** Reads a delivery with everything that a person needs to decide, and what became of it. */
 import { sql } from 'kysely';
-import { refundsSince } from '../../decisions/facts/history.ts';
+import { refundsSince } from '../../decisions/facts/customer.ts';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryIdOf } from '../../decisions/review/deliveries.ts';
 import type { DeliveryNote } from '../../decisions/review/note.ts';
 import { pastCounterfactuals } from '../../decisions/simulation/replay.ts';
 import { decimalOf } from '../../lib/money.ts';
 import { byBarcode, sameBarcodes } from '../../mirror/catalog/spelt.ts';
-import { statusWord } from '../../mirror/delivery.ts';
+import { statusWord } from '../../mirror/sales-order.ts';
 import { type Counterfactual, counterfactualText } from '../../rules/analysis/counterfactuals.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';

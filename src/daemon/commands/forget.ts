@@ -7,7 +7,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/schema.ts';
-import { forgetDecisions, waitingRejects } from '../../decisions/journal/forget.ts';
+import { forgetDecisions, waitingRejects } from '../../decisions/forget.ts';
 import { forgetEvents } from '../../inbox/forget.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';

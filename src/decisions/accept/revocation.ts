@@ -8,14 +8,23 @@
 import { sql } from 'kysely';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
 import { parseDuration } from '../../lib/units.ts';
-import type { Outcome } from '../../rules/combine.ts';
-import { decidingValues, type Evaluation, evaluate, factsInContext } from '../../rules/evaluate.ts';
+import {
+  decidingValues,
+  type Evaluation,
+  evaluate,
+  factsInContext,
+  type Outcome,
+} from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Subject } from '../facts.ts';
-import { waitsForChanges } from '../holds/changes.ts';
 import { reportRevokedTooOften, type ToldOf } from '../incidents.ts';
-import { type StoredEvaluation, storedEvaluation } from '../journal/evaluations.ts';
+import {
+  hasManualDecision,
+  rememberEvaluation,
+  type StoredEvaluation,
+  storedEvaluation,
+} from '../journal.ts';
 import {
   basisOf,
   type Candidate,
@@ -26,8 +35,7 @@ import {
   type Precaution,
   type RulesContext,
 } from '../judgement.ts';
-import { rememberEvaluation } from '../record.ts';
-import { hasManualDecision } from '../review/manual-decision.ts';
+import { waitsForChanges } from './freshness.ts';
 
 const DAY_MS = 86_400_000;
 /** Milliseconds after which an accepted delivery without a tracking number counts as shipped. */

@@ -20,12 +20,11 @@ import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import { kept, type Value } from '../../store/transaction/kept.ts';
+import { windowFacts } from '../calendar.ts';
 import type { StylesRead } from '../fact-streams.ts';
-import type { Delivered, DeliveredAs } from './delivered.ts';
-import type { IsRead } from './history.ts';
-import { reservedPieces } from './reserved.ts';
+import type { IsRead } from './customer.ts';
+import { type Delivered, type DeliveredAs, reservedPieces } from './reserved.ts';
 import { flagOf, stylesOf } from './styles.ts';
-import { windowFacts } from './windows.ts';
 
 const linesOfOrder = kept((db: Db, orderId: Value<number>) =>
   db

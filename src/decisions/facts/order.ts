@@ -14,13 +14,13 @@ import {
   spellingsOf,
 } from '../../lib/strings.ts';
 import { quarantinedAmong } from '../../mirror/quarantine.ts';
-import { unreadPaths } from '../../mirror/rows/unread.ts';
+import { unreadPaths } from '../../mirror/rows/prepared.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { kept, type Value } from '../../store/transaction/kept.ts';
-import type { Delivered } from './delivered.ts';
 import { type OrderLine, piecesOf } from './lines.ts';
+import type { Delivered } from './reserved.ts';
 
 export class UnknownStatus extends Error {
   override readonly name = 'UnknownStatus';

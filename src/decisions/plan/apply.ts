@@ -8,6 +8,7 @@ import { BugError } from '../../lib/errors.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
+import { recordDecision, rememberEvaluation } from '../journal.ts';
 import {
   basisOf,
   type Decided,
@@ -16,7 +17,6 @@ import {
   type Verdict,
 } from '../judgement.ts';
 import { sendBefore } from '../push.ts';
-import { recordDecision, rememberEvaluation } from '../record.ts';
 import { finishPushedRejects } from '../reject/finish-reject.ts';
 import { updateRejectEntry } from '../reject/outcome.ts';
 import { type Plan, planDecision } from './plan.ts';

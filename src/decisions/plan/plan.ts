@@ -3,7 +3,7 @@
  * precautions, and says what is to be written; writes nothing. A pass plans in a snapshot, to see
  * whether anything would change; a decision is planned and applied (apply.ts) in one transaction.
  */
-import type { Outcome } from '../../rules/combine.ts';
+import type { Outcome } from '../../rules/evaluate.ts';
 import type { Tx } from '../../store/store.ts';
 import { planAccepted } from '../accept/revocation.ts';
 import { UnknownStatus } from '../facts/order.ts';
@@ -15,8 +15,9 @@ import {
   holdsEndAt,
   planHolds,
   storeHolds,
-} from '../holds/holds.ts';
+} from '../holds.ts';
 import { type ToldOf, toldOf } from '../incidents.ts';
+import { hasManualDecision, rememberEvaluation, unchangedDecision } from '../journal.ts';
 import {
   askRules,
   type DecisionContext,
@@ -26,9 +27,7 @@ import {
   type Planned,
 } from '../judgement.ts';
 import { overtakenBy, settledAccept } from '../push.ts';
-import { rememberEvaluation, unchangedDecision } from '../record.ts';
 import { endEntry } from '../reject/queue.ts';
-import { hasManualDecision } from '../review/manual-decision.ts';
 import { isJudged, isOfNew, withPrecautions } from './precautions.ts';
 
 const DAY_MS = 86_400_000;

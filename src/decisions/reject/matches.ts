@@ -8,7 +8,7 @@ import type { Evaluation } from '../../rules/evaluate.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { type IdPage, newestFirst } from '../../store/pages.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { storedEvaluation } from '../journal/evaluations.ts';
+import { storedEvaluation } from '../journal.ts';
 
 export interface Match {
   readonly decisionId: number;

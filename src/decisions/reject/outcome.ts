@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely';
 import { barcodeKeyIn } from '../../mirror/catalog/spelt.ts';
-import type { Outcome } from '../../rules/combine.ts';
+import type { Outcome } from '../../rules/evaluate.ts';
 import type { Rule } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Candidate, Judgement, Precaution } from '../judgement.ts';

@@ -7,11 +7,11 @@
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
+import { waitsForChanges } from '../accept/freshness.ts';
 import { nextOpening } from '../calendar.ts';
 import type { Subject } from '../facts.ts';
-import { waitsForChanges } from '../holds/changes.ts';
+import { hasManualDecision } from '../journal.ts';
 import type { DecisionMode, FreshnessMs } from '../judgement.ts';
-import { hasManualDecision } from '../review/manual-decision.ts';
 import { armedRuleIds } from './arming.ts';
 import { breakerResetAt, readBreaker } from './breaker.ts';
 import { capExceeded, countedOf } from './caps.ts';

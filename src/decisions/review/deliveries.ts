@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { storedEvaluation } from '../journal/evaluations.ts';
+import { storedEvaluation } from '../journal.ts';
 
 /**
  * SQL: reason why a push failed: the service refused it, or the delivery changed before it was

@@ -17,15 +17,14 @@ import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { UnknownStatus } from '../facts/order.ts';
 import { readSubject, type Subject } from '../facts.ts';
-import { endRestoredStop } from '../holds/restored.ts';
 import { resolveEvaluationErrors } from '../incidents.ts';
+import { recordDecision, writeReview } from '../journal.ts';
 import { askRules } from '../judgement.ts';
+import { endRestoredStop } from '../plan/precautions.ts';
 import { openPush } from '../push.ts';
-import { recordDecision } from '../record.ts';
 import { endEntry, latestEntry } from '../reject/queue.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { deliveryIdOf } from './deliveries.ts';
-import { writeReview } from './manual-decision.ts';
 import { deliveryState } from './state.ts';
 
 export type ReviewAction = 'accept' | 'reject' | 'hold' | 'release';

@@ -3,7 +3,7 @@
  * reads as done only once the service has confirmed its push; before that it is being sent.
  */
 import { wordFor } from '../../config/words.ts';
-import { statusWord } from '../../mirror/delivery.ts';
+import { statusWord } from '../../mirror/sales-order.ts';
 
 export interface Decided {
   /** Status in the mirror, as the service showed it last. */

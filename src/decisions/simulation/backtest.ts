@@ -12,11 +12,11 @@
 
 import { sumOfUnits } from '../../lib/money.ts';
 import { counterfactualsOf, type Judged } from '../../rules/analysis/counterfactuals.ts';
-import type { Outcome } from '../../rules/combine.ts';
 import {
   type EvaluateOptions,
   type Evaluation,
   evaluate,
+  type Outcome,
   possibleKinds,
 } from '../../rules/evaluate.ts';
 import { amountOf, currencyOf } from '../../rules/facts/derive.ts';

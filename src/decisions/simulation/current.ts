@@ -3,9 +3,9 @@ import { SelvedgeError } from '../../lib/errors.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { readSubject, type Subject } from '../facts.ts';
+import { hasManualDecision } from '../journal.ts';
 import { openPush } from '../push.ts';
 import { deliveryIdOf } from '../review/deliveries.ts';
-import { hasManualDecision } from '../review/manual-decision.ts';
 
 /** Reads a delivery with its facts at `now`; throws when there is none. */
 export async function currentSubject(

@@ -11,7 +11,7 @@ import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store } from '../../store/store.ts';
-import { lapsedRules, readHolds } from '../holds/holds.ts';
+import { lapsedRules, readHolds } from '../holds.ts';
 import type { FreshnessMs } from '../judgement.ts';
 import { withPrecautions } from '../plan/precautions.ts';
 import { armedRuleIds } from '../reject/arming.ts';

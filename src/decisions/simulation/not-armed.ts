@@ -4,8 +4,8 @@ import { evaluate } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { readSubject } from '../facts.ts';
+import { hasManualDecision } from '../journal.ts';
 import { armedRuleIds } from '../reject/arming.ts';
-import { hasManualDecision } from '../review/manual-decision.ts';
 import { isPending } from './queue.ts';
 
 export interface HeldUnarmed {

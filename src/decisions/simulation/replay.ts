@@ -11,12 +11,16 @@ import {
   counterfactualsOf,
   type Judged,
 } from '../../rules/analysis/counterfactuals.ts';
-import type { Outcome, RuleResult } from '../../rules/combine.ts';
-import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
+import { type Evaluation, evaluate, type Outcome, type RuleResult } from '../../rules/evaluate.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
-import { IS_FORGOTTEN, storedEvaluation } from '../journal/evaluations.ts';
-import { type ChainReport, readFacts, verifyChain } from '../journal.ts';
+import {
+  type ChainReport,
+  IS_FORGOTTEN,
+  readFacts,
+  storedEvaluation,
+  verifyChain,
+} from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
 export interface Replay {

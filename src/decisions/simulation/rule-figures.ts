@@ -4,10 +4,10 @@
  * evaluation of that time, so it runs in a process of its own (trial.ts).
  */
 import { sql } from 'kysely';
-import type { RuleResult } from '../../rules/combine.ts';
+import type { RuleResult } from '../../rules/evaluate.ts';
 import type { Db } from '../../store/store.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
-import { storedEvaluation } from '../journal/evaluations.ts';
+import { storedEvaluation } from '../journal.ts';
 import { actualOutcomesOf } from './actual-outcomes.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,10 +1,9 @@
 /** All entities of the mirror, as their files declare them: others go through this list. */
 
-import { DELIVERY } from '../delivery.ts';
 import { ERP_CUSTOMER } from '../erp-customer.ts';
 import { PENDING_REFUND, REFUND } from '../refund.ts';
 import type { EntityDefinition } from '../rows/prepared.ts';
-import { SALES_ORDER } from '../sales-order.ts';
+import { DELIVERY, SALES_ORDER } from '../sales-order.ts';
 import { SHORT_LISTS } from './names.ts';
 import { PDM } from './pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from './variant.ts';

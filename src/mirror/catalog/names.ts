@@ -4,9 +4,8 @@
  */
 import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
-import { membersOf } from '../members.ts';
-import { declared, text } from '../rows/declared.ts';
-import { unreadOf } from '../rows/unread.ts';
+import { declared, membersOf, text } from '../members.ts';
+import { unreadOf } from '../rows/prepared.ts';
 
 export const BRAND = declared({
   entity: 'brand',

@@ -3,8 +3,7 @@ import { type MirroredTable, raiseReadSeq } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { upsertRows, type WriteCounts } from '../entity.ts';
 import { invalidateList, type ListEntity } from '../list.ts';
-import { membersOf } from '../members.ts';
-import { declared, flag, type Read, text, time } from '../rows/declared.ts';
+import { declared, flag, membersOf, type Read, text, time } from '../members.ts';
 import type { Provenance } from '../rows/prepared.ts';
 
 /** Id of the resource that a to-one relationship points to; null: none. */

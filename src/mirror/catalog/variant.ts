@@ -6,7 +6,7 @@ import type { SqlRow, SqlValue } from '../../store/bulk.ts';
 import type { ListEntity } from '../list.ts';
 import { type Members, membersOfOwn } from '../members.ts';
 import type { GuardedColumns } from '../rows/drastic.ts';
-import { unreadOf } from '../rows/unread.ts';
+import { unreadOf } from '../rows/prepared.ts';
 
 /** Columns that both lists of variants share, besides the key, the season and {@link OWN}. */
 const COLUMNS = [

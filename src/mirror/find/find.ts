@@ -10,7 +10,7 @@ import { containing, plural } from '../../lib/strings.ts';
 import type { Db } from '../../store/store.ts';
 import { list, pageOfAll } from '../../surface/lists.ts';
 import { oneOf, text, time } from '../../surface/members.ts';
-import { statusWord } from '../delivery.ts';
+import { statusWord } from '../sales-order.ts';
 import { mirrored } from '../stock/members.ts';
 import { styles } from '../stock/styles.ts';
 import { deliveriesOf, parcelWords } from './order.ts';

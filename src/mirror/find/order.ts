@@ -6,7 +6,7 @@ import { RefusedError } from '../../lib/errors.ts';
 import type { Db } from '../../store/store.ts';
 import { list, pageOfAll, ROWS_MAX } from '../../surface/lists.ts';
 import { money, text, time, whole } from '../../surface/members.ts';
-import { statusWord } from '../delivery.ts';
+import { statusWord } from '../sales-order.ts';
 import { mirrored, pieces } from '../stock/members.ts';
 
 const row = {

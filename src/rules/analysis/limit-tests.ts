@@ -2,8 +2,7 @@
  * Finds live rules without tests, and limits that no test tries within one step on both sides. A
  * test says something about a limit only if every other condition of the rule holds in it.
  */
-import type { ClauseResult } from '../combine.ts';
-import { contextOf, truthOfClauses } from '../evaluate.ts';
+import { type ClauseResult, contextOf, truthOfClauses } from '../evaluate.ts';
 import { factsOfTest } from '../facts/typical.ts';
 import type { Rule, RuleSet } from '../rule.ts';
 import { type Limit, type LimitKind, limitsOf, numbersAt, STEPS } from './limits.ts';

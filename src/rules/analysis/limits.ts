@@ -11,7 +11,7 @@ import type { SetTypes } from '../cel/environment.ts';
 import { LOOPS } from '../cel/lint.ts';
 import { createResolver, itemShape, type Scope, type Shape } from '../cel/shape.ts';
 import { childrenOf, sourceOf } from '../cel/tree.ts';
-import { type CelContext, withVariable } from '../facts/view.ts';
+import { type CelContext, withVariable } from '../facts/build.ts';
 import type { Clause, Rule } from '../rule.ts';
 import { MIRRORED, numberOf } from './atoms.ts';
 

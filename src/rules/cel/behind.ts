@@ -1,6 +1,6 @@
 /** Finds the lines of a delivery that made a rule match, for the rule's message. */
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { type Frame, withVariable } from '../facts/view.ts';
+import { type Frame, withVariable } from '../facts/build.ts';
 import { NotKnown, resultOf } from './code.ts';
 import { type Loop, loopOf } from './operands.ts';
 import type { Language, Program } from './program.ts';

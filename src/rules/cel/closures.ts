@@ -6,21 +6,23 @@
  */
 import type { ASTNode, Environment } from '@marcbachmann/cel-js';
 import { Duration } from '@marcbachmann/cel-js/evaluator';
+import type { Frame } from '../facts/build.ts';
 import { ROOT_NAMES } from '../facts/table.ts';
-import type { Frame } from '../facts/view.ts';
 import { type Code, leave, NotKnown, PLACES, type Run, unitsOfDecimal } from './code.ts';
 import { Decimal, parseDecimal } from './decimal.ts';
 import type { SetTypes } from './environment.ts';
 import type { Read } from './lint.ts';
-import { compareCode, negativeCode, sumCode } from './numbers.ts';
 import {
   type Base,
+  compareCode,
   creditBase,
   extraCode,
   fieldCode,
   LINE_BASE,
   LINES_CODE,
+  negativeCode,
   rootBase,
+  sumCode,
 } from './reads.ts';
 import { createResolver, type Scope } from './shape.ts';
 import { isLiteral, sourceOf } from './tree.ts';

@@ -5,17 +5,15 @@
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
 import type { Json } from '../../lib/json.ts';
-import { celLineValue } from '../facts/build.ts';
+import { type CelContext, celLineValue, type Frame, withVariable } from '../facts/build.ts';
 import type { LineFacts } from '../facts/plain.ts';
 import { fieldsOf } from '../facts/table.ts';
-import { type CelContext, type Frame, withVariable } from '../facts/view.ts';
-import { type Code, NotKnown, type Run, resultOf } from './code.ts';
+import { type Code, NotKnown, type Run, readable, resultOf } from './code.ts';
 import { celTypeOf } from './environment.ts';
 import { LOOPS } from './lint.ts';
 import { compileExpression, type Language, type Program, type Shown } from './program.ts';
 import { createResolver } from './shape.ts';
 import { childrenOf, isLiteral, sourceOf } from './tree.ts';
-import { readable } from './values.ts';
 
 /** Maximum of lines shown for a loop that they decided. */
 const LOOP_ITEMS_MAX = 3;

@@ -5,16 +5,15 @@
  */
 import { type ASTNode, type Environment, EvaluationError } from '@marcbachmann/cel-js';
 import type { Json } from '../../lib/json.ts';
+import type { CelContext, Frame } from '../facts/build.ts';
 import type { CurrencyOwner } from '../facts/table.ts';
-import type { CelContext, Frame } from '../facts/view.ts';
 import { codeOf } from './closures.ts';
-import { type Code, NotKnown, resultOf } from './code.ts';
+import { type Code, NotKnown, readable, resultOf, shownBy } from './code.ts';
 import { type BareAmount, bareAmounts, pinnedCurrencies } from './currency.ts';
 import type { SetTypes } from './environment.ts';
 import { syntaxHint, typeProblem, typeWord } from './hints.ts';
 import { type Lookup, lintExpression, type Read, type TextTest } from './lint.ts';
 import type { CelProblem, Scope } from './shape.ts';
-import { readable, shownBy } from './values.ts';
 
 export type Truth = boolean | 'unknown';
 

@@ -9,8 +9,8 @@
  *
  * A new fact is a field here or in `fields.ts`; its value comes from other facts in `derive.ts`, or
  * from the mirror in `decisions/facts.ts` and a file of `decisions/facts/`: `order.ts`, `lines.ts`,
- * `customer.ts` for the ERP's figures, `history.ts` for what is counted over other orders, refunds
- * and deliveries (behind `isRead`, so that only facts in use are counted). A member that the mirror
+ * `customer.ts` for the ERP's figures and what is counted over other orders, refunds and deliveries
+ * (behind `isRead`, so that only facts in use are counted). A member that the mirror
  * has no column for gets one first, as the head of `mirror/sales-order.ts` says; in
  * `client/v1/schemas.ts` the member is wrapped in `decides`, else an unreadable one counts as
  * absent. It may also need:

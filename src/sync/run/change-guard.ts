@@ -1,9 +1,9 @@
 /**
  * The change guard. Pages are committed as they arrive, so a faulty service (every quantity 0,
  * cents for euros, details cut off) reaches the mirror at once. When most comparable rows of a run
- * changed drastically, people are told and the rules' decisions wait (decisions/holds/changes.ts)
- * until a person accepts the run or a later run finds the rows restored. Reads the counts of the
- * pages (`sync_run.drastic`) and, for open runs, the change feed.
+ * changed drastically, people are told and the rules' decisions wait
+ * (decisions/accept/freshness.ts) until a person accepts the run or a later run finds the rows
+ * restored. Reads the counts of the pages (`sync_run.drastic`) and, for open runs, the change feed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';

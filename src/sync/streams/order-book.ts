@@ -9,8 +9,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { nameKey } from '../../lib/strings.ts';
-import { mayHaveShipped } from '../../mirror/delivery.ts';
 import { OPEN_ORDER } from '../../mirror/order-book.ts';
+import { mayHaveShipped } from '../../mirror/sales-order.ts';
 import type { Db } from '../../store/store.ts';
 
 const DAY_MS = 86_400_000;

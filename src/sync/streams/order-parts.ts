@@ -7,10 +7,9 @@
 import { type RawBuilder, sql } from 'kysely';
 import { isNotFound } from '../../client/http/answer.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import { DELIVERY } from '../../mirror/delivery.ts';
 import { PENDING_REFUND, REFUND } from '../../mirror/refund.ts';
 import type { EntityDefinition } from '../../mirror/rows/prepared.ts';
-import { orderSlices } from '../../mirror/sales-order.ts';
+import { DELIVERY, orderSlices } from '../../mirror/sales-order.ts';
 import type { SqlValue } from '../../store/bulk.ts';
 import type { Db } from '../../store/store.ts';
 import type { ReadAlso } from '../read-order.ts';

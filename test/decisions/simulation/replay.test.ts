@@ -1,8 +1,12 @@
 import { deflateSync } from 'node:zlib';
 import { sql } from 'kysely';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { storedEvaluation } from '../../../src/decisions/journal/evaluations.ts';
-import { appendDecision, type DecisionEntry, readFacts } from '../../../src/decisions/journal.ts';
+import {
+  appendDecision,
+  type DecisionEntry,
+  readFacts,
+  storedEvaluation,
+} from '../../../src/decisions/journal.ts';
 import { replayDecision, verifyDecisions } from '../../../src/decisions/simulation/replay.ts';
 import { evaluate } from '../../../src/rules/evaluate.ts';
 import type { Facts } from '../../../src/rules/facts/plain.ts';

@@ -1,7 +1,7 @@
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Webhook as SvixWebhook } from 'svix';
 import { describe, expect, it } from 'vitest';
-import { KNOWN_TYPES } from '../../../src/inbox/event.ts';
+import { KNOWN_TYPES } from '../../../src/inbox/event-store.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { driftMeterOf } from '../../client/support.ts';
 import { answering, type Received } from './receiver.ts';

@@ -5,8 +5,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { baseRate } from '../../../src/decisions/facts/history.ts';
-import { windowFacts } from '../../../src/decisions/facts/windows.ts';
+import { windowFacts } from '../../../src/decisions/calendar.ts';
+import { baseRate } from '../../../src/decisions/facts/customer.ts';
 import { loadRuleSet } from '../../../src/decisions/rule-files.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
 import { type Evaluation, evaluate } from '../../../src/rules/evaluate.ts';

@@ -1,11 +1,11 @@
 /**
  * What the mirror knew of an account at a past moment: its orders, those with the same lines, and
- * its refunds. It is the same as `decisions/facts/history.ts` counts for a decision now.
+ * its refunds. It is the same as `decisions/facts/customer.ts` counts for a decision now.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { inKeys, type SqlRow } from '../../../store/bulk.ts';
 import type { Db } from '../../../store/store.ts';
-import { linesOf, REFUNDS_MS, SIMILAR_MS, SIMILAR_ORDERS_MAX } from '../../facts/history.ts';
+import { linesOf, REFUNDS_MS, SIMILAR_MS, SIMILAR_ORDERS_MAX } from '../../facts/customer.ts';
 import {
   type ChangedRow,
   changesOf,

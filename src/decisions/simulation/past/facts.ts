@@ -11,9 +11,8 @@ import type { Facts } from '../../../rules/facts/plain.ts';
 import type { RuleSet } from '../../../rules/rule.ts';
 import type { Db } from '../../../store/store.ts';
 import type { AcceptedBefore } from '../../accept/accepted.ts';
-import { clockFacts, weekdayAt } from '../../calendar.ts';
-import { baseRate, sumsOf, valueInBase } from '../../facts/history.ts';
-import { windowFacts } from '../../facts/windows.ts';
+import { clockFacts, weekdayAt, windowFacts } from '../../calendar.ts';
+import { baseRate, sumsOf, valueInBase } from '../../facts/customer.ts';
 import type { PastDecision, Period } from '../history.ts';
 import { createPastAccepts } from './accepts.ts';
 import {

@@ -8,11 +8,10 @@ import { expect } from 'vitest';
 import type { LoadedRuleSet } from '../../../../src/decisions/rule-files.ts';
 import { type Random, seededRandom } from '../../../../src/lib/random.ts';
 import { STOCK_VARIANT } from '../../../../src/mirror/catalog/variant.ts';
-import { writeDeliveries } from '../../../../src/mirror/delivery.ts';
 import { upsertRows } from '../../../../src/mirror/entity.ts';
 import { markDeleted } from '../../../../src/mirror/list.ts';
 import { writeRefunds } from '../../../../src/mirror/refund.ts';
-import { SALES_ORDER, writeOrders } from '../../../../src/mirror/sales-order.ts';
+import { SALES_ORDER, writeDeliveries, writeOrders } from '../../../../src/mirror/sales-order.ts';
 import { parseKnobs } from '../../../../src/reference/control/knob-store.ts';
 import { createLife } from '../../../../src/reference/life/life.ts';
 import {

@@ -4,18 +4,18 @@
  * proof: the hash chain contains digests of the texts (journal.ts).
  */
 import { sql } from 'kysely';
-import { tryParseJson } from '../../lib/json.ts';
-import { deleteByKeys, inKeys } from '../../store/bulk.ts';
-import type { Db, Tx } from '../../store/store.ts';
-import { forgetPeople } from '../../store/tables/people.ts';
-import { digestsOf } from '../journal.ts';
+import { tryParseJson } from '../lib/json.ts';
+import { deleteByKeys, inKeys } from '../store/bulk.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { forgetPeople } from '../store/tables/people.ts';
 import {
   blankedOutcome,
+  digestsOf,
   FORGOTTEN_TEXT,
   forgottenEvaluation,
   keptDigests,
   unpackEvaluation,
-} from './evaluations.ts';
+} from './journal.ts';
 
 /** Describes rejects of the order that wait, each in a sentence; empty: none waits. */
 export async function waitingRejects(db: Db | Tx, orderId: number): Promise<string[]> {

@@ -13,14 +13,14 @@
  *
  * Every hold is a row of the database: after a kill it ends when it would have ended.
  */
-import { canonicalJson } from '../../lib/json.ts';
-import type { Evaluation } from '../../rules/evaluate.ts';
-import type { HoldTiming, RuleSet } from '../../rules/rule.ts';
-import { inKeys } from '../../store/bulk.ts';
-import { endIncidents, updateIncident } from '../../store/incidents.ts';
-import type { Db, Tx } from '../../store/store.ts';
-import { kept, type Value } from '../../store/transaction/kept.ts';
-import { endOfSpan, nextOpening } from '../calendar.ts';
+import { canonicalJson } from '../lib/json.ts';
+import type { Evaluation } from '../rules/evaluate.ts';
+import type { HoldTiming, RuleSet } from '../rules/rule.ts';
+import { inKeys } from '../store/bulk.ts';
+import { endIncidents, updateIncident } from '../store/incidents.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
+import { endOfSpan, nextOpening } from './calendar.ts';
 
 type Settings = RuleSet['settings'];
 
