@@ -79,6 +79,12 @@ export const drawTaking = (): string => {
   ].join('-');
 };
 
+/** A service for settings that nobody asks by. */
+export const SERVICE: readonly Setting[] = [
+  { path: 'service.v1.baseUrl', value: 'http://127.0.0.1:9/api/v1' },
+  { path: 'service.v1.apiKey', value: new Secret('service.v1.apiKey', 'unused') },
+];
+
 /** Settings of a daemon with a standby. */
 export function withStandby(urls: readonly string[], more: readonly Setting[] = []): Setting[] {
   const servers = urls.map((url) => new Secret('standby.servers', url));

@@ -82,8 +82,9 @@ class WaitingMachine {
         hint: 'have it hand over (selvedge standby drill), or cut it off and use --force',
       });
     }
-    this.#setAside();
     await this.#measure();
+    if (this.#ready.error) throw cannotTakeOver(this.#ready.error);
+    this.#setAside();
     const taken = await this.#take(row);
     if (taken) return taken;
     throw new RefusedError('standby.moved', 'the lease has moved meanwhile', {
@@ -96,9 +97,10 @@ class WaitingMachine {
     if (own) return own;
     const { memory } = this.#deps;
     if (row?.handedOver === true && memory.isOwn(row.taking)) return this.#waitForOther(verdict);
+    // What is here may be what the first holder is to begin with.
+    if (row === undefined) throw nobodyYet();
     this.#setAside();
     await this.#measure();
-    if (row === undefined) throw nobodyYet();
     if (this.#ready.error) throw cannotTakeOver(this.#ready.error);
     this.#outages.over('standby');
     this.#tell('waiting');
@@ -149,9 +151,10 @@ class WaitingMachine {
   #setAside(): void {
     const { config, clock, log } = this.#deps;
     if (this.#isAside) return;
-    const folders = setAside(config, clock.now());
+    setAside(config, clock.now(), (folder) => {
+      log.warn({ folder }, 'what this machine had before is set aside');
+    });
     this.#isAside = true;
-    if (folders.length > 0) log.warn({ folders }, 'what this machine had before is set aside');
   }
 
   /** Looks for the backup to go on from, and tells the others how far this machine is. */
