@@ -38,7 +38,8 @@ export interface Pause extends Pausable, Actor {
   readonly at: number;
 }
 
-const FILE_ACTOR = 'file';
+/** Actor of a pause by a file in the data folder, which ends with the file. */
+export const FILE_ACTOR = 'file';
 const REASON_CHARS_MAX = 500;
 
 export function pauseFile(dataDir: string, target: PauseTarget): string {

@@ -5,7 +5,7 @@
  */
 import type { Clock } from '../../lib/clock.ts';
 import { writeAudit } from '../audit.ts';
-import { readPauses, writePause } from '../pauses.ts';
+import { FILE_ACTOR, readPauses, writePause } from '../pauses.ts';
 import type { Tx } from '../store.ts';
 import type { Disarmed, Permitted, RestoreSteps } from '../upkeep.ts';
 
@@ -26,6 +26,10 @@ export interface Played {
 
 /** Actor of the pauses that end by themselves once the mirror was read in full. */
 export const TAKE_OVER = 'standby';
+/** Actor of the pause that only a person ends. */
+const FOR_A_PERSON = 'takeover';
+
+const LACKS_MAX = 500;
 
 const CATCHING_UP = 'taken over: until everything was read once';
 
@@ -65,21 +69,24 @@ async function doubt(tx: Tx, steps: RestoreSteps, played: Played, now: number) {
 }
 
 /** Pauses what must not go on yet. */
-async function holdBack(
-  tx: Tx,
-  { actor }: TakeOverPlan,
-  missing: readonly string[],
-  at: number,
-): Promise<void> {
-  // A pause of a person stays what it is, and ends by a person.
-  const paused = new Set((await readPauses(tx)).map(({ target, name }) => target + name));
+async function holdBack(tx: Tx, missing: readonly string[], at: number): Promise<void> {
+  const theirs = (await readPauses(tx)).filter(({ actor }) => actor !== TAKE_OVER);
+  // A file on the other machine was a person's, too, and nobody can remove it here.
+  for (const pause of theirs.filter(({ actor }) => actor === FILE_ACTOR)) {
+    const reason = `a file on the other machine: ${pause.reason}`;
+    await writePause(tx, { ...pause, actor: FOR_A_PERSON, reason });
+  }
+  const whole = new Map(theirs.filter(({ name }) => name === '').map((one) => [one.target, one]));
   for (const target of ['decisions', 'pushes'] as const) {
     const wait = { target, name: '', reason: CATCHING_UP, actor: TAKE_OVER, at };
-    if (!paused.has(target)) await writePause(tx, wait);
+    // A pause of a person stays what it is, and ends by a person.
+    if (!whole.has(target)) await writePause(tx, wait);
   }
   if (missing.length === 0) return;
-  const reason = `taken over, and the record lacks ${missing.join('; ')}`.slice(0, 500);
-  await writePause(tx, { target: 'pushes', name: '', reason, actor, at });
+  const lacks = `taken over, and the record lacks ${missing.join('; ')}`.slice(0, LACKS_MAX);
+  const before = whole.get('pushes');
+  const reason = before ? `${lacks}; before that ${before.actor}: ${before.reason}` : lacks;
+  await writePause(tx, { target: 'pushes', name: '', reason, actor: FOR_A_PERSON, at });
 }
 
 /** Brings the record into the copy, and has it go on from there. */
@@ -106,7 +113,7 @@ export async function goOnFrom(
   if (played.isHandedOver) await numbers.afterHandOver();
   else if (isCertain) await numbers.afterDeath();
   else await numbers.afterLoss(new Date(now).toISOString());
-  await holdBack(tx, plan, missing, now);
+  await holdBack(tx, missing, now);
   const act = { action: 'takeover', subject: 'mirror.db', reason: 'another machine was gone' };
   const { isHandedOver, isProven } = played;
   const detail = { backup, inDoubt, missing, isHandedOver, isProven, ...disarmed };
