@@ -120,7 +120,7 @@ async function secondsUntilAsked({ clock, state }: ReturnType<typeof machine>, m
 }
 
 describe('a machine that waits', () => {
-  it('asks for the lease once its beat has stood for a lease and a renewal, not before', async () => {
+  it('asks for the lease once its beat stood for a lease and a renewal, not before', async () => {
     const one = machine({});
     const waiting = one.wait();
     for (let beat = 2; beat < 20; beat += 1) {
@@ -147,7 +147,7 @@ describe('a machine that waits', () => {
     await waiting;
   });
 
-  it('asks at once for what was handed over, once it is ready, and again when it has moved', async () => {
+  it('asks at once for what was handed over, and again when it has moved', async () => {
     const one = machine({ handed_over: true });
     const waiting = one.wait();
     expect(await secondsUntilAsked(one, 5)).toBeLessThan(2);
@@ -169,7 +169,7 @@ describe('a machine that waits', () => {
     await waiting;
   });
 
-  it('leaves what is here to whom it may be the first, while nobody has held the lease', async () => {
+  it('leaves what is here while nobody has held the lease', async () => {
     const one = machine();
     writeFileSync(one.mirror, 'a year of decisions');
     const waiting = one.wait();
@@ -183,7 +183,7 @@ describe('a machine that waits', () => {
     await waiting;
   });
 
-  it('starts the daemon where the lease is its own, also one it gave that nobody took', async () => {
+  it('starts the daemon where the lease is its own, or was given and not taken', async () => {
     for (const handed_over of [false, true]) {
       const taking = drawTaking();
       const one = machine({ taking, handed_over });
@@ -226,13 +226,13 @@ describe('a take-over by hand', () => {
     expect(one.state.asked).toBe(1);
   });
 
-  it('is refused where nobody has held the lease, or without a backup, and leaves what is here', async () => {
+  it('is refused where nobody has held it or without a backup, leaving what is here', async () => {
     const nobody = machine();
     expect(await refusal(nobody, true)).toMatchObject({ code: 'standby.nobody' });
     const bare = machine({}, { backups: temporaryFolder() });
     expect(await refusal(bare, true)).toMatchObject({
       code: 'standby.not_ready',
-      message: expect.stringMatching(/cannot take over: no backup to go on from: there is none in/),
+      message: expect.stringMatching(/cannot take over: no backup .*: there is none in/),
       hint: expect.stringContaining('docs/operating/standby.md'),
     });
     expect([nobody, bare].map(({ mirror }) => existsSync(mirror))).toEqual([true, true]);

@@ -88,7 +88,7 @@ async function takenOver({
 const look = () => clock.advance(4_000);
 
 describe('a machine that has taken over', () => {
-  it('decides and sends by itself once each stream that was whole was read in full since', async () => {
+  it('goes on by itself once each stream that was whole was read in full since', async () => {
     const { paused, readIn } = await takenOver();
     await look();
     expect(paused()).toEqual(['decisions standby', 'pushes standby']);
@@ -129,7 +129,7 @@ describe('a machine that has taken over', () => {
     expect(paused()).toEqual([]);
   });
 
-  it('decides, and sends nothing until a person resumes, where the record lacks a push (S3)', async () => {
+  it('sends nothing until a person resumes, where the record lacks a push (S3)', async () => {
     const { pauses, paused, readIn } = await takenOver({
       permits: [UNKNOWN],
       pausesBefore: [pushesBy('eva')],
