@@ -8,11 +8,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Reference } from '../../src/reference/reference.ts';
+import { BENCH_KEY } from './event-server.ts';
 import { useOf } from './process-use.ts';
 
-/** Secret of the relay's endpoint at the daemon. */
-export const SECRET = `whsec_${Buffer.alloc(24, 9).toString('base64')}`;
-const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
+/** Secret of the relay's endpoint at the daemon; event-load.ts signs with it, too. */
+export const SECRET = `whsec_${BENCH_KEY}`;
+export const LAUNCHER = fileURLToPath(new URL('../../bin/selvedge.mjs', import.meta.url));
 const RULES = `rules:
   - id: accept-all
     title: Everything
@@ -63,17 +64,28 @@ function listenerIn(line: string): string | undefined {
 }
 
 export interface DaemonProcess {
+  /** Where it takes events. */
+  readonly url: string;
   cpuSeconds(): number;
   stop(): Promise<void>;
+  /** `kill -9`, and waits until it is gone. */
+  kill(): Promise<void>;
 }
 
 /** Starts it in this folder and has the relay send to it. */
-export async function startDaemon(
+export function startDaemon(
   folder: string,
   reference: Reference,
   wish: DaemonWish,
 ): Promise<DaemonProcess> {
-  const config = writeConfig(folder, reference, wish);
+  return startConfigured(writeConfig(folder, reference, wish), reference);
+}
+
+/** Starts it by a configuration that is written, and has the relay send to it. */
+export async function startConfigured(
+  config: string,
+  reference: Reference,
+): Promise<DaemonProcess> {
   const child = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
@@ -87,11 +99,14 @@ export async function startDaemon(
     });
   });
   reference.relay.createEndpoint({ url, secret: SECRET });
+  const endBy = async (signal: NodeJS.Signals): Promise<void> => {
+    child.kill(signal);
+    await gone;
+  };
   return {
+    url,
     cpuSeconds: () => useOf(child.pid ?? 0).cpuSeconds,
-    async stop() {
-      child.kill('SIGTERM');
-      await gone;
-    },
+    stop: () => endBy('SIGTERM'),
+    kill: () => endBy('SIGKILL'),
   };
 }
