@@ -1,10 +1,14 @@
 /**
- * What a second machine costs the first, and how soon it goes on in its place; needs Debian's
- * PostgreSQL, of which it starts a primary with a synchronous replica. With a standby and without,
- * by turns: the medians of all rounds.
+ * Costs of a second machine for the first, and how soon it goes on in its place; needs Debian's
+ * PostgreSQL, of which it starts a primary with a synchronous replica.
  *
- * `node bench/standby.ts [--only sides|permits|take-over]... [--rounds 3] [--deliveries 60]
- *   [--seconds 10] [--idle 20] [--permits 500]`
+ * `node bench/standby.ts [--only sides|permits|take-over|size]... [--rounds 3] [--deliveries 60]
+ *   [--seconds 10] [--idle 60] [--permits 500] [--variants 1000000] [--rows 500000]`
+ *
+ * - `sides`: accepts, events and idling, with a standby and without, by turns (medians)
+ * - `permits`: asked for one after the other
+ * - `take-over`: of a holder that is killed, until the other machine decides
+ * - `size`: a take-over of a large mirror with a long day behind its backup
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -16,16 +20,19 @@ import { higher, lower, tell } from './support/figures.ts';
 import { cell, median, report, table } from './support/results.ts';
 import { measurePermits } from './support/standby-permits.ts';
 import { measureSide, type SideFigures } from './support/standby-sides.ts';
+import { measureSize } from './support/standby-size.ts';
 import { measureTakeOver } from './support/standby-take-over.ts';
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', multiple: true, default: ['sides', 'permits', 'take-over'] },
+    only: { type: 'string', multiple: true, default: ['sides', 'permits', 'take-over', 'size'] },
     rounds: { type: 'string', default: '3' },
     deliveries: { type: 'string', default: '60' },
     seconds: { type: 'string', default: '10' },
-    idle: { type: 'string', default: '20' },
+    idle: { type: 'string', default: '60' },
     permits: { type: 'string', default: '500' },
+    variants: { type: 'string', default: '1000000' },
+    rows: { type: 'string', default: '500000' },
   },
 });
 if (postgresPrograms() === undefined) {
@@ -41,6 +48,9 @@ const GOAL = {
   accepts: 0.8,
   cpu: 1.2,
   takeOverSeconds: LEASE_SECONDS + 10,
+  /** A machine that waits takes a lease that rests for longer, and the unit has no more memory. */
+  unrenewedSeconds: LEASE_SECONDS,
+  peakMiB: 512,
 };
 
 const lines: string[][] = [];
@@ -62,8 +72,9 @@ let databases = 0;
 
 async function newDatabase(postgres: Postgres): Promise<string> {
   databases += 1;
-  postgres.sql(`create database bench${databases}`);
-  const url = postgres.url(`bench${databases}`);
+  const name = `bench${databases}`;
+  postgres.sql(`create database ${name}`);
+  const url = postgres.url(name);
   await initStandby(url);
   return url;
 }
@@ -140,13 +151,26 @@ async function measureTakeOvers(postgres: Postgres): Promise<void> {
   note('besides: full pulls, s', pullSeconds, Number.NaN, 'lower');
 }
 
-const primary = await startPostgres();
+async function measureLargeTakeOver(postgres: Postgres): Promise<void> {
+  const variants = Number(values.variants);
+  const size = { variants, orders: variants / 5, rows: Number(values.rows) };
+  const large = await measureSize(await newDatabase(postgres), size);
+  const { mirrorMiB, rows, sentPerSecond, takeOverSeconds, unrenewedSeconds, peakMiB } = large;
+  const of = `of ${mirrorMiB.toFixed(0)} MiB with ${rows} rows`;
+  note(`take-over ${of}: backup and record, s`, takeOverSeconds, Number.NaN, 'lower');
+  note('- longest rest of the lease, s', unrenewedSeconds, GOAL.unrenewedSeconds, 'lower');
+  note('- memory, MiB', peakMiB, GOAL.peakMiB, 'lower');
+  note('rows of a backlog that the holder sends, 1/s', sentPerSecond, Number.NaN, 'higher');
+}
+
+const primary = await startPostgres({ settings: { max_wal_size: '4GB' } });
 const replica = await startPostgres({ of: primary });
 primary.sql("alter system set synchronous_standby_names = 'walreceiver'");
 primary.sql('select pg_reload_conf()');
 if (values.only.includes('sides')) await measureSides(primary);
 if (values.only.includes('permits')) await measureAllPermits(primary);
 if (values.only.includes('take-over')) await measureTakeOvers(primary);
+if (values.only.includes('size')) await measureLargeTakeOver(primary);
 const [oneMinute = 0] = loadavg();
 const intro = [
   `Medians of ${ROUNDS} alternating rounds without a standby and with one: a primary and a`,

@@ -26,7 +26,7 @@ const OWNED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
       'fact_snapshot hold match_seen reject_entry restored_stop review rule_set rule_text ' +
       'saved_view season_window',
     console: 'console_session',
-    standby: 'standby_change',
+    standby: 'standby_change standby_played',
     ops: 'notification notification_told',
     outbox:
       'intake intake_file intake_file_document intake_key outbox outbox_attempt outbox_candidate ' +
@@ -71,8 +71,9 @@ function withoutComments(text: string): string {
 
 function databaseOf(path: string): string {
   if (path.startsWith('src/store/exchange/')) return 'exchange.db';
-  // The queue of the record is in the mirror; all else of the standby is in PostgreSQL.
-  const isPostgres = path.startsWith('src/standby/') && path !== 'src/standby/feed.ts';
+  // The queue of the record, and what is played, are in the mirror; else the standby's are not.
+  const inMirror = ['src/standby/feed.ts', 'src/standby/take-over/play.ts'];
+  const isPostgres = path.startsWith('src/standby/') && !inMirror.includes(path);
   return isPostgres ? 'PostgreSQL' : 'mirror.db';
 }
 

@@ -1,4 +1,4 @@
-/** How long a permit takes, asked for one after the other: each with a row of a commit before it. */
+/** Permits that are asked for one after the other, each behind a row of a commit. */
 import { performance } from 'node:perf_hooks';
 import { systemClock, systemUptime } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';

@@ -17,7 +17,7 @@ export interface SideLoad {
   /** Events are offered for so long. */
   readonly seconds: number;
   readonly eventsPerSecond: number;
-  /** It is left alone for so long. */
+  /** The daemon is left alone for so long. */
   readonly idleSeconds: number;
 }
 
@@ -36,7 +36,7 @@ export interface SideFigures {
 
 /** No request waits for the service's limit: what is measured is the daemon's own speed. */
 const UNLIMITED = 10_000;
-/** Limit of the reference's account: reads after events wait, and the daemon has time for events. */
+/** Limit of the reference's account: reads after events wait behind it. */
 const LIMITED = 20;
 /** Compiled code and quiet timers: the first second costs more than the later ones. */
 const WARM_MS = 1_000;
@@ -116,7 +116,7 @@ async function measureEvents({ seconds, eventsPerSecond }: SideLoad, url: string
   return { eventP50Ms: p50, eventP99Ms: p99, eventsFailed: failed, eventCpuMs: cpuMs };
 }
 
-/** Measures daemons of their own; with a standby, if each is given a database for it. */
+/** Measures daemons of their own; with a standby, if there are databases for it. */
 export async function measureSide(
   load: SideLoad,
   newDatabase?: () => Promise<string>,

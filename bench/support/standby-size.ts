@@ -24,8 +24,7 @@ import { createRecord } from '../../src/standby/record.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { openWriter } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/store.ts';
-import { drawTaking, SCHEMA, serversFor, withSession } from '../../test/standby/support.ts';
-import type { Postgres } from '../../test/support/postgres.ts';
+import { drawTaking, serversFor, withSession } from '../../test/standby/support.ts';
 import { startCalmService } from './accepting.ts';
 import { LAUNCHER, writeConfig } from './daemon-process.ts';
 import { fillMirror } from './large-mirror.ts';
@@ -65,7 +64,8 @@ function chain(writer: Database.Database, from: number): void {
   );
   const fact = writer.prepare('insert into fact_snapshot (digest, at, facts) values (?, 0, ?)');
   const set = writer.prepare(
-    'update decision set facts_digest = ?, previous_hash = ?, hash = ?, evaluation = ? where decision_id = ?',
+    `update decision set facts_digest = ?, previous_hash = ?, hash = ?, evaluation = ?
+     where decision_id = ?`,
   );
   const evaluation = JSON.stringify({ rules: [], live: { kind: 'accept' }, said: FACTS });
   const packed = deflateSync(evaluation);
@@ -132,7 +132,7 @@ function liveThroughDay(writer: Database.Database, rows: number): void {
   chain(writer, from);
 }
 
-async function makeHolder(
+async function makeMirror(
   dataDir: string,
   size: { readonly variants: number; readonly orders: number },
 ): Promise<string> {
@@ -147,14 +147,13 @@ async function makeHolder(
   return path;
 }
 
-/** Records a day; gives how many rows it has, and how many of them were sent in a second. */
+/** Records a day behind a backup; gives the seconds in which it was sent. */
 async function recordDay(
   path: string,
   backups: string,
   url: string,
   rows: number,
-  account: string,
-) {
+): Promise<number> {
   const clock = systemClock();
   const { store } = await openStore({ path, ...BUSY }, clock);
   await beginFeed(store, clock, 'feed');
@@ -172,7 +171,7 @@ async function recordDay(
   const writer = openWriter(path, BUSY);
   liveThroughDay(writer, rows);
   writer.close();
-  const me = { account, machine: 'here', leaseMs: LEASE_MS, taking: drawTaking() };
+  const me = { account: 'main', machine: 'here', leaseMs: LEASE_MS, taking: drawTaking() };
   await withSession(url, (session) => takeFirst(session, me));
   const feed = openFeed({ path, ...BUSY });
   const record = createRecord({
@@ -224,9 +223,7 @@ async function watchLease(
 }
 
 export async function measureSize(
-  postgres: Postgres,
   url: string,
-  database: string,
   size: { readonly variants: number; readonly orders: number; readonly rows: number },
 ): Promise<SizeFigures> {
   const root = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
@@ -239,13 +236,14 @@ export async function measureSize(
     ...wish,
     more: [...standbyLines(there, url), store],
   });
-  const path = await makeHolder(join(root, 'a'), size);
+  const path = await makeMirror(join(root, 'a'), size);
   const mirrorMiB = statSync(path).size / 2 ** 20;
   console.log(`a mirror of ${mirrorMiB.toFixed(0)} MiB`);
-  const sentSeconds = await recordDay(path, backups, url, size.rows, 'main');
-  const rows = Number(
-    postgres.sql(`select count(*) from ${SCHEMA}.standby_record`, database).trim(),
-  );
+  const sentSeconds = await recordDay(path, backups, url, size.rows);
+  const rows = await withSession(url, async (session) => {
+    const [counted] = await session.ask('select count(*)::int AS rows from standby_record');
+    return Number(counted?.rows);
+  });
   console.log(`${rows} rows sent in ${sentSeconds.toFixed(1)} s`);
   const child = spawn(process.execPath, [LAUNCHER, 'standby', 'wait', '--config', config], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -107,7 +107,7 @@ function isReady(status: string): boolean {
   try {
     return JSON.parse(readFileSync(status, 'utf8')).state === 'waiting';
   } catch {
-    // It is not written yet.
+    // Not written yet.
     return false;
   }
 }

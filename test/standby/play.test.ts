@@ -7,7 +7,7 @@ import { manualClock } from '../../src/lib/clock.ts';
 import { contentHash } from '../../src/outbox/corrections.ts';
 import { beginFeed, type FeedReader, openFeed } from '../../src/standby/feed.ts';
 import { permitRow } from '../../src/standby/record.ts';
-import { createGathering, type PlayedRow, play } from '../../src/standby/take-over/play.ts';
+import { type PlayedRow, play, type RecordSource } from '../../src/standby/take-over/play.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { type RestorePlan, restoreBackup } from '../../src/store/backup/restore.ts';
 import { readPauses, writePause } from '../../src/store/pauses.ts';
@@ -35,7 +35,9 @@ async function addPush(store: SqliteStore, reference: string, state = 'queued'):
       'test')`.execute(store.db);
 }
 
-const permit = (outboxId: number, attempt: number, reference: string): PlayedRow =>
+type Recorded = Omit<PlayedRow, 'place'>;
+
+const permit = (outboxId: number, attempt: number, reference: string): Recorded =>
   permitRow(
     {
       outboxId,
@@ -62,8 +64,25 @@ async function machine() {
   return { store, feed, backup: backup.path };
 }
 
+const PIECE_ROWS = 2;
+
+/** The record of these rows; `onPiece` is called before each further piece of rows is given. */
+function sourceOf(
+  recorded: readonly Recorded[],
+  onPiece: () => Promise<void> = () => Promise.resolve(),
+): RecordSource {
+  const all = recorded.map(({ what, key, row }, index) => ({ place: index + 1, what, key, row }));
+  async function* pieces(rows: readonly PlayedRow[]) {
+    for (let start = 0; start < rows.length; start += PIECE_ROWS) {
+      await onPiece();
+      yield rows.slice(start, start + PIECE_ROWS);
+    }
+  }
+  return { keys: () => pieces(all), rows: (table) => pieces(all.filter((r) => r.what === table)) };
+}
+
 interface Given {
-  readonly more?: readonly PlayedRow[];
+  readonly more?: readonly Recorded[];
   readonly isHandedOver?: boolean;
   readonly isProven?: boolean;
 }
@@ -72,9 +91,7 @@ interface Given {
 async function takeOver(backup: string, feed: FeedReader, given: Given = {}) {
   const { more = [], isHandedOver = false, isProven = true } = given;
   const dataDir = temporaryFolder();
-  const gathering = createGathering();
-  for (const row of [...feed.read(0).rows, ...more]) gathering.add(row);
-  const gathered = gathering.done();
+  const source = sourceOf([...feed.read(0).rows, ...more]);
   const plan: RestorePlan = {
     backup,
     dataDir,
@@ -85,12 +102,7 @@ async function takeOver(backup: string, feed: FeedReader, given: Given = {}) {
     actor: 'standby',
     steps: RESTORE_STEPS,
     record: {
-      play: async (tx) => ({
-        ...(await play(tx, gathered)),
-        permits: gathered.permits,
-        isHandedOver,
-        isProven,
-      }),
+      play: async (tx) => ({ ...(await play(tx, source)), isHandedOver, isProven }),
     },
   };
   const restored = await restoreBackup(plan, clock);
@@ -213,6 +225,44 @@ describe('a take-over', () => {
     const taken = await takeOver(backup, feed, { more, isHandedOver: true });
     expect(await statesIn(taken.store)).toEqual({ old: 'queued', new: 'queued' });
     expect(await nextNumber(taken.store)).toBe(3);
+  });
+
+  it('plays the last state of each row, and holds one piece of the record at a time', async () => {
+    const { store } = await machine();
+    const push = (id: number, reference: string, state: string): Recorded => {
+      const row = { outbox_id: id, kind: 'order', ordering_key: reference, reference, body: '{}' };
+      const more = { body_hash: 'h', state, due_at: 0, created_at: 0, cause: 'test' };
+      return { what: 'outbox', key: `[${id}]`, row: JSON.stringify({ ...row, ...more }) };
+    };
+    const played: number[] = [];
+    await store.transaction(async (tx) => {
+      const source = sourceOf(
+        [
+          // The third takes over the reference that the second had at first.
+          push(2, 'second', 'queued'),
+          push(3, 'third', 'queued'),
+          push(1, 'first', 'queued'),
+          push(3, 'second', 'queued'),
+          push(2, 'other', 'sending'),
+          { what: 'outbox', key: '[1]', row: null },
+        ],
+        async () => {
+          const { n } = await tx
+            .selectFrom('outbox')
+            .select((eb) => eb.fn.countAll<number>().as('n'))
+            .executeTakeFirstOrThrow();
+          played.push(n);
+        },
+      );
+      await play(tx, source);
+    });
+    const rows = store.db.selectFrom('outbox').select(['outbox_id', 'reference', 'state']);
+    expect(await rows.orderBy('outbox_id').execute()).toEqual([
+      { outbox_id: 2, reference: 'other', state: 'sending' },
+      { outbox_id: 3, reference: 'second', state: 'queued' },
+    ]);
+    // Three pieces of keys, then each piece of rows once the one before is in the database.
+    expect(played).toEqual([1, 1, 1, 0, 0, 1]);
   });
 
   it('refuses the record of another release', async () => {

@@ -2,7 +2,6 @@
  * Takes the lease and goes on from there: restores the newest backup, plays the record behind it,
  * and leaves a database from which the daemon starts. The lease is renewed meanwhile.
  */
-import { z } from 'zod';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, type SelvedgeError, StoreError, SUPERSEDED } from '../../lib/errors.ts';
@@ -15,13 +14,14 @@ import { writeState } from '../../store/state.ts';
 import type { Tx } from '../../store/store.ts';
 import type { RestoreSteps } from '../../store/upkeep.ts';
 import { clearFeed, PLACE_KEY } from '../feed.ts';
-import { type Holding, type LeaseRow, renew, takeFrom } from '../lease.ts';
+import { type Holding, type LeaseRow, takeFrom } from '../lease.ts';
 import type { Memory } from '../memory.ts';
-import { asStandbyError } from '../refusal.ts';
 import { createServers, literal, type Servers, type Session } from '../session.ts';
 import type { StandbySettings } from '../settings.ts';
 import { chooseBackup, LINE_KEY, readMeasure } from './choose-backup.ts';
-import { createGathering, type Gathered, type PlayedRow, play } from './play.ts';
+import { play } from './play.ts';
+import { renewBeside } from './renewing.ts';
+import { openSource } from './source.ts';
 
 export interface TakeOverDeps {
   readonly config: Config;
@@ -39,7 +39,6 @@ export interface TakeOverDeps {
 
 /** Reading the record may take longer than a lease is long. */
 const READ_MS = 60_000;
-const PAGE_ROWS = 1_000;
 
 /** The lease as it was seen before it was taken. */
 export type Seen = LeaseRow;
@@ -60,36 +59,6 @@ function factsOf(seen: Seen, timeline: number, { isOwn }: Pick<Memory, 'isOwn'>)
   return { isHandedOver: seen.handedOver && isProven, isProven };
 }
 
-/** Renews the lease until the signal aborts; rejects once it is another machine's. */
-async function keepRenewing(
-  { servers, settings, clock, log }: TakeOverDeps,
-  me: Holding,
-  signal: AbortSignal,
-): Promise<void> {
-  let beat = 0;
-  let session: Session | undefined;
-  while (!signal.aborted) {
-    await clock.sleep(settings.renewMs, signal).catch(() => undefined);
-    if (signal.aborted) break;
-    try {
-      session ??= await servers.open();
-      const row = await renew(session, me, beat);
-      // An answer that was lost may have raised it.
-      beat = row?.beat ?? beat + 1;
-      if (row === undefined && (await renew(session, me, beat)) === undefined) {
-        throw new StoreError(SUPERSEDED, 'another machine took the lease meanwhile');
-      }
-    } catch (thrown) {
-      await session?.end();
-      session = undefined;
-      const error: SelvedgeError = asStandbyError(thrown);
-      if (error.code === SUPERSEDED) throw error;
-      log.warn({ code: error.code, hint: error.hint }, error.message);
-    }
-  }
-  await session?.end();
-}
-
 /** Notes the place at which this machine began to write. */
 async function drawLine(session: Session, { account, taking }: Holding): Promise<number> {
   const of = `account = ${literal(account)} and taking = ${literal(taking)}`;
@@ -100,42 +69,6 @@ async function drawLine(session: Session, { account, taking }: Holding): Promise
   );
   if (row === undefined) throw new StoreError(SUPERSEDED, 'another machine took the lease');
   return Number(row.place);
-}
-
-const ROW = z.object({
-  what: z.string(),
-  key: z.string(),
-  row: z.string().nullable(),
-  whole: z.boolean(),
-});
-
-/** Reads the record between a backup and our own line, up to where it is consistent. */
-async function gather(
-  session: Session,
-  account: string,
-  { after, before }: { readonly after: number; readonly before: number },
-): Promise<Gathered> {
-  const ours = `account = ${literal(account)}`;
-  const gathering = createGathering();
-  // A machine that died in the midst of a backlog left a part that is consistent with nothing.
-  let part: PlayedRow[] = [];
-  for (let from = after; ; ) {
-    const rows = await session.ask(
-      `select place, whole, what, key, row from standby_record
-       where ${ours} and place > ${from} and place < ${before} order by place limit ${PAGE_ROWS}`,
-    );
-    for (const one of rows.map((row) => ROW.parse(row))) {
-      if (one.what === 'line') part = [];
-      else part.push(one);
-      if (!one.whole) continue;
-      for (const row of part) gathering.add(row);
-      part = [];
-    }
-    const last = rows.at(-1);
-    if (last === undefined) break;
-    from = Number(last.place);
-  }
-  return gathering.done();
 }
 
 /** Goes on from the newest backup, once the lease is ours. */
@@ -149,14 +82,15 @@ async function goOn(deps: TakeOverDeps, me: Holding, facts: Facts): Promise<Rest
     const before = await drawLine(session, me);
     const measure = await readMeasure(session, me.account);
     const { backup, beginning } = await chooseBackup(config, measure, clock.now());
-    const gathered = await gather(session, me.account, { after: beginning.place, before });
+    const between = { after: beginning.place, before };
+    const source = await openSource(session, me.account, between);
     log.info({ backup: backup.path, from: beginning.place, to: before }, 'playing the record');
     const bring = async (tx: Tx) => {
-      const { events } = await play(tx, gathered);
+      const played = await play(tx, source);
       await clearFeed(tx);
       await writeState(tx, PLACE_KEY, String(before), clock);
       await writeState(tx, LINE_KEY, me.taking, clock);
-      return { events, permits: gathered.permits, ...facts };
+      return { ...played, ...facts };
     };
     unlock();
     const plan = {
@@ -188,14 +122,11 @@ export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored
   const isTaken = await takeFrom(session, seen, me).finally(() => session.end());
   if (!isTaken) return undefined;
   log.warn({ from: seen.holder, ...facts }, 'this machine has taken the lease');
-  const done = new AbortController();
-  const renewing = keepRenewing(deps, me, done.signal);
-  const lost = renewing.then(() => new Promise<never>(() => undefined));
+  const renewing = renewBeside(me, { settings, memory, log });
   try {
-    return await Promise.race([goOn(deps, me, facts), lost]);
+    return await Promise.race([goOn(deps, me, facts), renewing.lost]);
   } finally {
-    done.abort(new Error('done'));
-    await renewing.catch(() => undefined);
+    await renewing.end();
   }
 }
 
