@@ -39,6 +39,8 @@ export interface Ports {
   readonly listener: number;
   readonly local: number;
   readonly signIn?: number;
+  /** Port of the listener of a second machine. */
+  readonly second?: number;
 }
 
 /** Replacements in a block, and nothing else. */
@@ -46,7 +48,8 @@ function replaced(text: string, at: Ports, folder: string): string {
   return (
     text
       .replaceAll('127.0.0.1:8793', `127.0.0.1:${at.console}`)
-      .replaceAll('127.0.0.1:8790', `127.0.0.1:${at.listener}`)
+      .replaceAll(/(?:127\.0\.0\.1|192\.0\.2\.11):8790/g, `127.0.0.1:${at.listener}`)
+      .replaceAll('192.0.2.12:8790', `127.0.0.1:${at.second}`)
       .replaceAll('port 8791', `port ${at.local}`)
       .replaceAll('127.0.0.1:4180', `127.0.0.1:${at.signIn}`)
       // 443 is for root alone, and may be taken.
@@ -163,7 +166,9 @@ export async function startProxy(
   const folder = temporaryFolder();
   makeCertificate(folder);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
-  const all = blocksOf(program);
+  // The block of a standby takes the place of the one for events.
+  const isOfTwo = (text: string) => text.includes('upstream ');
+  const all = blocksOf(program).filter((text) => isOfTwo(text) === (at.second !== undefined));
   const [first = ''] = all.filter((text) => !text.includes('auth_request'));
   const above = first.match(/^ *(?:listen|server_name|ssl_|SSL|Protocols).*$/gm) ?? [];
   const blocks = all

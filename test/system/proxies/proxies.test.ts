@@ -1,7 +1,7 @@
 /** The blocks of docs/console.md and docs/connect.md for reverse proxies, in these proxies. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
+import { connect, createServer as createDoor, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -168,5 +168,60 @@ it.skipIf(!isThere('nginx'))(
       session: expect.stringMatching(/^proxy:/),
       address: '127.0.0.2',
     });
+  },
+);
+
+/** A door to the listener, which a machine has open while it holds the lease. */
+async function door(to: number): Promise<{ port: number; open(): Promise<void>; shut(): void }> {
+  const [port = 0] = await freePorts(1);
+  const through = new Set<Socket>();
+  const server = createDoor((from) => {
+    const onwards = connect(to, '127.0.0.1');
+    for (const one of [from, onwards]) {
+      through.add(one);
+      one.on('error', () => undefined);
+      one.on('close', () => through.delete(one));
+    }
+    from.pipe(onwards).pipe(from);
+  });
+  const shut = (): void => {
+    server.close();
+    for (const one of through) one.destroy();
+  };
+  onTestFinished(shut);
+  return {
+    port,
+    shut,
+    open: async () => void (await once(server.listen(port, '127.0.0.1'), 'listening')),
+  };
+}
+
+it.skipIf(!isThere('nginx'))(
+  'nginx brings events to the one of two machines that takes them',
+  async () => {
+    const [here, there] = [await door(ports.listener), await door(ports.listener)];
+    await here.open();
+    const { ask } = await startProxy('nginx', {
+      ...ports,
+      listener: here.port,
+      second: there.port,
+    });
+    const hooks = `https://${EVENTS_NAME}:${ports.proxy}/webhooks`;
+    let sent = 0;
+    const send = async (): Promise<number> => {
+      sent += 1;
+      const body = JSON.stringify({ type: 'other', data: { at: sent } });
+      const headers = sign(body, { key: WEBHOOK_SECRET, id: `msg_two_${sent}` });
+      return (await ask(hooks, { headers, body })).status;
+    };
+    expect(await send()).toBe(204);
+    // The first event after a take-over finds the other machine at once.
+    here.shut();
+    await there.open();
+    expect(await send()).toBe(204);
+    there.shut();
+    expect(await send()).toBe(502);
+    await here.open();
+    await until('the way back', async () => (await send()) === 204 || undefined);
   },
 );
