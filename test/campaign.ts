@@ -11,6 +11,7 @@
  *   npm run campaign -- spelling [options]    test/outbox/spelling/run.ts
  *   npm run campaign -- dialects [options]    test/dialects/run.ts
  *   npm run campaign -- plane [options]       test/plane/campaign/run.ts; needs PostgreSQL
+ *   npm run campaign -- standby [options]     test/standby/campaign/run.ts; needs PostgreSQL
  *   npm run campaign -- soak [options]        test/soak/run.ts
  *   npm run campaign -- storm [options]       test/soak/run-storm.ts
  *   npm run campaign -- struck [options]      bench/storm.ts: a storm over real processes
@@ -28,6 +29,7 @@ const CAMPAIGNS = new Map([
   ['spelling', () => import('./outbox/spelling/run.ts')],
   ['dialects', () => import('./dialects/run.ts')],
   ['plane', () => import('./plane/campaign/run.ts')],
+  ['standby', () => import('./standby/campaign/run.ts')],
   ['soak', () => import('./soak/run.ts')],
   ['storm', () => import('./soak/run-storm.ts')],
   ['struck', () => import('../bench/storm.ts')],

@@ -2,12 +2,16 @@
  * A PostgreSQL of its own for a test: Debian's programs, in a new folder, on a port of its own of
  * 127.0.0.1, as an unprivileged user where the tests run as root, because PostgreSQL refuses that.
  */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+
+/** Leaves the loop free: proxies of a campaign live in this process. */
+const runProgram = promisify(execFile);
 
 const DEBIAN = '/usr/lib/postgresql';
 
@@ -83,7 +87,7 @@ export async function startPostgres({
   const [program, ...args] = of
     ? ['pg_basebackup', '-d', of.url(), '-D', data, '-R', '-c', 'fast', '--no-sync']
     : ['initdb', '-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-sync'];
-  execFileSync(join(programs, program), args, { ...run, stdio: 'pipe' });
+  await runProgram(join(programs, program), args, run);
   const port = await freePort();
   let server: ChildProcess | undefined;
   const url = (database = 'postgres', name = 'postgres') =>
@@ -93,14 +97,12 @@ export async function startPostgres({
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     await new Promise((resolve) => child.once('exit', resolve));
   };
-  const isReady = (): boolean => {
+  const isReady = (): Promise<boolean> => {
     const asked = ['-q', '-h', '127.0.0.1', '-p', String(port), '-U', 'postgres'];
-    try {
-      execFileSync(join(programs, 'pg_isready'), asked, { env, stdio: 'ignore' });
-      return true;
-    } catch {
-      return false;
-    }
+    return runProgram(join(programs, 'pg_isready'), asked, { env }).then(
+      () => true,
+      () => false,
+    );
   };
   const postgres: Postgres = {
     port,
@@ -116,7 +118,7 @@ export async function startPostgres({
         ...run,
         stdio: 'ignore',
       });
-      for (let tries = 0; !isReady(); tries += 1) {
+      for (let tries = 0; !(await isReady()); tries += 1) {
         if (server.exitCode !== null || tries > 600) throw new Error('PostgreSQL did not start');
         await sleep(50);
       }
