@@ -11,7 +11,7 @@ import { readStandbyStatus, type StandbyStatus } from '../../../src/standby/stat
 
 const CHILD = fileURLToPath(new URL('./machine-child.ts', import.meta.url));
 /** Shorter than what a POST may come late by in this campaign, by far longer than a lease. */
-export const QUIET_MS = 6_000;
+const QUIET_MS = 6_000;
 
 export interface MachineWish {
   readonly name: string;

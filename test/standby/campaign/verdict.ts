@@ -35,7 +35,7 @@ function listOf(path: string, query: string, ...values: readonly string[]): Set<
   }
 }
 
-export const databaseOf = ({ dataDir }: Wired): string => `${dataDir}/mirror.db`;
+const databaseOf = ({ dataDir }: Wired): string => `${dataDir}/mirror.db`;
 
 /** References of orders that a person has to look at. */
 export const leftToPeople = (holder: Wired): Set<string> =>

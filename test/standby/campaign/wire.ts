@@ -7,23 +7,20 @@ import { z } from 'zod';
 import { tryParseJson } from '../../../src/lib/json.ts';
 import type { Handling, Watch } from './tap.ts';
 
-export const STEPS = [
-  'document',
-  'document kept',
-  'permit asked',
-  'permit given',
-  'POST',
-  'answer',
-  'outcome',
-  'outcome kept',
-  'renewal',
-  'claim',
-  'claimed',
-  'line',
-  'record read',
-] as const;
-
-export type Step = (typeof STEPS)[number];
+export type Step =
+  | 'document'
+  | 'document kept'
+  | 'permit asked'
+  | 'permit given'
+  | 'POST'
+  | 'answer'
+  | 'outcome'
+  | 'outcome kept'
+  | 'renewal'
+  | 'claim'
+  | 'claimed'
+  | 'line'
+  | 'record read';
 
 /** Called at each step, by machine; its result holds the piece. */
 export type OnStep = (machine: string, steps: readonly Step[]) => Handling | undefined;
