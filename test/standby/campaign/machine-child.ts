@@ -3,7 +3,7 @@
  * standby, and the daemon again once that has taken over.
  * `node machine-child.ts <selvedge.yaml> <clock's step> <quiet time> <service's port> <its tap>`
  */
-import { syncBuiltinESMExports } from 'node:module';
+import { flushCompileCache, syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
 
 import { requireConfig } from '../../../src/config/load.ts';
@@ -77,6 +77,8 @@ async function runDaemon(): Promise<void> {
   await daemon.run(signal);
 }
 
+// It may be killed at any time.
+flushCompileCache();
 preferMemory();
 tell({ role: 'none' });
 for (;;) {

@@ -8,7 +8,10 @@ import { stringify } from 'yaml';
 import { z } from 'zod';
 import { tryParseJson } from '../../../src/lib/json.ts';
 import { readStandbyStatus, type StandbyStatus } from '../../../src/standby/status-file.ts';
+import { repositoryRoot } from '../../support/source.ts';
 
+/** Compiled scripts, of which each start needs all. */
+const CACHE = join(repositoryRoot, 'node_modules', '.cache', 'campaign');
 const CHILD = fileURLToPath(new URL('./machine-child.ts', import.meta.url));
 /** Shorter than what a POST may come late by in this campaign, by far longer than a lease. */
 const QUIET_MS = 6_000;
@@ -128,7 +131,10 @@ export function createMachine(wish: MachineWish): Machine {
       const { port } = new URL(wish.service.url);
       const ways = [port, String(wish.service.tap)];
       const args = [CHILD, file, String(stepMs), String(QUIET_MS), ...ways];
-      const started = spawn(process.execPath, args, { stdio: ['ignore', log, log, 'ipc'] });
+      const started = spawn(process.execPath, args, {
+        env: { ...process.env, NODE_COMPILE_CACHE: CACHE },
+        stdio: ['ignore', log, log, 'ipc'],
+      });
       child = started;
       started.on('message', (message) => {
         if (child === started) hear(message);
