@@ -128,7 +128,7 @@ export async function startCluster(onServer: OnServer): Promise<Cluster> {
     asynchronous: () => roleOf(2),
     async promote(index) {
       await askServer(server(index), 'select pg_promote(true, 30)');
-      // It must not wait for itself, as the manual says.
+      // A promoted server must not wait for itself, as the manual says.
       await askServer(server(index), "alter system set synchronous_standby_names = ''");
       await askServer(server(index), 'select pg_reload_conf()');
       roles = [index, ...roles.filter((one) => one !== index)];

@@ -153,7 +153,7 @@ const DOWN = new Set([
   'wait for a replica cancelled',
 ]);
 
-/** Those after which servers are made again. */
+/** Faults after which servers are made again. */
 export const breaksServers = ({ fault }: Plan): boolean => DOWN.has(fault);
 
 const OF_HOLDER: readonly Step[] = [
@@ -171,7 +171,7 @@ const OF_TAKER: readonly Step[] = ['claim', 'claimed', 'line', 'record read', 'r
 const LONG_MS = [300, 900, 2_500, 4_000, 8_000];
 /** A server is away, or a wait is cancelled, for so long before the promotion. */
 const SHORT_MS = [0, 300, 1_000, 2_500];
-/** Some come while the successor waits whether anything does; none after its quiet time. */
+/** Some come while the successor waits whether anything does; none after all that. */
 const LATE_MS = [3_500, 5_000, 6_500, 7_500];
 const SECOND = [
   'clock of the holder',

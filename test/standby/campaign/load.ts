@@ -1,6 +1,6 @@
 /**
- * Work of a seed: orders of an ERP by HTTP, events of a relay, packed deliveries and acts of people,
- * each sent again, to either machine, until one acknowledges it.
+ * Work of a seed: orders of an ERP by HTTP, events of a relay, packed deliveries and acts of
+ * people, each sent again, to either machine, until one acknowledges it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../../src/lib/random.ts';
@@ -124,7 +124,7 @@ async function act(world: World, load: Load, reason: string): Promise<void> {
       if (answer.headers.get('selvedge-kept') === null) load.acts.push(reason);
       return;
     }
-    // It is paused already, or not any more: by a seed before, or by ourselves without an answer.
+    // Paused already, or not any more: by a seed before, or by ourselves without an answer.
     if (answer && !LATER.has(answer.status)) isPausing = !isPausing;
     await sleep(AGAIN_MS);
   }

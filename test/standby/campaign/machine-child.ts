@@ -1,7 +1,7 @@
 /**
  * A machine as its units run it, in one process: the daemon while it holds the lease, else the
  * standby, and the daemon again once that has taken over.
- * `node machine-child.ts <selvedge.yaml> <clock's step> <quiet time> <service's port> <its tap>`
+ * `node machine-child.ts <selvedge.yaml> <clock's step> <delay> <service's port> <its tap>`
  */
 import { flushCompileCache, syncBuiltinESMExports } from 'node:module';
 import net from 'node:net';
@@ -77,7 +77,7 @@ async function runDaemon(): Promise<void> {
   await daemon.run(signal);
 }
 
-// It may be killed at any time.
+// Written now: the process may be killed at any time.
 flushCompileCache();
 preferMemory();
 tell({ role: 'none' });

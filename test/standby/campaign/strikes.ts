@@ -13,7 +13,7 @@ const NO_TAKER_MS = 12_000;
 export interface Strikes {
   /** Resolves once each fault has struck and is over. */
   readonly over: Promise<void>;
-  /** What happened when, for a person. */
+  /** Events of the seed and their times, for a person. */
   readonly told: readonly string[];
 }
 

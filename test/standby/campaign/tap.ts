@@ -74,7 +74,7 @@ export async function startTap(target: number, watchOf?: () => Watch): Promise<T
     });
     from.on('error', () => undefined);
     from.on('close', () => {
-      // What it has written before is delivered first.
+      // Bytes that it has written before are delivered first.
       void before.then(() => {
         ways.delete(way);
         to.end();

@@ -1,4 +1,4 @@
-/** What became of a seed: by the book of the service, the holder's database, and the wires. */
+/** Judges a seed by the book of the service, the holder's database, and the wires. */
 import Database from 'better-sqlite3';
 import { verifyChain } from '../../../src/decisions/journal.ts';
 import { openReadOnlyStore } from '../../../src/store/store.ts';
@@ -13,7 +13,7 @@ export interface Verdict {
   readonly wrong: readonly string[];
   /** Orders that wait for a person. */
   readonly people: readonly string[];
-  /** What went with a server that had confirmed it alone. */
+  /** Documents and acts that went with a server that had confirmed it alone. */
   readonly gone: readonly string[];
 }
 
@@ -42,7 +42,8 @@ export const leftToPeople = (holder: Wired): Set<string> =>
   listOf(
     databaseOf(holder),
     `select reference from outbox where blocked_reason is not null or state = 'dead'
-       or exists (select 1 from pause where target = 'pushes' and name = '' and actor <> 'standby')`,
+       or exists (select 1 from pause
+         where target = 'pushes' and name = '' and actor <> 'standby')`,
   );
 
 /** Takings that wrote after another one had begun to. */

@@ -173,7 +173,7 @@ export function watchService(machine: string, journal: Journal, onStep: OnStep):
   };
 }
 
-/** What is wrong with the orders that were sent, each by its permit. */
+/** Faults of the orders that were sent, each by its permit. */
 export function lateSends({ permits, posts }: Journal, isOurs: (reference: string) => boolean) {
   return posts.flatMap(({ machine, reference, notBefore, readAt }) => {
     if (reference === undefined || !isOurs(reference)) return [];
