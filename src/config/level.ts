@@ -116,12 +116,8 @@ export function isCapability(name: string): name is Capability {
   return Object.hasOwn(FEATURES, name);
 }
 
-/** Gives the oldest of these capabilities. */
-export function oldestOf(capabilities: readonly Capability[]): Capability | undefined {
-  return Object.keys(FEATURES)
-    .filter(isCapability)
-    .find((name) => capabilities.includes(name));
-}
+/** All capabilities, the oldest first. */
+export const CAPABILITIES = Object.keys(FEATURES).filter(isCapability);
 
 export function hasAtLevel(level: string, capability: Capability): boolean {
   return !isBelow(level, FEATURES[capability].since);

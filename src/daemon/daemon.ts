@@ -61,7 +61,13 @@ import { accountOf, createService, type Service, type ServiceDeps } from './serv
 import { beginStandby, endStandby } from './standby/begin.ts';
 import type { Begun, Standby } from './standby/parts.ts';
 import { readAlso } from './streams.ts';
-import { createSupervisor, type Supervisor, type Worker } from './supervisor.ts';
+import {
+  createPulse,
+  createSupervisor,
+  type Pulse,
+  type Supervisor,
+  type Worker,
+} from './supervisor.ts';
 import { createSync, type Sync } from './sync.ts';
 import { announce, type ServiceManager, serviceManager, tellOpening } from './systemd/manager.ts';
 import { createWatchdog } from './systemd/watchdog.ts';
@@ -69,7 +75,6 @@ import { CLOCK_STEPS, createStoreCare } from './upkeep.ts';
 import { type AnswerWatch, createAnswerWatch } from './watch/answering.ts';
 import { createCauseWatch } from './watch/causes.ts';
 import { createHealth, type HealthDeps } from './watch/health.ts';
-import { createPulse, type Pulse } from './watch/pulse.ts';
 import { createStatusNote } from './watch/status-note.ts';
 
 /** Callbacks on events in the daemon, which the live view of the demo uses. */

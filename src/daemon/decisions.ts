@@ -17,8 +17,7 @@ import type { Pauses } from '../store/pauses.ts';
 import type { Store } from '../store/store.ts';
 import type { ReadOrder } from '../sync/read-order.ts';
 import type { RulesInForce } from './rules/reload.ts';
-import type { Worker } from './supervisor.ts';
-import type { Pulse } from './watch/pulse.ts';
+import type { Pulse, Worker } from './supervisor.ts';
 
 export interface DecisionsDeps {
   readonly pauses: Pick<Pauses, 'reason'>;

@@ -366,7 +366,7 @@ function createRound(
     if (isAll || isFound) plannedAt = await nextDueAt(store.db, now);
     if (isAll) await prepare(context);
     else if (isFound) searchAt = Math.min(searchAt, clock.monotonic() + SEARCH_AFTER_MS);
-    pass.putFirst(await waitingFor(store.db, streams));
+    if (streams.size > 0) pass.putFirst(await waitingFor(store.db, streams));
     const nextAt = Math.min(plannedAt, due.settledAt);
     const isBusy = () =>
       signal.aborted || due.first.length > 0 || woken.aborted || clock.now() >= nextAt;

@@ -17,7 +17,7 @@ import type { Db, Store } from '../store/store.ts';
 import { changedRuns } from './accept/freshness.ts';
 import { asksAboutAccepted, REVOKED_WITHIN_MS } from './accept/revocation.ts';
 import { nextCalendarChange } from './calendar.ts';
-import { orderHash } from './facts/order.ts';
+import { orderHash } from './facts.ts';
 import { evaluationErrorIds } from './incidents.ts';
 import { type PendingContext, type RulesContext, rulesKey, type Trigger } from './judgement.ts';
 import { planDecision } from './plan/plan.ts';

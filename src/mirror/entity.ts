@@ -25,7 +25,7 @@ import {
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
 import type { Tx } from '../store/store.ts';
-import { withoutForgotten } from './quarantine.ts';
+import { noteShared, withoutForgotten } from './quarantine.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import {
   columnOf,
@@ -40,7 +40,6 @@ import {
   prepareRow,
   type RowGroups,
 } from './rows/prepared.ts';
-import { noteShared } from './shared-number.ts';
 
 // Appends to the change feed: reads the feed's last number, and writes `change` and `change_hour`
 // in the caller's transaction, so that both say the same after a stop.
@@ -357,7 +356,7 @@ async function writeLines(
 
 /**
  * Leaves out rows whose number a row of another order has already; that row stays
- * (shared-number.ts).
+ * (quarantine.ts).
  */
 async function withoutShared(
   tx: Tx,

@@ -4,11 +4,11 @@
  * content is kept. A document that may have had an effect is never corrected.
  */
 import { sql } from 'kysely';
-import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
+import { canonicalJson, type JsonObject, parseJsonObject } from '../lib/json.ts';
 import { writeAudit } from '../store/audit.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
-import { contentOf } from './documents.ts';
+import { contentHash } from './documents.ts';
 
 export interface DocumentOnFile {
   readonly outboxId: number;
@@ -20,11 +20,6 @@ export interface DocumentOnFile {
 }
 
 const REVISIONS_MAX = 20;
-
-/** Digest of a document's content: equal ones are the same document. */
-export function contentHash(body: JsonObject): string {
-  return sha256(canonicalJson(contentOf(body)));
-}
 
 /** Whether no attempt can have had an effect; an attempt that is under way may have one. */
 export async function wasNeverSent(db: Db | Tx, outboxId: number): Promise<boolean> {

@@ -15,7 +15,7 @@ import type { NewOrder } from '../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../client/v1/refunds.ts';
 import { REFUND_TYPES } from '../client/v1/schemas.ts';
 import type { PushKind } from '../config/schema.ts';
-import { isJsonObject, type JsonObject } from '../lib/json.ts';
+import { canonicalJson, isJsonObject, type JsonObject, sha256 } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
 import { caseKey, needsCity, needsPostalCode } from '../lib/strings.ts';
@@ -358,16 +358,19 @@ export function parseDocument(kind: DocumentKind, payload: unknown): ParsedDocum
   return { ok: true, document, reference: own };
 }
 
-/** Content of a document as it is told from another one: without its confirmations. */
-export function contentOf(document: JsonObject): JsonObject {
+/**
+ * Digest of a document's content, which its confirmations are no part of: equal ones are the same
+ * document.
+ */
+export function contentHash(document: JsonObject): string {
   const { lines } = document;
-  if (!Array.isArray(lines)) return document;
+  if (!Array.isArray(lines)) return sha256(canonicalJson(document));
   const unconfirmed = lines.map((line) => {
     if (!isJsonObject(line)) return line;
     const { priceConfirmed: _confirmed, ...content } = line;
     return content;
   });
-  return { ...document, lines: unconfirmed };
+  return sha256(canonicalJson({ ...document, lines: unconfirmed }));
 }
 
 /** Form of a reference in which references are compared: equal forms mean equal references. */

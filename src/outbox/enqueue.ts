@@ -5,8 +5,8 @@
 import type { PushKind } from '../config/schema.ts';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { contentHash, type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
-import { type DocumentKind, readBody, referenceKey } from './documents.ts';
+import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
+import { contentHash, type DocumentKind, readBody, referenceKey } from './documents.ts';
 import { orderIdOf } from './evidence/mirrored.ts';
 
 interface Push {

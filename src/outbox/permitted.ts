@@ -6,7 +6,7 @@ import { parseJsonObject } from '../lib/json.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Tx } from '../store/store.ts';
 import type { Permitted, RestoreSteps } from '../store/upkeep.ts';
-import { contentHash } from './corrections.ts';
+import { contentHash } from './documents.ts';
 
 const ROWS = 500;
 

@@ -48,8 +48,8 @@ import type { Random } from '../lib/random.ts';
 import { pendingRefetch } from '../mirror/refetch-queue.ts';
 import type { PauseLook, Pauses } from '../store/pauses.ts';
 import type { Db, Store } from '../store/store.ts';
-import { contentHash } from './corrections.ts';
 import { PAUSED_BY } from './document-state.ts';
+import { contentHash } from './documents.ts';
 import {
   type AlsoConfirm,
   type Clearance,

@@ -425,9 +425,11 @@ export async function applyLookup(
     if (result.outcome === 'matched' && state === 'confirmed') {
       await learn(tx, item, result, now);
       const { differences = [], holds = false, seasonSeen, result: made } = result;
-      const isSeasonUnseen = seasonSeen === false;
-      const orderId = made?.orderId ?? null;
-      await reportDifferences(tx, item, { orderId, differences, holds, isSeasonUnseen }, now);
+      if (differences.length > 0) {
+        const isSeasonUnseen = seasonSeen === false;
+        const orderId = made?.orderId ?? null;
+        await reportDifferences(tx, item, { orderId, differences, holds, isSeasonUnseen }, now);
+      }
       await alsoConfirm?.(tx, item, onCommit);
     }
     return transition;

@@ -12,8 +12,7 @@ import { formatAmount } from '../lib/money.ts';
 import { NotKnown } from './cel/code.ts';
 import type { Operand } from './cel/operands.ts';
 import type { Truth } from './cel/program.ts';
-import { type Frame, frameOf, type View, viewOf } from './facts/build.ts';
-import { amountOf, currencyOf } from './facts/derive.ts';
+import { amountOf, currencyOf, type Frame, frameOf, type View, viewOf } from './facts/build.ts';
 import type { Facts } from './facts/plain.ts';
 import type { Action, Clause, Mode, Rule, RuleSet } from './rule.ts';
 

@@ -5,7 +5,7 @@ import type { Period } from '../decisions/simulation/history.ts';
 import { createPastFacts } from '../decisions/simulation/past/facts.ts';
 import type { StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
 import { layOver } from '../decisions/simulation/trial-files.ts';
-import { completeFacts } from '../rules/facts/derive.ts';
+import { completeFacts } from '../rules/facts/build.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import { loadRules } from '../rules/load.ts';
 import type { RuleSet } from '../rules/rule.ts';

@@ -10,7 +10,7 @@ import type { PastDecision, Period } from '../decisions/simulation/history.ts';
 import { createPastFacts, type PastFacts } from '../decisions/simulation/past/facts.ts';
 import { canonicalJson } from '../lib/json.ts';
 import { combine, evaluate, possibleKinds, type RuleResult } from '../rules/evaluate.ts';
-import { amountOf, completeFacts, currencyOf } from '../rules/facts/derive.ts';
+import { amountOf, completeFacts, currencyOf } from '../rules/facts/build.ts';
 import { notGatheredOf } from '../rules/facts/gathered.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { RuleSet } from '../rules/rule.ts';

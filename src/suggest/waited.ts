@@ -3,7 +3,7 @@
  * what people accepted only once the customer had paid, the goods were there, or a hold had ended
  * is no accept of what came.
  */
-import { completeLine } from '../rules/facts/derive.ts';
+import { completeLine } from '../rules/facts/build.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 
 /** Pieces that the free stock does not cover, the most of any line. */

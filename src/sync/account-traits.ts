@@ -8,11 +8,11 @@
 import { isPerhapsNotFound, NO_SUCH_PAGE } from '../client/http/answer.ts';
 import type { BrandNeeds } from '../client/v1/brands.ts';
 import {
+  CAPABILITIES,
   type Capability,
   doubtOfLevel,
   hasAtLevel,
   isCapability,
-  oldestOf,
   refusalAtLevel,
 } from '../config/level.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -90,9 +90,10 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
   const seen = new Map<Capability, Set<string>>();
   const restsUntil = new Map<Capability, number>();
   const had = new Set<Capability>();
+  const promised = new Set(CAPABILITIES.filter((one) => hasAtLevel(level, one)));
 
   const write = async (said?: string): Promise<void> => {
-    const oldest = oldestOf([...suspected]);
+    const oldest = CAPABILITIES.find((name) => suspected.has(name));
     if (oldest === undefined) {
       await endIncidents(store.db, LEVEL_TOO_HIGH, [LEVEL_TOO_HIGH.key], clock.now());
       return;
@@ -110,11 +111,11 @@ export async function createLevelWatch(deps: LevelWatchDeps): Promise<LevelWatch
   return {
     level,
     isThere: (capability) =>
-      hasAtLevel(level, capability) &&
+      promised.has(capability) &&
       clock.monotonic() >= (restsUntil.get(capability) ?? Number.NEGATIVE_INFINITY),
     isSettled: (capability) => had.has(capability) || suspected.has(capability),
     whyNot(capability) {
-      if (!hasAtLevel(level, capability)) return refusalAtLevel(level, capability);
+      if (!promised.has(capability)) return refusalAtLevel(level, capability);
       return suspected.has(capability) ? doubtOfLevel(level, capability).hint : undefined;
     },
     async answered(capability) {

@@ -13,10 +13,9 @@ import {
 } from '../lib/reading/as-it-came.ts';
 import { formatDuration } from '../lib/units.ts';
 import type { WriteCounts } from '../mirror/entity.ts';
-import { clearResolvedQuarantine, quarantineRows } from '../mirror/quarantine.ts';
+import { clearResolvedQuarantine, forgetShared, quarantineRows } from '../mirror/quarantine.ts';
 import { type EntityDefinition, type Provenance, unreadPaths } from '../mirror/rows/prepared.ts';
 import { SALES_ORDER } from '../mirror/sales-order.ts';
-import { forgetShared } from '../mirror/shared-number.ts';
 import type { Tx } from '../store/store.ts';
 
 const FOREIGN: ReadonlySet<string> = new Set([NO_SUCH_PAGE, NOT_FOUND_BARE]);

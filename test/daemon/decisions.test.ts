@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { createDecisions } from '../../src/daemon/decisions.ts';
 import { openRules } from '../../src/daemon/rules/reload.ts';
-import { createPulse } from '../../src/daemon/watch/pulse.ts';
+import { createPulse } from '../../src/daemon/supervisor.ts';
 import { createRejectFixture, DAY, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
 import { startTestReference, testConfig, testLogger } from '../support/house.ts';
 import { DECISIONS, pausesIn } from '../support/pauses.ts';

@@ -5,7 +5,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { createDecisions } from '../../src/daemon/decisions.ts';
 import { openRules } from '../../src/daemon/rules/reload.ts';
-import { createPulse } from '../../src/daemon/watch/pulse.ts';
+import { createPulse } from '../../src/daemon/supervisor.ts';
 import { loadRuleSet } from '../../src/decisions/rule-files.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { ConfigError } from '../../src/lib/errors.ts';

@@ -6,7 +6,7 @@ import { upsertRows } from '../../src/mirror/entity.ts';
 import { removeErpCustomers } from '../../src/mirror/erp-customer.ts';
 import { quarantineRows } from '../../src/mirror/quarantine.ts';
 import { enqueueDeliveryStatus } from '../../src/outbox/enqueue.ts';
-import { completeFacts } from '../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../src/rules/facts/build.ts';
 import { rulesOf } from '../rules/support.ts';
 import { notePlans } from '../support/plans.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';

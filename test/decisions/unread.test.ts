@@ -3,7 +3,7 @@ import { checkRows } from '../../src/client/rows.ts';
 import { deliverySchema, salesOrderSchema } from '../../src/client/v1/schemas.ts';
 import { readSubject } from '../../src/decisions/facts.ts';
 import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
-import { completeFacts } from '../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../src/rules/facts/build.ts';
 import { typicalFacts } from '../../src/rules/facts/typical.ts';
 import { createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 

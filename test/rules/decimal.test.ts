@@ -10,7 +10,7 @@ import {
   multiplyExact,
   parseDecimal,
 } from '../../src/rules/cel/decimal.ts';
-import { completeFacts, percentDifference } from '../../src/rules/facts/derive.ts';
+import { completeFacts, percentDifference } from '../../src/rules/facts/build.ts';
 import { factsOfTest, typicalFacts } from '../../src/rules/facts/typical.ts';
 import { complaints, decide, ruleText } from './support.ts';
 

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
 import { manualClock } from '../../src/lib/clock.ts';
-import { contentHash } from '../../src/outbox/corrections.ts';
+import { contentHash } from '../../src/outbox/documents.ts';
 import { beginFeed, type FeedReader, openFeed } from '../../src/standby/feed.ts';
 import { permitRow } from '../../src/standby/record.ts';
 import { type PlayedRow, play, type RecordSource } from '../../src/standby/take-over/play.ts';

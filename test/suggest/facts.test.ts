@@ -1,6 +1,6 @@
 /** Facts that proposals ask: none comes true by waiting, and none tells of a person. */
 import { describe, expect, it } from 'vitest';
-import { completeFacts } from '../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../src/rules/facts/build.ts';
 import type { Facts } from '../../src/rules/facts/plain.ts';
 import { typicalFacts } from '../../src/rules/facts/typical.ts';
 import { loadRules } from '../../src/rules/load.ts';

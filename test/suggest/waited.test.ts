@@ -1,7 +1,7 @@
 /** Accepts of what has become right meanwhile are no accepts of what came. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/rules/evaluate.ts';
-import { completeFacts } from '../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../src/rules/facts/build.ts';
 import type { Facts } from '../../src/rules/facts/plain.ts';
 import { suggest } from '../../src/suggest/suggest.ts';
 import {

@@ -199,7 +199,7 @@ describe('a second machine', () => {
     const { outbox_id: id, body } = await row
       .where('reference', '=', 'unknown')
       .executeTakeFirstOrThrow();
-    const { contentHash } = await import('../../src/outbox/corrections.ts');
+    const { contentHash } = await import('../../src/outbox/documents.ts');
     const hash = contentHash(JSON.parse(body));
     const permit = JSON.stringify({
       kind: 'order',

@@ -16,7 +16,7 @@ import type { Past } from '../../reference/life/history.ts';
 import type { Delivery, Order } from '../../reference/world/trade/orders.ts';
 import type { World } from '../../reference/world/world.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
-import { completeFacts } from '../../rules/facts/derive.ts';
+import { completeFacts } from '../../rules/facts/build.ts';
 import type { Facts, LineFacts } from '../../rules/facts/plain.ts';
 import { writeAudit } from '../../store/audit.ts';
 import { makeDataFolder } from '../../store/lock.ts';

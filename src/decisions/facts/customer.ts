@@ -5,7 +5,7 @@ import { isJsonObject } from '../../lib/json.ts';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
 import { barcodeKeyIn } from '../../mirror/catalog/spelt.ts';
-import { inBase } from '../../rules/facts/derive.ts';
+import { inBase } from '../../rules/facts/build.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';

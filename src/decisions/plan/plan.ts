@@ -6,8 +6,7 @@
 import type { Outcome } from '../../rules/evaluate.ts';
 import type { Tx } from '../../store/store.ts';
 import { planAccepted } from '../accept/revocation.ts';
-import { UnknownStatus } from '../facts/order.ts';
-import { readSubject, type Subject } from '../facts.ts';
+import { readSubject, type Subject, UnknownStatus } from '../facts.ts';
 import {
   endHolds,
   type HoldPlan,

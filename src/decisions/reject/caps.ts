@@ -7,7 +7,7 @@
 import { sql } from 'kysely';
 import { AMOUNT_DECIMALS, formatAmount, sumOfUnits } from '../../lib/money.ts';
 import { compareExact, Decimal } from '../../rules/cel/decimal.ts';
-import { amountOf, currencyOf } from '../../rules/facts/derive.ts';
+import { amountOf, currencyOf } from '../../rules/facts/build.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';

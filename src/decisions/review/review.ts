@@ -15,8 +15,7 @@ import { type DeliveryStatus, enqueueDeliveryStatus } from '../../outbox/enqueue
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
-import { UnknownStatus } from '../facts/order.ts';
-import { readSubject, type Subject } from '../facts.ts';
+import { readSubject, type Subject, UnknownStatus } from '../facts.ts';
 import { resolveEvaluationErrors } from '../incidents.ts';
 import { recordDecision, writeReview } from '../journal.ts';
 import { askRules } from '../judgement.ts';

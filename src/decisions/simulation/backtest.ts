@@ -19,7 +19,7 @@ import {
   type Outcome,
   possibleKinds,
 } from '../../rules/evaluate.ts';
-import { amountOf, currencyOf } from '../../rules/facts/derive.ts';
+import { amountOf, currencyOf } from '../../rules/facts/build.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';

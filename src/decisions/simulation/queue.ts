@@ -6,7 +6,7 @@
  */
 import { decimalOf, sumOfUnits } from '../../lib/money.ts';
 import { evaluate } from '../../rules/evaluate.ts';
-import { amountOf, currencyOf } from '../../rules/facts/derive.ts';
+import { amountOf, currencyOf } from '../../rules/facts/build.ts';
 import type { CreditFacts, Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Store, Tx } from '../../store/store.ts';

@@ -202,5 +202,6 @@ export async function noteRecognised(
   }
   const report = describeOrder(found, sent, await seasonsShown(tx));
   const { isSeasonUnseen } = found;
-  if (report.holds) await reportDifferences(tx, row, { ...report, orderId, isSeasonUnseen }, now);
+  if (report.holds && report.differences.length > 0)
+    await reportDifferences(tx, row, { ...report, orderId, isSeasonUnseen }, now);
 }

@@ -71,7 +71,6 @@ export async function reportDifferences(
   { orderId, differences, holds, isSeasonUnseen }: Difference,
   now: number,
 ): Promise<void> {
-  if (differences.length === 0) return;
   const resolve = `selvedge outbox resolve ${outboxId} --as noted --reason "…"`;
   const compare = `compare: selvedge outbox show ${outboxId}`;
   const held = holds ? '; until then its deliveries are not accepted' : '';

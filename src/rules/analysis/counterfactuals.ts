@@ -10,7 +10,7 @@ import {
   evaluate,
   outcomesWith,
 } from '../evaluate.ts';
-import { completeFacts } from '../facts/derive.ts';
+import { completeFacts } from '../facts/build.ts';
 import type { Facts } from '../facts/plain.ts';
 import type { Clause, Rule, RuleSet } from '../rule.ts';
 import { limitText } from './limit-tests.ts';

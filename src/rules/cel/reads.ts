@@ -1,7 +1,12 @@
 /** Compiled reads of facts: each gives the plain value, or says which fact is not known. */
 import { isJsonObject } from '../../lib/json.ts';
-import type { ExtraTypes, Frame } from '../facts/build.ts';
-import { currencyOf, DERIVED, PERCENT_UNITS_OF_LINE } from '../facts/derive.ts';
+import {
+  currencyOf,
+  DERIVED,
+  type ExtraTypes,
+  type Frame,
+  PERCENT_UNITS_OF_LINE,
+} from '../facts/build.ts';
 import type { Facts, LineFacts } from '../facts/plain.ts';
 import {
   type CurrencyOwner,

@@ -2,8 +2,7 @@
 import { isJsonObject } from '../../lib/json.ts';
 import { formatAmount } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { currenciesOf } from './build.ts';
-import { completeFacts } from './derive.ts';
+import { completeFacts, currenciesOf } from './build.ts';
 import type { Facts } from './plain.ts';
 import {
   currencyOwner,

@@ -5,15 +5,14 @@
  * A record is a group of fields (`delivery`, one of its `line`s, `credit` …). A field is optional
  * when the mirror or the ERP may not know it: reading an absent field makes a condition unknown,
  * which is neither true nor false. A derived field may be left out of the plain data; it is then
- * computed from the others in `derive.ts`, in one place for live decisions, tests and replays.
+ * computed from the others in `build.ts`, in one place for live decisions, tests and replays.
  *
- * A new fact is a field here or in `fields.ts`; its value comes from other facts in `derive.ts`, or
- * from the mirror in `decisions/facts.ts` and a file of `decisions/facts/`: `order.ts`, `lines.ts`,
+ * A new fact is a field here or in `fields.ts`; its value comes from other facts in `build.ts`, or
+ * from the mirror in `decisions/facts.ts` and a file of `decisions/facts/`: `lines.ts`, and
  * `customer.ts` for the ERP's figures and what is counted over other orders, refunds and deliveries
- * (behind `isRead`, so that only facts in use are counted). A member that the mirror
- * has no column for gets one first, as the head of `mirror/sales-order.ts` says; in
- * `client/v1/schemas.ts` the member is wrapped in `decides`, else an unreadable one counts as
- * absent. It may also need:
+ * (behind `isRead`, so that only facts in use are counted). A member that the mirror has no column
+ * for gets one first, as the head of `mirror/sales-order.ts` says; in `client/v1/schemas.ts` the
+ * member is wrapped in `decides`, else an unreadable one counts as absent. It may also need:
  * - an entry in `EXTRA_FACTS` of `decisions/facts/lines.ts`, if a variant's `extra` tells it;
  * - an entry in `PRIVATE_FACT` of `console/mask.ts`, if it tells of a person;
  * - an entry in `decisions/fact-streams.ts`, if it comes from a pulled list (stock, seasons,

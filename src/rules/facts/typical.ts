@@ -4,7 +4,7 @@
  */
 import { isJsonObject } from '../../lib/json.ts';
 import { plainPart } from '../text/given.ts';
-import { completeFacts } from './derive.ts';
+import { completeFacts } from './build.ts';
 import type { Facts, LineFacts } from './plain.ts';
 import { ROOT_NAMES } from './table.ts';
 

@@ -1,6 +1,6 @@
 /** Numbers among the facts: pieces, amounts, percentages, durations, and their largest in lines. */
 import { decimalOf } from '../../lib/money.ts';
-import { completeLine } from '../../rules/facts/derive.ts';
+import { completeLine } from '../../rules/facts/build.ts';
 import type { Facts, LineFacts } from '../../rules/facts/plain.ts';
 import { type Given, guardedBy, mergeGiven, type NumberField, quoted, type Side } from './field.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readSubject } from '../../../src/decisions/facts.ts';
 import { writeRefunds } from '../../../src/mirror/refund.ts';
-import { completeFacts } from '../../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../../src/rules/facts/build.ts';
 import { rulesOf, ruleText } from '../../rules/support.ts';
 import {
   ACCEPT_SMALL,

@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { readSubject } from '../../../src/decisions/facts.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
 import { writeRefunds } from '../../../src/mirror/refund.ts';
-import { completeFacts } from '../../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../../src/rules/facts/build.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture } from '../support.ts';
 

@@ -5,7 +5,7 @@ import { PDM } from '../../../src/mirror/catalog/pdm.ts';
 import { STOCK_VARIANT, seasonVariants } from '../../../src/mirror/catalog/variant.ts';
 import { upsertRows } from '../../../src/mirror/entity.ts';
 import { type ListEntity, markDeleted } from '../../../src/mirror/list.ts';
-import { completeFacts } from '../../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../../src/rules/facts/build.ts';
 import { typicalFacts } from '../../../src/rules/facts/typical.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture } from '../support.ts';

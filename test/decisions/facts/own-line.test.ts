@@ -1,7 +1,7 @@
 /** Lines of one barcode at several prices: each packed line is compared with its own order line. */
 import { expect, it } from 'vitest';
 import { readSubject } from '../../../src/decisions/facts.ts';
-import { completeFacts } from '../../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../../src/rules/facts/build.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_SMALL, createDeciderFixture } from '../support.ts';
 

@@ -1,9 +1,13 @@
 import { connect } from 'node:net';
 import { expect, it } from 'vitest';
-import { createSupervisor, type Worker } from '../../../src/daemon/supervisor.ts';
+import {
+  createPulse,
+  createSupervisor,
+  STUCK_MS,
+  type Worker,
+} from '../../../src/daemon/supervisor.ts';
 import { createNotifier } from '../../../src/daemon/systemd/notifier.ts';
 import { createWatchdog } from '../../../src/daemon/systemd/watchdog.ts';
-import { createPulse, STUCK_MS } from '../../../src/daemon/watch/pulse.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { until } from '../../support/house.ts';

@@ -7,7 +7,7 @@ import { type DeliveryHistory, histories } from '../../../../src/decisions/simul
 import { createPastFacts } from '../../../../src/decisions/simulation/past/facts.ts';
 import { type Random, seededRandom } from '../../../../src/lib/random.ts';
 import { evaluate, possibleKinds } from '../../../../src/rules/evaluate.ts';
-import { completeFacts } from '../../../../src/rules/facts/derive.ts';
+import { completeFacts } from '../../../../src/rules/facts/build.ts';
 import type { Facts } from '../../../../src/rules/facts/plain.ts';
 import type { RuleSet } from '../../../../src/rules/rule.ts';
 import { rulesOf } from '../../../rules/support.ts';
