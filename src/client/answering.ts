@@ -31,8 +31,11 @@ export type Heard =
   | { readonly kind: 'nothing'; readonly why: string };
 
 export interface Answering {
-  /** Notes that a request is being sent; the returned function notes how it ended. */
-  asked(): (heard: Heard) => void;
+  /**
+   * Notes that a request is being sent; the returned function notes how it ended, as far as that
+   * shows anything.
+   */
+  asked(): (heard: Heard | undefined) => void;
   /** Notes whether the credentials of this name were refused, and in which words. */
   credentials(name: string, refusal: string | undefined): void;
   /** State of the API; undefined while nothing was ever heard of it. */
@@ -111,6 +114,7 @@ export function createAnswering(deps: AnsweringDeps): Answering {
       const sent = { since: clock.now(), from: clock.monotonic() };
       askedAt = sent.since;
       return (heard) => {
+        if (!heard) return;
         if (heard.kind === 'nothing') unanswered(sent, heard.why);
         else answered(heard.kind === 'wait' ? (heard.ms ?? WAIT_MS) : undefined);
       };

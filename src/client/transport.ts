@@ -14,7 +14,7 @@ import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/err
 import { createObservations, type Observations } from '../lib/observations.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
-import type { Answering, Heard } from './answering.ts';
+import type { Answering } from './answering.ts';
 import {
   type Asked,
   errorOfAnswer,
@@ -93,10 +93,10 @@ async function decodedWhole<T>(
   try {
     body = toUtf8(await wholeBody(answer, limit), answer, asked, limit.note);
     const value = decode(body);
-    heard({ kind: 'answer' });
+    heard?.({ kind: 'answer' });
     return value;
   } catch (error) {
-    heard(heardInBody(body && textOf(body), error));
+    heard?.(heardInBody(body && textOf(body), error));
     throw errorOfBody(asked, body, error);
   }
 }
@@ -113,18 +113,18 @@ async function* textStream(
       const text = transcoder.push(chunk);
       if (text.length === 0) continue;
       if (isFirst && isPage(text.toString('latin1', 0, 64).replace(/^\xef\xbb\xbf/, ''))) {
-        heard(heardInBody(textOf(text), undefined));
+        heard?.(heardInBody(textOf(text), undefined));
         throw errorOfPage(asked, textOf(text));
       }
-      if (isFirst) heard({ kind: 'answer' });
+      if (isFirst) heard?.({ kind: 'answer' });
       isFirst = false;
       yield text;
     }
     const rest = transcoder.end();
     if (rest.length > 0) yield rest;
-    if (isFirst) heard({ kind: 'answer' });
+    if (isFirst) heard?.({ kind: 'answer' });
   } catch (error) {
-    if (error instanceof ExchangeFailure) heard(heardOfFailure(error));
+    if (error instanceof ExchangeFailure) heard?.(heardOfFailure(error));
     throw errorOfBody(asked, undefined, error);
   } finally {
     release();
@@ -240,7 +240,7 @@ export interface TransportDeps {
   /** Called when the request rate drops or rises. */
   readonly onPace?: PaceDeps['onPace'];
   /** Called with the URL when a request is sent; gives the function that hears how it ended. */
-  readonly onAsked?: ((url: string) => ReturnType<Answering['asked']>) | undefined;
+  readonly onAsked?: ((url: string) => ReturnType<Answering['asked']> | undefined) | undefined;
   /** Asked before each request that changes something. Left out: none needs a permit. */
   readonly permit?: Permits | undefined;
 }
@@ -296,7 +296,7 @@ interface Opened {
   /** Releases the request's slot in the limiter. */
   readonly release: () => void;
   /** Notes what the answer shows of the service; undefined: nothing. */
-  readonly heard: (heard: Heard | undefined) => void;
+  readonly heard: ReturnType<Answering['asked']> | undefined;
 }
 
 async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
@@ -313,12 +313,6 @@ async function placeFor(wire: Wire, request: HttpRequest): Promise<() => void> {
   }
 }
 
-/** Milliseconds for which the answer was in caches (RFC 9111, 5.1). */
-function ageMs(headers: AnswerHeaders): number {
-  const text = headerText(headers, 'age')?.trim() ?? '';
-  return /^\d+$/.test(text) ? Math.min(Number(text) * 1_000, AGE_MS_MAX) : 0;
-}
-
 /** Reads the time headers of an answer; returns the time (epoch ms) as of which it is valid. */
 function readTimes(
   { deps: { clock }, counters, note }: Wire,
@@ -326,7 +320,9 @@ function readTimes(
   { headers }: RawAnswer,
   sentAt: number,
 ): number {
-  const age = ageMs(headers);
+  // Milliseconds for which the answer was in caches (RFC 9111, 5.1).
+  const text = headerText(headers, 'age')?.trim() ?? '';
+  const age = /^\d+$/.test(text) ? Math.min(Number(text) * 1_000, AGE_MS_MAX) : 0;
   const dateMs = Date.parse(headerText(headers, 'date') ?? '');
   if (!Number.isNaN(dateMs)) counters.clockOffsetMs = dateMs + age - clock.now();
   if (age > 0) request.usage?.aged(age);
@@ -360,7 +356,7 @@ async function refused(
     limiter.tooFast(begunAt);
     limiter.pause(retryAfterMs(headers, clock.now()) ?? 0);
   }
-  heard(heardIn(asked, { status, headers, text }, clock.now()));
+  heard?.(heardIn(asked, { status, headers, text }, clock.now()));
   return errorOfAnswer(asked, { status, headers, text }, clock.now());
 }
 
@@ -372,7 +368,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
   const asked = { ...askedOf(request), via: proxyFor(origin, options)?.url, scrub };
   let release = (): void => undefined;
   let observe = (_answer: string): void => undefined;
-  let heard: Opened['heard'] = () => undefined;
+  let heard: Opened['heard'];
   try {
     release = await placeFor(wire, request);
     const permit = asked.safe ? undefined : await deps.permit?.(sentForOf(request));
@@ -382,8 +378,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     const sentAt = deps.clock.now();
     const begunAt = deps.clock.monotonic();
     const { priority } = request;
-    const hear = deps.onAsked?.(request.url);
-    heard = (one) => one && hear?.(one);
+    heard = deps.onAsked?.(request.url);
     observe = (answer) =>
       wire.answered.note({ priority, answer, ms: deps.clock.monotonic() - begunAt });
     const sending = { ...rest, headers: { ...headers, ...atStart } };
@@ -410,7 +405,7 @@ async function open(wire: Wire, request: HttpRequest, bytesMax: number): Promise
     release();
     if (request.signal?.aborted !== true) observe('none');
     if (!(error instanceof ExchangeFailure)) throw error;
-    heard(heardOfFailure(error));
+    heard?.(heardOfFailure(error));
     throw errorOfFailure(asked, error);
   }
 }

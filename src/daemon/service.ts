@@ -332,7 +332,7 @@ export async function createService(
       random,
       scrubber,
       ...tellers(deps),
-      onAsked: (url) => answers.at(url)?.asked() ?? (() => undefined),
+      onAsked: (url) => answers.at(url)?.asked(),
     },
   );
   const spacing = await loginSpacing(deps.store, clock);

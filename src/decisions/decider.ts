@@ -15,7 +15,7 @@ import { isStoreUnusable, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Store, Tx } from '../store/store.ts';
 import { endPauseOver } from './accept/pace.ts';
-import { createRecall, recallUnsent } from './accept/recall.ts';
+import { recallUnsent } from './accept/recall.ts';
 import { tellWaits, waitingFor } from './accept/waits.ts';
 import {
   createReevaluation,
@@ -97,17 +97,9 @@ const ASIDE_MS = 60_000;
 /** Milliseconds between two steps of the sweep of pending deliveries. */
 const SWEEP_MS = 5_000;
 
-/** Gives mode, rules, freshness limits and time as they are at this moment. */
-function contextOf({ rules, mode, freshness, clock }: DeciderDeps): PendingContext {
-  return { rules: rules(), mode: mode(), freshness, now: clock.now() };
-}
-
-function decideOne(deps: DeciderDeps, due: DueDelivery): Promise<Decided | undefined> {
-  const { trigger, orderDeliveryId } = due;
-  return deps.store.transaction((tx, onCommit) => {
-    const context = { ...contextOf(deps), trigger };
-    return decide(tx, context, orderDeliveryId, () => onCommit(deps.onPush));
-  });
+interface Running extends DeciderDeps {
+  /** Gives mode, rules, freshness limits and time as they are at this moment. */
+  readonly contextNow: () => PendingContext;
 }
 
 function report(deps: DeciderDeps, trigger: string, decided: Decided): void {
@@ -207,6 +199,28 @@ function createUnarmedNote({ store, log }: DeciderDeps) {
   };
 }
 
+/** A text that changes when other rules are in force, or the time of one has come or is over. */
+function inForce({ mode, rules, now }: PendingContext): string {
+  const off = rules.ruleSet.rules.filter(({ effectiveFrom = now, effectiveUntil = now + 1 }) => {
+    return now < effectiveFrom || now >= effectiveUntil;
+  });
+  return [rulesKey(mode, rules), ...off.map(({ id }) => id)].join(' ');
+}
+
+/**
+ * Makes the function that takes back between two rounds of decisions; in the mode live only after
+ * the rules in force have changed.
+ */
+function createRecall(deps: Running): (context: PendingContext) => Promise<void> {
+  let recalledFor: string | undefined;
+  return async (context) => {
+    const key = inForce(context);
+    if (context.mode === 'live' && key === recalledFor) return;
+    await recallUnsent(deps, deps.contextNow);
+    recalledFor = key;
+  };
+}
+
 /** Milliseconds between two looks at incidents that time alone begins or ends. */
 const CHORES_MS = 60_000;
 
@@ -269,14 +283,17 @@ type Asks = ReturnType<typeof createAsks>;
 /** Milliseconds from a decision to the search whose facts it may have changed. */
 const SEARCH_AFTER_MS = 2_000;
 
-async function decideDue(deps: DeciderDeps, due: DueDelivery): Promise<void> {
-  const decided = await decideOne(deps, due);
-  if (decided) report(deps, due.trigger, decided);
+async function decideDue(deps: Running, { trigger, orderDeliveryId }: DueDelivery): Promise<void> {
+  const decided = await deps.store.transaction((tx, onCommit) => {
+    const context = { ...deps.contextNow(), trigger };
+    return decide(tx, context, orderDeliveryId, () => onCommit(deps.onPush));
+  });
+  if (decided) report(deps, trigger, decided);
 }
 
 /** Decides what is due; what others keep from its turn is asked for again. */
 async function decideEach(
-  deps: DeciderDeps,
+  deps: Running,
   { first, later, unsettled }: Due,
   { attempt }: Attempts,
   asks: Asks,
@@ -297,7 +314,7 @@ async function decideEach(
 
 /** Goes on with the pass, by one delivery at least; gives whether it has come to its end. */
 async function goThrough(
-  deps: DeciderDeps,
+  deps: Running,
   pass: Reevaluation,
   { aside, attempt }: Attempts,
   isBusy: () => boolean,
@@ -319,13 +336,12 @@ async function goThrough(
  * planned time has come, and every half a minute, so that no wake-up that was lost matters.
  */
 function createRound(
-  deps: DeciderDeps,
+  deps: Running,
   asks: Asks,
   notes: StatusNotes,
 ): (signal: AbortSignal) => Promise<number> {
-  const { store, clock, settleMs, reconsiderMs } = deps;
-  const contextNow = () => contextOf(deps);
-  const recall = createRecall(deps, contextNow);
+  const { store, clock, settleMs, reconsiderMs, contextNow } = deps;
+  const recall = createRecall(deps);
   const attempts = createAttempts(deps);
   const noteUnarmed = createUnarmedNote(deps);
   const sweep = createSweep(deps);
@@ -380,8 +396,12 @@ function createRound(
 }
 
 export function createDecider(deps: DeciderDeps): Decider {
+  const { rules, mode, freshness, clock } = deps;
+  const contextNow = (): PendingContext => {
+    return { rules: rules(), mode: mode(), freshness, now: clock.now() };
+  };
   const asks = createAsks();
-  const notes = createStatusNotes(deps.store, () => contextOf(deps));
+  const notes = createStatusNotes(deps.store, contextNow);
   const decideNow = (ids: readonly number[]): void => {
     asks.note({ ids });
     if (ids.length > 0) asks.wake();
@@ -389,7 +409,7 @@ export function createDecider(deps: DeciderDeps): Decider {
   return {
     name: 'decisions',
     async run(signal) {
-      const round = createRound(deps, asks, notes);
+      const round = createRound({ ...deps, contextNow }, asks, notes);
       while (!signal.aborted) {
         const waitMs = await round(signal);
         if (waitMs > 0) await asks.wait(deps.clock, waitMs, signal);
@@ -408,6 +428,6 @@ export function createDecider(deps: DeciderDeps): Decider {
       asks.noteRun(run);
       asks.wake();
     },
-    recall: () => recallUnsent(deps, () => contextOf(deps)),
+    recall: () => recallUnsent(deps, contextNow),
   };
 }

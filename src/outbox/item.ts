@@ -79,11 +79,6 @@ interface Invalid {
 
 export type LookupResult = Matched | NotFound | Inconclusive | Invalid;
 
-/** Whether an effect that was not found may exist all the same. */
-export function mayHaveMissed(lookup: LookupResult): boolean {
-  return lookup.outcome === 'not_found' && lookup.complete === false;
-}
-
 /** The pre-flight passed: the push may be sent. */
 export interface Cleared {
   readonly send: true;

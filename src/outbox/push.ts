@@ -50,18 +50,17 @@ import type { PauseLook, Pauses } from '../store/pauses.ts';
 import type { Db, Store } from '../store/store.ts';
 import { PAUSED_BY } from './document-state.ts';
 import { contentHash } from './documents.ts';
-import {
-  type AlsoConfirm,
-  type Clearance,
-  type Cleared,
-  type LookupResult,
-  mayHaveMissed,
-  type OutboxItem,
-  type OutboxKind,
-  type SendCall,
+import type {
+  AlsoConfirm,
+  Clearance,
+  Cleared,
+  LookupResult,
+  OutboxItem,
+  OutboxKind,
+  SendCall,
 } from './item.ts';
 import { type AttemptEnd, endAttempt, markSending, openSince, postpone } from './queue.ts';
-import { applyLookup, type Transition } from './reconcile.ts';
+import { applyLookup, mayHaveMissed, type Transition } from './reconcile.ts';
 import {
   type FailedLookups,
   isPassing,

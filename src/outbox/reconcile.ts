@@ -13,17 +13,15 @@ import type { OutboxState } from '../store/tables.ts';
 import { learnSpelling } from './evidence/known-spellings.ts';
 import { candidatesIn, claimsOf } from './evidence/records.ts';
 import { noteSeasonShown } from './evidence/seasons.ts';
-import {
-  type AlsoConfirm,
-  type LookupResult,
-  type Matched,
-  mayHaveMissed,
-  type NotFound,
-  type OutboxItem,
-} from './item.ts';
+import type { AlsoConfirm, LookupResult, Matched, NotFound, OutboxItem } from './item.ts';
 import { type Change, move } from './queue.ts';
 import { type LookupPace, nextLookupAt } from './retry-policy.ts';
 import { reportDifferences } from './watch/differences.ts';
+
+/** Whether an effect that was not found may exist all the same. */
+export function mayHaveMissed(lookup: LookupResult): boolean {
+  return lookup.outcome === 'not_found' && lookup.complete === false;
+}
 
 export interface Lookup {
   readonly result: LookupResult;

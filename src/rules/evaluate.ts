@@ -113,13 +113,12 @@ function actionOf({ action, lapsed, value }: RuleResult): Action | 'release' {
   return lapsed !== undefined && value === true ? lapsed : action;
 }
 
-function textOf(result: RuleResult): string {
-  const text = result.message ?? result.title;
-  return actionOf(result) === result.action ? text : `held for its time: ${text}`;
-}
-
 function texts(results: readonly RuleResult[]): string {
-  return results.map(textOf).join('; ');
+  const all = results.map((result) => {
+    const text = result.message ?? result.title;
+    return actionOf(result) === result.action ? text : `held for its time: ${text}`;
+  });
+  return all.join('; ');
 }
 
 /** Names the facts that an accept rule needed and that are unknown. */
@@ -234,18 +233,15 @@ function applies(rule: Rule, facts: Facts): boolean {
   return now >= (rule.effectiveFrom ?? now) && now < (rule.effectiveUntil ?? now + 1);
 }
 
-/** Path of a fact that was not gathered and that the clause reads. */
-function hiddenIn({ program }: Clause, notGathered: ReadonlySet<string>): string | undefined {
-  return notGathered.size === 0 ? undefined : program.reads.find((path) => notGathered.has(path));
-}
-
 function evaluateClause(
   clause: Clause,
   frame: Frame,
   { operands = true, notGathered = NONE }: EvaluateOptions,
 ): ClauseResult {
   const { text, line, negated, program } = clause;
-  const hidden = hiddenIn(clause, notGathered);
+  // A fact that was not gathered and that the clause reads.
+  const hidden =
+    notGathered.size === 0 ? undefined : program.reads.find((path) => notGathered.has(path));
   frame.passes = NO_PASSES;
   const shown = operands ? clause.operands.map(({ run }) => run(frame)) : [];
   const value =
@@ -392,21 +388,14 @@ function obstacleOf(facts: Facts, { allowsBelowZero }: EvaluateOptions): Obstacl
   return allowsBelowZero ? undefined : belowZeroOf(facts);
 }
 
-function isEnd(afterwards: string | undefined): afterwards is 'accept' | 'release' {
-  return afterwards === 'accept' || afterwards === 'release';
-}
-
 /**
  * Consequence of a hold that lasted its time. Decisions by earlier versions name a rule by its full
  * hash, so both hashes are compared.
  */
 function lapsedOf({ hold, hash, textHash }: Rule, lapsed: ReadonlySet<string>) {
   const end = hold?.afterwards;
-  return isEnd(end) && (lapsed.has(textHash) || lapsed.has(hash)) ? { lapsed: end } : {};
-}
-
-function setModeOf({ settings }: RuleSet, { mode = 'live' }: EvaluateOptions): Mode {
-  return weakest([settings.mode, mode]);
+  if (end !== 'accept' && end !== 'release') return {};
+  return lapsed.has(textHash) || lapsed.has(hash) ? { lapsed: end } : {};
 }
 
 /** Result of a rule of the set; undefined: it is off. */
@@ -435,7 +424,7 @@ export function evaluate(
   options: EvaluateOptions = {},
 ): Evaluation {
   const frame = contextOf(ruleSet, facts, options.seen);
-  const setMode = setModeOf(ruleSet, options);
+  const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const rules = ruleSet.rules.flatMap((rule) => resultOf(rule, frame, options, setMode) ?? []);
   return {
     delivery: facts.delivery.number,
@@ -453,7 +442,7 @@ export function outcomesWith(
   { rules }: Evaluation,
   other: Rule,
 ): Pick<Evaluation, 'live' | 'shadow'> {
-  const setMode = setModeOf(ruleSet, options);
+  const setMode = weakest([ruleSet.settings.mode, options.mode ?? 'live']);
   const result = resultOf(other, contextOf(ruleSet, facts, options.seen), options, setMode);
   const all = rules.flatMap((rule) => (rule.id === other.id ? (result ?? []) : rule));
   return outcomesOf(all, obstacleOf(facts, options), setMode);

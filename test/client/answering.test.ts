@@ -24,7 +24,7 @@ async function heardFrom(url: string, more: Partial<HttpRequest> = {}): Promise<
     { ...options, deadlines: { ...options.deadlines, firstByteMs: 200, idleMs: 200 } },
     {
       ...{ clock: systemClock(), random: seededRandom(1), scrubber: createScrubber() },
-      onAsked: () => (one) => heard.push(one),
+      onAsked: () => (one) => one && heard.push(one),
     },
   );
   const request: HttpRequest = { method: 'GET', url, priority: 'read', ...more };

@@ -133,25 +133,3 @@ export async function recallUnsent(
   if (canceled > 0) log.warn({ canceled }, 'canceled what the rules decided and was not sent yet');
   onPush();
 }
-
-/** A text that changes when other rules are in force, or the time of one has come or is over. */
-function inForce({ mode, rules, now }: RulesContext): string {
-  const off = rules.ruleSet.rules.filter(({ effectiveFrom = now, effectiveUntil = now + 1 }) => {
-    return now < effectiveFrom || now >= effectiveUntil;
-  });
-  return [rulesKey(mode, rules), ...off.map(({ id }) => id)].join(' ');
-}
-
-/**
- * Makes the function that takes back between two rounds of decisions; in the mode live only after
- * the rules in force have changed.
- */
-export function createRecall(deps: RecallDeps, contextNow: () => RulesContext) {
-  let recalledFor: string | undefined;
-  return async (context: RulesContext): Promise<void> => {
-    const key = inForce(context);
-    if (context.mode === 'live' && key === recalledFor) return;
-    await recallUnsent(deps, contextNow);
-    recalledFor = key;
-  };
-}

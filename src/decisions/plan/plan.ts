@@ -27,7 +27,7 @@ import {
 } from '../judgement.ts';
 import { overtakenBy, settledAccept } from '../push.ts';
 import { endEntry } from '../reject/queue.ts';
-import { isJudged, isOfNew, withPrecautions } from './precautions.ts';
+import { withPrecautions } from './precautions.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -82,7 +82,7 @@ async function judge(
   const plan = planHolds(rules.ruleSet, asked.holds, asked.evaluation, now);
   const base = { rules, mode, subject, ...asked, plan, at: now, dueAt: null };
   const first = { ...base, outcome: asked.evaluation.live };
-  const found = await withPrecautions(tx, candidateOf(first, context), isJudged);
+  const found = await withPrecautions(tx, candidateOf(first, context), 'judged');
   const lookAt = found.lookAt ?? holdsEndAt(plan) ?? Infinity;
   // A delivery is due after a day at most, so that no fault of the re-evaluation leaves it
   // forgotten.
@@ -120,7 +120,7 @@ async function planPending(
   let judgement = judged;
   let pace: Effect | undefined;
   if (last === undefined && judged.outcome.kind === 'accept' && isLive) {
-    const found = await withPrecautions(tx, candidateOf(judged, context), isOfNew);
+    const found = await withPrecautions(tx, candidateOf(judged, context), 'new');
     pace = found.effect;
     if (found.outcome !== judged.outcome) {
       judgement = { ...judged, outcome: found.outcome, dueAt: found.lookAt ?? judged.dueAt };

@@ -236,20 +236,20 @@ const PRECAUTIONS: readonly PrecautionRow[] = [
   { name: 'accepts', on: ACCEPT, when: 'new', isOfAll: true, check: holdForPace },
 ];
 
-export const isJudged = ({ when }: PrecautionRow): boolean => when === 'judged';
-export const isOfNew = ({ when }: PrecautionRow): boolean => when === 'new';
-/** Not those that hold all alike, which a trial says once. */
-export const isOfOne = ({ isOfAll }: PrecautionRow): boolean => isOfAll !== true;
-
-/** The candidate's outcome after these precautions, with the time and the effect of the last. */
+/**
+ * The candidate's outcome after the precautions, with the time and the effect of the last. Only
+ * those are asked that are asked then; `one`: not those that hold all alike, which a trial says
+ * once.
+ */
 export async function withPrecautions(
   tx: Tx,
   candidate: Candidate,
-  isAsked: (row: PrecautionRow) => boolean = () => true,
+  asked?: PrecautionRow['when'] | 'one',
 ): Promise<Partial<Precaution> & Pick<Candidate, 'outcome'>> {
   let found: Partial<Precaution> & Pick<Candidate, 'outcome'> = { outcome: candidate.outcome };
   for (const row of PRECAUTIONS) {
-    if (!isAsked(row) || !row.on.includes(found.outcome.kind)) continue;
+    const isLeftOut = asked === 'one' ? row.isOfAll : asked !== undefined && row.when !== asked;
+    if (isLeftOut || !row.on.includes(found.outcome.kind)) continue;
     const held = await row.check(tx, { ...candidate, outcome: found.outcome });
     if (held) found = { ...found, ...held };
   }

@@ -18,7 +18,7 @@ import { sumsOf } from '../facts/customer.ts';
 import { readSubject } from '../facts.ts';
 import { lapsedRules, readHolds } from '../holds.ts';
 import type { FreshnessMs } from '../judgement.ts';
-import { isOfOne, withPrecautions } from '../plan/precautions.ts';
+import { withPrecautions } from '../plan/precautions.ts';
 import { whyLeftToPeople } from './current.ts';
 
 export interface QueueOptions {
@@ -153,7 +153,7 @@ async function answerFor(
   const evaluation = evaluate(ruleSet, facts, { armed, lapsed, operands: false });
   const outcome = shadowAsLive ? evaluation.shadow : evaluation.live;
   const asked = { subject: { ...subject, facts }, ruleSet, evaluation, outcome, freshness, now };
-  const held = await withPrecautions(tx, { ...asked, supposed: taken }, isOfOne);
+  const held = await withPrecautions(tx, { ...asked, supposed: taken }, 'one');
   const { kind, rules, reason } = held.outcome;
   if (kind === 'accept') take(facts, taken, now);
   return { after: kind, rules, reason, ...value };

@@ -267,10 +267,6 @@ interface DeliveryStatusDeps {
 
 const CHANGED = 'the delivery has changed since it was decided';
 
-function hasChanged({ contentHash }: Target, found: Pick<ReadState, 'contentHash'>): boolean {
-  return contentHash !== undefined && contentHash !== found.contentHash;
-}
-
 /**
  * Returns the mirrored row if a read that began after the push shows its effect; else reads the
  * order from the service.
@@ -292,14 +288,6 @@ async function readBack(
   return row ?? api.readBack(target.orderId, target.orderDeliveryId, signal);
 }
 
-function isFirstTry({ attempts, expectedFrom }: OutboxItem, { status }: Target): boolean {
-  return attempts === 0 && status === 'accepted' && expectedFrom === 'pending';
-}
-
-function elsewhere({ expectedFrom }: OutboxItem, { status }: Pick<ReadState, 'status'>): string {
-  return `decided elsewhere: it was ${expectedFrom} and is now ${status}`;
-}
-
 function superseded(reason: string, detail: JsonObject): LookupResult {
   return { outcome: 'superseded', reason, detail };
 }
@@ -308,9 +296,16 @@ function overtaken(reason: string): Clearance {
   return { send: false, lookup: superseded(reason, {}) };
 }
 
-/** Whether the read on which the rules have just decided replaces the lookup before sending. */
-async function isJustRead({ store, recentReads }: DeliveryStatusDeps, target: Target) {
-  const { orderId, orderDeliveryId } = target;
+/**
+ * Whether the read on which the rules have just decided replaces the lookup before the first try of
+ * an accept.
+ */
+async function isJustRead(
+  { store, recentReads }: DeliveryStatusDeps,
+  { attempts, expectedFrom }: OutboxItem,
+  { orderId, orderDeliveryId, status }: Target,
+): Promise<boolean> {
+  if (attempts > 0 || status !== 'accepted' || expectedFrom !== 'pending') return false;
   if (recentReads.ageOf(orderId) > RECENT_MS) return false;
   const row = await store.db
     .selectFrom('delivery as d')
@@ -375,11 +370,13 @@ export function createDeliveryStatusKind(
     if (found.status === target.status) return { outcome: 'matched', detail };
     if (found.status === item.expectedFrom) {
       // Only an unsent push is stopped: one that was sent may have an effect that is not shown yet.
-      const obstacle = hasChanged(target, found) ? CHANGED : over(target);
+      const { contentHash = found.contentHash } = target;
+      const obstacle = contentHash === found.contentHash ? over(target) : CHANGED;
       const reason = item.state === 'queued' ? obstacle : undefined;
       return reason === undefined ? { outcome: 'not_found', detail } : superseded(reason, detail);
     }
-    return superseded(elsewhere(item, found), detail);
+    const to = `it was ${item.expectedFrom} and is now ${found.status}`;
+    return superseded(`decided elsewhere: ${to}`, detail);
   };
   return {
     kind: DELIVERY_STATUS_KIND,
@@ -391,14 +388,13 @@ export function createDeliveryStatusKind(
     creates: () => false,
     async clear(item, signal) {
       const target = targetOf(item);
-      // Late accepts end without a lookup: else a long queue of them would be late again before its
-      // end. While the service is unreachable they wait, because each would be decided again and
-      // again.
+      // Late accepts end without a lookup, else a long queue is late again before its end. While
+      // the service is unreachable they wait, because each would be decided again and again.
       const isThere = clock.monotonic() - answeredAt < THERE_MS;
-      const late = target.status === 'accepted' && isThere ? over(target) : undefined;
-      if (late !== undefined) return overtaken(late);
+      const late = over(target);
+      if (late !== undefined && isThere && target.status === 'accepted') return overtaken(late);
       const clearance =
-        over(target) === undefined && isFirstTry(item, target) && (await isJustRead(deps, target))
+        late === undefined && (await isJustRead(deps, item, target))
           ? CLEARED_BY_RECENT_READ
           : await clearByLookup(lookUp, item, signal);
       if (!clearance.send) return clearance;
@@ -415,8 +411,7 @@ export function createDeliveryStatusKind(
       const beforeSend = (): void => {
         call.beforeSend();
         requireStill();
-        // The push may have waited for a slot or a log-in, or the machine has slept, so it may be
-        // too late.
+        // Pushes may have waited for a slot or a log-in, or the machine slept: they may be late.
         const reason = over(target);
         if (reason !== undefined) throw new RetryLaterError('outbox.too_late', reason);
         if (call.isByRecentRead && recentReads.ageOf(orderId) > RECENT_MS) {
