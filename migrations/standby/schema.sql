@@ -19,7 +19,12 @@ CREATE TABLE IF NOT EXISTS standby_lease (
   taken_at timestamptz NOT NULL,
   ends_at timestamptz NOT NULL,
   -- The holder has given it away: whoever waits may take it at once.
-  handed_over boolean NOT NULL DEFAULT false
+  handed_over boolean NOT NULL DEFAULT false,
+  -- Machine that is to have it next, and within how many milliseconds from when the holder reads
+  -- that; what the holder says about it.
+  wanted_by text,
+  wanted_ms bigint,
+  says text
 );
 
 -- Append-only: rows of mirror.db that the service could not give again, as they were after a commit,

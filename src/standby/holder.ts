@@ -5,7 +5,13 @@
  * taking.
  */
 import type { Clock } from '../lib/clock.ts';
-import { type SelvedgeError, StoreError, SUPERSEDED, toError } from '../lib/errors.ts';
+import {
+  RefusedError,
+  type SelvedgeError,
+  StoreError,
+  SUPERSEDED,
+  toError,
+} from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import {
   giveAway,
@@ -49,8 +55,11 @@ export interface Holder {
   whyNot(): string | undefined;
   /** Reads the row at once, because somebody met another taking. */
   look(): void;
-  /** Gives the lease away, once nothing is sent any more and PostgreSQL has all. */
-  giveAway(): Promise<void>;
+  /**
+   * Gives the lease away, to this machine if one is named: from now on nothing new is sent, and once
+   * `settle` resolves, it is given. Where it throws, or nobody takes it, this machine goes on.
+   */
+  giveAway(settle: () => Promise<void>, to?: string): Promise<void>;
   /** Adds what the record knows to the status that is told. */
   tellWith(record: () => Pick<StandbyStatus, 'waiting' | 'place' | 'standbys'> & Trouble): void;
   status(): StandbyStatus;
@@ -64,12 +73,21 @@ interface Trouble {
 
 const RETRY_MS = 1_000;
 const NOT_RENEWED = 'PostgreSQL has not confirmed that this machine holds the lease';
+const GIVING = 'the lease is being given away';
 const HANDED_OVER = 'the lease was given to the other machine';
+/** Leases after which one that nobody took is taken back. */
+const TAKE_BACK_LEASES = 4;
 
 function superseded(row: LeaseRow | undefined): StoreError {
   const by = row === undefined ? 'the lease is gone' : `the lease is that of ${row.holder}`;
   return new StoreError(SUPERSEDED, `${by}: this machine sends nothing`, {
     hint: 'start a standby here: systemctl start selvedge-standby (docs/operating/standby.md)',
+  });
+}
+
+function givenAlready(): RefusedError {
+  return new RefusedError('standby.giving', 'the lease is being given away already', {
+    hint: 'selvedge standby status',
   });
 }
 
@@ -84,7 +102,11 @@ class LeaseHolder implements Holder {
   #heldUntil = Number.NEGATIVE_INFINITY;
   #row: LeaseRow | undefined;
   #trouble: SelvedgeError | undefined;
-  #isGivenAway = false;
+  /**
+   * Set while the lease is given away; with the monotonic time at which PostgreSQL was asked to, and
+   * whether it has answered, or will not.
+   */
+  #giving: { readonly askedAt?: number; readonly isAnswered?: true } | undefined;
   #wasAllowed: boolean | undefined;
   #wake = new AbortController();
   #record: Parameters<Holder['tellWith']>[0] = () => ({ waiting: 0, place: 0 });
@@ -136,7 +158,7 @@ class LeaseHolder implements Holder {
   }
 
   whyNot(): string | undefined {
-    if (this.#isGivenAway) return HANDED_OVER;
+    if (this.#giving) return this.#giving.askedAt === undefined ? GIVING : HANDED_OVER;
     const isHeld = this.holding() !== undefined;
     if (isHeld && this.#deps.clock.monotonic() < this.#heldUntil) return undefined;
     return this.#trouble === undefined ? NOT_RENEWED : `${NOT_RENEWED}: ${this.#trouble.message}`;
@@ -154,16 +176,31 @@ class LeaseHolder implements Holder {
     this.#record = record;
   }
 
-  async giveAway(): Promise<void> {
-    const held = this.holding();
-    if (held === undefined) throw superseded(this.#row);
-    this.#isGivenAway = true;
+  async giveAway(settle: () => Promise<void>, to?: string): Promise<void> {
+    if (this.#giving) throw givenAlready();
+    this.#giving = {};
     this.#tell();
-    const session = await this.#deps.servers.open();
+    let held: Holding | undefined;
     try {
-      if (!(await giveAway(session, held))) throw superseded(this.#row);
+      await settle();
+      held = this.holding();
+      if (held === undefined) throw superseded(this.#row);
+    } catch (thrown) {
+      this.#giving = undefined;
+      this.#tell();
+      throw thrown;
+    }
+    const askedAt = this.#deps.clock.monotonic();
+    this.#giving = { askedAt };
+    this.#tell();
+    try {
+      const session = await this.#deps.servers.open();
+      const isGiven = await giveAway(session, held, to).finally(() => session.end());
+      if (!isGiven) throw superseded(this.#row);
     } finally {
-      await session.end();
+      // Whatever came of it, the row tells: one that shows no hand-over is taken again.
+      this.#giving = { askedAt, isAnswered: true };
+      this.look();
     }
   }
 
@@ -191,7 +228,7 @@ class LeaseHolder implements Holder {
   }
 
   #state(error: SelvedgeError | undefined): StandbyStatus['state'] {
-    if (this.#isGivenAway) return 'handed_over';
+    if (this.#giving) return 'handed_over';
     if (error !== undefined) return 'away';
     return this.whyNot() === undefined ? 'sending' : 'unknown';
   }
@@ -227,6 +264,7 @@ class LeaseHolder implements Holder {
     const begunAt = clock.monotonic();
     const isTaken = row ? await takeFrom(session, row, me) : await takeFirst(session, me);
     if (!isTaken) await this.#lost(session);
+    this.#giving = undefined;
     this.#hold(me.taking, [0], begunAt);
     this.#row = await readLease(session, account);
   }
@@ -241,7 +279,7 @@ class LeaseHolder implements Holder {
 
   /** Reads the row and raises its beat: a row that only was read may be gone after a promotion. */
   async #renew(): Promise<void> {
-    const { settings, memory, clock } = this.#deps;
+    const { settings, memory, clock, log } = this.#deps;
     const session = await this.#open();
     const begunAt = clock.monotonic();
     const row = await readLease(session, settings.account);
@@ -252,10 +290,17 @@ class LeaseHolder implements Holder {
     const isBehind = row.taking === this.#taking && row.beat < Math.min(...this.#beats);
     // A promoted server may have an earlier state of ours; a higher beat is that of a copy of this
     // data folder on another machine.
+    const { askedAt, isAnswered } = this.#giving ?? {};
     if (!isOurs && !isOfBefore && !isBehind) {
-      if (!this.#isGivenAway || row.taking !== this.#taking) throw superseded(row);
+      if (askedAt === undefined || row.taking !== this.#taking) throw superseded(row);
     }
-    if (this.#isGivenAway) return;
+    if (askedAt !== undefined) {
+      const isAwaited = clock.monotonic() - askedAt < TAKE_BACK_LEASES * settings.leaseMs;
+      if (isAnswered === undefined || (row.handedOver && isAwaited)) return;
+      // By a taking of its own: an answer of the hand-over that comes true late finds another.
+      log.warn('nobody has taken the lease: this machine takes it back');
+      return this.#claim();
+    }
     const me = this.#holdingOf(row.taking);
     this.#beats = [row.beat, row.beat + 1];
     this.#taking = row.taking;

@@ -19,6 +19,12 @@ export interface LeaseRow {
   readonly takenAt: number;
   readonly endsAt: number;
   readonly handedOver: boolean;
+  /** Machine that is to have it next; null: whichever comes first. */
+  readonly wantedBy: string | null;
+  /** Milliseconds within which the holder is to give it to that; null: a person did, or nobody asks. */
+  readonly wantedMs: number | null;
+  /** What the holder says about that, for people. */
+  readonly says: string | null;
 }
 
 /** The machine that takes or holds the lease, and its taking. */
@@ -41,14 +47,18 @@ const ROW = z.object({
   taken_at: number,
   ends_at: number,
   handed_over: z.boolean(),
+  wanted_by: z.string().nullable(),
+  wanted_ms: number.nullable(),
+  says: z.string().nullable(),
 });
 
-const COLUMNS = `taking::text, token, holder, beat, timeline, synced, handed_over,
+const COLUMNS = `taking::text, token, holder, beat, timeline, synced, handed_over, wanted_by, wanted_ms, says,
   extract(epoch from taken_at) * 1000 AS taken_at, extract(epoch from ends_at) * 1000 AS ends_at`;
 
 function rowOf(row: Row): LeaseRow {
-  const { taken_at, ends_at, handed_over, ...rest } = ROW.parse(row);
-  return { ...rest, takenAt: taken_at, endsAt: ends_at, handedOver: handed_over };
+  const { taken_at, ends_at, handed_over, wanted_by, wanted_ms, ...rest } = ROW.parse(row);
+  const times = { takenAt: taken_at, endsAt: ends_at };
+  return { ...rest, ...times, handedOver: handed_over, wantedBy: wanted_by, wantedMs: wanted_ms };
 }
 
 /** The account's lease; undefined: nobody ever took it. */
@@ -90,7 +100,8 @@ export async function takeFrom(
   const rows = await session.ask(
     `update standby_lease set taking = ${literal(me.taking)}, token = token + 1, beat = 0,
        holder = ${literal(me.machine)}, timeline = ${session.timeline}, synced = ${SYNCED},
-       taken_at = clock_timestamp(), ends_at = ${endsAt(me.leaseMs)}, handed_over = false
+       taken_at = clock_timestamp(), ends_at = ${endsAt(me.leaseMs)}, handed_over = false,
+       wanted_by = null, wanted_ms = null, says = null
      where account = ${literal(me.account)} and taking = ${literal(taking)} and beat = ${beat}
      returning 1`,
   );
@@ -112,13 +123,46 @@ export async function renew(
   return row && rowOf(row);
 }
 
-/** Gives the lease away: a machine that waits may take it at once. False: it is held no more. */
-export async function giveAway(session: Session, me: Holding): Promise<boolean> {
+/**
+ * Gives the lease away: a machine that waits may take it at once, others than the one that is named
+ * once nothing of it has moved for long enough. False: it is held no more.
+ */
+export async function giveAway(session: Session, me: Holding, to?: string): Promise<boolean> {
   const rows = await session.ask(
-    `update standby_lease set handed_over = true, beat = beat + 1
+    `update standby_lease set handed_over = true, beat = beat + 1, wanted_by = ${literal(to ?? null)}
      where account = ${literal(me.account)} and taking = ${literal(me.taking)} returning 1`,
   );
   return rows.length === 1;
+}
+
+/** Wish that the holder gives the lease to a machine, within so long from when it reads it. */
+export interface Wish {
+  readonly to: string;
+  readonly withinMs: number;
+}
+
+/** Asks the holder with this taking for the lease; null: not any more. False: another one holds it. */
+export async function want(
+  session: Session,
+  account: string,
+  taking: string,
+  wish: Wish | null,
+): Promise<boolean> {
+  const rows = await session.ask(
+    `update standby_lease set wanted_by = ${literal(wish?.to ?? null)},
+       wanted_ms = ${wish === null ? 'null' : Math.round(wish.withinMs)}
+     where account = ${literal(account)} and taking = ${literal(taking)} and not handed_over
+     returning 1`,
+  );
+  return rows.length === 1;
+}
+
+/** Tells whoever asked for the lease how far the holder is. */
+export async function say(session: Session, me: Holding, text: string): Promise<void> {
+  await session.ask(
+    `update standby_lease set says = ${literal(text)}
+     where account = ${literal(me.account)} and taking = ${literal(me.taking)}`,
+  );
 }
 
 export interface Verdict {

@@ -21,8 +21,8 @@ describe('a holder', () => {
   const sql = (text: string) => postgres.sql(`set search_path to ${SCHEMA}; ${text}`).trim();
 
   /** Renews several times a second; only a much longer silence ends its lease. */
-  async function holding(account: string) {
-    const settings = settingsFor([postgres.url()], { account, leaseMs: 60_000, renewMs: 50 });
+  async function holding(account: string, leaseMs = 60_000) {
+    const settings = settingsFor([postgres.url()], { account, leaseMs, renewMs: 50 });
     const memory = openMemory(settings.dataDir);
     const servers = serversFor([postgres.url()]);
     const parts = { settings, servers, memory, clock, log: testLogger() };
@@ -38,7 +38,9 @@ describe('a holder', () => {
     const beats = (least: number) => until('beats', () => beat() >= least || undefined);
     const set = (what: string) =>
       sql(`update standby_lease set ${what} where account = '${account}'`);
-    return { holder, done, beats, set, settings };
+    const read = (column: string) =>
+      sql(`select ${column} from standby_lease where account = '${account}'`);
+    return { holder, done, beats, set, read, settings };
   }
 
   it('raises its beat, and tells how it stands', async () => {
@@ -63,6 +65,42 @@ describe('a holder', () => {
     set('beat = 1');
     await beats(5);
     expect(holder.whyNot()).toBeUndefined();
+  });
+
+  it('begins nothing while it gives the lease away, and goes on where that fails', async () => {
+    const { holder, read } = await holding('fails');
+    const failed = holder.giveAway(async () => {
+      expect(holder.whyNot()).toMatch(/being given away/);
+      await expect(holder.giveAway(async () => undefined)).rejects.toMatchObject({
+        code: 'standby.giving',
+      });
+      throw new Error('not all is kept');
+    });
+    await expect(failed).rejects.toThrow('not all is kept');
+    expect([holder.whyNot(), read('handed_over')]).toEqual([undefined, 'f']);
+  });
+
+  it('takes the lease back that nobody took, or that was never given', async () => {
+    const { holder, read, set } = await holding('back', 500);
+    const taking = read('taking');
+    await holder.giveAway(async () => undefined, 'there');
+    expect([read('handed_over'), read('wanted_by')]).toEqual(['t', 'there']);
+    expect(holder.whyNot()).toMatch(/was given/);
+    await until('the lease', () => read('handed_over') === 'f' || undefined);
+    await until('sending', () => holder.whyNot() === undefined || undefined);
+    expect([read('token'), read('wanted_by')]).toEqual(['2', '']);
+    expect(read('taking')).not.toBe(taking);
+    // An answer that never came, of a statement that was never run.
+    await holder.giveAway(async () => undefined);
+    set('handed_over = false');
+    await until('the lease', () => read('token') === '3' || undefined);
+  });
+
+  it('ends where the lease that it gave was taken', async () => {
+    const { holder, done, set } = await holding('taken');
+    await holder.giveAway(async () => undefined);
+    set(`taking = '${drawTaking()}', holder = 'there', handed_over = false`);
+    await expect(done).rejects.toMatchObject({ code: 'standby.superseded', message: /there/ });
   });
 
   it('ends where the row is gone', async () => {

@@ -62,16 +62,16 @@ async function untilNothingIsSent({ db }: SqliteStore, clock: Clock): Promise<vo
   }
 }
 
-type Parts = Pick<Taken, 'holder'> & {
+type Parts = {
   readonly record: Recorder;
   readonly store: SqliteStore;
   readonly clock: Clock;
 };
 
-/** Stops sending, waits until PostgreSQL has all, and gives the lease away. */
-async function handOver({ holder, record, store, clock }: Parts): Promise<void> {
+/** Waits until nothing is sent any more, and PostgreSQL has all. */
+async function settle({ record, store, clock }: Parts): Promise<void> {
   await untilNothingIsSent(store, clock);
-  if ((await record.settled()) === 'kept') return holder.giveAway();
+  if ((await record.settled()) === 'kept') return;
   throw new RetryLaterError('standby.not_kept', 'PostgreSQL does not have all yet', {
     hint: 'nothing was given away; try again once "selvedge standby status" shows that it has',
   });
@@ -116,19 +116,9 @@ async function openStandby(
     error: record.trouble(),
     standbys: others.seen()?.slice(),
   }));
-  let isGiving = false;
-  const whyNot = () =>
-    isGiving ? 'the lease is being given away' : (holder.whyNot() ?? record.trouble()?.message);
-  const give = async (): Promise<void> => {
-    isGiving = true;
-    try {
-      await handOver({ holder, record, store, clock });
-    } catch (thrown) {
-      isGiving = false;
-      onTurn();
-      throw thrown;
-    }
-  };
+  const whyNot = () => holder.whyNot() ?? record.trouble()?.message;
+  const give = (to?: string): Promise<void> =>
+    holder.giveAway(() => settle({ record, store, clock }), to);
   return {
     workersWith: (deps) => [holder, record, others, createCatchUp(deps)],
     routes: [standbyRoutes(give)],

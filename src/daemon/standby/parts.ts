@@ -32,8 +32,8 @@ export interface Standby {
   readonly keep: Keep;
   readonly permit: Permits;
   readonly sending: Sending;
-  /** Stops sending, waits until PostgreSQL has all, and gives the lease away. */
-  handOver(): Promise<void>;
+  /** Stops sending, waits until PostgreSQL has all, and gives the lease away, to this machine. */
+  handOver(to?: string): Promise<void>;
   status(): StandbyStatus;
   close(): void;
 }

@@ -3,16 +3,15 @@ import { z } from 'zod';
 import { actorFields } from '../../local-api/actor.ts';
 import type { RouteGroup } from '../../local-api/api.ts';
 
-const body = z.strictObject({ actor: actorFields.actor });
+const body = z.strictObject({ actor: actorFields.actor, to: z.string().optional() });
 
 /** Has the daemon give its lease away: it stops sending, and waits until PostgreSQL has all. */
-export function standbyRoutes(handOver: () => Promise<void>): RouteGroup {
+export function standbyRoutes(handOver: (to?: string) => Promise<void>): RouteGroup {
   return {
     access: 'operator',
     install(app) {
       app.post('/api/standby/hand-over', async (request) => {
-        body.parse(request.body);
-        await handOver();
+        await handOver(body.parse(request.body).to);
         return { handedOver: true };
       });
     },
