@@ -9,11 +9,26 @@ import { z } from 'zod';
 import { errorCode, StoreError, toError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
 
+const PROOF = z.object({
+  taking: z.string(),
+  /** Whether the machine before had stopped sending, and all is recorded. */
+  isHandedOver: z.boolean(),
+  /** Whether the record is proven to have all that was acknowledged. */
+  isProven: z.boolean(),
+  /** Whether a taking before it was cut off, too. */
+  isAgain: z.boolean(),
+});
+
 const MEMORY = z.object({
   timeline: z.int().default(0),
   /** The last first; the one that was asked for may never have come true. */
   takings: z.array(z.string()).default([]),
+  /** Of the last take-over. What cannot be read is not proven. */
+  proof: PROOF.optional().catch(undefined),
 });
+
+/** What was proven of the record when a take-over took the lease. */
+export type Proof = Omit<z.output<typeof PROOF>, 'taking'>;
 
 export interface Memory {
   highest(): number;
@@ -22,8 +37,10 @@ export interface Memory {
   isOwn(taking: string): boolean;
   /** Whether this data folder ever held the lease, or asked for it. */
   hasHeld(): boolean;
-  /** Notes a taking before it is asked for. */
-  note(taking: string): void;
+  /** Notes a taking before it is asked for; of a take-over, with what was proven. */
+  note(taking: string, proof?: Proof): void;
+  /** What was proven when a take-over by this taking began; undefined: nothing is known of that. */
+  proofOf(taking: string): Proof | undefined;
 }
 
 const FILE = 'standby.json';
@@ -84,6 +101,11 @@ export function openMemory(dataDir: string): Memory {
     saw: (timeline) => keep({ timeline }),
     isOwn: (taking) => memory.takings.includes(taking),
     hasHeld: () => memory.takings.length > 0,
-    note: (taking) => keep({ takings: [taking, ...memory.takings].slice(0, TAKINGS_MAX) }),
+    note: (taking, proof) =>
+      keep({
+        takings: [taking, ...memory.takings].slice(0, TAKINGS_MAX),
+        proof: proof && { ...proof, taking },
+      }),
+    proofOf: (taking) => (memory.proof?.taking === taking ? memory.proof : undefined),
   };
 }

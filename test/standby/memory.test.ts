@@ -18,6 +18,20 @@ it('the memory of a data folder keeps its takings and the highest timeline', () 
     false,
   ]);
   expect([again.hasHeld(), again.highest()]).toEqual([true, 3]);
+  const proof = { isHandedOver: true, isProven: true, isAgain: false };
+  again.note('third', proof);
+  const third = openMemory(folder);
+  expect(third.proofOf('third')).toMatchObject(proof);
+  expect(third.proofOf('second')).toBeUndefined();
+  // A daemon's taking is no take-over, and what cannot be read proves nothing.
+  third.note('fourth');
+  expect(openMemory(folder).proofOf('third')).toBeUndefined();
+  const odd = { takings: ['third'], proof: { taking: 'third', isHandedOver: 'yes' } };
+  writeFileSync(join(folder, 'standby.json'), JSON.stringify(odd));
+  expect([openMemory(folder).isOwn('third'), openMemory(folder).proofOf('third')]).toEqual([
+    true,
+    undefined,
+  ]);
   writeFileSync(join(folder, 'standby.json'), '{"timeline":');
   expect(() => openMemory(folder)).toThrow(/cannot be understood/);
 });

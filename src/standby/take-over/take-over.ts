@@ -15,7 +15,7 @@ import type { Tx } from '../../store/store.ts';
 import type { RestoreSteps } from '../../store/upkeep.ts';
 import { clearFeed, PLACE_KEY } from '../feed.ts';
 import { type Holding, type LeaseRow, takeFrom } from '../lease.ts';
-import type { Memory } from '../memory.ts';
+import type { Memory, Proof } from '../memory.ts';
 import { createServers, literal, type Servers, type Session } from '../session.ts';
 import type { StandbySettings } from '../settings.ts';
 import { chooseBackup, LINE_KEY, readMeasure } from './choose-backup.ts';
@@ -43,20 +43,27 @@ const READ_MS = 60_000;
 /** The lease as it was seen before it was taken. */
 export type Seen = LeaseRow;
 
-interface Facts {
-  readonly isHandedOver: boolean;
-  readonly isProven: boolean;
-}
-
 /**
- * What the row says of the record. A taking of our own is one that was cut off: nobody knows any
- * more what it had found. On another timeline rows may be gone that were acknowledged, unless a
- * synchronous replica confirmed them.
+ * What the row says of the record. On another timeline rows may be gone that were acknowledged,
+ * unless a synchronous replica confirmed them. A taking of our own is a take-over that was cut off:
+ * it had found the row as it noted then, and has recorded nothing since but its line.
  */
-function factsOf(seen: Seen, timeline: number, { isOwn }: Pick<Memory, 'isOwn'>): Facts {
-  if (isOwn(seen.taking)) return { isHandedOver: false, isProven: false };
+export function proofOf(
+  seen: Pick<Seen, 'taking' | 'timeline' | 'synced' | 'handedOver'>,
+  timeline: number,
+  memory: Pick<Memory, 'isOwn' | 'proofOf'>,
+): Proof {
   const isProven = seen.timeline === timeline || seen.synced === true;
-  return { isHandedOver: seen.handedOver && isProven, isProven };
+  if (!memory.isOwn(seen.taking)) {
+    return { isHandedOver: seen.handedOver && isProven, isProven, isAgain: false };
+  }
+  const before = memory.proofOf(seen.taking);
+  if (before === undefined) return { isHandedOver: false, isProven: false, isAgain: true };
+  return {
+    isHandedOver: before.isHandedOver && isProven,
+    isProven: before.isProven && isProven,
+    isAgain: true,
+  };
 }
 
 /** Notes the place at which this machine began to write. */
@@ -72,7 +79,7 @@ async function drawLine(session: Session, { account, taking }: Holding): Promise
 }
 
 /** Goes on from the newest backup, once the lease is ours. */
-async function goOn(deps: TakeOverDeps, me: Holding, facts: Facts): Promise<Restored> {
+async function goOn(deps: TakeOverDeps, me: Holding, proof: Proof): Promise<Restored> {
   const { config, settings, memory, clock, log, steps, unlock } = deps;
   const slow = { ...settings, timeoutMs: Math.max(READ_MS, settings.timeoutMs) };
   const session = await createServers({ settings: slow, clock, timelines: memory }).open();
@@ -90,7 +97,7 @@ async function goOn(deps: TakeOverDeps, me: Holding, facts: Facts): Promise<Rest
       await clearFeed(tx);
       await writeState(tx, PLACE_KEY, String(before), clock);
       await writeState(tx, LINE_KEY, me.taking, clock);
-      return { ...played, ...facts };
+      return { ...played, ...proof };
     };
     unlock();
     const plan = {
@@ -116,15 +123,16 @@ export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored
   const { account, machine, leaseMs } = settings;
   const me = { account, machine, leaseMs, taking: draw() };
   const session = await servers.open();
-  const facts = factsOf(seen, session.timeline, memory);
-  // It is known for ours before it may come true: an answer that is lost leaves it unknown.
-  memory.note(me.taking);
+  const proof = proofOf(seen, session.timeline, memory);
+  // It is known for ours before it may come true: an answer that is lost leaves it unknown. It comes
+  // true only of the row as it was seen, so that what that proves may be noted, too.
+  memory.note(me.taking, proof);
   const isTaken = await takeFrom(session, seen, me).finally(() => session.end());
   if (!isTaken) return undefined;
-  log.warn({ from: seen.holder, ...facts }, 'this machine has taken the lease');
+  log.warn({ from: seen.holder, ...proof }, 'this machine has taken the lease');
   const renewing = renewBeside(me, { settings, memory, log });
   try {
-    return await Promise.race([goOn(deps, me, facts), renewing.lost]);
+    return await Promise.race([goOn(deps, me, proof), renewing.lost]);
   } finally {
     await renewing.end();
   }

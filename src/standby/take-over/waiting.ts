@@ -11,6 +11,7 @@ import { createJudge, type LeaseRow, look, type Verdict } from '../lease.ts';
 import { asStandbyError } from '../refusal.ts';
 import { requireSchema } from '../schema.ts';
 import { literal, type Session } from '../session.ts';
+import type { StandbySettings } from '../settings.ts';
 import { type StandbyStatus, writeStandbyStatus } from '../status-file.ts';
 import { type Chosen, chooseBackup, readMeasure } from './choose-backup.ts';
 import { setAside } from './set-aside.ts';
@@ -35,6 +36,24 @@ interface Ready {
   readonly chosen?: Chosen;
   readonly error?: SelvedgeError;
 }
+
+/** Whether the lease is free for this machine. */
+export function mayTake(
+  row: Pick<LeaseRow, 'taking' | 'wantedBy'>,
+  { quietMs, isFree }: Verdict,
+  { memory, settings }: Pick<TakeOverDeps, 'memory'> & { readonly settings: Timed },
+): boolean {
+  const lateMs = settings.leaseMs + settings.renewMs;
+  // Our own taking without a database is a take-over that was cut off. One that was so twice may
+  // fail here each time: another machine has the chance to take it first.
+  if (memory.isOwn(row.taking)) {
+    return memory.proofOf(row.taking)?.isAgain === false || quietMs >= 2 * lateMs;
+  }
+  const isForOther = row.wantedBy !== null && row.wantedBy !== settings.machine;
+  return isFree && (!isForOther || quietMs >= lateMs);
+}
+
+type Timed = Pick<StandbySettings, 'leaseMs' | 'renewMs' | 'machine'>;
 
 class WaitingMachine {
   readonly #deps: WaitingDeps;
@@ -104,9 +123,7 @@ class WaitingMachine {
     if (this.#ready.error) throw cannotTakeOver(this.#ready.error);
     this.#outages.over('standby');
     this.#tell('waiting');
-    // Our own taking without a database is a take-over that was cut off.
-    if (verdict?.isFree !== true && !memory.isOwn(row.taking)) return undefined;
-    return this.#take(row);
+    return verdict && mayTake(row, verdict, this.#deps) ? this.#take(row) : undefined;
   }
 
   /** Waits for the machine to which this one has handed over, for as long as it may take. */

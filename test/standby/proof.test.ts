@@ -1,0 +1,67 @@
+/** What a take-over may believe of the row that it takes, and when it may take it. */
+import { describe, expect, it } from 'vitest';
+import { openMemory, type Proof } from '../../src/standby/memory.ts';
+import { proofOf } from '../../src/standby/take-over/take-over.ts';
+import { mayTake } from '../../src/standby/take-over/waiting.ts';
+import { temporaryFolder } from '../support/store.ts';
+
+const seen = { taking: 'theirs', timeline: 1, synced: false, handedOver: true };
+
+describe('the proof of a take-over', () => {
+  it.each([
+    ['the same timeline', 1, false, { isHandedOver: true, isProven: true }],
+    ['a synchronous replica', 2, true, { isHandedOver: true, isProven: true }],
+    ['another timeline alone', 2, false, { isHandedOver: false, isProven: false }],
+    ['another timeline, and nobody knows', 2, null, { isHandedOver: false, isProven: false }],
+  ])('is that of the row by %s', (_, timeline, synced, proven) => {
+    const memory = openMemory(temporaryFolder());
+    const found = proofOf({ ...seen, synced }, timeline, memory);
+    expect(found).toEqual({ ...proven, isAgain: false });
+  });
+
+  it('outlives a process that was killed, and nothing more than that', () => {
+    const folder = temporaryFolder();
+    const proof: Proof = { isHandedOver: true, isProven: true, isAgain: false };
+    openMemory(folder).note('ours', proof);
+    const memory = openMemory(folder);
+    const ours = { ...seen, taking: 'ours', handedOver: false };
+    expect(proofOf(ours, 1, memory)).toEqual({ ...proof, isAgain: true });
+    // Since it was taken, PostgreSQL has failed over to a server that may lack what was read.
+    const doubted = { isHandedOver: false, isProven: false, isAgain: true };
+    expect(proofOf(ours, 2, memory)).toEqual(doubted);
+    // The daemon took it again: from then on it may have sent.
+    memory.note('daemon');
+    expect(proofOf({ ...ours, taking: 'daemon' }, 1, memory)).toEqual(doubted);
+  });
+});
+
+describe('a machine that waits', () => {
+  const settings = { leaseMs: 15_000, renewMs: 5_000, machine: 'here' };
+  const isFree = { quietMs: 0, isFree: true };
+
+  it('leaves a lease that was handed to another one, until nobody takes it', () => {
+    const memory = openMemory(temporaryFolder());
+    const deps = { memory, settings };
+    for (const [wantedBy, quietMs, may] of [
+      [null, 0, true],
+      ['here', 0, true],
+      ['there', 19_999, false],
+      ['there', 20_000, true],
+    ] as const) {
+      expect(mayTake({ taking: 'theirs', wantedBy }, { quietMs, isFree: true }, deps)).toBe(may);
+    }
+    const held = { quietMs: 0, isFree: false };
+    expect(mayTake({ taking: 'theirs', wantedBy: 'here' }, held, deps)).toBe(false);
+  });
+
+  it('resumes its own take-over once, and then lets others come first', () => {
+    const memory = openMemory(temporaryFolder());
+    const deps = { memory, settings };
+    const row = { taking: 'ours', wantedBy: null };
+    memory.note('ours', { isHandedOver: false, isProven: true, isAgain: false });
+    expect(mayTake(row, { ...isFree, isFree: false }, deps)).toBe(true);
+    memory.note('ours', { isHandedOver: false, isProven: true, isAgain: true });
+    expect(mayTake(row, { quietMs: 39_999, isFree: true }, deps)).toBe(false);
+    expect(mayTake(row, { quietMs: 40_000, isFree: true }, deps)).toBe(true);
+  });
+});
