@@ -19,8 +19,10 @@ import {
   type LeaseRow,
   readLease,
   renew,
+  say,
   takeFirst,
   takeFrom,
+  type Wish,
 } from './lease.ts';
 import type { Memory } from './memory.ts';
 import { asStandbyError, unknownError } from './refusal.ts';
@@ -56,10 +58,14 @@ export interface Holder {
   /** Reads the row at once, because somebody met another taking. */
   look(): void;
   /**
-   * Gives the lease away, to this machine if one is named: from now on nothing new is sent, and once
-   * `settle` resolves, it is given. Where it throws, or nobody takes it, this machine goes on.
+   * Gives the lease away, to that machine if one is named: from now on nothing new is sent, and
+   * once `settle` resolves, it is given. Where it throws, or nobody takes it, this machine goes on.
    */
   giveAway(settle: () => Promise<void>, to?: string): Promise<void>;
+  /** Which machine asks for the lease; undefined: none, or it is not held. */
+  wished(): Wish | undefined;
+  /** Tells the machine that asked for the lease how far this one is. */
+  say(text: string): Promise<void>;
   /** Adds what the record knows to the status that is told. */
   tellWith(record: () => Pick<StandbyStatus, 'waiting' | 'place' | 'standbys'> & Trouble): void;
   status(): StandbyStatus;
@@ -103,8 +109,8 @@ class LeaseHolder implements Holder {
   #row: LeaseRow | undefined;
   #trouble: SelvedgeError | undefined;
   /**
-   * Set while the lease is given away; with the monotonic time at which PostgreSQL was asked to, and
-   * whether it has answered, or will not.
+   * Set while the lease is given away; with the monotonic time at which PostgreSQL was asked to,
+   * and whether it has answered, or will not.
    */
   #giving: { readonly askedAt?: number; readonly isAnswered?: true } | undefined;
   #wasAllowed: boolean | undefined;
@@ -170,6 +176,20 @@ class LeaseHolder implements Holder {
 
   onTurn(listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  wished(): Wish | undefined {
+    const { wantedBy = null, wantedMs = null } = this.#row ?? {};
+    if (wantedBy === null || wantedMs === null || this.whyNot() !== undefined) return undefined;
+    const isOwn = wantedBy === this.#deps.settings.machine;
+    return isOwn ? undefined : { to: wantedBy, withinMs: wantedMs };
+  }
+
+  async say(text: string): Promise<void> {
+    const held = this.holding();
+    if (held === undefined) return;
+    const session = await this.#deps.servers.open();
+    await say(session, held, text).finally(() => session.end());
   }
 
   tellWith(record: Parameters<Holder['tellWith']>[0]): void {

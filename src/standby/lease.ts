@@ -21,7 +21,7 @@ export interface LeaseRow {
   readonly handedOver: boolean;
   /** Machine that is to have it next; null: whichever comes first. */
   readonly wantedBy: string | null;
-  /** Milliseconds within which the holder is to give it to that; null: a person did, or nobody asks. */
+  /** Milliseconds within which the holder is to give it to that one; null: nobody asks. */
   readonly wantedMs: number | null;
   /** What the holder says about that, for people. */
   readonly says: string | null;
@@ -52,7 +52,8 @@ const ROW = z.object({
   says: z.string().nullable(),
 });
 
-const COLUMNS = `taking::text, token, holder, beat, timeline, synced, handed_over, wanted_by, wanted_ms, says,
+const COLUMNS = `taking::text, token, holder, beat, timeline, synced, handed_over,
+  wanted_by, wanted_ms, says,
   extract(epoch from taken_at) * 1000 AS taken_at, extract(epoch from ends_at) * 1000 AS ends_at`;
 
 function rowOf(row: Row): LeaseRow {
@@ -129,7 +130,8 @@ export async function renew(
  */
 export async function giveAway(session: Session, me: Holding, to?: string): Promise<boolean> {
   const rows = await session.ask(
-    `update standby_lease set handed_over = true, beat = beat + 1, wanted_by = ${literal(to ?? null)}
+    `update standby_lease set handed_over = true, beat = beat + 1,
+       wanted_by = ${literal(to ?? null)}
      where account = ${literal(me.account)} and taking = ${literal(me.taking)} returning 1`,
   );
   return rows.length === 1;
@@ -141,7 +143,7 @@ export interface Wish {
   readonly withinMs: number;
 }
 
-/** Asks the holder with this taking for the lease; null: not any more. False: another one holds it. */
+/** Asks the holder with this taking for the lease; null: no more. False: another one holds it. */
 export async function want(
   session: Session,
   account: string,
@@ -157,7 +159,7 @@ export async function want(
   return rows.length === 1;
 }
 
-/** Tells whoever asked for the lease how far the holder is. */
+/** Tells the machine that asked for the lease how far the holder is. */
 export async function say(session: Session, me: Holding, text: string): Promise<void> {
   await session.ask(
     `update standby_lease set says = ${literal(text)}

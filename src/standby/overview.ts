@@ -1,5 +1,6 @@
 /** The lease and the machines of an account, as PostgreSQL tells them. */
 import { z } from 'zod';
+import { formatDuration } from '../lib/units.ts';
 import { type LeaseRow, readLease } from './lease.ts';
 import { literal, type Session } from './session.ts';
 import { TRIMMED } from './trim.ts';
@@ -21,6 +22,19 @@ export interface WaitingSeen {
   readonly backupMsAgo: number | null;
   /** Rows of the record that it would play; null: it has no backup. */
   readonly behind: number | null;
+}
+
+/** A standby tells of itself each half minute. */
+const SEEN_MS_MAX = 90_000;
+
+/** Why a machine could not take over now; undefined: it could. */
+export function whyNotReady(seen: WaitingSeen | undefined, version: string): string | undefined {
+  if (seen === undefined) return 'it has not told that it waits';
+  const { seenMsAgo, behind } = seen;
+  if (seenMsAgo > SEEN_MS_MAX) return `it told of itself ${formatDuration(seenMsAgo)} ago at last`;
+  if (behind === null) return 'it has no backup to begin from (its log says why)';
+  if (seen.version !== version) return `it runs ${seen.version}, and this machine ${version}`;
+  return undefined;
 }
 
 export interface Overview {

@@ -1,4 +1,4 @@
-/** What a take-over may believe of the row that it takes, and when it may take it. */
+/** Proof that a take-over has of the row that it takes, and when it may take that. */
 import { describe, expect, it } from 'vitest';
 import { openMemory, type Proof } from '../../src/standby/memory.ts';
 import { proofOf } from '../../src/standby/take-over/take-over.ts';

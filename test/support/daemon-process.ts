@@ -98,14 +98,16 @@ export function childDaemon(config: string, launcher: string = LAUNCHER): ChildD
   };
 }
 
-/** Runs a command to its end; gives its exit code and what it said. */
+/** Runs a command to its end, or kills it; gives its exit code and what it said. */
 export async function runCommand(
   args: readonly string[],
+  signal?: AbortSignal,
 ): Promise<{ readonly code: number | null; readonly output: string }> {
   const child = spawn(process.execPath, [LAUNCHER, ...args], {
     env: launcherEnv(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  signal?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk: Buffer) => {

@@ -1,20 +1,17 @@
 /** The daemon as a process that is stopped while another machine takes its lease. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
-import { z } from 'zod';
-import type { Reference } from '../../src/reference/reference.ts';
 import { startFastReference } from '../e2e/support.ts';
+import { configure, submitTo } from '../standby/machines.ts';
 import { drawTaking, initStandby, SCHEMA } from '../standby/support.ts';
 import { childDaemon, runCommand } from '../support/daemon-process.ts';
-import { SIMPLE_RULES, until, WEBHOOK_SECRET } from '../support/house.ts';
+import { until } from '../support/house.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
 
-const TOKEN = 'the-token-of-the-erp-0123456789';
 let postgres: Postgres;
 
 beforeAll(async () => {
@@ -24,64 +21,12 @@ beforeAll(async () => {
 
 afterAll(() => postgres.remove());
 
-/** Writes a configuration with a lease of two seconds. */
-function configure(
-  reference: Reference,
-  more: { readonly database?: string; readonly backups?: string } = {},
-): { readonly file: string; readonly dataDir: string } {
-  const folder = temporaryFolder();
-  const [key] = Object.values(reference.credentials);
-  if (!key) throw new Error('the reference has no key');
-  mkdirSync(join(folder, 'rules'));
-  writeFileSync(join(folder, 'rules', 'rules.yaml'), SIMPLE_RULES);
-  const secret = (name: string, value: string) => {
-    writeFileSync(join(folder, name), value, { mode: 0o600 });
-    return { file: name };
-  };
-  const dataDir = join(folder, 'data');
-  const file = join(folder, 'selvedge.yaml');
-  const clientSecret = secret('client', key.clientSecret);
-  const written = {
-    dataDir,
-    rules: { directory: join(folder, 'rules'), mode: 'live' },
-    service: {
-      v1: { baseUrl: reference.v1Url, login: { clientId: key.clientId, clientSecret } },
-      limits: { requestsPerSecond: 2_000, loginSpacing: '0s' },
-    },
-    listener: { port: 0, secrets: [{ secret: secret('webhook', WEBHOOK_SECRET) }] },
-    local: { port: 0 },
-    console: { port: 0 },
-    intake: { clients: [{ name: 'erp', token: secret('token', TOKEN) }] },
-    streams: { off: ['brands', 'freight', 'seasons', 'stock', 'season'] },
-    outbox: { quietTime: '20m' },
-    ...(more.backups !== undefined && { store: { backup: { directory: more.backups } } }),
-    standby: { servers: [secret('server', postgres.url(more.database))], lease: '2s' },
-  };
-  writeFileSync(file, stringify(written));
-  return { file, dataDir };
-}
-
-async function submitTo(
-  dataDir: string,
-  barcode: string | undefined,
-  own: string,
-): Promise<number> {
-  const local: unknown = JSON.parse(readFileSync(join(dataDir, 'local.json'), 'utf8'));
-  const { url } = z.object({ url: z.string() }).parse(local);
-  const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
-  // Documents of equal content would be taken for each other while one of them is in doubt.
-  const quantity = 1 + Number(own.replace(/\D/g, ''));
-  const lines = [{ barcode, quantity, price: '12.50', priceConfirmed: true }];
-  const body = JSON.stringify({ reference: own, lines });
-  return (await fetch(`${url}/api/orders`, { method: 'POST', headers, body })).status;
-}
-
 it('a holder that was stopped begins no POST once another machine has its lease', async () => {
   const reference = await startFastReference({
     world: { styles: 20, orders: 3 },
     life: { packAfter: '30d', cancelShare: 0 },
   });
-  const { file, dataDir } = configure(reference);
+  const { file, dataDir } = configure(reference, postgres.url());
   placeDatabase(join(dataDir, 'mirror.db'));
   const child = childDaemon(file);
   onTestFinished(async ({ task }) => {
@@ -126,8 +71,9 @@ it('a machine whose holder was killed amid orders has all of them, each once', a
     world: { styles: 20, orders: 3 },
     life: { packAfter: '30d', cancelShare: 0 },
   });
-  const more = { database: 'killed', backups: temporaryFolder() };
-  const [here, there] = [configure(reference, more), configure(reference, more)];
+  const more = { backups: temporaryFolder() };
+  const url = postgres.url('killed');
+  const [here, there] = [configure(reference, url, more), configure(reference, url, more)];
   placeDatabase(join(here.dataDir, 'mirror.db'));
   const [first, second] = [childDaemon(here.file), childDaemon(there.file)];
   onTestFinished(async ({ task }) => {

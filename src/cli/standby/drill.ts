@@ -1,90 +1,147 @@
-/** `selvedge standby drill`: hands over to the standby, and reports how long that took. */
+/** `selvedge standby drill`: has the standby take over and give back, and reports. */
 import { Command } from 'commander';
 import { z } from 'zod';
+import type { Config } from '../../config/schema.ts';
 import { requireStandby, serversOf } from '../../daemon/standby/waiting.ts';
 import { type Clock, systemClock } from '../../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
+import { RetryLaterError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
-import { readLease } from '../../standby/lease.ts';
-import { readOverview, type WaitingSeen } from '../../standby/overview.ts';
-import type { Session } from '../../standby/session.ts';
+import { version } from '../../ops/version.ts';
+import {
+  type DrillReport,
+  type DrillStep,
+  type HolderHere,
+  runDrill,
+  whyUnclean,
+} from '../../standby/drill.ts';
+import { readLedger } from '../../standby/ledger.ts';
+import { readStandbyStatus } from '../../standby/status-file.ts';
+import { chooseBackup, readMeasure } from '../../standby/take-over/choose-backup.ts';
+import { TAKE_OVER } from '../../store/backup/taken-over.ts';
+import { describePause, readPauses } from '../../store/pauses.ts';
+import { openReadOnlyStore, storeOptions } from '../../store/store.ts';
+import { durationWithin } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import { askRunningDaemon } from '../daemon-call.ts';
+import type { Output } from '../output.ts';
 
-/** A standby tells of itself each half minute. */
-const SEEN_MS_MAX = 90_000;
-const LOOK_MS = 500;
-
-/** The machine that would take over. Throws where there is none: nobody would send any more. */
-async function requireReady(session: Session, account: string, me: string): Promise<WaitingSeen> {
-  const { machines } = await readOverview(session, account);
-  const others = machines.filter(({ machine }) => machine !== me);
-  const ready = others.find(({ seenMsAgo, behind }) => seenMsAgo < SEEN_MS_MAX && behind !== null);
-  if (ready) return ready;
-  throw new RefusedError('standby.nobody_waits', 'no standby with a backup waits now', {
-    hint: 'start it there (selvedge-standby), and look at "selvedge standby status"',
-  });
+interface Options {
+  readonly within: number;
+  readonly oneWay?: boolean;
+  readonly json?: boolean;
 }
 
-async function untilTaken(
-  session: Session,
-  account: string,
-  taking: string,
-  { clock, waitMs }: { readonly clock: Clock; readonly waitMs: number },
-): Promise<string> {
-  const begunAt = clock.monotonic();
-  for (;;) {
-    const row = await readLease(session, account);
-    if (row && row.taking !== taking) return row.holder;
-    if (clock.monotonic() - begunAt > waitMs) {
-      throw new RetryLaterError('standby.not_taken', 'nobody has taken the lease', {
-        hint: 'start the daemon here again: it takes its lease back and sends',
-      });
-    }
-    await clock.sleep(LOOK_MS);
+const HOUR_MS = 3_600_000;
+
+/** This machine as its status file and its database tell; undefined: it has none now. */
+async function readHere(config: Config): Promise<HolderHere | undefined> {
+  const told = readStandbyStatus(config.dataDir);
+  const store = await openReadOnlyStore(storeOptions(config)).catch(() => undefined);
+  if (store === undefined) return undefined;
+  try {
+    const pause = (await readPauses(store.db)).find(({ actor }) => actor === TAKE_OVER);
+    return {
+      ...(await readLedger(store.db)),
+      token: told?.role === 'holder' && told.state === 'sending' ? told.token : undefined,
+      waitsFor: pause && describePause(pause),
+    };
+  } finally {
+    await store.close();
   }
+}
+
+function lineOf({ step, atMs, machine, says }: DrillStep): string {
+  const at = formatDuration(Math.round(atMs / 100) * 100).padStart(7);
+  return `${at}  ${step.padEnd(11)}  ${machine}: ${says}`;
+}
+
+function printReport(output: Output, report: DrillReport): void {
+  const { isBack, from, to, inDoubt, numbers } = report;
+  output.line();
+  if (!isBack) output.line(`${to} holds the lease; to come back, type the same there`);
+  else output.line(`${from} holds the lease again, and ${to} waits`);
+  if (inDoubt) {
+    output.line(
+      `in doubt   ${inDoubt.put} by the take-overs; ${inDoubt.before} before, ${inDoubt.after} now`,
+    );
+  }
+  if (numbers)
+    output.line(`numbers    last document ${numbers.before} before, ${numbers.after} now`);
 }
 
 export function standbyDrill(context: CliContext): Command {
   return new Command('drill')
-    .summary('hand over to the standby, and report')
+    .summary('have the standby take over and give back, and report')
     .description(
       'Has the daemon of this machine stop sending, waits until PostgreSQL has all, and gives\n' +
-        'the lease away; nothing is in doubt and no number is left out. The daemon here ends\n' +
-        'with exit code 76, and its unit starts the standby. Type it there to come back.',
+        'the lease to the standby. Once that has read everything, decides and sends, it gives\n' +
+        'the lease back, and this machine does the same. Nothing is in doubt and no number is\n' +
+        'left out, else the exit code is 1; also if the lease is not back in time: then the\n' +
+        'other machine keeps it and sends. Refused if either could not take over now. Both\n' +
+        'machines need their units (selvedge, selvedge-standby). A drill that is broken off\n' +
+        'comes back by itself, as long as --within says.',
     )
+    .option(
+      '--within <duration>',
+      'time for all of it; a restore and a full pull are needed twice',
+      durationWithin(1_000, 24 * HOUR_MS),
+      HOUR_MS,
+    )
+    .option('--one-way', 'leave the lease there, as before work on this machine')
     .option('--json', 'the result as JSON')
-    .addHelpText('after', examples([['standby drill', 'once a month, and once more to come back']]))
-    .action(async ({ json }: { readonly json?: boolean }, command: Command) => {
+    .addHelpText(
+      'after',
+      examples([
+        ['standby drill', 'once a month'],
+        ['standby drill --one-way', 'this machine is to be switched off'],
+      ]),
+    )
+    .action(async ({ within, oneWay, json }: Options, command: Command) => {
       const { config } = configOf(command, context);
-      const { account, machine, leaseMs } = requireStandby(config);
-      const clock = systemClock();
-      const session = await serversOf(config, clock).open();
+      const settings = requireStandby(config);
+      const clock: Clock = systemClock();
+      const { output } = context;
+      const steps: DrillStep[] = [];
+      const tell = (step: DrillStep): void => {
+        steps.push(step);
+        if (json !== true) output.line(lineOf(step));
+      };
+      let report: DrillReport | undefined;
+      let thrown: unknown;
       try {
-        const ready = await requireReady(session, account, machine);
-        const before = await readLease(session, account);
-        const begunAt = clock.monotonic();
-        await askRunningDaemon(command, context, {
-          path: '/api/standby/hand-over',
-          body: {},
-          answer: z.object({ handedOver: z.literal(true) }),
+        report = await runDrill({
+          settings,
+          clock,
+          tell,
+          servers: serversOf(config, clock),
+          version: version(),
+          isOneWay: oneWay === true,
+          withinMs: within,
+          here: () => readHere(config),
+          requireWayBack: async (session) => {
+            const measure = await readMeasure(session, settings.account);
+            await chooseBackup(config, measure, clock.now());
+          },
+          handOver: (to) =>
+            askRunningDaemon(command, context, {
+              path: '/api/standby/hand-over',
+              body: { to },
+              answer: z.object({ handedOver: z.literal(true) }),
+            }),
         });
-        const handedMs = clock.monotonic() - begunAt;
-        const wait = { clock, waitMs: leaseMs * 4 };
-        const holder = await untilTaken(session, account, before?.taking ?? '', wait);
-        const takenMs = clock.monotonic() - begunAt - handedMs;
-        const { output } = context;
-        if (json === true) {
-          output.json({ from: machine, to: holder, handedMs, takenMs, behind: ready.behind });
-          return;
-        }
-        output.line(`the lease was given away after ${formatDuration(Math.round(handedMs))}`);
-        output.line(`taken by ${holder} after ${formatDuration(Math.round(takenMs))}`);
-        output.line(`it plays ${ready.behind} rows, reads everything once, and then sends`);
-        output.line('to come back, type the same there once "selvedge status" is well');
-      } finally {
-        await session.end();
+      } catch (error) {
+        thrown = error;
       }
+      // One that was refused has begun nothing to report of.
+      const isBegun = steps.length > 0;
+      if (json === true && isBegun) output.json({ ...(report ?? { isBack: false }), steps });
+      else if (report) printReport(output, report);
+      if (report === undefined) throw thrown;
+      const unclean = whyUnclean(report);
+      if (unclean === undefined) return;
+      throw new RetryLaterError('standby.unclean', `the drill came back, and ${unclean}`, {
+        hint: 'selvedge outbox; the audit has both take-overs (selvedge audit)',
+      });
     });
 }

@@ -22,7 +22,7 @@ export interface CatchUpDeps {
 }
 
 /** Streams that were complete once and were not read in full since. */
-async function behind(db: Db, streams: readonly string[], since: number): Promise<string[]> {
+export async function behind(db: Db, streams: readonly string[], since: number): Promise<string[]> {
   const rows = await db
     .selectFrom('stream_state')
     .select('stream')

@@ -8,15 +8,21 @@ import type { Config } from '../../config/schema.ts';
 import { type Clock, systemUptime } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
+import { version } from '../../ops/version.ts';
 import { beginFeed, forgetKept, openFeed, readPlace } from '../../standby/feed.ts';
 import { createHolder, type Holder } from '../../standby/holder.ts';
 import { openMemory } from '../../standby/memory.ts';
+import { readOverview, whyNotReady } from '../../standby/overview.ts';
 import { createRecord, type Recorder } from '../../standby/record.ts';
 import { createServers, type Servers } from '../../standby/session.ts';
 import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
 import { placeOfBackups } from '../../standby/trim.ts';
+import { TAKE_OVER } from '../../store/backup/taken-over.ts';
+import { describePause, type Pause } from '../../store/pauses.ts';
 import { type SqliteStore, storeOptions } from '../../store/store.ts';
-import { createCatchUp } from './catch-up.ts';
+import type { Worker } from '../supervisor.ts';
+import { behind, type CatchUpDeps, createCatchUp } from './catch-up.ts';
+import { createGiveBack } from './give-back.ts';
 import { watchOthers } from './others.ts';
 import type { Begun, Standby, StandbyDeps } from './parts.ts';
 import { standbyRoutes } from './routes.ts';
@@ -77,6 +83,12 @@ async function settle({ record, store, clock }: Parts): Promise<void> {
   });
 }
 
+/** Tells what a pause of the take-over waits for. */
+async function whyItWaits({ db }: SqliteStore, pause: Pause, streams: readonly string[]) {
+  const late = await behind(db, streams, pause.at);
+  return late.length > 0 ? `reads everything once: ${late.join(', ')}` : describePause(pause);
+}
+
 interface Taken {
   readonly settings: StandbySettings;
   readonly servers: Servers;
@@ -119,8 +131,25 @@ async function openStandby(
   const whyNot = () => holder.whyNot() ?? record.trouble()?.message;
   const give = (to?: string): Promise<void> =>
     holder.giveAway(() => settle({ record, store, clock }), to);
+  const giveBack = ({ pauses, streams }: CatchUpDeps): Worker =>
+    createGiveBack({
+      clock,
+      log,
+      give,
+      wished: () => holder.wished(),
+      say: (text) => holder.say(text),
+      async whyNotYet(to) {
+        const pause = pauses.list().find(({ actor }) => actor === TAKE_OVER);
+        if (pause) return whyItWaits(store, pause, streams);
+        const session = await servers.open();
+        const asked = readOverview(session, settings.account).finally(() => session.end());
+        const seen = (await asked).machines.find(({ machine }) => machine === to);
+        const why = whyNotReady(seen, version());
+        return why && `decides and sends; waits for ${to}: ${why}`;
+      },
+    });
   return {
-    workersWith: (deps) => [holder, record, others, createCatchUp(deps)],
+    workersWith: (deps) => [holder, record, others, createCatchUp(deps), giveBack(deps)],
     routes: [standbyRoutes(give)],
     keep: () => record.kept(),
     permit: permitsOf(holder, record),

@@ -30,10 +30,11 @@ export function requireStandby(config: Config): StandbySettings {
   });
 }
 
+/** The servers for a command that only asks, beside a daemon that writes what it remembers. */
 export function serversOf(config: Config, clock: Clock): Servers {
   const settings = requireStandby(config);
-  makeDataFolder(config.dataDir);
-  return createServers({ settings, clock, timelines: openMemory(config.dataDir) });
+  const highest = () => openMemory(config.dataDir).highest();
+  return createServers({ settings, clock, timelines: { highest, saw: () => undefined } });
 }
 
 /** Runs the work with the lock of the data folder, which a restore takes by itself. */

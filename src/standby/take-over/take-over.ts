@@ -124,8 +124,8 @@ export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored
   const me = { account, machine, leaseMs, taking: draw() };
   const session = await servers.open();
   const proof = proofOf(seen, session.timeline, memory);
-  // It is known for ours before it may come true: an answer that is lost leaves it unknown. It comes
-  // true only of the row as it was seen, so that what that proves may be noted, too.
+  // It is known for ours before it may come true: an answer that is lost leaves it unknown. As it
+  // comes true only of the row as it was seen, what that proves may be noted, too.
   memory.note(me.taking, proof);
   const isTaken = await takeFrom(session, seen, me).finally(() => session.end());
   if (!isTaken) return undefined;
