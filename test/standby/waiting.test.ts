@@ -55,7 +55,8 @@ function server(lease: Lease | undefined) {
     if (text.includes('max(seq)')) return [{ seq: Number.MAX_SAFE_INTEGER }];
     if (!/from standby_lease\s+where account/.test(text) || state.lease === undefined) return [];
     const times = { timeline: 1, synced: true, taken_at: 0, ends_at: 0 };
-    return [{ ...state.lease, ...times, token: 1, holder: 'there' }];
+    const wish = { wanted_by: null, wanted_ms: null, says: null };
+    return [{ ...state.lease, ...times, ...wish, token: 1, holder: 'there' }];
   };
   const servers: Servers = {
     async open() {
