@@ -25,11 +25,13 @@ async function factsOf(fixture: DeciderFixture, id: number) {
 describe('what the lists spell otherwise than the order', () => {
   it('is the same article, of which so many are free', async () => {
     const fixture = await createDeciderFixture();
-    await fixture.stock({ 'A-1 ': 3, 'O\u0308': 2 });
+    await fixture.stock({ 'A-1 ': 3, 'O\u0308': 2, ' B-1\u00a0': 2 });
     await fixture.delivery({ id: 1, lines: [['A-1', 2]] });
     await fixture.delivery({ id: 2, order: 2, lines: [['A-1', 2]] });
     await fixture.delivery({ id: 3, order: 3, lines: [['\u00d6', 2]] });
-    expect(await fixture.decide({ rules })).toEqual(['1 accept', '2 hold', '3 accept']);
+    await fixture.delivery({ id: 4, order: 4, lines: [['B-1', 2]] });
+    const decided = await fixture.decide({ rules });
+    expect(decided).toEqual(['1 accept', '2 hold', '3 accept', '4 accept']);
   });
 
   it('is decided again when the stock of it changes', async () => {

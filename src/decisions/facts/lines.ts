@@ -294,9 +294,8 @@ async function takenPieces(
   orderDeliveryId: number,
   { barcodes, same, readAt }: Taking,
 ): Promise<Map<string, number | null>> {
-  const forms = same.spellingsOf(barcodes);
   const taken = new Map<string, number | null>();
-  for (const [form, pieces] of await reservedPieces(tx, orderDeliveryId, forms, readAt)) {
+  for (const [form, pieces] of await reservedPieces(tx, orderDeliveryId, barcodes, readAt)) {
     const name = same.nameOf(form);
     const before = taken.has(name) ? (taken.get(name) ?? null) : 0;
     taken.set(name, before === null || pieces === null ? null : before + pieces);

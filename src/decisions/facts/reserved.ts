@@ -10,6 +10,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
+import { formsText, isLikely, spellingStarts } from '../../mirror/catalog/spelt.ts';
 import { unreadPaths } from '../../mirror/rows/prepared.ts';
 import { claimsSince } from '../../mirror/upkeep.ts';
 import type { Db, Tx } from '../../store/store.ts';
@@ -136,15 +137,19 @@ interface Claim {
 }
 
 /**
- * SQL: a table `found` of the lines with these barcodes: of deliveries in `claim`, or of all that
- * there ever were.
+ * SQL: a table `found` of the lines with spellings of these barcodes: of deliveries in `claim`, or
+ * of all that there ever were.
  */
-function linesFound(barcodes: Value<string>, isWhole: boolean): RawBuilder<unknown> {
-  // Few of the many spellings that are asked for exist.
-  const parts = sql`select value part from json_each(${barcodes})
-    where exists (select 1 from delivery_line l where l.barcode = value)`;
+function linesFound(forms: Value<string>, isWhole: boolean): RawBuilder<unknown> {
+  const next = (after: RawBuilder<unknown>) =>
+    sql`(select min(barcode) from delivery_line where ${after} and barcode < start || '!')`;
+  // From one to the next, for a barcode may be in the lines of years.
+  const barcodes = sql`${spellingStarts(forms, 'delivery_line')}, lined(part, start)
+    as (select ${next(sql`barcode >= start`)}, start from spelt
+    union all select ${next(sql`barcode > part`)}, start from lined where part is not null)`;
+  const parts = sql`select distinct part from lined where part is not null`;
   if (isWhole) {
-    return sql`found(barcode, id)
+    return sql`${barcodes}, found(barcode, id)
       as (select distinct l.barcode, l.order_delivery_id from (${parts}) p
       cross join delivery_line l on l.barcode = p.part)`;
   }
@@ -155,7 +160,7 @@ function linesFound(barcodes: Value<string>, isWhole: boolean): RawBuilder<unkno
     other: (from) => sql`(select min(c.order_delivery_id) from claim c
       where c.order_delivery_id >= ${from})`,
   });
-  return sql`${leap}, found(barcode, id)
+  return sql`${barcodes}, ${leap}, found(barcode, id)
     as (select part, own from leap where own = other)`;
 }
 
@@ -184,14 +189,14 @@ function reservedOf(isWhole: boolean) {
   return kept(
     (
       _: Db,
-      barcodes: Value<string>,
+      forms: Value<string>,
       orderDeliveryId: Value<number>,
       stockReadAt: Value<number>,
       acceptedSince: Value<number>,
       // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
       // deliveries, not from all pending deliveries.
     ) => sql<Reserved>`
-    with recursive ${linesFound(barcodes, isWhole)}
+    with recursive ${linesFound(forms, isWhole)}
     select line.barcode, iif(count(line.fulfilled_quantity) = count(*),
       sum(line.fulfilled_quantity), null) pieces
     from found
@@ -218,9 +223,9 @@ const reservedOfOpen = reservedOf(false);
 const reservedOfAll = reservedOf(true);
 
 /**
- * Pieces that other deliveries claim, by barcode: older pending ones, those that are being
- * accepted, and accepted ones whose pieces are still in the stock read at `stockReadAt`. Null when
- * the pieces of one of them are unknown.
+ * Pieces that other deliveries claim, by the spellings of these barcodes: older pending ones, those
+ * that are being accepted, and accepted ones whose pieces are still in the stock read at
+ * `stockReadAt`. Null when the pieces of one of them are unknown.
  */
 export async function reservedPieces(
   tx: Tx,
@@ -230,10 +235,11 @@ export async function reservedPieces(
 ): Promise<ReadonlyMap<string, number | null>> {
   const acceptedSince = stockReadAt - SHIPS_WITHIN_MS;
   const query = acceptedSince < (await claimsSince(tx)) ? reservedOfAll : reservedOfOpen;
-  const forms = JSON.stringify(barcodes);
+  const forms = formsText(barcodes);
   const rows = await query(tx, forms, orderDeliveryId, stockReadAt, acceptedSince);
+  const likely = rows.filter(({ barcode }) => isLikely(barcode, barcodes));
   return new Map(
-    rows.map(({ barcode, pieces }) => [barcode, pieces === null ? null : Number(pieces)]),
+    likely.map(({ barcode, pieces }) => [barcode, pieces === null ? null : Number(pieces)]),
   );
 }
 

@@ -36,12 +36,16 @@ export function barcodeKeyIn(column: string) {
     coalesce(nullif(ltrim(${name}, '0'), ''), '0'), ${name})`;
 }
 
-/** Lists likely spellings of a barcode for a database lookup: those that have its key. */
-export function barcodeSpellings(barcode: string): readonly string[] {
+/** Lists the barcode's key with as many zeros before it as may be lost. */
+function formsOfKey(barcode: string): readonly string[] {
   const key = barcodeKey(barcode);
   const most = /^\d{1,14}$/.test(key) ? DIGITS_MAX - key.length : 0;
-  const forms = Array.from({ length: most + 1 }, (_, zeros) => '0'.repeat(zeros) + key);
-  return [...new Set([barcode, ...forms.flatMap(spellingsOf)])];
+  return Array.from({ length: most + 1 }, (_, zeros) => '0'.repeat(zeros) + key);
+}
+
+/** Lists likely spellings of a barcode for a database lookup: those that have its key. */
+export function barcodeSpellings(barcode: string): readonly string[] {
+  return [...new Set([barcode, ...formsOfKey(barcode).flatMap(spellingsOf)])];
 }
 
 /** Whether the barcode is among the spellings that are looked for when the other one is asked. */
@@ -89,26 +93,56 @@ interface Form extends Row {
   readonly stocked: number;
 }
 
+/** Makes a JSON text of the forms of these barcodes, for {@link spellingStarts}. */
+export function formsText(barcodes: readonly string[]): string {
+  const forms = new Set(barcodes);
+  for (const form of barcodes.flatMap(formsOfKey)) forms.add(form).add(form.normalize('NFD'));
+  return JSON.stringify([...forms]);
+}
+
+/**
+ * SQL: a table `spelt` of beginnings of all likely spellings of these forms: what goes on with
+ * other spaces is beside them in an index. Few tables have what begins with a space.
+ */
+export function spellingStarts(forms: Value<string>, ...tables: readonly string[]) {
+  const own = (table: string) => sql`select 1 from ${sql.table(table)} where barcode < '!'`;
+  return sql`form(name)
+    as (select value from json_each(${forms})), spelt(start)
+    as materialized (select name from form union all select name || char(160) from form
+    union all select ' ' || name || behind from form, (select '' behind union select char(160))
+      where exists (${sql.join(tables.map(own), sql` union all `)}))`;
+}
+
+/** Whether a barcode that was found so is a likely spelling, or one of those asked. */
+export function isLikely(barcode: string, asked: readonly string[]): boolean {
+  const name = nameKey(barcode);
+  return barcode === name || asked.includes(barcode) || spellingsOf(name).includes(barcode);
+}
+
+/** SQL: a barcode begins as `start` and goes on with nothing but a space or a tab. */
+const STARTS = sql`v.barcode >= start and v.barcode < start || '!'`;
+
 const formsAmong = kept(
   (_: Db, forms: Value<string>) => sql<Form>`
+    with ${spellingStarts(forms, 'stock_variant_row', 'season_variant_row')}
     select barcode, max(stocked) stocked from (
       select v.barcode, v.deleted_at is null stocked
-        from json_each(${forms}) form cross join stock_variant_row v on v.barcode = form.value
-      union all select v.barcode, 0
-        from json_each(${forms}) form cross join season_variant_row v on v.barcode = form.value)
+        from spelt cross join stock_variant_row v on ${STARTS}
+      union all select v.barcode, 0 from spelt cross join season_variant_row v on ${STARTS})
     group by barcode order by length(barcode), barcode`,
 );
 
 /**
- * Reads which of these spellings of barcodes the lists have or had, by key. Those that left count:
- * a barcode that was listed beside another one is no other spelling of it.
+ * Reads which spellings of these barcodes the lists have or had, by key. Those that left count: a
+ * barcode that was listed beside another one is no other spelling of it.
  */
 async function formsOf(
   db: Db | Tx,
-  spellings: readonly string[],
+  barcodes: readonly string[],
 ): Promise<ReadonlyMap<string, readonly Form[]>> {
-  const rows = await formsAmong(db, JSON.stringify([...new Set(spellings)]));
-  return Map.groupBy(rows, ({ barcode }) => barcodeKey(barcode));
+  const rows = await formsAmong(db, formsText(barcodes));
+  const found = rows.filter(({ barcode }) => isLikely(barcode, barcodes));
+  return Map.groupBy(found, ({ barcode }) => barcodeKey(barcode));
 }
 
 /**
@@ -123,13 +157,10 @@ export async function byBarcode<R extends Row>(
   const found = new Map((await query(barcodes)).map((row) => [row.barcode, row]));
   const missing = barcodes.filter((barcode) => !found.has(barcode));
   if (missing.length === 0) return found;
-  const groups = await formsOf(db, missing.flatMap(barcodeSpellings));
+  const groups = await formsOf(db, missing);
   const meant = (barcode: string) => {
-    const forms = groups.get(barcodeKey(barcode)) ?? [];
-    return formsMeant(
-      barcode,
-      forms.map((form) => form.barcode),
-    );
+    const forms = (groups.get(barcodeKey(barcode)) ?? []).map((form) => form.barcode);
+    return formsMeant(barcode, forms);
   };
   const rows = await query(missing.flatMap(meant));
   const others = new Map(rows.map((row) => [row.barcode, row]));
@@ -141,8 +172,6 @@ export async function byBarcode<R extends Row>(
 }
 
 export interface SameBarcodes {
-  /** Likely spellings of these barcodes. */
-  readonly spellingsOf: (barcodes: readonly string[]) => readonly string[];
   readonly nameOf: (barcode: string) => string;
   /** Barcodes in stock, of those that are the same but for leading zeros. */
   readonly listed: (barcode: string) => readonly string[];
@@ -156,27 +185,19 @@ export async function sameBarcodes(
   db: Db | Tx,
   barcodes: readonly string[],
 ): Promise<SameBarcodes> {
-  const spellings = new Map([...new Set(barcodes)].map((one) => [one, barcodeSpellings(one)]));
-  const groups = await formsOf(db, [...spellings.values()].flat());
+  const groups = await formsOf(db, [...new Set(barcodes)]);
   const named = (barcode: string): string => {
     const key = barcodeKey(barcode);
     const forms = groups.get(key) ?? [];
-    const meant = new Set(
-      formsMeant(
-        barcode,
-        forms.map((form) => form.barcode),
-      ),
-    );
+    const known = forms.map((form) => form.barcode);
+    const meant = new Set(formsMeant(barcode, known));
     const [only, other] = forms.filter((form) => form.stocked === 1 && meant.has(form.barcode));
     if (other) return barcode;
-    const isAlone = new Set(forms.map((form) => nameKey(form.barcode))).size < 2;
+    const isAlone = new Set(known.map(nameKey)).size < 2;
     return only?.barcode ?? (isAlone ? key : nameKey(barcode));
   };
   const names = new Map<string, string>();
   return {
-    spellingsOf: (some) => {
-      return [...new Set(some.flatMap((one) => spellings.get(one) ?? barcodeSpellings(one)))];
-    },
     nameOf(barcode) {
       const name = names.get(barcode) ?? named(barcode);
       names.set(barcode, name);
