@@ -30,6 +30,7 @@ import type { SqliteStore } from '../store/store.ts';
 import type { ClockStepHandler, RestoreSteps, RetentionStep } from '../store/upkeep.ts';
 import { keepZone } from '../store/zone.ts';
 import { deleteOldRuns, requestFullPulls, syncClockStep } from '../sync/upkeep.ts';
+import { endFeedOf } from './standby/begin.ts';
 import type { Worker } from './supervisor.ts';
 
 const DAY_MS = 86_400_000;
@@ -60,6 +61,7 @@ export const RESTORE_STEPS: RestoreSteps = {
   chainBrokenAt: async (tx) => (await verifyChain(tx)).brokenAt,
   stopForPeople,
   disarmAll,
+  endRecord: endFeedOf,
   requestFullPulls,
 };
 

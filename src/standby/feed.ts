@@ -88,15 +88,13 @@ export async function beginFeed(store: Store, clock: Clock, name: string): Promi
   });
 }
 
-/** Ends the feed, where an earlier start has begun one. */
-export async function endFeed(store: Store): Promise<void> {
-  await store.transaction(async (tx) => {
-    await dropTriggers(tx);
-    await sql`drop table if exists standby_change`.execute(tx);
-    await deleteState(tx, FEED_KEY);
-    await deleteState(tx, DIGEST_KEY);
-    await deleteState(tx, PLACE_KEY);
-  });
+/** Ends the feed: the next one has another name, and another beginning in the record. */
+export async function endFeed(tx: Tx): Promise<void> {
+  await dropTriggers(tx);
+  await sql`drop table if exists standby_change`.execute(tx);
+  await deleteState(tx, FEED_KEY);
+  await deleteState(tx, DIGEST_KEY);
+  await deleteState(tx, PLACE_KEY);
 }
 
 export async function readPlace(db: Db | Tx): Promise<number> {

@@ -117,6 +117,11 @@ export interface RestoreSteps {
   leaveCanceled(tx: Tx, outboxIds: readonly number[]): Promise<void>;
   /** Disarms every rule, and withdraws the rejects that wait. */
   disarmAll(tx: Tx, who: Actor, now: number): Promise<Disarmed>;
+  /**
+   * Ends the record for a standby, which has a past that is given up; the next start begins another
+   * one. True: there was one.
+   */
+  endRecord(tx: Tx): Promise<boolean>;
   /** Makes every stream due for a full pull. */
   requestFullPulls(tx: Tx, now: number): Promise<void>;
 }

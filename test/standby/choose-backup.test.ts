@@ -16,6 +16,7 @@ const RECORD = [
 
 const measure: Measure = {
   feed: 'feed',
+  begins: 1,
   trimmed: 5,
   lines: [
     { name: 'second', place: 30 },
@@ -28,8 +29,11 @@ const measure: Measure = {
     ),
 };
 
-const why = (given: Partial<Beginning>) =>
-  whyNoBeginning({ feed: 'feed', line: undefined, place: 5, waiting: 0, ...given }, measure);
+const why = (given: Partial<Beginning>, more: Partial<Measure> = {}) =>
+  whyNoBeginning(
+    { feed: 'feed', line: undefined, place: 5, waiting: 0, ...given },
+    { ...measure, ...more },
+  );
 
 describe('a backup to begin from', () => {
   it('has the present feed, and is not older than the record', async () => {
@@ -37,6 +41,8 @@ describe('a backup to begin from', () => {
     expect(await why({ feed: undefined })).toMatch(/before there was a standby/);
     expect(await why({ feed: 'old' })).toMatch(/earlier feed/);
     expect(await why({ place: 4 })).toMatch(/older than what the record still has/);
+    // A feed that began behind all that was deleted needs nothing of before.
+    expect(await why({ place: 0 }, { begins: 40 })).toBeUndefined();
   });
 
   it('has nothing that was never recorded, though others use the same numbers', async () => {
@@ -46,5 +52,8 @@ describe('a backup to begin from', () => {
     expect(await why({ line: 'second', place: 30, waiting: 7 })).toBeUndefined();
     expect(await why({ line: 'second', place: 30, waiting: 8 })).toMatch(/never recorded/);
     expect(await why({ line: 'third', place: 60, waiting: 1 })).toMatch(/never recorded/);
+    // Entries of the feed before have the same numbers, and are not those of this one.
+    expect(await why({ place: 0, waiting: 7 }, { begins: 50 })).toBeUndefined();
+    expect(await why({ place: 0, waiting: 2 }, { begins: 51 })).toMatch(/never recorded/);
   });
 });

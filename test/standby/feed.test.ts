@@ -125,7 +125,7 @@ describe('the feed of the record', () => {
     expect(await names()).toEqual(['third']);
     expect(store.triggers()).toMatchObject({ missing: [] });
     reader.close();
-    await endFeed(store);
+    await store.transaction(endFeed);
     expect(store.triggers().others).toEqual([]);
     expect(await names()).toEqual([]);
     const left = await sql`select 1 from sqlite_schema where name = 'standby_change'`.execute(

@@ -1,11 +1,11 @@
 /** A second machine restores a backup and plays the record behind it, without PostgreSQL. */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { contentHash } from '../../src/outbox/documents.ts';
-import { beginFeed, type FeedReader, openFeed } from '../../src/standby/feed.ts';
+import { beginFeed, type FeedReader, openFeed, readPlace } from '../../src/standby/feed.ts';
 import { permitRow } from '../../src/standby/record.ts';
 import { type PlayedRow, play, type RecordSource } from '../../src/standby/take-over/play.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
@@ -263,6 +263,27 @@ describe('a take-over', () => {
     ]);
     // Three pieces of keys, then each piece of rows once the one before is in the database.
     expect(played).toEqual([1, 1, 1, 0, 0, 1]);
+  });
+
+  it('begins from no past that was given up by a backup restored by hand', async () => {
+    const { store, feed, backup } = await machine();
+    await addPush(store, 'given up');
+    const dataDir = dirname(store.path);
+    feed.close();
+    await store.close();
+    const place = { dataDir, exchangeFile: join(dataDir, 'exchange.db') };
+    const plan = { ...place, backup, busyTimeoutMs: 100, withExchange: false, actor: 'eva' };
+    const steps = { steps: RESTORE_STEPS, directory: join(dataDir, 'backups') };
+    const restored = await restoreBackup({ ...plan, ...steps }, clock);
+    expect(restored.isRecordEnded).toBe(true);
+    const again = await openIn(dataDir);
+    await beginFeed(again, clock, 'second');
+    const next = openFeed({ path: again.path, busyTimeoutMs: 100 });
+    onTestFinished(() => next.close());
+    // Its name is recorded first: all that is before it in the record is of the other past.
+    expect(next.read(0).rows[0]).toMatchObject({ seq: 1, what: 'daemon_state' });
+    expect(next.read(0).rows[0]?.row).toContain('"second"');
+    expect(await readPlace(again.db)).toBe(0);
   });
 
   it('refuses the record of another release', async () => {

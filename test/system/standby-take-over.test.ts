@@ -7,6 +7,7 @@ import type { Config } from '../../src/config/schema.ts';
 import { openDaemon } from '../../src/daemon/daemon.ts';
 import { runStandby, takeOverByHand } from '../../src/daemon/standby/waiting.ts';
 import { serviceManager } from '../../src/daemon/systemd/manager.ts';
+import { RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
@@ -14,6 +15,7 @@ import type { Reference } from '../../src/reference/reference.ts';
 import { readStandbyStatus } from '../../src/standby/status-file.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { backupDirectory } from '../../src/store/backup/manifest.ts';
+import { restoreBackup } from '../../src/store/backup/restore.ts';
 import { exchangeFile } from '../../src/store/exchange/exchange.ts';
 import { readPauses } from '../../src/store/pauses.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
@@ -249,6 +251,36 @@ describe('a second machine', () => {
     const row = second.store.db.selectFrom('outbox').select('outbox_id');
     const { outbox_id } = await row.where('reference', '=', 'two').executeTakeFirstOrThrow();
     expect(outbox_id).toBe(2);
+    await second.stop();
+  });
+
+  it('plays nothing of a past that was given up by a backup restored by hand', async () => {
+    const { here, there } = await machines('restored');
+    const first = await start(here);
+    const { backup } = await backUp(here);
+    await accept(here, 'given-up');
+    await untilState(first.store, 'given-up', 'confirmed');
+    await first.stop();
+    const place = { dataDir: here.dataDir, exchangeFile: exchangeFile(here) };
+    const directory = backupDirectory(here);
+    const plan = { ...place, directory, backup: backup.path, busyTimeoutMs: 1_000 };
+    const how = { withExchange: false, actor: 'eva', steps: RESTORE_STEPS };
+    expect((await restoreBackup({ ...plan, ...how }, clock)).isRecordEnded).toBe(true);
+    const again = await start(here);
+    await accept(here, 'since');
+    const byHand = () =>
+      takeOverByHand(there, parts(), { isForced: true, signal: new AbortController().signal });
+    await expect(byHand()).rejects.toMatchObject({
+      code: 'standby.not_ready',
+      message: expect.stringContaining('a backup was restored by hand since'),
+    });
+    await backUp(here);
+    await accept(here, 'later');
+    await again.stop();
+    expect(await byHand()).toMatchObject({ how: 'taken' });
+    const second = await start(there);
+    const known = await second.store.db.selectFrom('outbox').select('reference').execute();
+    expect(known.map((row) => row.reference).toSorted()).toEqual(['later', 'since']);
     await second.stop();
   });
 

@@ -75,6 +75,12 @@ export function backupRestore(context: CliContext): Command {
       }
       if (result.withdrawn > 0) output.line(`withdrawn ${result.withdrawn} waiting rejects`);
       for (const path of result.kept) output.line(`kept     ${path}`);
+      if (result.isRecordEnded) {
+        output.line(
+          'standby  cannot take over before a backup is made once the daemon runs, and is',
+        );
+        output.line('         copied there: "selvedge backup create"');
+      }
       output.line('pushes   paused: start the daemon, look at "selvedge status", then');
       output.line('         "selvedge resume pushes --reason …"');
     });

@@ -2,10 +2,12 @@
  * The standby as the daemon meets it. Its parts are loaded only where the configuration names
  * servers: without them nothing of it exists.
  */
+
+import { sql } from 'kysely';
 import type { Permits } from '../../client/transport.ts';
 import type { Config } from '../../config/schema.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
-import type { SqliteStore } from '../../store/store.ts';
+import type { SqliteStore, Tx } from '../../store/store.ts';
 import type { Begun, StandbyDeps } from './parts.ts';
 
 /** Beginning of the names of the triggers that a standby has in the database. */
@@ -17,8 +19,17 @@ export async function endStandby(
   triggers: readonly string[],
 ): Promise<undefined> {
   if (!triggers.some((name) => name.startsWith(TRIGGERS))) return;
+  await store.transaction(endFeedOf);
+}
+
+/** Ends the feed of the standby that the database has, if it has one. True: it had one. */
+export async function endFeedOf(tx: Tx): Promise<boolean> {
+  const { rows } = await sql`select 1 from sqlite_schema
+    where type = 'table' and name = 'standby_change'`.execute(tx);
+  if (rows.length === 0) return false;
   const { endFeed } = await import('../../standby/feed.ts');
-  await endFeed(store);
+  await endFeed(tx);
+  return true;
 }
 
 /**

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
 import {
   type Backup,
   type BackupPlace,
@@ -57,6 +58,8 @@ function beginningOf(path: string): Beginning {
 export interface Measure {
   /** Name of the present feed; undefined: nothing is recorded. */
   readonly feed: string | undefined;
+  /** Place of its first row: what is before that is of another past, or in each of its backups. */
+  readonly begins: number;
   /** Place up to which rows were deleted. */
   readonly trimmed: number;
   /** Take-overs by their places, the first first. */
@@ -70,10 +73,15 @@ const FEED_ROW = z.object({ value: z.string() });
 
 export async function readMeasure(session: Session, account: string): Promise<Measure> {
   const ours = `account = ${literal(account)}`;
-  const [feed] = await session.ask(
-    `select row from standby_record where ${ours} and what = 'daemon_state'
-       and key = ${literal(JSON.stringify([FEED_KEY]))} order by place desc limit 1`,
+  const feeds = await session.ask(
+    `select place, row from standby_record where ${ours} and what = 'daemon_state'
+       and key = ${literal(JSON.stringify([FEED_KEY]))} and row is not null order by place`,
   );
+  const named = feeds.map(({ place, row }) => ({
+    place: PLACE.parse(place),
+    name: FEED_ROW.parse(tryParseJson(String(row))).value,
+  }));
+  const feed = named.at(-1)?.name;
   const [trim] = await session.ask(
     `select coalesce(max(backup_place), 0) AS place from standby_machine
      where ${ours} and machine = ${literal(TRIMMED)}`,
@@ -82,7 +90,8 @@ export async function readMeasure(session: Session, account: string): Promise<Me
     `select key, place from standby_record where ${ours} and what = 'line' order by place`,
   );
   return {
-    feed: typeof feed?.row === 'string' ? FEED_ROW.parse(JSON.parse(feed.row)).value : undefined,
+    feed,
+    begins: named.find(({ name }) => name === feed)?.place ?? 0,
     trimmed: PLACE.parse(trim?.place ?? 0),
     lines: lines.map(({ key, place }) => ({
       name: z.tuple([z.string()]).parse(JSON.parse(String(key)))[0],
@@ -98,14 +107,24 @@ export async function readMeasure(session: Session, account: string): Promise<Me
   };
 }
 
+/** Place behind which the record is played into a copy with the present feed. */
+function placeOf({ place }: Beginning, { begins }: Measure): number {
+  // A copy of soon after a feed began does not say yet how far the record has it.
+  return Math.max(place, begins - 1);
+}
+
 /** Why a copy is no beginning; undefined: it is one. */
 export async function whyNoBeginning(
-  { feed, line, place, waiting }: Beginning,
+  beginning: Beginning,
   measure: Measure,
 ): Promise<string | undefined> {
+  const { feed, line, waiting } = beginning;
   if (feed === undefined) return 'it is of before there was a standby';
   // The feed's own row may be older than all that was kept: then it is that of any backup.
-  if (measure.feed !== undefined && feed !== measure.feed) return 'it is of an earlier feed';
+  if (measure.feed !== undefined && feed !== measure.feed) {
+    return 'it is of an earlier feed: a backup was restored by hand since, or changes went by it';
+  }
+  const place = placeOf(beginning, measure);
   if (place < measure.trimmed) return 'it is older than what the record still has';
   if (waiting === 0) return undefined;
   const own = measure.lines.findLast(({ name }) => name === line);
@@ -134,7 +153,8 @@ export async function chooseBackup(
     try {
       const beginning = beginningOf(copy);
       why = await whyNoBeginning(beginning, measure);
-      if (why === undefined) return { backup, beginning };
+      const place = placeOf(beginning, measure);
+      if (why === undefined) return { backup, beginning: { ...beginning, place } };
     } catch (thrown) {
       if (thrown instanceof RefusedError) throw thrown;
       why = `it cannot be read: ${String(thrown)}`;
@@ -143,6 +163,6 @@ export async function chooseBackup(
   }
   const all = reasons.length === 0 ? `there is none in ${directory}` : reasons.join('; ');
   throw new RefusedError('standby.no_backup', `no backup to go on from: ${all}`, {
-    hint: 'have backups copied here (docs/operating/standby.md), or restore one by hand',
+    hint: 'make one on the holder, and have it copied here (docs/operating/standby.md)',
   });
 }

@@ -51,6 +51,8 @@ export interface Restored extends Disarmed {
   /** Acts of people since the backup; null: no list of them lies beside it. */
   readonly since: ActsSince | null;
   readonly kept: readonly string[];
+  /** Whether no standby can take over before a new backup: its record is of a past given up. */
+  readonly isRecordEnded: boolean;
   /** What the record does not have, so that a person must resume; empty: it goes on by itself. */
   readonly missing: readonly string[];
 }
@@ -165,6 +167,8 @@ async function markEverythingOld(
   const now = clock.now();
   const { createdAt } = manifest;
   const { actor, steps } = plan;
+  // First: what follows is no change of the past that was recorded.
+  const isRecordEnded = await steps.endRecord(tx);
   const inDoubt = await steps.markPushesUnknown(tx, now);
   const directories = [...new Set([dirname(plan.backup), plan.directory])];
   const listed = { steps, directories, madeAt: manifest.databaseMadeAt };
@@ -183,7 +187,7 @@ async function markEverythingOld(
   const act = { action: 'restore', subject: 'mirror.db', reason: `backup of ${createdAt}` };
   const detail = { backup: plan.backup, inDoubt, since, ...disarmed };
   await writeAudit(tx, { actor, ...act, detail }, now);
-  return { inDoubt, since, ...disarmed, missing: [] };
+  return { inDoubt, since, ...disarmed, isRecordEnded, missing: [] };
 }
 
 /**

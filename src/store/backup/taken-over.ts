@@ -118,5 +118,5 @@ export async function goOnFrom(
   const { isHandedOver, isProven } = played;
   const detail = { backup, inDoubt, missing, isHandedOver, isProven, ...disarmed };
   await writeAudit(tx, { actor, ...act, detail }, now);
-  return { inDoubt, since: null, missing, ...disarmed };
+  return { inDoubt, since: null, isRecordEnded: false, missing, ...disarmed };
 }
