@@ -21,8 +21,8 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 360: the standby, its drill and the way back.
-  // By 30: a drill that comes back, and its report.
-  cli: 9_170, // with proposals of rules as people read them, the demo's past and its parcels
+  // By 40: a drill that comes back, its report, and who confirms what is kept.
+  cli: 9_180, // with proposals of rules as people read them, the demo's past and its parcels
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.
@@ -48,8 +48,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And resumes that compare acts with the list beside the backups.
   // With the end of a push that is noted as it is confirmed.
   // By 270: a machine that holds a lease, and its record.
-  // By 90: a holder that is asked for its lease gives it back.
-  daemon: 6_110, // whether the service answers; the machine that waits, and catches up
+  // By 150: a holder that is asked for its lease gives it back; what the doctor says of replicas.
+  daemon: 6_170, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -113,8 +113,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 170: a copy that is taken over is played on.
   // Lease, permits and record of a second machine; and its take-over.
   // By 210: a record longer than memory, and a lease that is renewed beside a long restore.
-  // By 530: a drill that comes back, and a hand-over that nobody takes.
-  standby: 3_380,
+  // By 610: a drill that comes back, a hand-over that nobody takes, replicas, a feed that ends.
+  standby: 3_460,
   store: 6_930, // and queries that are compiled once
   // Rules from what people decided: examples, exact search, proofs, drafts with tests. Raised by
   // 150: accepts that were waited for, and what a hold must know before an exception frees it.

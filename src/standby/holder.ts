@@ -67,11 +67,14 @@ export interface Holder {
   /** Tells the machine that asked for the lease how far this one is. */
   say(text: string): Promise<void>;
   /** Adds what the record knows to the status that is told. */
-  tellWith(record: () => Pick<StandbyStatus, 'waiting' | 'place' | 'standbys'> & Trouble): void;
+  tellWith(record: () => Pick<StandbyStatus, Recorded> & Trouble): void;
   status(): StandbyStatus;
   /** Called when sending begins or ceases to be allowed. */
   onTurn(listener: () => void): void;
 }
+
+/** Parts of the status that others than the lease know. */
+type Recorded = 'waiting' | 'place' | 'standbys' | 'replication';
 
 interface Trouble {
   readonly error?: SelvedgeError | undefined;

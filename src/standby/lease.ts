@@ -77,7 +77,8 @@ const endsAt = (leaseMs: number): string =>
  * Whether a replica confirms each commit of this session: null where that is not known, because the
  * user may not see the state of replicas.
  */
-const SYNCED = `case when current_setting('synchronous_standby_names') = '' then false
+const SYNCED = `case when current_setting('synchronous_standby_names') = ''
+    or not exists (select from pg_stat_replication) then false
   else (select bool_or(sync_state in ('sync', 'quorum')) from pg_stat_replication) end`;
 
 /** Takes a lease that nobody ever took. False: somebody has. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { formatDuration } from '../lib/units.ts';
 import { type LeaseRow, readLease } from './lease.ts';
+import { type Replication, readReplication } from './replication.ts';
 import { literal, type Session } from './session.ts';
 import { TRIMMED } from './trim.ts';
 
@@ -44,6 +45,7 @@ export interface Overview {
   readonly machines: readonly WaitingSeen[];
   /** Last place of the record. */
   readonly place: number;
+  readonly replication: Replication;
 }
 
 export async function readOverview(session: Session, account: string): Promise<Overview> {
@@ -61,6 +63,7 @@ export async function readOverview(session: Session, account: string): Promise<O
   );
   return {
     lease,
+    replication: await readReplication(session),
     endsInMs: lease && lease.endsAt - Number(now?.now),
     place,
     machines: rows.map((row) => {

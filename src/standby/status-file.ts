@@ -42,6 +42,13 @@ const STATUS = z.object({
     )
     .readonly()
     .optional(),
+  /** Whether a replica confirms each commit, as the holder saw it at last. */
+  replication: z
+    .object({
+      names: z.string(),
+      replicas: z.array(z.object({ name: z.string(), state: z.string().nullable() })).readonly(),
+    })
+    .optional(),
   acknowledge: z.enum(['postgresql', 'local']),
   /** Why nothing is sent. */
   error: z.object({ code: z.string(), message: z.string(), hint: z.string().nullish() }).nullish(),

@@ -5,6 +5,7 @@ import { beginFeed, forgetKept, openFeed, readPlace } from '../../src/standby/fe
 import type { Holding } from '../../src/standby/lease.ts';
 import { readLease, takeFirst, takeFrom } from '../../src/standby/lease.ts';
 import { createRecord } from '../../src/standby/record.ts';
+import { gradeReplication, readReplication } from '../../src/standby/replication.ts';
 import type { StandbySettings } from '../../src/standby/settings.ts';
 import { writeAudit } from '../../src/store/audit.ts';
 import { drawTaking, initStandby, SCHEMA, serversFor, withSession } from '../standby/support.ts';
@@ -135,6 +136,29 @@ describe('the record', () => {
     await until('no trouble', () => record.trouble() === undefined || undefined);
     expect((await record.permit(about(5))).whyOver()).toBeUndefined();
     expect(subjects(primary, 'back')).toEqual(['one']);
+  });
+
+  it('sees if a replica confirms, that none is there to, and what it may not see', async () => {
+    const grade = (user?: string) =>
+      withSession(primary.url('postgres', user), async (session) =>
+        gradeReplication(await readReplication(session)),
+      );
+    const name = (names: string) => {
+      primary.sql(`alter system set synchronous_standby_names = '${names}'`);
+      primary.sql('select pg_reload_conf()');
+    };
+    expect(await grade()).toBe('off');
+    primary.sql('create role stranger login');
+    try {
+      name('*');
+      await until('the replica', async () => (await grade()) === 'confirmed' || undefined);
+      expect(await grade('stranger')).toBe('unknown');
+      name('itself');
+      await until('nobody', async () => (await grade()) === 'nobody' || undefined);
+    } finally {
+      name('');
+    }
+    await until('the setting', async () => (await grade()) === 'off' || undefined);
   });
 
   it('goes on at a promoted replica, and sends once more what that may lack', async () => {

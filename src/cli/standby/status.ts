@@ -5,15 +5,11 @@ import { systemClock } from '../../lib/clock.ts';
 import { SelvedgeError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import { type Overview, readOverview } from '../../standby/overview.ts';
+import { gradeReplication } from '../../standby/replication.ts';
 import { readStandbyStatus, type StandbyStatus } from '../../standby/status-file.ts';
 import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
-
-const SYNCED = (synced: boolean | null): string => {
-  if (synced === null) return 'not known (grant pg_read_all_stats)';
-  return synced ? 'yes' : 'NO: what was kept last may be lost with the server';
-};
 
 function printHere(output: Output, here: StandbyStatus | undefined, now: number): void {
   if (here === undefined) {
@@ -27,14 +23,22 @@ function printHere(output: Output, here: StandbyStatus | undefined, now: number)
   if (here.error?.hint) output.line(`           ${here.error.hint}`);
 }
 
-function printThere(output: Output, { lease, endsInMs, machines }: Overview): void {
+const REPLICATION: Readonly<Record<ReturnType<typeof gradeReplication>, string>> = {
+  off: 'NO: what was kept last may be lost with the server',
+  confirmed: 'yes',
+  unknown: 'not known (grant pg_read_all_stats)',
+  nobody: 'NOBODY IS THERE to confirm: each commit waits (synchronous_standby_names)',
+};
+
+function printThere(output: Output, { lease, endsInMs, machines, replication }: Overview): void {
   if (lease === undefined) output.line('holder     nobody has held the lease yet');
   else {
     const ends = endsInMs ?? 0;
     const runs = ends >= 0 ? `runs ${formatDuration(ends)} more` : 'HAS RUN OUT';
     output.line(`holder     ${lease.holder}, taking ${lease.token}, ${runs}`);
     if (lease.handedOver) output.line('           HANDED OVER: a machine that waits takes it');
-    output.line(`replica    synchronous: ${SYNCED(lease.synced)} (timeline ${lease.timeline})`);
+    const confirms = REPLICATION[gradeReplication(replication)];
+    output.line(`replica    synchronous: ${confirms} (timeline ${lease.timeline})`);
   }
   output.line();
   output.table(

@@ -9,12 +9,6 @@ import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Check, checksOf, describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { describeCopy, planeSettingsOf, readPlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
-import {
-  describeStandby,
-  isStandbyWell,
-  readStandbyHere,
-  standbyHereOf,
-} from '../../ops/standby-here.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import type { RuleFile } from '../../rules/text/yaml.ts';
 import { describeService } from '../../store/answering.ts';
@@ -27,6 +21,7 @@ import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, guarded, odd, skipped } from './finding.ts';
 import { checkOpenOrders } from './open-orders.ts';
+import { checkStandby } from './standby.ts';
 
 // Checks the copy in PostgreSQL from the daemon's machine: its feed in the database, and the state
 // that its process reports.
@@ -57,28 +52,6 @@ async function checkPlane(db: Db, config: Config, now: number): Promise<Finding[
   if (!copy.isLate) return [fine('plane', text)];
   const limit = `more than plane.lagWarning (${formatDuration(config.plane.lagWarning)})`;
   return [odd('plane', `${text}, ${limit}`, stepOfCopy(copy))];
-}
-
-/** Checks the lease, and whether somebody could take over. */
-function checkStandby(config: Config, now: number): Finding[] {
-  const here = readStandbyHere(standbyHereOf(config), now);
-  if (!here) return [];
-  const text = describeStandby(here);
-  const guide = 'docs/operating/standby.md; selvedge standby status';
-  const isBad = here.error !== null || here.state === 'silent';
-  const odds = isStandbyWell(here) ? fine('standby', text) : odd('standby', text, guide);
-  const findings = [isBad ? bad('standby', text, here.error?.hint ?? guide) : odds];
-  if (here.sends && here.synced !== true) {
-    const what = here.synced === null ? 'not known' : 'no';
-    const synced = `whether a synchronous replica confirms what is kept: ${what}`;
-    const how = 'name two replicas in synchronous_standby_names, or grant pg_read_all_stats';
-    findings.push(odd('standby', synced, how));
-  }
-  if (config.intake.database !== null) {
-    const sqlDocuments = 'exchange.db (intake.database) stays on this machine in a take-over';
-    findings.push(odd('standby', sqlDocuments, 'have the ERP use HTTP or the drop folder'));
-  }
-  return findings;
 }
 
 function checkDaemon({ dataDir }: Config, found: Installation): Finding {
@@ -238,7 +211,7 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
     const plane = await checkPlane(store.db, config, now);
     const rules = await guarded('in force', () => checkInForce(store, config, found, checks));
     const fresh = checkFreshness(found, checks, config, now);
-    const standby = checkStandby(config, now);
+    const standby = await guarded('standby', () => checkStandby(store.db, config, now));
     return [daemon, ...checked, ...fresh, ...rules, ...names, ...plane, ...standby];
   } finally {
     await store.close();

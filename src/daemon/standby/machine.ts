@@ -126,7 +126,7 @@ async function openStandby(
   holder.tellWith(() => ({
     ...record.state(),
     error: record.trouble(),
-    standbys: others.seen()?.slice(),
+    ...others.seen(),
   }));
   const whyNot = () => holder.whyNot() ?? record.trouble()?.message;
   const give = (to?: string): Promise<void> =>
