@@ -165,6 +165,7 @@ export function createUnknownOrders(
     async found(tx, orderId) {
       for (const [key, scout] of scouts) if (scout === orderId) scouts.delete(key);
       const open = await toldOf(tx, orderId);
+      if (open.length === 0) return;
       const own = open.filter(({ kind }) => kind === ORDER_UNREADABLE.kind);
       await endIncidentRows(tx, own, clock.now());
       for (const { id, kind, key, detail: text } of open) {
@@ -183,22 +184,6 @@ export function createUnknownOrders(
 }
 
 type OrderRead = { readonly order: { readonly reference?: string | null | undefined } } | undefined;
-
-/**
- * Id of the delivery to read after an event that only reports an accepted one, mostly our own push:
- * one request reads it. Undefined: the order must be read in full, as when
- * the lines differ from the mirror's: it was repacked, and another parcel lost them.
- */
-async function acceptedDelivery(
-  { store: { db }, readRow }: Parts,
-  { type, orderId, announces, delivery }: ParsedEvent,
-): Promise<number | undefined> {
-  if (type !== 'sales_order.delivery_updated' || announces?.status !== 'accepted') return undefined;
-  const read = readRow(delivery);
-  if (!('value' in read) || orderId === null) return undefined;
-  const isKnown = await isMirroredContent(db, { ...read.value, orderId });
-  return isKnown ? read.value.orderDeliveryId : undefined;
-}
 
 /** A read, with what is to be written in the transaction that writes what was read. */
 type AlsoWriting = ReadRequest & { readonly alsoWrite: (tx: Tx) => Promise<void> };
@@ -266,24 +251,24 @@ async function learnKey(
   else if (named === reference?.trim().toLowerCase()) await systemKeys.note(event.systemKey, true);
 }
 
-/** Whether an order is new here, and the event that names it may be another account's. */
-async function isStrange({ store, systemKeys }: Parts, orderId: number, event: ParsedEvent) {
-  const isOurs = systemKeys.mayBeLate(event.systemKey) === 'yes';
-  return !isOurs && !(await isMirrored(store.db, orderId));
-}
-
-/** Reads only an event's delivery where that is enough; false: the whole order is needed. */
+/**
+ * Reads only the delivery of an event that reports an accepted one, mostly our own push: one request
+ * reads it. False: the order must be read in full, as when the lines differ from the mirror's: it
+ * was repacked, and another parcel lost them.
+ */
 async function readOneDelivery(
-  parts: Parts,
+  { store, readRow, readDelivery }: Parts,
   orderId: number,
   request: AlsoWriting,
-  event: ParsedEvent,
+  { type, announces, delivery }: ParsedEvent,
 ): Promise<boolean> {
   if (!request.isOnly || request.refunds || request.look !== undefined) return false;
-  const id = await acceptedDelivery(parts, event);
-  if (id === undefined) return false;
+  if (type !== 'sales_order.delivery_updated' || announces?.status !== 'accepted') return false;
+  const read = readRow(delivery);
+  if (!('value' in read)) return false;
+  if (!(await isMirroredContent(store.db, { ...read.value, orderId }))) return false;
   try {
-    await parts.readDelivery(orderId, id, request);
+    await readDelivery(orderId, read.value.orderDeliveryId, request);
     return true;
   } catch (error) {
     // Some accounts cannot read a single delivery, but show it with its order.
@@ -297,7 +282,7 @@ async function readOneDelivery(
  * event has announced.
  */
 async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest): Promise<void> {
-  const { store, clock, log, unknown, withRefunds } = parts;
+  const { store, clock, log, systemKeys, unknown, withRefunds } = parts;
   const { cause, attempts } = request;
   const event = await askingEvent(store.db, cause);
   let unseen: readonly Unseen[] | undefined;
@@ -309,7 +294,11 @@ async function readAnnounced(parts: Parts, orderId: number, request: ReadRequest
   const reading = { ...request, alsoWrite };
   try {
     if (!event || !(await readOneDelivery(parts, orderId, reading, event))) {
-      const strange = event !== undefined && (await isStrange(parts, orderId, event));
+      // The order is new here, and the event that names it may be another account's.
+      const strange =
+        event !== undefined &&
+        systemKeys.mayBeLate(event.systemKey) !== 'yes' &&
+        !(await isMirrored(store.db, orderId));
       const error = strange && unknown.insteadOf({ orderId, attempts, event });
       if (error) throw error;
       // An order that may be missing is asked for first, and its lists once it is there.

@@ -102,20 +102,16 @@ function isSameExtra(old: SqlValue, now: SqlValue): boolean {
   return old === now || text(old) === text(now);
 }
 
-async function nextId(tx: Tx): Promise<number> {
-  const { last } = await tx
-    .selectFrom('variant_extra')
-    .select((eb) => eb.fn.max<number | null>('extra_id').as('last'))
-    .executeTakeFirstOrThrow();
-  return (last ?? 0) + 1;
-}
-
 /**
  * Adds entries to `variant_extra`, given as a JSON array of `[extra, number of rows]`. Returns the
  * id of the first entry; the others follow.
  */
 async function addExtras(tx: Tx, extras: BulkRows['rows']): Promise<number> {
-  const from = await nextId(tx);
+  const { last } = await tx
+    .selectFrom('variant_extra')
+    .select((eb) => eb.fn.max<number | null>('extra_id').as('last'))
+    .executeTakeFirstOrThrow();
+  const from = (last ?? 0) + 1;
   await insertBulk(tx, {
     table: 'variant_extra',
     columns: ['extra', 'uses'],
@@ -171,12 +167,6 @@ function constantsOf({ at, readSeq, source }: Provenance): SqlRow {
 /** Empty `extra` of rows whose unmodelled members are in `variant_extra`. */
 const NO_EXTRA = { extra: '' };
 
-/** Values of one row for {@link bulkOfRows}, as a JSON array. */
-function textOf({ values, own, hash }: PreparedRow, extra: SqlValue): string {
-  const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
-  return `${values},${extra}${ownValues},"${hash}"]`;
-}
-
 /**
  * Parameters of the statement that writes the rows; `before` has the stored versions of known rows.
  */
@@ -188,7 +178,10 @@ async function bulkOfRows(
   provenance: Provenance,
 ): Promise<BulkRows> {
   const extras = ownColumns ? await extraIdsOf(tx, rows, before) : rows.map(({ extra }) => extra);
-  const texts = rows.map((row, at) => textOf(row, extras[at] ?? null));
+  const texts = rows.map(({ values, own, hash }, at) => {
+    const ownValues = own === undefined ? '' : `,${own.slice(1)}`;
+    return `${values},${extras[at] ?? null}${ownValues},"${hash}"]`;
+  });
   return {
     table,
     columns: [...columns, ownColumns ? 'extra_id' : 'extra', ...(ownColumns ?? []), 'content_hash'],
@@ -342,16 +335,11 @@ async function writeLines(
 ): Promise<void> {
   if (!definition.lines) return;
   const { table, columns } = definition.lines;
-  await deleteByKeys(
-    tx,
-    table,
-    definition.key,
-    items.map((item) => item.key),
-  );
-  const lines = items.flatMap((item) =>
-    item.lines.map((line) => ({ ...line, [definition.key]: item.key })),
-  );
-  await insertRows(tx, table, [definition.key, ...columns], lines);
+  const { key } = definition;
+  const keys = items.map((item) => item.key);
+  await deleteByKeys(tx, table, key, keys);
+  const lines = items.flatMap((item) => item.lines.map((line) => ({ ...line, [key]: item.key })));
+  await insertRows(tx, table, [key, ...columns], lines);
 }
 
 /**
@@ -459,11 +447,8 @@ async function compareRows(
   const isSame = (item: PreparedRow): boolean =>
     isLive(item) && marks.get(item.key)?.content_hash === item.hash;
   const known = fresh.filter((item) => marks.has(item.key) && !isSame(item));
-  const before = await readBefore(
-    tx,
-    definition,
-    known.map((item) => item.key),
-  );
+  const knownKeys = known.map((item) => item.key);
+  const before = await readBefore(tx, definition, knownKeys);
   const diffs = new Map(known.map((item) => [item.key, diffOf(definition, item, before)]));
   const isUnchanged = (item: PreparedRow): boolean =>
     isSame(item) || (isLive(item) && Object.keys(diffs.get(item.key) ?? {}).length === 0);
@@ -511,9 +496,9 @@ export async function upsertPrepared(
   if (written.length > 0) {
     const bulk = await bulkOfRows(tx, definition, written, compared.rows, provenance);
     await upsertBulk(tx, definition.key, ['first_seen_at'], bulk);
+    await writeLines(tx, definition, written);
+    await writeChanges(tx, definition, written, compared, provenance);
   }
-  await writeLines(tx, definition, written);
-  await writeChanges(tx, definition, written, compared, provenance);
   // Unchanged documents, too, get this read's number, by which a walk over the orders tells what it
   // saw. Rows of bulk lists are proved by their run instead, so that an unchanged row costs no
   // write.

@@ -173,15 +173,31 @@ function createPace(perSecondMax: number | undefined, deps: PaceDeps) {
   let asleep: AbortController | undefined;
   let heldMs = 0;
   let isSlowed = false;
-  const perSecond = (): number | undefined => learned?.rate(clock.monotonic());
-  const figures = (): PaceFigures => ({ perSecond: perSecond(), perSecondMax, heldMs });
+  const figures = (): PaceFigures => {
+    return { perSecond: learned?.rate(clock.monotonic()), perSecondMax, heldMs };
+  };
   return {
     figures,
-    /** Milliseconds until the next request may start; 0 or less: now. */
-    waitMs: (): number => nextAt - clock.monotonic(),
+    /**
+     * Whether the next request may start. Else sleeps until it may and runs the task once; the
+     * sleep keeps the process alive.
+     */
+    isDue(task: () => void): boolean {
+      const since = clock.monotonic();
+      if (asleep || nextAt <= since) return !asleep;
+      const own = new AbortController();
+      asleep = own;
+      const wake = (): void => {
+        heldMs += clock.monotonic() - since;
+        asleep = undefined;
+        task();
+      };
+      void clock.sleep(nextAt - since, own.signal).then(wake, () => undefined);
+      return false;
+    },
     take(): void {
       const now = clock.monotonic();
-      const rate = perSecond();
+      const rate = learned?.rate(now);
       const intervalMs = rate === undefined ? 0 : 1_000 / rate;
       const catchUpMs = Math.max(intervalMs, CATCH_UP_MS_MIN);
       nextAt = Math.max(nextAt, now - catchUpMs) + intervalMs;
@@ -199,26 +215,11 @@ function createPace(perSecondMax: number | undefined, deps: PaceDeps) {
     /** Learns from any answer other than a 429. */
     taken(): void {
       if (!learned) return;
-      learned.taken(clock.monotonic());
-      if (!isSlowed || perSecond() !== perSecondMax) return;
+      const now = clock.monotonic();
+      learned.taken(now);
+      if (!isSlowed || learned.rate(now) !== perSecondMax) return;
       isSlowed = false;
       onPace?.(figures());
-    },
-    sleeps: (): boolean => asleep !== undefined,
-    /**
-     * Sleeps until the next start is allowed and runs the task once; the sleep keeps the process
-     * alive.
-     */
-    sleep(task: () => void): void {
-      const own = new AbortController();
-      asleep = own;
-      const since = clock.monotonic();
-      const wake = (): void => {
-        heldMs += clock.monotonic() - since;
-        asleep = undefined;
-        task();
-      };
-      void clock.sleep(nextAt - since, own.signal).then(wake, () => undefined);
     },
     /** Cancels the sleep, because no request waits any more. */
     wake(): void {
@@ -289,14 +290,17 @@ function createTurns(concurrencyMax: number, waits: (priority: Priority) => bool
     active[priority] < placesOf(priority);
   return {
     total,
-    next: (): Priority | undefined =>
-      OVERTAKEN.find(isOverdue) ??
-      PRIORITIES.find((priority) => waits(priority) && total() < placesOf(priority)),
-    take(priority: Priority): void {
+    /** Takes a slot for the priority whose turn it is; undefined: none may have one. */
+    take(): Priority | undefined {
+      const priority =
+        OVERTAKEN.find(isOverdue) ??
+        PRIORITIES.find((one) => waits(one) && total() < placesOf(one));
+      if (priority === undefined) return undefined;
       active[priority] += 1;
       for (const other of PRIORITIES) {
         overtaken[other] = other !== priority && waits(other) ? overtaken[other] + 1 : 0;
       }
+      return priority;
     },
     giveBack(priority: Priority): void {
       active[priority] -= 1;
@@ -315,16 +319,10 @@ export function createLimiter(
   const nobodyWaits = (): boolean => PRIORITIES.every((priority) => queues[priority].length === 0);
 
   const pump = (): void => {
-    while (!pace.sleeps()) {
-      if (pace.waitMs() > 0) {
-        if (nobodyWaits()) return;
-        pace.sleep(pump);
-        return;
-      }
-      const priority = turns.next();
+    while (!nobodyWaits() && pace.isDue(pump)) {
+      const priority = turns.take();
       const waiter = priority && queues[priority].shift();
       if (!waiter) return;
-      turns.take(priority);
       pace.take();
       waiter.grant();
     }

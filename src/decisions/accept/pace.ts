@@ -73,10 +73,6 @@ export async function pauseOfAccepts(
   return `accepting pauses until ${until} (${why}): what the rules accept is held until then`;
 }
 
-function writePace(tx: Tx, pace: Pace, now: number): Promise<void> {
-  return writeStateAt(tx, KEY, JSON.stringify(pace), now);
-}
-
 /** Whether the last `max` pushes of accepts since `since` all failed. */
 async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
   const rows = await tx
@@ -140,13 +136,13 @@ export async function holdForPace(
   const why = await reasonToPause(tx, settings, pace, isCounted);
   if (why === undefined) {
     const counted = { ...pace, count: pace.count + Number(!isCounted) };
-    return { effect: (own) => writePace(own, counted, now) };
+    return { effect: (own) => writeStateAt(own, KEY, JSON.stringify(counted), now) };
   }
   const pausedUntil = now + pauseMsOf(settings);
   return {
     ...heldUntil(pausedUntil, why),
     async effect(own) {
-      await writePace(own, { ...pace, pausedUntil, why }, now);
+      await writeStateAt(own, KEY, JSON.stringify({ ...pace, pausedUntil, why }), now);
       await openIncident(own, { ...INCIDENT, detail: { why } }, now);
     },
   };
