@@ -4,7 +4,7 @@
  * where the planner sees it at its next look. Throws RefusedError when the request makes no sense.
  */
 import { sql } from 'kysely';
-import type { MemberName } from '../client/v1/dialect.ts';
+import type { MemberName } from '../client/v1/schemas.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { ListDiff } from '../mirror/rows/full-diff.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';

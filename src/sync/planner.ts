@@ -5,7 +5,7 @@
  */
 import { sql } from 'kysely';
 import { provedMarks } from '../client/tolerant/decimals.ts';
-import type { MemberName } from '../client/v1/dialect.ts';
+import type { MemberName } from '../client/v1/schemas.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isStoreUnusable, toError } from '../lib/errors.ts';
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';

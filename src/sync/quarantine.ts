@@ -6,8 +6,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { z } from 'zod';
 import { type ReadRow, rowReader } from '../client/rows.ts';
-import type { MemberName } from '../client/v1/dialect.ts';
-import { variantSchema } from '../client/v1/schemas.ts';
+import { type MemberName, variantSchema } from '../client/v1/schemas.ts';
 import { variantReader } from '../client/v1/variant-form.ts';
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, isTooDeep, tryParseJson } from '../lib/json.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createInterpreter, statusReader } from '../../src/client/v1/dialect.ts';
+import { createInterpreter, statusReader } from '../../src/client/v1/schemas.ts';
 import { asItCame, unreadIn } from '../../src/lib/reading/as-it-came.ts';
 import { timeIn } from '../../src/lib/reading/wire-time.ts';
 

@@ -1,7 +1,12 @@
 /** Accounts that answer for an order or a delivery under another number than they were asked by. */
 import { describe, expect, it } from 'vitest';
-import { CONTRACT, createInterpreter } from '../../src/client/v1/dialect.ts';
-import { deliverySchema, pendingRefundSchema, refundSchema } from '../../src/client/v1/schemas.ts';
+import {
+  CONTRACT,
+  createInterpreter,
+  deliverySchema,
+  pendingRefundSchema,
+  refundSchema,
+} from '../../src/client/v1/schemas.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { createReadSequence } from '../../src/store/state.ts';

@@ -6,9 +6,9 @@ import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
 import type { Brands } from './brands.ts';
-import type { Dialect, Interpreter } from './dialect.ts';
 import { ask, askData, countIn, isNothing, NO_CONTENT, oddData, rowsIn } from './envelope.ts';
 import { isTooLarge, longList } from './long-list.ts';
+import type { Dialect, Interpreter } from './schemas.ts';
 import type { VariantListOptions } from './variants.ts';
 
 export interface V1Options {

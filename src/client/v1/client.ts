@@ -11,10 +11,10 @@ import { type PortalLink, portalLinkSchema } from '../portal-link.ts';
 import type { Sender } from '../transport.ts';
 import { post, type V1Options, type V1Wire } from './calls.ts';
 import { type CatalogMethods, catalogMethods } from './catalog.ts';
-import { CONTRACT, createInterpreter } from './dialect.ts';
 import { ask } from './envelope.ts';
 import { type OrderMethods, orderMethods } from './orders.ts';
 import { type RefundMethods, refundMethods } from './refunds.ts';
+import { CONTRACT, createInterpreter } from './schemas.ts';
 
 export interface V1Deps {
   readonly sender: Sender;

@@ -7,8 +7,7 @@ import { isJsonObject } from '../../lib/json.ts';
 import { acceptorOf } from '../accept.ts';
 import { type ReadRow, rowReader } from '../rows.ts';
 import type { Decimals } from '../tolerant/decimals.ts';
-import type { MemberName } from './dialect.ts';
-import { type Variant, variantSchema } from './schemas.ts';
+import { type MemberName, type Variant, variantSchema } from './schemas.ts';
 
 type Form = (raw: unknown) => unknown;
 

@@ -12,8 +12,7 @@ import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { parseOddJson } from '../../lib/reading/odd-json.ts';
 import { type CheckedRows, type Reject, readRows } from '../rows.ts';
 import type { Decimals } from '../tolerant/decimals.ts';
-import type { MemberName } from './dialect.ts';
-import type { Variant } from './schemas.ts';
+import type { MemberName, Variant } from './schemas.ts';
 import { variantReader } from './variant-form.ts';
 
 /** Values in which a variant differs from the row before it. */

@@ -3,7 +3,7 @@
  * This needs neither database nor clock, so that a thread can do it.
  */
 import type { Decimals } from '../../client/tolerant/decimals.ts';
-import type { MemberName } from '../../client/v1/dialect.ts';
+import type { MemberName } from '../../client/v1/schemas.ts';
 import { variantRowsReader } from '../../client/v1/variant-rows.ts';
 import type { RejectedRow } from '../../mirror/quarantine.ts';
 import { createRowEncoder, type RowGroups } from '../../mirror/rows/prepared.ts';
