@@ -29,7 +29,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And that an account's decimals are shown by more than one row.
   // With looks behind an end that may fail, and pages behind an empty one.
   // By 40: permits for requests that change something, looked at as they begin.
-  client: 8_390, // how each request ended; lists beyond a body, and second looks where one may err
+  client: 8_370, // how each request ended; lists beyond a body, and second looks where one may err
   // With the settings of a standby.
   config: 3_810, // with the table of words for all names that programs have
   conformance: 1_800,
@@ -56,12 +56,12 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // delivery is, notes as a history, saved views.
   // By 140: its past beside a delivery, the journal's end in one read, accepts noted as confirmed.
   // And styles of one number that are unlike.
-  decisions: 15_998, // and barcodes that lost their zeros; customers by part of a name; weekdays
+  decisions: 15_980, // and barcodes that lost their zeros; customers by part of a name; weekdays
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
   // And a read that ends its request in its own transaction.
-  inbox: 2_840,
+  inbox: 2_820,
   // With nearest paths, and names by meaning; host names of proxies, each refused one logged once;
   // words of others between marks, and whole characters; the language of a page's reader; local
   // days and weeks.
@@ -77,7 +77,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 360: the search for anything by what people know it by, and an order with its parcels.
   // And keys of a list that are walked over once for many rows.
   // Losses of customers are counted by what each loses, which the store did by sums.
-  mirror: 6_426, // an announced delivery is proved to be that of its number
+  mirror: 6_415, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
@@ -104,7 +104,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   report: 4_390,
   // Raised by 1,190: conditions are compiled to functions of plain facts, beside the library;
   // by 190: messages name the lines that made a rule match.
-  rules: 9_750,
+  rules: 9_740,
   // Raised by 190: acts of people beside the backups, which a restore takes over; by 30: sums over
   // the ERP's customers at the moment of their changes; by 160: whether the service answers; 120:
   // what waits for a person, as SQL that all rooms share.

@@ -252,9 +252,9 @@ async function learnKey(
 }
 
 /**
- * Reads only the delivery of an event that reports an accepted one, mostly our own push: one request
- * reads it. False: the order must be read in full, as when the lines differ from the mirror's: it
- * was repacked, and another parcel lost them.
+ * Reads only the delivery of an event that reports an accepted one, mostly our own push: one
+ * request reads it. False: the order must be read in full, as when the lines differ from the
+ * mirror's: it was repacked, and another parcel lost them.
  */
 async function readOneDelivery(
   { store, readRow, readDelivery }: Parts,
