@@ -21,8 +21,8 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
  */
 const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 360: the standby, its drill and the way back.
-  // By 40: a drill that comes back, its report, and who confirms what is kept.
-  cli: 9_180, // with proposals of rules as people read them, the demo's past and its parcels
+  // By 50: a drill that comes back, its report, who confirms what is kept, and if nothing runs.
+  cli: 9_190, // with proposals of rules as people read them, the demo's past and its parcels
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.

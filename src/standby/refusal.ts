@@ -72,8 +72,8 @@ const UNREACHABLE: Omit<Reason, 'matches'> = {
   passes: true,
 };
 
-/** The failure of a session; one of a session's start has been named by the plane's words. */
-export function asStandbyError(thrown: unknown): SelvedgeError {
+/** The failure of a session with this server; one of its start has the plane's words. */
+export function asStandbyError(thrown: unknown, server?: string): SelvedgeError {
   if (thrown instanceof SelvedgeError && thrown.code.startsWith('standby.')) return thrown;
   if (thrown instanceof ConfigError) return thrown;
   if (thrown instanceof SelvedgeError && thrown.code === 'plane.no_driver') return thrown;
@@ -85,9 +85,8 @@ export function asStandbyError(thrown: unknown): SelvedgeError {
   const { code, hint, passes } =
     REASONS.find(({ matches }) => matches.test(`${state} ${text}`)) ?? UNREACHABLE;
   const detail = { hint, cause: error };
-  return passes === true
-    ? new RetryLaterError(code, `PostgreSQL: ${text}`, detail)
-    : new RefusedError(code, `PostgreSQL: ${text}`, detail);
+  const message = `PostgreSQL${server === undefined ? '' : ` at ${server}`}: ${text}`;
+  return new (passes === true ? RetryLaterError : RefusedError)(code, message, detail);
 }
 
 /** Nobody knows whether the statement took effect: only a new session's read can tell. */

@@ -130,8 +130,8 @@ function noPrimary(): RetryLaterError {
   });
 }
 
-function oldTimeline(timeline: number, highest: number): RetryLaterError {
-  const message = `the server is on timeline ${timeline}, and ${highest} was seen`;
+function oldTimeline(server: string, timeline: number, highest: number): RetryLaterError {
+  const message = `the server ${server} is on timeline ${timeline}, and ${highest} was seen`;
   return new RetryLaterError('standby.old_timeline', message, {
     hint: 'it is an old primary that was left behind: stop it, or make it a replica of the new one',
   });
@@ -143,8 +143,11 @@ export function createServers(deps: ServersDeps): Servers {
   /** The server that was the primary last is asked first. */
   let first = 0;
   const one = async (index: number): Promise<Session | SelvedgeError> => {
+    const url = servers[index]?.reveal() ?? '';
+    // Neither user nor password: people tell servers by their hosts.
+    const server = URL.parse(url)?.host || undefined;
     try {
-      const session = await begin(deps, servers[index]?.reveal() ?? '');
+      const session = await begin(deps, url);
       if (session.isReplica) {
         await session.end();
         return noPrimary();
@@ -152,12 +155,12 @@ export function createServers(deps: ServersDeps): Servers {
       const highest = timelines.highest();
       if (session.timeline < highest) {
         await session.end();
-        return oldTimeline(session.timeline, highest);
+        return oldTimeline(server ?? '', session.timeline, highest);
       }
       if (session.timeline > highest) timelines.saw(session.timeline);
       return session;
     } catch (thrown) {
-      return asStandbyError(thrown);
+      return asStandbyError(thrown, server);
     }
   };
   return {

@@ -11,13 +11,19 @@ import { type CliContext, examples } from '../command.ts';
 import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 
+/** A process that runs tells it every five seconds. */
+const SILENT_MS_MAX = 20_000;
+
 function printHere(output: Output, here: StandbyStatus | undefined, now: number): void {
   if (here === undefined) {
     output.line('here       nothing has run here with a standby');
     return;
   }
   const ago = formatDuration(Math.max(0, now - here.at));
-  output.line(`here       ${here.role}, ${here.state} (told ${ago} ago)`);
+  const isSilent = now - here.at > SILENT_MS_MAX;
+  const silent = isSilent ? 'NOTHING RUNS, it was ' : '';
+  output.line(`here       ${silent}${here.role}, ${here.state} (told ${ago} ago)`);
+  if (isSilent) return;
   if (here.role === 'holder') output.line(`waiting    ${here.waiting} entries are not kept yet`);
   if (here.error) output.line(`           ${here.error.message}`);
   if (here.error?.hint) output.line(`           ${here.error.hint}`);
@@ -40,10 +46,11 @@ function printThere(output: Output, { lease, endsInMs, machines, replication }: 
     const confirms = REPLICATION[gradeReplication(replication)];
     output.line(`replica    synchronous: ${confirms} (timeline ${lease.timeline})`);
   }
+  const others = machines.filter(({ machine }) => machine !== lease?.holder);
   output.line();
   output.table(
     ['STANDBY', 'SEEN', 'VERSION', 'BACKUP', 'TO PLAY'],
-    machines.map((one) => [
+    others.map((one) => [
       one.machine,
       `${formatDuration(one.seenMsAgo)} ago`,
       one.version,

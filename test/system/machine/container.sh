@@ -30,12 +30,19 @@ fi
 
 # As far as no service manager is needed; `let_users_in` does the rest.
 install_checkout() {
-  rm -rf "$root"/opt/selvedge* "$root"/etc/selvedge "$root"/var/lib/selvedge
-  mkdir -p "$root/opt/selvedge-0.1.0" "$root/etc/selvedge"
+  rm -rf "$root"/opt/selvedge*
+  mkdir -p "$root/opt/selvedge-0.1.0"
   for part in bin src config migrations systemd docs package.json node_modules; do
     cp -a "$repository/$part" "$root/opt/selvedge-0.1.0/"
   done
   ln -sfn /opt/selvedge-0.1.0 "$root/opt/selvedge"
+  install_beside
+}
+
+# All but the program itself.
+install_beside() {
+  rm -rf "$root"/etc/selvedge "$root"/var/lib/selvedge
+  mkdir -p "$root/etc/selvedge"
   install -D -m 644 "$repository/systemd/sysusers.conf" "$root/usr/lib/sysusers.d/selvedge.conf"
   install -D -m 644 "$repository/systemd/tmpfiles.conf" "$root/usr/lib/tmpfiles.d/selvedge.conf"
   cp "$repository"/systemd/*.{service,socket,timer} "$root/etc/systemd/system/"
