@@ -12,10 +12,12 @@ CREATE TABLE IF NOT EXISTS standby_lease (
   holder text NOT NULL,
   -- Raised at each renewal: whoever sees the same one for a lease's length may take over.
   beat bigint NOT NULL,
-  -- Timeline of the server that the holder renewed at last.
+  -- Timeline on which the record has all that was acknowledged.
   timeline integer NOT NULL,
   -- Whether a synchronous replica confirmed the last renewal; null: not known.
   synced boolean,
+  -- Replicas each of which confirmed it: one of them that is promoted has all.
+  confirmed_by text[] NOT NULL DEFAULT '{}',
   taken_at timestamptz NOT NULL,
   ends_at timestamptz NOT NULL,
   -- The holder has given it away: whoever waits may take it at once.

@@ -66,8 +66,8 @@ export interface Holder {
   wished(): Wish | undefined;
   /** Tells the machine that asked for the lease how far this one is. */
   say(text: string): Promise<void>;
-  /** Adds what the record knows to the status that is told. */
-  tellWith(record: () => Pick<StandbyStatus, Recorded> & Trouble): void;
+  /** Follows the record: what is told of it, and on which timeline it has all. */
+  follow(record: FollowedRecord): void;
   status(): StandbyStatus;
   /** Called when sending begins or ceases to be allowed. */
   onTurn(listener: () => void): void;
@@ -76,9 +76,19 @@ export interface Holder {
 /** Parts of the status that others than the lease know. */
 type Recorded = 'waiting' | 'place' | 'standbys' | 'replication';
 
-interface Trouble {
-  readonly error?: SelvedgeError | undefined;
+interface FollowedRecord {
+  tell(): Pick<StandbyStatus, Recorded> & {
+    readonly error?: SelvedgeError | undefined;
+  };
+  /** Whether it has all that was acknowledged, on the server's present timeline. */
+  isSettledOn(timeline: number): boolean;
 }
+
+/** Until the database is open. */
+const NO_RECORD: FollowedRecord = {
+  tell: () => ({ waiting: 0, place: 0 }),
+  isSettledOn: () => false,
+};
 
 const RETRY_MS = 1_000;
 const NOT_RENEWED = 'PostgreSQL has not confirmed that this machine holds the lease';
@@ -118,7 +128,7 @@ class LeaseHolder implements Holder {
   #giving: { readonly askedAt?: number; readonly isAnswered?: true } | undefined;
   #wasAllowed: boolean | undefined;
   #wake = new AbortController();
-  #record: Parameters<Holder['tellWith']>[0] = () => ({ waiting: 0, place: 0 });
+  #record = NO_RECORD;
   readonly #listeners: (() => void)[] = [];
 
   constructor(deps: HolderDeps) {
@@ -195,7 +205,7 @@ class LeaseHolder implements Holder {
     await say(session, held, text).finally(() => session.end());
   }
 
-  tellWith(record: Parameters<Holder['tellWith']>[0]): void {
+  follow(record: FollowedRecord): void {
     this.#record = record;
   }
 
@@ -229,7 +239,7 @@ class LeaseHolder implements Holder {
 
   status(): StandbyStatus {
     const { clock, settings } = this.#deps;
-    const { error: recordError, ...record } = this.#record();
+    const { error: recordError, ...record } = this.#record.tell();
     const error = this.#trouble ?? recordError;
     return {
       at: clock.now(),
@@ -327,7 +337,8 @@ class LeaseHolder implements Holder {
     const me = this.#holdingOf(row.taking);
     this.#beats = [row.beat, row.beat + 1];
     this.#taking = row.taking;
-    const renewed = await renew(session, me, row.beat);
+    const isSettled = this.#record.isSettledOn(session.timeline);
+    const renewed = await renew(session, me, row.beat, isSettled);
     if (renewed === undefined) return this.#lost(session);
     this.#row = renewed;
     this.#hold(row.taking, [renewed.beat], begunAt);

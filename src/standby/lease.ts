@@ -12,9 +12,12 @@ export interface LeaseRow {
   readonly token: number;
   readonly holder: string;
   readonly beat: number;
+  /** Timeline on which the record has all that was acknowledged. */
   readonly timeline: number;
   /** Whether a synchronous replica confirmed the last renewal; null: not known. */
   readonly synced: boolean | null;
+  /** Names of the replicas each of which confirmed it: one of them that is promoted has all. */
+  readonly confirmedBy: readonly string[];
   /** Epoch ms by the server's clock, for people. */
   readonly takenAt: number;
   readonly endsAt: number;
@@ -44,6 +47,7 @@ const ROW = z.object({
   beat: number,
   timeline: z.number(),
   synced: z.boolean().nullable(),
+  confirmed_by: z.array(z.string()),
   taken_at: number,
   ends_at: number,
   handed_over: z.boolean(),
@@ -52,14 +56,16 @@ const ROW = z.object({
   says: z.string().nullable(),
 });
 
-const COLUMNS = `taking::text, token, holder, beat, timeline, synced, handed_over,
+const COLUMNS = `taking::text, token, holder, beat, timeline, synced, confirmed_by, handed_over,
   wanted_by, wanted_ms, says,
   extract(epoch from taken_at) * 1000 AS taken_at, extract(epoch from ends_at) * 1000 AS ends_at`;
 
 function rowOf(row: Row): LeaseRow {
-  const { taken_at, ends_at, handed_over, wanted_by, wanted_ms, ...rest } = ROW.parse(row);
+  const { taken_at, ends_at, confirmed_by, handed_over, ...told } = ROW.parse(row);
+  const { wanted_by, wanted_ms, ...rest } = told;
   const times = { takenAt: taken_at, endsAt: ends_at };
-  return { ...rest, ...times, handedOver: handed_over, wantedBy: wanted_by, wantedMs: wanted_ms };
+  const wish = { wantedBy: wanted_by, wantedMs: wanted_ms };
+  return { ...rest, ...times, ...wish, confirmedBy: confirmed_by, handedOver: handed_over };
 }
 
 /** The account's lease; undefined: nobody ever took it. */
@@ -81,19 +87,45 @@ const SYNCED = `case when current_setting('synchronous_standby_names') = ''
     or not exists (select from pg_stat_replication) then false
   else (select bool_or(sync_state in ('sync', 'quorum')) from pg_stat_replication) end`;
 
+/** With a quorum any one confirms, so that a single one of them may lack what was confirmed. */
+const CONFIRMED_BY = `coalesce((select array_agg(name) from (
+    select application_name AS name from pg_stat_replication
+    group by application_name having bool_and(coalesce(sync_state, '') = 'sync')) AS each),
+  '{}')`;
+
+/** Name by which a promoted server was a replica; no row: it was none, or may not be asked. */
+const OWN_NAME = `select coalesce(named[1], named[2], nullif(current_setting('cluster_name'), ''),
+    'walreceiver') AS name
+  from (select regexp_match(setting, $r$application_name *= *(?:'([^']*)'|([^' ]+))$r$) AS named
+    from pg_settings where name = 'primary_conninfo' and setting <> '') AS replica`;
+
+/** Whether the session's server has all that was acknowledged when the row was renewed at last. */
+export async function hasAll(
+  session: Session,
+  { timeline, confirmedBy }: Pick<LeaseRow, 'timeline' | 'confirmedBy'>,
+): Promise<boolean> {
+  if (timeline === session.timeline) return true;
+  const [own] = await session.ask(OWN_NAME);
+  return typeof own?.name === 'string' && confirmedBy.includes(own.name);
+}
+
 /** Takes a lease that nobody ever took. False: somebody has. */
 export async function takeFirst(session: Session, me: Holding): Promise<boolean> {
   const rows = await session.ask(
     `insert into standby_lease
-       (account, taking, token, holder, beat, timeline, synced, taken_at, ends_at)
+       (account, taking, token, holder, beat, timeline, synced, confirmed_by, taken_at, ends_at)
      values (${literal(me.account)}, ${literal(me.taking)}, 1, ${literal(me.machine)}, 0,
-       ${session.timeline}, ${SYNCED}, clock_timestamp(), ${endsAt(me.leaseMs)})
+       ${session.timeline}, ${SYNCED}, ${CONFIRMED_BY}, clock_timestamp(),
+       ${endsAt(me.leaseMs)})
      on conflict do nothing returning 1`,
   );
   return rows.length === 1;
 }
 
-/** Takes the lease from the taking that was seen. False: it has been renewed or taken since. */
+/**
+ * Takes the lease from the taking that was seen. False: it has been renewed or taken since. What is
+ * proven of the record stays as it was: it may lack on another timeline what was acknowledged.
+ */
 export async function takeFrom(
   session: Session,
   { taking, beat }: Pick<LeaseRow, 'taking' | 'beat'>,
@@ -101,8 +133,8 @@ export async function takeFrom(
 ): Promise<boolean> {
   const rows = await session.ask(
     `update standby_lease set taking = ${literal(me.taking)}, token = token + 1, beat = 0,
-       holder = ${literal(me.machine)}, timeline = ${session.timeline}, synced = ${SYNCED},
-       taken_at = clock_timestamp(), ends_at = ${endsAt(me.leaseMs)}, handed_over = false,
+       holder = ${literal(me.machine)}, taken_at = clock_timestamp(),
+       ends_at = ${endsAt(me.leaseMs)}, handed_over = false,
        wanted_by = null, wanted_ms = null, says = null
      where account = ${literal(me.account)} and taking = ${literal(taking)} and beat = ${beat}
      returning 1`,
@@ -110,14 +142,20 @@ export async function takeFrom(
   return rows.length === 1;
 }
 
-/** Raises the beat; undefined: the lease has another taking, or another beat of this one. */
+/**
+ * Raises the beat; undefined: the lease has another taking, or another beat of this one.
+ * `isSettled`: the record has all that was acknowledged on the session's timeline.
+ */
 export async function renew(
   session: Session,
   me: Holding,
   beat: number,
+  isSettled: boolean,
 ): Promise<LeaseRow | undefined> {
+  const proof = `, timeline = ${session.timeline}, synced = ${SYNCED},
+       confirmed_by = ${CONFIRMED_BY}`;
   const [row] = await session.ask(
-    `update standby_lease set beat = beat + 1, timeline = ${session.timeline}, synced = ${SYNCED},
+    `update standby_lease set beat = beat + 1${isSettled ? proof : ''},
        ends_at = ${endsAt(me.leaseMs)}
      where account = ${literal(me.account)} and taking = ${literal(me.taking)} and beat = ${beat}
      returning ${COLUMNS}`,

@@ -57,6 +57,11 @@ export interface Recorder {
   permit(about: PermitAbout): Promise<Permit>;
   /** Why PostgreSQL takes nothing now; undefined: it does, as far as is known. */
   trouble(): SelvedgeError | undefined;
+  /**
+   * Whether the record has all that was kept on the server's present timeline. Where it has not,
+   * the next round goes to that server, and sends again what a promoted one may lack.
+   */
+  isSettledOn(timeline: number): boolean;
   /** Entries that PostgreSQL does not have, and up to which place this database has the record. */
   state(): { readonly waiting: number; readonly place: number };
 }
@@ -161,6 +166,10 @@ class Keeper implements Recorder {
   #keptTo = 0;
   #place: number;
   #timeline = 0;
+  /** Timeline on which a whole round was kept; 0: none yet, and the next round is made. */
+  #settledOn = 0;
+  /** Whether another server is the primary now: this one may answer on. */
+  #isLeftBehind = false;
   /** Up to where PostgreSQL had what at some times, the oldest first; the first is forgotten. */
   readonly #marks: Mark[];
   #forgottenTo = 0;
@@ -224,6 +233,14 @@ class Keeper implements Recorder {
     return this.#trouble;
   }
 
+  isSettledOn(timeline: number): boolean {
+    if (this.#settledOn === timeline) return true;
+    this.#settledOn = 0;
+    this.#isLeftBehind = this.#session !== undefined && this.#session.timeline !== timeline;
+    this.#wake();
+    return false;
+  }
+
   state() {
     return {
       waiting: Math.max(0, this.#deps.feed.last() - this.#keptTo),
@@ -264,7 +281,8 @@ class Keeper implements Recorder {
     const piece = feed.read(this.#keptTo);
     const asking = piece.isWhole ? this.#asking.splice(0) : [];
     // After trouble even a round of nothing is sent: by it PostgreSQL is found to be back.
-    if (piece.rows.length + asking.length === 0 && this.#trouble === undefined) {
+    const isNews = this.#trouble !== undefined || this.#settledOn === 0;
+    if (piece.rows.length + asking.length === 0 && !isNews) {
       if (piece.last > 0) this.#keptTo = piece.last;
       if (!piece.isWhole) this.#waiters.unshift(...waiters);
       else for (const waiter of waiters) waiter.settle('kept');
@@ -281,6 +299,7 @@ class Keeper implements Recorder {
         return false;
       }
       this.#turn(undefined);
+      if (piece.isWhole) this.#settledOn = session.timeline;
       if (piece.last > 0) this.#keptTo = piece.last;
       this.#place = Math.max(this.#place, place ?? 0);
       if (piece.isWhole) for (const waiter of waiters) waiter.settle('kept');
@@ -313,7 +332,10 @@ class Keeper implements Recorder {
   }
 
   async #open(servers: Servers): Promise<Session> {
-    if (this.#session !== undefined) return this.#session;
+    if (this.#session !== undefined && !this.#isLeftBehind) return this.#session;
+    await this.#session?.end();
+    this.#session = undefined;
+    this.#isLeftBehind = false;
     const session = await servers.open();
     const isPromoted = this.#timeline !== 0 && session.timeline !== this.#timeline;
     this.#session = session;

@@ -5,18 +5,15 @@ import { proofOf } from '../../src/standby/take-over/take-over.ts';
 import { mayTake } from '../../src/standby/take-over/waiting.ts';
 import { temporaryFolder } from '../support/store.ts';
 
-const seen = { taking: 'theirs', timeline: 1, synced: false, handedOver: true };
+const seen = { taking: 'theirs', handedOver: true };
 
 describe('the proof of a take-over', () => {
-  it.each([
-    ['the same timeline', 1, false, { isHandedOver: true, isProven: true }],
-    ['a synchronous replica', 2, true, { isHandedOver: true, isProven: true }],
-    ['another timeline alone', 2, false, { isHandedOver: false, isProven: false }],
-    ['another timeline, and nobody knows', 2, null, { isHandedOver: false, isProven: false }],
-  ])('is that of the row by %s', (_, timeline, synced, proven) => {
+  it('is that of the row, where the server has all', () => {
     const memory = openMemory(temporaryFolder());
-    const found = proofOf({ ...seen, synced }, timeline, memory);
-    expect(found).toEqual({ ...proven, isAgain: false });
+    for (const isProven of [true, false]) {
+      const proof = { isHandedOver: isProven, isProven, isAgain: false };
+      expect(proofOf(seen, isProven, memory)).toEqual(proof);
+    }
   });
 
   it('outlives a process that was killed, and nothing more than that', () => {
@@ -25,13 +22,13 @@ describe('the proof of a take-over', () => {
     openMemory(folder).note('ours', proof);
     const memory = openMemory(folder);
     const ours = { ...seen, taking: 'ours', handedOver: false };
-    expect(proofOf(ours, 1, memory)).toEqual({ ...proof, isAgain: true });
+    expect(proofOf(ours, true, memory)).toEqual({ ...proof, isAgain: true });
     // Since it was taken, PostgreSQL has failed over to a server that may lack what was read.
     const doubted = { isHandedOver: false, isProven: false, isAgain: true };
-    expect(proofOf(ours, 2, memory)).toEqual(doubted);
+    expect(proofOf(ours, false, memory)).toEqual(doubted);
     // The daemon took it again: from then on it may have sent.
     memory.note('daemon');
-    expect(proofOf({ ...ours, taking: 'daemon' }, 1, memory)).toEqual(doubted);
+    expect(proofOf({ ...ours, taking: 'daemon' }, true, memory)).toEqual(doubted);
   });
 });
 

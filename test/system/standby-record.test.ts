@@ -165,6 +165,7 @@ describe('the record', () => {
     const { record, act, state } = await recording('promoted');
     await act('first');
     expect(await record.kept()).toBe('kept');
+    expect(record.isSettledOn(1)).toBe(true);
     await until('the replica', () => subjects(replica, 'promoted')[0] === 'first' || undefined);
     await primary.stop('immediate');
     await act('second');
@@ -180,6 +181,8 @@ describe('the record', () => {
     replica.sql(`delete from ${SCHEMA}.standby_record where account = 'promoted'`);
     await until('an answer', async () => (await record.kept()) === 'kept' || undefined);
     expect(subjects(replica, 'promoted')).toEqual(['first', 'second']);
+    expect([record.isSettledOn(1), record.isSettledOn(2)]).toEqual([false, false]);
+    await until('all to be sent again', () => record.isSettledOn(2));
     expect(state.turns).toBe(2);
   });
 });

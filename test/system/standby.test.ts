@@ -51,11 +51,11 @@ describe('the standby in PostgreSQL', () => {
       const seen = await readLease(session, 'lease');
       expect(seen).toMatchObject({ taking: a.taking, beat: 0, token: 1, synced: false });
       if (!seen) return;
-      expect(await renew(session, a, 0)).toMatchObject({ beat: 1 });
-      expect(await renew(session, a, 0)).toBeUndefined();
+      expect(await renew(session, a, 0, true)).toMatchObject({ beat: 1 });
+      expect(await renew(session, a, 0, true)).toBeUndefined();
       expect(await takeFrom(session, seen, b)).toBe(false);
       expect(await takeFrom(session, { ...seen, beat: 1 }, b)).toBe(true);
-      expect(await renew(session, a, 1)).toBeUndefined();
+      expect(await renew(session, a, 1, true)).toBeUndefined();
       expect(await readLease(session, 'lease')).toMatchObject({ taking: b.taking, token: 2 });
     });
   });

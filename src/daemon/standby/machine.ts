@@ -123,11 +123,14 @@ async function openStandby(
   });
   holder.onTurn(onTurn);
   const others = watchOthers({ servers, settings, clock });
-  holder.tellWith(() => ({
-    ...record.state(),
-    error: record.trouble(),
-    ...others.seen(),
-  }));
+  holder.follow({
+    tell: () => ({
+      ...record.state(),
+      error: record.trouble(),
+      ...others.seen(),
+    }),
+    isSettledOn: (timeline) => record.isSettledOn(timeline),
+  });
   const whyNot = () => holder.whyNot() ?? record.trouble()?.message;
   const give = (to?: string): Promise<void> =>
     holder.giveAway(() => settle({ record, store, clock }), to);

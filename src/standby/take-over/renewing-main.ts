@@ -34,10 +34,10 @@ async function keepRenewing(signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     try {
       session ??= await source.open();
-      const row = await renew(session, me, beat);
+      const row = await renew(session, me, beat, false);
       // An answer that was lost may have raised it.
       beat = row?.beat ?? beat + 1;
-      if (row === undefined && (await renew(session, me, beat)) === undefined) {
+      if (row === undefined && (await renew(session, me, beat, false)) === undefined) {
         throw new StoreError(SUPERSEDED, 'another machine took the lease meanwhile');
       }
     } catch (thrown) {

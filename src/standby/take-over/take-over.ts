@@ -14,7 +14,7 @@ import { writeState } from '../../store/state.ts';
 import type { Tx } from '../../store/store.ts';
 import type { RestoreSteps } from '../../store/upkeep.ts';
 import { clearFeed, PLACE_KEY } from '../feed.ts';
-import { type Holding, type LeaseRow, takeFrom } from '../lease.ts';
+import { type Holding, hasAll, type LeaseRow, takeFrom } from '../lease.ts';
 import type { Memory, Proof } from '../memory.ts';
 import { createServers, literal, type Servers, type Session } from '../session.ts';
 import type { StandbySettings } from '../settings.ts';
@@ -44,16 +44,15 @@ const READ_MS = 60_000;
 export type Seen = LeaseRow;
 
 /**
- * What the row says of the record. On another timeline rows may be gone that were acknowledged,
- * unless a synchronous replica confirmed them. A taking of our own is a take-over that was cut off:
- * it had found the row as it noted then, and has recorded nothing since but its line.
+ * What the row says of the record, of which the server has all, or may lack parts. A taking of our
+ * own is a take-over that was cut off: it had found the row as it noted then, and has recorded
+ * nothing since but its line.
  */
 export function proofOf(
-  seen: Pick<Seen, 'taking' | 'timeline' | 'synced' | 'handedOver'>,
-  timeline: number,
+  seen: Pick<Seen, 'taking' | 'handedOver'>,
+  isProven: boolean,
   memory: Pick<Memory, 'isOwn' | 'proofOf'>,
 ): Proof {
-  const isProven = seen.timeline === timeline || seen.synced === true;
   if (!memory.isOwn(seen.taking)) {
     return { isHandedOver: seen.handedOver && isProven, isProven, isAgain: false };
   }
@@ -123,7 +122,7 @@ export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored
   const { account, machine, leaseMs } = settings;
   const me = { account, machine, leaseMs, taking: draw() };
   const session = await servers.open();
-  const proof = proofOf(seen, session.timeline, memory);
+  const proof = proofOf(seen, await hasAll(session, seen), memory);
   // It is known for ours before it may come true: an answer that is lost leaves it unknown. As it
   // comes true only of the row as it was seen, what that proves may be noted, too.
   memory.note(me.taking, proof);
