@@ -29,6 +29,7 @@ type Heal = () => Promise<void>;
 type Fault = (struck: Struck) => Heal | Promise<Heal>;
 
 const HOUR_MS = 3_600_000;
+const ASYNCHRONOUS = 'asynchronous replica promoted';
 const NOTHING: Heal = async () => undefined;
 
 async function killed(machine: Wired): Promise<Heal> {
@@ -60,8 +61,19 @@ function replicaCut({ cluster }: World, index: number, state: TapState): Heal {
   return async () => cluster.upstream(index).set('open');
 }
 
+/** Holds the replica that confirms nothing behind, from some time on after a seed begins. */
+export async function prepare({ cluster }: World, plans: readonly Plan[]): Promise<void> {
+  const plan = plans.find(({ fault, cut }) => fault === ASYNCHRONOUS && cut !== 'broken');
+  if (!plan) return;
+  await sleep(plan.afterMs * 100);
+  if (cluster.primary() !== cluster.asynchronous()) {
+    cluster.upstream(cluster.asynchronous()).set('stalled');
+  }
+}
+
 /** The primary loses power, and a replica takes its place. */
 async function promoted({ cluster }: World, index: number): Promise<Heal> {
+  cluster.upstream(index).set('broken');
   await cluster.server(cluster.primary()).stop('immediate');
   return () => cluster.promote(index);
 }
@@ -123,7 +135,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     return () => server.start();
   },
   'synchronous replica promoted': ({ world }) => promoted(world, world.cluster.synchronous()),
-  'asynchronous replica promoted': ({ world }) => promoted(world, world.cluster.asynchronous()),
+  [ASYNCHRONOUS]: ({ world }) => promoted(world, world.cluster.asynchronous()),
   'promoted beside the old primary': ({ world: { cluster } }) => {
     const index = cluster.synchronous();
     for (const one of [index, cluster.asynchronous()]) cluster.upstream(one).set('broken');
@@ -148,7 +160,7 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
 
 const DOWN = new Set([
   'synchronous replica promoted',
-  'asynchronous replica promoted',
+  ASYNCHRONOUS,
   'promoted beside the old primary',
   'wait for a replica cancelled',
 ]);
@@ -207,9 +219,18 @@ export function drawPlans(seed: number): readonly Plan[] {
     return [{ ...draw(first, OF_HOLDER), ms: 8_000 }, draw(fault, OF_TAKER)];
   }
   const one = draw(fault, OF_HOLDER);
+  // A host that had both is gone: the other machine goes on with the other server.
+  if (one.fault.endsWith('replica promoted') && random.chance(0.5)) {
+    return [
+      { ...draw('holder killed', OF_HOLDER), ms: 8_000 },
+      { ...one, step: 'at once' },
+    ];
+  }
   const isAlone = fault === 'POST comes late' || DOWN.has(fault) || random.chance(0.65);
   return isAlone ? [one] : [one, draw(random.pick(SECOND), OF_HOLDER)];
 }
 
 export const nameOf = (plans: readonly Plan[]): string =>
-  plans.find(({ fault }) => fault.startsWith('taker'))?.fault ?? plans[0]?.fault ?? 'none';
+  plans.find(({ fault }) => fault.startsWith('taker') || DOWN.has(fault))?.fault ??
+  plans[0]?.fault ??
+  'none';

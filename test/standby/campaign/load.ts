@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../../../src/lib/random.ts';
 import { drawOrder } from '../../../src/reference/life/arrivals.ts';
-import { deliveryCreated, sign } from '../../inbox/support.ts';
+import { sign } from '../../inbox/support.ts';
 import type { Wired, World } from './world.ts';
 
 const ORDERS = 5;
@@ -101,8 +101,12 @@ async function pack(world: World, load: Load, id: string): Promise<void> {
   const order = trade.place(
     drawOrder(world.reference.world, { seed: 7, orderId, preOrderShare: 0 }),
   );
-  trade.packAll(order);
-  if (await tell(world, load, id, deliveryCreated(orderId))) load.packed.push(orderId);
+  const orderDeliveryId = trade.packAll(order)?.orderDeliveryId;
+  const body = JSON.stringify({
+    type: 'sales_order.delivery_created',
+    data: { salesOrderDelivery: { orderDeliveryId, orderId, status: 'pending' } },
+  });
+  if (await tell(world, load, id, body)) load.packed.push(orderId);
 }
 
 /** Pauses the pushes of styles, or resumes them. */

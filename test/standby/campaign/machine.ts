@@ -32,6 +32,7 @@ export interface MachineWish {
   };
   readonly token: string;
   readonly webhook: string;
+  readonly lease: string;
 }
 
 export interface Machine {
@@ -83,7 +84,7 @@ function writeConfig(wish: MachineWish, dataDir: string): string {
     store: { backup: { directory: wish.backups } },
     standby: {
       servers: wish.servers.map((server, index) => secret(`server${index}`, server)),
-      lease: '2s',
+      lease: wish.lease,
     },
   };
   writeFileSync(file, stringify(settings));

@@ -1,9 +1,9 @@
 /** A seed: work for both machines, faults in its midst, and what became of it. */
 import { seededRandom } from '../../../src/lib/random.ts';
-import { breaksServers, nameOf, type Plan } from './faults.ts';
+import { breaksServers, nameOf, type Plan, prepare } from './faults.ts';
 import { emptyLoad, type Load, runLoad, submit } from './load.ts';
 import { beginStrikes } from './strikes.ts';
-import { countOf, judge, leftToPeople, type Verdict } from './verdict.ts';
+import { countOf, judge, knownTo, leftToPeople, type Verdict } from './verdict.ts';
 import { LEASE_SCHEMA, type Wired, type World, waitFor } from './world.ts';
 
 export interface SeedResult extends Verdict {
@@ -17,6 +17,8 @@ export interface SeedResult extends Verdict {
   readonly isSpent: boolean;
 }
 
+/** A look at all orders opens the holder's database. */
+const LOOK_MS = 300;
 const NOTHING: Verdict = { doubled: [], lost: [], late: [], wrong: [], people: [], gone: [] };
 
 async function lastPlace({ cluster }: World): Promise<number> {
@@ -26,9 +28,12 @@ async function lastPlace({ cluster }: World): Promise<number> {
   return Number(row?.place ?? 0);
 }
 
-/** Starts what died, and waits until one machine holds, sends and has sent all; gives it. */
-async function settle(world: World, load: Load, seed: number): Promise<Wired> {
-  for (const machine of world.machines) if (!machine.isRunning()) machine.start();
+/** Waits until one machine holds, sends and has sent all; gives it. */
+async function settle(
+  world: World,
+  load: Load,
+  { seed, mayLose }: { readonly seed: number; readonly mayLose: boolean },
+): Promise<Wired> {
   await waitFor('one machine to send, and the other one to wait', () => world.holder());
   await submit(world, load, `K${seed}-last`);
   const isThere = (name: string): boolean => countOf(world, name) > 0;
@@ -37,10 +42,10 @@ async function settle(world: World, load: Load, seed: number): Promise<Wired> {
     if (!holder) return false;
     const missing = load.receipts.filter((name) => !isThere(name));
     if (missing.length === 0) return true;
-    const people = leftToPeople(holder);
-    return missing.every((name) => people.has(name));
+    const [people, known] = [leftToPeople(holder), knownTo(holder)];
+    return missing.every((name) => people.has(name) || (mayLose && !known.has(name)));
   };
-  await waitFor('each order to be there', isSettled).catch((error: unknown) => {
+  await waitFor('each order to be there', isSettled, LOOK_MS).catch((error: unknown) => {
     const missing = load.receipts.filter((name) => !isThere(name));
     throw new Error(`missing ${missing.join(', ')}`, { cause: error });
   });
@@ -74,12 +79,12 @@ export async function runSeed(
   const strikes = beginStrikes(world, plans);
   let verdict: Verdict = NOTHING;
   try {
-    const working = runLoad(world, load, seed, random);
+    const working = Promise.all([runLoad(world, load, seed, random), prepare(world, plans)]);
     await strikes.over;
     if (isBroken) await world.cluster.rebuild();
     for (const machine of world.machines) if (!machine.isRunning()) machine.start();
     await working;
-    const holder = await settle(world, load, seed);
+    const holder = await settle(world, load, { seed, mayLose });
     verdict = await judge({ world, load, holder, from, mayLose });
     if (random.chance(0.2)) await world.backUp(holder);
   } catch (error) {

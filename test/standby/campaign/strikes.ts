@@ -54,14 +54,20 @@ export function beginStrikes(world: World, plans: readonly Plan[]): Strikes {
     const late = async (): Promise<void> => {
       waiting.shift();
       const machine = world.machines.find(({ role }) => role() === 'holder') ?? world.machines[0];
-      await strike(plan, machine, `no ${plan.step} ${plan.nth}, now`);
+      await strike(
+        plan,
+        machine,
+        plan.step === 'at once' ? 'at once' : `no ${plan.step} ${plan.nth}`,
+      );
     };
+    if (plan.step === 'at once') return late();
     timer = setTimeout(() => void late(), isOfTaker ? NO_TAKER_MS : NO_STEP_MS);
   };
   const onStep = (name: string, steps: readonly Step[]): Handling | undefined => {
     const [plan] = waiting;
     const machine = world.machines.find((one) => one.name === name);
-    if (!plan || !machine || !steps.includes(plan.step)) return undefined;
+    if (!plan || !machine) return undefined;
+    if (!steps.includes(plan.step)) return undefined;
     passed += 1;
     if (passed < plan.nth) return undefined;
     waiting.shift();

@@ -46,6 +46,10 @@ export const leftToPeople = (holder: Wired): Set<string> =>
          where target = 'pushes' and name = '' and actor <> 'standby')`,
   );
 
+/** References of all orders that it knows. */
+export const knownTo = (holder: Wired): Set<string> =>
+  listOf(databaseOf(holder), 'select reference from outbox');
+
 /** Takings that wrote after another one had begun to. */
 async function unfenced({ cluster }: World, from: number): Promise<string[]> {
   const rows = await cluster.ask<{ taking: string; last: string; next: string }>(
@@ -81,7 +85,7 @@ export async function judge({ world, load, holder, from, mayLose }: Judged): Pro
   const path = databaseOf(holder);
   const people = leftToPeople(holder);
   const ours = new Set(load.submitted);
-  const known = listOf(path, 'select reference from outbox');
+  const known = knownTo(holder);
   const events = listOf(path, 'select event_id from webhook_event');
   const acts = listOf(path, 'select reason from audit');
   const decided = listOf(

@@ -8,6 +8,7 @@ import { tryParseJson } from '../../../src/lib/json.ts';
 import type { Handling, Watch } from './tap.ts';
 
 export type Step =
+  | 'at once'
   | 'document'
   | 'document kept'
   | 'permit asked'

@@ -8,11 +8,13 @@ import { openWorld, type World } from './world.ts';
 const SEEDS_PER_WORLD = 40;
 const MESSAGE = z.object({ seed: z.number() });
 
+const [, , lease = '2s'] = process.argv;
+
 let world: World | undefined;
 let seedsHere = 0;
 
 async function work(seed: number): Promise<void> {
-  world ??= await openWorld();
+  world ??= await openWorld(lease);
   const { folder } = world;
   const result = await runSeed(world, seed, drawPlans(seed));
   seedsHere += 1;

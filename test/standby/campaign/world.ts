@@ -52,12 +52,19 @@ export interface World {
   end(isKept: boolean): Promise<void>;
 }
 
+const WAIT_MS_MAX = 180_000;
+const LOOK_MS = 50;
+
 /** Waits with patience for a busy machine; throws what it waited for. */
-export async function waitFor(what: string, look: () => unknown, msMax = 90_000): Promise<void> {
-  const until = performance.now() + msMax;
+export async function waitFor(
+  what: string,
+  look: () => unknown,
+  everyMs: number = LOOK_MS,
+): Promise<void> {
+  const until = performance.now() + WAIT_MS_MAX;
   while (!(await look())) {
-    if (performance.now() > until) throw new Error(`waited ${msMax / 1_000} s in vain: ${what}`);
-    await sleep(25);
+    if (performance.now() > until) throw new Error(`waited in vain for ${what}`);
+    await sleep(everyMs);
   }
 }
 
@@ -79,10 +86,11 @@ function startService(): Promise<Reference> {
 
 type Makes = Pick<World, 'folder' | 'reference' | 'journal' | 'token' | 'webhook'> & {
   readonly onStep: OnStep;
+  readonly lease: string;
 };
 
 async function wire(name: string, made: Makes): Promise<Wired> {
-  const { folder, reference, journal, onStep, token, webhook } = made;
+  const { folder, reference, journal, onStep, token, webhook, lease } = made;
   const [key] = Object.values(reference.credentials);
   if (!key) throw new Error('the reference has no key');
   const { port } = new URL(reference.v1Url);
@@ -105,6 +113,7 @@ async function wire(name: string, made: Makes): Promise<Wired> {
     },
     token,
     webhook,
+    lease,
   });
   return { ...machine, toPostgres, toService };
 }
@@ -129,7 +138,7 @@ function backUp({ dataDir }: Machine, folder: string): Promise<unknown> {
   return createBackup(plan, systemClock());
 }
 
-export async function openWorld(): Promise<World> {
+export async function openWorld(lease: string): Promise<World> {
   const folder = mkdtempSync(join(tmpdir(), 'selvedge-standby-'));
   for (const name of ['rules', 'backups']) mkdirSync(join(folder, name));
   writeFileSync(join(folder, 'rules', 'rules.yaml'), RULES);
@@ -139,7 +148,7 @@ export async function openWorld(): Promise<World> {
   const onStep: OnStep = (machine, steps) => heard?.(machine, steps);
   const token = systemRandom().bytes(24).toString('hex');
   const webhook = `whsec_${systemRandom().bytes(24).toString('base64')}`;
-  const made = { folder, reference, journal, onStep, token, webhook };
+  const made = { folder, reference, journal, onStep, token, webhook, lease };
   const [first, second] = [await wire('a', made), await wire('b', made)];
   const machines = [first, second] as const;
   const cluster = await startCluster((index, port) => {
