@@ -141,7 +141,10 @@ describe('a drill', () => {
     expect(reportOf(output)).toMatchObject({ isBack: false });
     expect(code).toBe(1);
     expect(sql('select holder from standby_lease')).toContain(there.dataDir);
-    expect(readStandbyStatus(there.dataDir)?.state).toBe('sending');
+    await until(
+      'the other machine to send',
+      () => readStandbyStatus(there.dataDir)?.state === 'sending' || undefined,
+    );
     expect(sql("select coalesce(wanted_by, 'nobody') from standby_lease")).toContain('nobody');
   });
 });

@@ -1,5 +1,5 @@
 /** A second machine takes over, with a real PostgreSQL (Debian's) and the reference service. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -12,6 +12,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { systemRandom } from '../../src/lib/random.ts';
 import { createScrubber, Secret } from '../../src/lib/secret.ts';
 import type { Reference } from '../../src/reference/reference.ts';
+import { openMemory } from '../../src/standby/memory.ts';
 import { readStandbyStatus } from '../../src/standby/status-file.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { backupDirectory } from '../../src/store/backup/manifest.ts';
@@ -21,7 +22,7 @@ import { readPauses } from '../../src/store/pauses.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
 import { sharedEnd } from '../console/support.ts';
 import { startFastReference } from '../e2e/support.ts';
-import { initStandby, SCHEMA, withStandby } from '../standby/support.ts';
+import { drawTaking, initStandby, SCHEMA, withStandby } from '../standby/support.ts';
 import {
   type RunningDaemon,
   startTestDaemon,
@@ -247,6 +248,38 @@ describe('a second machine', () => {
     expect(await waiting).toMatchObject({ how: 'taken', restored: { missing: [], inDoubt: 0 } });
     expect(await first.ended).toMatchObject({ code: 'standby.superseded' });
     const second = await start(there);
+    await accept(there, 'two');
+    const row = second.store.db.selectFrom('outbox').select('outbox_id');
+    const { outbox_id } = await row.where('reference', '=', 'two').executeTakeFirstOrThrow();
+    expect(outbox_id).toBe(2);
+    await second.stop();
+  });
+
+  it('resumes a take-over that was killed, with what had been handed over', async () => {
+    const { here, there } = await machines('killed');
+    const first = await startEnding(here);
+    await backUp(here);
+    await accept(here, 'one');
+    await untilState(first.store, 'one', 'confirmed');
+    await first.standby?.handOver(`there:${there.dataDir}`);
+    // The standby takes the lease, and is killed before it has restored anything.
+    const taking = drawTaking();
+    const proof = { isHandedOver: true, isProven: true, isAgain: false };
+    mkdirSync(there.dataDir);
+    openMemory(there.dataDir).note(taking, proof);
+    postgres.sql(
+      `update ${SCHEMA}.standby_lease set taking = '${taking}', beat = 0, handed_over = false`,
+      'killed',
+    );
+    expect(await first.ended).toMatchObject({ code: 'standby.superseded' });
+    expect(await standbyOn(there)).toMatchObject({
+      how: 'taken',
+      restored: { missing: [], inDoubt: 0, disarmed: [] },
+    });
+    const second = await start(there);
+    const acts = second.store.db.selectFrom('audit').select('detail');
+    const { detail } = await acts.where('action', '=', 'takeover').executeTakeFirstOrThrow();
+    expect(JSON.parse(detail)).toMatchObject({ isHandedOver: true, isProven: true });
     await accept(there, 'two');
     const row = second.store.db.selectFrom('outbox').select('outbox_id');
     const { outbox_id } = await row.where('reference', '=', 'two').executeTakeFirstOrThrow();
