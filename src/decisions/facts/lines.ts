@@ -344,6 +344,7 @@ export async function lineFacts(
   const styles = await stylesOf(tx, [...styleNos]);
   const ordered = order.lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
   const same = await sameBarcodes(tx, [...barcodes, ...ordered]);
+  const orderedAs = Map.groupBy(order.lines, (line) => same.nameOf(line.barcode ?? ''));
   const deliveredAs = delivered.by(same.nameOf);
   const taken = await takenPieces(tx, orderDeliveryId, { barcodes, same, readAt: read.at });
   const odd = new Set<string>();
@@ -356,7 +357,7 @@ export async function lineFacts(
     const others = taken.has(name) ? (taken.get(name) ?? null) : 0;
     const own = line.fulfilled_quantity;
     taken.set(name, others === null || own === null ? null : others + own);
-    const ordered = order.lines.filter((other) => same.nameOf(other.barcode ?? '') === name);
+    const ordered = orderedAs.get(name) ?? [];
     const meant = ofWindow(ordered, line);
     const packedAs = { name: line.barcode && name, price: line.price };
     const alike = variant ? [] : same.listed(barcode);

@@ -36,11 +36,11 @@ export function barcodeKeyIn(column: string) {
     coalesce(nullif(ltrim(${name}, '0'), ''), '0'), ${name})`;
 }
 
-/** Lists the barcode's key with as many zeros before it as may be lost. */
+/** Lists the barcode's key with as many zeros before it as may be lost, in both Unicode forms. */
 function formsOfKey(barcode: string): readonly string[] {
   const key = barcodeKey(barcode);
-  const most = /^\d{1,14}$/.test(key) ? DIGITS_MAX - key.length : 0;
-  return Array.from({ length: most + 1 }, (_, zeros) => '0'.repeat(zeros) + key);
+  if (!/^\d{1,14}$/.test(key)) return [key, key.normalize('NFD')];
+  return Array.from({ length: DIGITS_MAX - key.length + 1 }, (_, zeros) => '0'.repeat(zeros) + key);
 }
 
 /** Lists likely spellings of a barcode for a database lookup: those that have its key. */
@@ -95,9 +95,7 @@ interface Form extends Row {
 
 /** Makes a JSON text of the forms of these barcodes, for {@link spellingStarts}. */
 export function formsText(barcodes: readonly string[]): string {
-  const forms = new Set(barcodes);
-  for (const form of barcodes.flatMap(formsOfKey)) forms.add(form).add(form.normalize('NFD'));
-  return JSON.stringify([...forms]);
+  return JSON.stringify([...new Set(barcodes).union(new Set(barcodes.flatMap(formsOfKey)))]);
 }
 
 /**
