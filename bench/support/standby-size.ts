@@ -258,9 +258,10 @@ export async function measureSize(
   let peakMiB = 0;
   const exit = once(child, 'exit');
   const sampling = setInterval(() => {
-    if (takenAt !== undefined && child.exitCode === null) {
-      peakMiB = Math.max(peakMiB, useOf(child.pid ?? 0).residentMiB);
-    }
+    if (takenAt === undefined || child.exitCode !== null) return;
+    const { residentMiB } = useOf(child.pid ?? 0);
+    // A process that is ending has no memory any more.
+    if (residentMiB > peakMiB) peakMiB = residentMiB;
   }, LOOK_MS);
   const [code] = await exit;
   const endedAt = performance.now();
