@@ -22,7 +22,8 @@ const CONTROL_FLOW = /^\s*(?:\} )?(?:if|else|for|while|switch|catch|do)\b/;
 const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 360: the standby, its drill and the way back.
   // By 50: a drill that comes back, its report, who confirms what is kept, and if nothing runs.
-  cli: 9_190, // with proposals of rules as people read them, the demo's past and its parcels
+  // By 50: what a machine that waits says instead of a database.
+  cli: 9_245, // with proposals of rules as people read them, the demo's past and its parcels
   // With the limit that the pace remembers through refusals.
   // How an account writes decimals is learned by all its readers.
   // Refusals and empty pages behind the last are told from faults in the midst of a list.
@@ -82,7 +83,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
   // By 150: how a second machine stands.
-  ops: 5_580, // since when receipts wait, a file that grew, and by 150 what went wrong in a time
+  // By 30: the same, and grades of a lease.
+  ops: 5_610, // since when receipts wait, a file that grew, and by 150 what went wrong in a time
   // Raised for the loss of customers and for refunds by what has left; for documents that a person
   // takes note of; for what the rules decided, which leaves only while these are in force.
   // With words of ERPs for members, prices far from the list price; what a person canceled since a

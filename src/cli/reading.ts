@@ -3,6 +3,8 @@
  */
 import type { Command } from 'commander';
 import type { Config } from '../config/schema.ts';
+import { systemClock } from '../lib/clock.ts';
+import { refuseOnStandby } from '../ops/standby-here.ts';
 import { type Db, openReadOnlyStore, type Store, storeOptions } from '../store/store.ts';
 import type { CliContext } from './command.ts';
 import { configOf } from './configuration.ts';
@@ -13,6 +15,7 @@ export async function withMirror<T>(
   read: (db: Db, store: Store, config: Config) => Promise<T>,
 ): Promise<T> {
   const { config } = configOf(command, context);
+  refuseOnStandby(config, systemClock().now());
   const store = await openReadOnlyStore(storeOptions(config));
   try {
     return await read(store.db, store, config);

@@ -21,6 +21,7 @@ import type { Installation, InstallationSettings } from './installation.ts';
 import { overdueLooks } from './order-book.ts';
 import { describeCopy, stepOfCopy } from './plane-copy.ts';
 import { describeIdle } from './rules-acting.ts';
+import { describeStandby, isStandbyWell, stepOfStandby } from './standby-here.ts';
 import { WORKER_FAILING } from './status.ts';
 import { describeWaiting } from './waiting.ts';
 
@@ -183,6 +184,15 @@ function machineChecks(found: Installation, { store }: InstallationSettings): Ch
   ];
 }
 
+/** Checks of the lease, and whether somebody could take over. */
+function standbyChecks({ standby }: Installation): Check[] {
+  if (standby === null || isStandbyWell(standby)) return [];
+  const isCritical = standby.state === 'away' || standby.state === 'unknown';
+  const text = `standby: ${describeStandby(standby)}`;
+  const told = { check: 'standby', tiles: SYSTEM, text, advice: stepOfStandby(standby) };
+  return isCritical ? critical(true, told) : warning(true, told);
+}
+
 /** Checks of the copies: that in PostgreSQL, and the backups. */
 function copyChecks({ backupAgeMs, plane }: Installation): Check[] {
   const advice = 'selvedge backup create; systemctl enable --now selvedge-backup.timer';
@@ -297,6 +307,7 @@ export function checksOf(
       advice: 'the table quarantine says why',
       text: `${quarantined} rows in quarantine`,
     }),
+    ...standbyChecks(found),
     ...copyChecks(found),
   ];
 }

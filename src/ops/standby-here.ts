@@ -2,7 +2,10 @@
  * How this machine stands as a holder or a standby, read from the file that its process leaves in
  * the data folder. PostgreSQL itself is not asked, because it may be what is down.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
+import { RefusedError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { readStandbyStatus, type StandbyStatus } from '../standby/status-file.ts';
 
@@ -29,6 +32,8 @@ export interface StandbyHere {
   readonly ready: number | null;
   /** Rows that the readiest of them would play; null: not known. */
   readonly behind: number | null;
+  /** Age of the backup from which this standby would go on; null: not known, or it is none. */
+  readonly backupMs: number | null;
   readonly error: { readonly message: string; readonly hint: string | null } | null;
 }
 
@@ -55,6 +60,7 @@ const ABSENT: StandbyHere = {
   acknowledge: 'postgresql',
   ready: null,
   behind: null,
+  backupMs: null,
   error: null,
 };
 
@@ -82,6 +88,7 @@ export function readStandbyHere(
     acknowledge: told.acknowledge,
     ready: ready?.length ?? null,
     behind: behind.length === 0 ? null : Math.min(...behind),
+    backupMs: told.backupAt === undefined ? null : Math.max(0, now - told.backupAt),
     error: error ? { message: error.message, hint: error.hint ?? null } : null,
   };
 }
@@ -105,12 +112,41 @@ function describeReady({ ready, behind }: StandbyHere): string {
 
 /** How it stands, in one line. */
 export function describeStandby(here: StandbyHere): string {
-  const other = here.role === 'standby' && here.holder !== null ? `; ${here.holder} holds it` : '';
-  const since = here.heldMs === null ? '' : ` for ${formatDuration(here.heldMs)}`;
+  const other =
+    here.role === 'standby' && here.holder !== null ? `; ${here.holder} holds the lease` : '';
+  const since = here.heldMs === null ? '' : `, for ${formatDuration(here.heldMs)} now`;
+  const backup =
+    here.backupMs === null
+      ? ''
+      : `; would go on from a backup ${formatDuration(here.backupMs)} old`;
   const local = here.acknowledge === 'local' ? '; acknowledges what is kept here only' : '';
-  const why = here.error === null ? '' : `: ${here.error.message}`;
+  const why = here.error === null ? '' : `: ${here.error.message.replace(/^PostgreSQL: /, '')}`;
   const state = `${STATES[here.state]}${here.sends ? since : ''}`;
-  return `${state}${why}${other}${describeReady(here)}${local}`;
+  return `${state}${why}${other}${backup}${describeReady(here)}${local}`;
+}
+
+/** Next step of a person who finds it unwell. */
+export function stepOfStandby({ error }: StandbyHere): string {
+  return error?.hint ?? 'docs/operating/standby.md; selvedge standby status';
+}
+
+/** This machine, if it waits as a standby, and so has no database. */
+export function waitingHere(
+  config: Pick<Config, 'standby' | 'dataDir'>,
+  now: number,
+): StandbyHere | undefined {
+  if (existsSync(join(config.dataDir, 'mirror.db'))) return undefined;
+  const here = readStandbyHere(standbyHereOf(config), now);
+  return here?.role === 'standby' ? here : undefined;
+}
+
+/** Refuses what needs a database where this machine waits as a standby. */
+export function refuseOnStandby(config: Pick<Config, 'standby' | 'dataDir'>, now: number): void {
+  const here = waitingHere(config, now);
+  if (here === undefined) return;
+  throw new RefusedError('standby.waits', `no database is here: it ${describeStandby(here)}`, {
+    hint: 'ask on the machine that holds the lease; of this one: selvedge standby status',
+  });
 }
 
 /** Whether a person should look. */

@@ -29,6 +29,8 @@ const STATUS = z.object({
   waiting: z.number(),
   /** Place of the record up to which this database has all. */
   place: z.number(),
+  /** When the backup was made from which this standby would go on. */
+  backupAt: z.number().optional(),
   /** Machines that wait, as the holder saw them at last. */
   standbys: z
     .array(

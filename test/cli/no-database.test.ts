@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { TOKEN_PREFIX } from '../../src/console/access/sessions.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { writeStandbyStatus } from '../../src/standby/status-file.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { ENV, MINIMAL, writeConfig, writeSecret } from '../config/support.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -85,6 +86,62 @@ describe('a daemon that does not run', () => {
     const { code, stderr } = await selvedge(words, ENV);
     expect(stderr).toContain('\nhint: does ');
     expect(code).toBe(EXIT.temporary.code);
+  });
+});
+
+describe('a machine that waits as a standby', () => {
+  const waiting = () => {
+    const dataDir = temporaryFolder();
+    const server = writeSecret('postgresql://selvedge@127.0.0.1/selvedge');
+    const standby = `standby: { servers: [{ file: ${server} }] }\noutbox: { quietTime: 20m }`;
+    const file = writeConfig(`dataDir: ${dataDir}\n${standby}\n${MINIMAL}`);
+    const now = Date.now();
+    writeStandbyStatus(dataDir, {
+      at: now,
+      role: 'standby',
+      state: 'waiting',
+      account: 'main',
+      machine: 'here',
+      holder: 'there:/data',
+      waiting: 0,
+      place: 7,
+      backupAt: now - 60_000,
+      acknowledge: 'postgresql',
+    });
+    return (...args: string[]) => selvedge(['--config', file, ...args], ENV);
+  };
+  const WAITS = 'waits as a standby; there:/data holds the lease; would go on from a backup 1m';
+
+  it('says so in its status, to people, programs and monitoring', async () => {
+    const run = waiting();
+    expect(await run('status')).toMatchObject({ code: 0, stderr: '' });
+    expect((await run('status')).stdout).toContain(`standby     ${WAITS}`);
+    expect(await run('status', '--check')).toMatchObject({ code: 0 });
+    expect((await run('status', '--check')).stdout).toContain(`OK: ${WAITS}`);
+    const { standby } = JSON.parse((await run('status', '--json')).stdout);
+    expect(standby).toMatchObject({ role: 'standby', state: 'waiting', holder: 'there:/data' });
+  });
+
+  it('is fine for the doctor, who asks for no database there', async () => {
+    const { stdout } = await waiting()('doctor');
+    expect(stdout).toContain(`ok   standby        ${WAITS}`);
+    expect(stdout).toMatch(/^- +service +not asked: this machine waits as a standby$/m);
+    expect(stdout).not.toMatch(/database|exchange/);
+  });
+
+  it('has nothing to copy, as its timer is told', async () => {
+    const { code, stdout } = await waiting()('backup', 'create');
+    expect([code, stdout]).toEqual([0, 'nothing to copy: this machine waits as a standby\n']);
+  });
+
+  it.each([
+    ['deliveries', 'list'],
+    ['sync', 'run', 'stock'],
+  ])('refuses %s %s, and says where to ask', async (...args) => {
+    const { code, stderr } = await waiting()(...args);
+    expect(stderr).toContain(`no database is here: it ${WAITS}`);
+    expect(stderr).toContain('hint: ask on the machine that holds the lease');
+    expect(code).toBe(EXIT.failure.code);
   });
 });
 

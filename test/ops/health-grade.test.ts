@@ -11,6 +11,8 @@ import {
   readInstallation,
 } from '../../src/ops/installation.ts';
 import type { RelayFigures } from '../../src/ops/relay.ts';
+import { readStandbyHere } from '../../src/ops/standby-here.ts';
+import { type StandbyStatus, writeStandbyStatus } from '../../src/standby/status-file.ts';
 import { acquireLease, lockFile, lockFolder } from '../../src/store/lock.ts';
 import { startTestReference, testConfig } from '../support/house.ts';
 import { temporaryStore } from '../support/store.ts';
@@ -42,6 +44,21 @@ async function wellInstalled(): Promise<{
   const daemon = { ...found.daemon, running: true };
   return { config, settings, found: { ...found, daemon, streams: [], backupAgeMs: HOUR_MS } };
 }
+
+it('grades a holder that sends nothing, and one that nobody could replace', async () => {
+  const { found, config, settings } = await wellInstalled();
+  const graded = (more: Partial<StandbyStatus>) => {
+    const holds = { role: 'holder', account: 'main', machine: 'a', acknowledge: 'local' } as const;
+    const told = { at: NOW, state: 'sending', waiting: 0, place: 9, ...holds, ...more } as const;
+    writeStandbyStatus(config.dataDir, told);
+    const standby = readStandbyHere({ dataDir: config.dataDir }, NOW);
+    const { grade, findings } = gradeHealth({ ...found, standby }, settings, NOW);
+    return [grade, ...findings.map((text) => text.slice(0, 30))];
+  };
+  expect(graded({})).toEqual(['ok']);
+  expect(graded({ state: 'away' })).toEqual(['critical', 'standby: SENDS NOTHING: Postgr']);
+  expect(graded({ standbys: [] })).toEqual(['warning', 'standby: holds the lease and s']);
+});
 
 it('grades what is not fine, and puts the gravest first', async () => {
   const { found, config, settings } = await wellInstalled();

@@ -46,16 +46,17 @@ describe('this machine with a standby', () => {
   it('says who holds the lease, for how long, and whether somebody could take over', () => {
     expect(told(here({ standbys: [machine({})] }))).toEqual([
       true,
-      'holds the lease and sends for 2h; a standby waits, 40 rows to play',
+      'holds the lease and sends, for 2h now; a standby waits, 40 rows to play',
     ]);
     const gone = [machine({ seenMsAgo: 600_000 }), machine({ behind: null })];
     expect(told(here({ standbys: gone }))).toEqual([
       false,
-      'holds the lease and sends for 2h; NO STANDBY could take over now',
+      'holds the lease and sends, for 2h now; NO STANDBY could take over now',
     ]);
-    expect(told(here({ role: 'standby', state: 'waiting', holder: 'b:/data' }))).toEqual([
+    const waits = { role: 'standby', state: 'waiting', holder: 'b:/data' } as const;
+    expect(told(here({ ...waits, backupAt: NOW - 60_000 }))).toEqual([
       true,
-      'waits as a standby; b:/data holds it',
+      'waits as a standby; b:/data holds the lease; would go on from a backup 1m old',
     ]);
   });
 
@@ -63,7 +64,7 @@ describe('this machine with a standby', () => {
     const error = { code: 'standby.unknown', message: 'PostgreSQL: no answer in time' };
     expect(told(here({ state: 'away', error }))).toEqual([
       false,
-      'SENDS NOTHING: PostgreSQL cannot be asked: PostgreSQL: no answer in time',
+      'SENDS NOTHING: PostgreSQL cannot be asked: no answer in time',
     ]);
     expect(told(here({ at: 1 }))).toEqual([false, 'its process stopped or hangs']);
     expect(told(here({ acknowledge: 'local' }))?.[1]).toMatch(/kept here only$/);

@@ -2,6 +2,7 @@
 import { Command } from 'commander';
 import { systemClock } from '../../lib/clock.ts';
 import { formatSize } from '../../lib/units.ts';
+import { waitingHere } from '../../ops/standby-here.ts';
 import { version } from '../../ops/version.ts';
 import { createBackup } from '../../store/backup/create.ts';
 import { backupDirectory } from '../../store/backup/manifest.ts';
@@ -27,6 +28,13 @@ export function backupCreate(context: CliContext): Command {
     .addHelpText('after', examples([['backup create', 'what selvedge-backup.timer does']]))
     .action(async (options: Options, command: Command) => {
       const { config } = configOf(command, context);
+      const { output } = context;
+      // The timer runs on both machines.
+      if (waitingHere(config, systemClock().now())) {
+        if (options.json === true) output.json({ path: null });
+        else output.line('nothing to copy: this machine waits as a standby');
+        return;
+      }
       const { backup, removed } = await createBackup(
         {
           dataDir: config.dataDir,
@@ -38,7 +46,6 @@ export function backupCreate(context: CliContext): Command {
         },
         systemClock(),
       );
-      const { output } = context;
       if (options.json === true) {
         output.json({ path: backup.path, ...backup.manifest, removed });
         return;

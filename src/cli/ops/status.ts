@@ -12,12 +12,18 @@ import { describeBook, limitOf } from '../../ops/order-book.ts';
 import { bottleneckOf } from '../../ops/pace.ts';
 import { describeCopy } from '../../ops/plane-copy.ts';
 import { describeIdle } from '../../ops/rules-acting.ts';
-import { describeStandby, isStandbyWell } from '../../ops/standby-here.ts';
+import {
+  describeStandby,
+  isStandbyWell,
+  type StandbyHere,
+  waitingHere,
+} from '../../ops/standby-here.ts';
 import type { Status, StreamStatus } from '../../ops/status.ts';
 import { describePart, describeWaiting, WAITING_KINDS } from '../../ops/waiting.ts';
 import { describeService } from '../../store/answering.ts';
 import { restingWith } from '../../store/space.ts';
 import { type CliContext, examples } from '../command.ts';
+import { configOf } from '../configuration.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
 import { remoteConsoleOf, requireHere } from '../remote/console.ts';
@@ -117,16 +123,17 @@ function printDaemon(output: Output, status: Status, here: Here | undefined): vo
   if (idle !== undefined) output.line(`rules       ${idle}`);
 }
 
+function printStandby(output: Output, here: StandbyHere): void {
+  output.line(`standby     ${isStandbyWell(here) ? '' : 'LOOK: '}${describeStandby(here)}`);
+}
+
 function printDisk(output: Output, { found, config }: Here): void {
   const { backupAgeMs, freeBytes, plane, standby } = found;
   output.line(`backup      ${backupAgeMs === null ? 'none' : ago(backupAgeMs)}`);
   const resting = restingWith(freeBytes, config.store);
   const rest = resting === undefined ? '' : `: ${resting}`;
   output.line(`disk        ${formatSize(freeBytes)} free${rest}`);
-  if (standby !== null) {
-    const note = isStandbyWell(standby) ? '' : 'LOOK: ';
-    output.line(`standby     ${note}${describeStandby(standby)}`);
-  }
+  if (standby !== null) printStandby(output, standby);
   if (plane === null) return;
   const late = plane.isLate ? 'LATE: ' : '';
   output.line(`plane       ${late}${describeCopy(plane)} (account ${plane.account})`);
@@ -209,9 +216,21 @@ function read(command: Command, context: CliContext): Promise<[Installation, Con
   ]);
 }
 
+/** This machine, if it waits as a standby: without a database there is nothing else to tell. */
+function waitingOf(command: Command, context: CliContext): StandbyHere | undefined {
+  return waitingHere(configOf(command, context).config, systemClock().now());
+}
+
 async function check(command: Command, context: CliContext): Promise<void> {
   const { output } = context;
   try {
+    const standby = waitingOf(command, context);
+    if (standby) {
+      const grade = isStandbyWell(standby) ? 'ok' : 'warning';
+      context.setExitCode(CHECK_CODES[grade]);
+      output.line(`${grade.toUpperCase()}: ${describeStandby(standby)}`);
+      return;
+    }
     const [found, config] = await read(command, context);
     const settings = installationOf(config);
     const { grade, findings, waiting } = gradeHealth(found, settings, systemClock().now());
@@ -239,6 +258,12 @@ async function print(
     printNeeds(output, overview.status);
     return;
   }
+  const waiting = waitingOf(command, context);
+  if (waiting) {
+    clear();
+    printStandby(output, waiting);
+    return;
+  }
   const [found, config] = await read(command, context);
   clear();
   printStatus(output, found, { found, config });
@@ -248,8 +273,8 @@ async function print(
 async function printJson(command: Command, context: CliContext): Promise<void> {
   const remote = remoteConsoleOf(command, context);
   if (!remote) {
-    const [found] = await read(command, context);
-    context.output.json(found);
+    const standby = waitingOf(command, context);
+    context.output.json(standby ? { standby } : (await read(command, context))[0]);
     return;
   }
   const { status: found, ...more } = await readRemoteOverview(remote);

@@ -14,7 +14,12 @@ import type { Output } from '../output.ts';
 /** A process that runs tells it every five seconds. */
 const SILENT_MS_MAX = 20_000;
 
-function printHere(output: Output, here: StandbyStatus | undefined, now: number): void {
+function printHere(
+  output: Output,
+  here: StandbyStatus | undefined,
+  now: number,
+  isAway: boolean,
+): void {
   if (here === undefined) {
     output.line('here       nothing has run here with a standby');
     return;
@@ -25,8 +30,10 @@ function printHere(output: Output, here: StandbyStatus | undefined, now: number)
   output.line(`here       ${silent}${here.role}, ${here.state} (told ${ago} ago)`);
   if (isSilent) return;
   if (here.role === 'holder') output.line(`waiting    ${here.waiting} entries are not kept yet`);
-  if (here.error) output.line(`           ${here.error.message}`);
-  if (here.error?.hint) output.line(`           ${here.error.hint}`);
+  // The command ends with the error that it met itself.
+  if (!here.error || isAway) return;
+  output.line(`           ${here.error.message}`);
+  if (here.error.hint) output.line(`           ${here.error.hint}`);
 }
 
 const REPLICATION: Readonly<Record<ReturnType<typeof gradeReplication>, string>> = {
@@ -84,7 +91,7 @@ export function standbyStatus(context: CliContext): Command {
       if (json === true) output.json({ account, here: here ?? null, there: there ?? null });
       else {
         output.line(`account    ${account}`);
-        printHere(output, here, systemClock().now());
+        printHere(output, here, systemClock().now(), error !== undefined);
         if (there) printThere(output, there);
       }
       if (error) throw error;

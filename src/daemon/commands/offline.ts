@@ -3,6 +3,7 @@ import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Random } from '../../lib/random.ts';
 import type { Scrubber } from '../../lib/secret.ts';
+import { refuseOnStandby } from '../../ops/standby-here.ts';
 import { requireFirstStart } from '../../store/backup/first-start.ts';
 import { lockFile, lockFolder, makeDataFolder } from '../../store/lock.ts';
 import { openStore, type SqliteStore, storeOptions } from '../../store/store.ts';
@@ -36,6 +37,7 @@ export async function workOffline<T>(
   deps: OfflineDeps,
   work: (parts: OfflineParts) => Promise<T>,
 ): Promise<T> {
+  refuseOnStandby(config, deps.clock.now());
   if (deps.mayBeNew !== true) requireDatabase(config.dataDir);
   makeDataFolder(config.dataDir);
   const folder = lockFolder(lockFile(config.dataDir));

@@ -9,6 +9,7 @@ import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Check, checksOf, describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
 import { describeCopy, planeSettingsOf, readPlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
+import { waitingHere } from '../../ops/standby-here.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import type { RuleFile } from '../../rules/text/yaml.ts';
 import { describeService } from '../../store/answering.ts';
@@ -21,7 +22,7 @@ import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, guarded, odd, skipped } from './finding.ts';
 import { checkOpenOrders } from './open-orders.ts';
-import { checkStandby } from './standby.ts';
+import { checkStandby, findingOf } from './standby.ts';
 
 // Checks the copy in PostgreSQL from the daemon's machine: its feed in the database, and the state
 // that its process reports.
@@ -200,6 +201,8 @@ function checkFreshness(
 }
 
 export async function checkDatabase(config: Config, now: number): Promise<readonly Finding[]> {
+  const waiting = waitingHere(config, now);
+  if (waiting) return [findingOf(waiting)];
   const store = await openReadOnlyStore(storeOptions(config));
   try {
     const settings = installationOf(config);

@@ -5,6 +5,7 @@
  */
 import type { LoadedConfig } from '../../config/load.ts';
 import { showProblem } from '../../config/problems.ts';
+import { waitingHere } from '../../ops/standby-here.ts';
 import { routeOf } from '../service.ts';
 import { checkDatabase } from './database.ts';
 import { checkDropFolder } from './drop-folder.ts';
@@ -53,7 +54,8 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
   yield* await guarded('disk', () => checkDisk(config));
   const database = await guarded('database', () => checkDatabase(config, now));
   yield* database;
-  yield* await guarded('exchange', () => checkExchange(config));
+  const isWaiting = waitingHere(config, now) !== undefined;
+  if (!isWaiting) yield* await guarded('exchange', () => checkExchange(config));
   yield* await guarded('drop folder', () => checkDropFolder(config, now));
   yield* await guarded('readers', () => checkHolders(config));
   yield* await guarded('backup', () => checkBackups(config, now));
@@ -73,7 +75,9 @@ export async function* examine(deps: DoctorDeps): AsyncGenerator<Finding, void, 
     checkCertificate(baseUrl, now, routeOf(config.service)),
   );
   // Without a daemon, a log-in would create or migrate a database that failed its checks.
-  if (database.some(({ grade }) => grade === 'failed')) {
+  if (isWaiting) {
+    yield skipped('service', 'not asked: this machine waits as a standby', 'see "standby"');
+  } else if (database.some(({ grade }) => grade === 'failed')) {
     yield skipped('service', 'not asked: first the database', 'see "database"');
   } else {
     yield* await guarded('service V1', () => checkV1(config, network));

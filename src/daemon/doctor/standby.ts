@@ -5,14 +5,14 @@ import {
   describeStandby,
   isStandbyWell,
   readStandbyHere,
+  type StandbyHere,
   standbyHereOf,
+  stepOfStandby,
 } from '../../ops/standby-here.ts';
 import { gradeReplication } from '../../standby/replication.ts';
 import { readStandbyStatus } from '../../standby/status-file.ts';
 import type { Db } from '../../store/store.ts';
 import { bad, type Finding, fine, odd } from './finding.ts';
-
-const GUIDE = 'docs/operating/standby.md; selvedge standby status';
 
 /** Whether a replica confirms what is kept, as the holder saw it at last. */
 function checkReplica(config: Config): Finding[] {
@@ -49,14 +49,18 @@ async function comeBySql(db: Db): Promise<boolean> {
   return rows.length > 0;
 }
 
+/** The lease, and whether somebody could take over. */
+export function findingOf(here: StandbyHere): Finding {
+  const text = describeStandby(here);
+  const step = stepOfStandby(here);
+  if (here.error !== null || here.state === 'silent') return bad('standby', text, step);
+  return isStandbyWell(here) ? fine('standby', text) : odd('standby', text, step);
+}
+
 export async function checkStandby(db: Db, config: Config, now: number): Promise<Finding[]> {
   const here = readStandbyHere(standbyHereOf(config), now);
   if (!here) return [];
-  const text = describeStandby(here);
-  const isBad = here.error !== null || here.state === 'silent';
-  const odds = isStandbyWell(here) ? fine('standby', text) : odd('standby', text, GUIDE);
-  const findings = [isBad ? bad('standby', text, here.error?.hint ?? GUIDE) : odds];
-  findings.push(...checkReplica(config));
+  const findings = [findingOf(here), ...checkReplica(config)];
   if (config.intake.database !== null || (await comeBySql(db))) {
     const sqlDocuments = 'documents come by SQL: exchange.db stays on this machine in a take-over';
     findings.push(odd('standby', sqlDocuments, 'have the ERP use HTTP or the drop folder'));

@@ -214,6 +214,7 @@ class WaitingMachine {
   #tell(state: StandbyStatus['state'], error?: SelvedgeError): void {
     const { settings, clock, log } = this.#deps;
     const row = this.#row;
+    const { chosen } = this.#ready;
     try {
       writeStandbyStatus(settings.dataDir, {
         at: clock.now(),
@@ -223,7 +224,8 @@ class WaitingMachine {
         machine: settings.machine,
         acknowledge: settings.acknowledge,
         waiting: 0,
-        place: this.#ready.chosen?.beginning.place ?? 0,
+        place: chosen?.beginning.place ?? 0,
+        ...(chosen && { backupAt: Date.parse(chosen.backup.manifest.createdAt) }),
         ...(row && {
           holder: row.holder,
           since: row.takenAt,
