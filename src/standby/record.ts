@@ -132,7 +132,7 @@ interface Asking {
 }
 
 /** How often entries that nobody waits for are looked for. */
-const POLL_MS = 250;
+const POLL_MS = 1_000;
 const RETRY_MS = 500;
 /**
  * Entries are forgotten only so long after PostgreSQL has them: a replica that is promoted and was
