@@ -50,7 +50,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the end of a push that is noted as it is confirmed.
   // By 270: a machine that holds a lease, and its record.
   // By 150: a holder that is asked for its lease gives it back; what the doctor says of replicas.
-  daemon: 6_170, // whether the service answers; the machine that waits, and catches up
+  // By 10: the doctor of a machine that waits.
+  daemon: 6_190, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
