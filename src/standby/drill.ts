@@ -32,7 +32,7 @@ export interface DrillDeps {
   /** Throws why this machine could not take over again. */
   readonly requireWayBack: (session: Session) => Promise<void>;
   /** Has the daemon of this machine give the lease to that one. */
-  readonly handOver: (to: string) => Promise<unknown>;
+  readonly handOver: (to: string, signal: AbortSignal) => Promise<unknown>;
   /** Undefined: there is no database here now. */
   readonly here: () => Promise<HolderHere | undefined>;
   readonly tell: (step: DrillStep) => void;
@@ -73,6 +73,8 @@ export interface DrillReport {
 const LOOK_MS = 500;
 /** The holder takes back what nobody took within four leases, and renews it each third of one. */
 const TAKE_LEASES = 6;
+/** The daemon waits so long for what is being sent, and a little. */
+const GIVE_MS = 180_000;
 /** Numbers that a restore leaves out, and no drill does. */
 const JUMP = 1_000_000;
 
@@ -97,7 +99,7 @@ class Drill {
     const { settings, isOneWay } = this.#deps;
     try {
       const { lease, before, ready } = await this.#ready();
-      await this.#give(ready.machine);
+      await this.#give(ready.machine, lease);
       const taken = await this.#untilTaken(lease);
       const report = { from: settings.machine, to: taken.holder };
       if (isOneWay) return { ...report, isBack: false, inDoubt: null, missing: 0, numbers: null };
@@ -145,15 +147,31 @@ class Drill {
     return { lease, before, ready };
   }
 
-  async #give(to: string): Promise<void> {
+  async #give(to: string, { taking }: LeaseRow): Promise<void> {
     const { handOver, settings } = this.#deps;
+    const over = new AbortController();
+    // A daemon that is stopped in the midst answers nothing, and its lease runs out.
+    const lost = this.#until(GIVE_MS, async () => {
+      const row = over.signal.aborted ? undefined : await this.#look();
+      return over.signal.aborted || (row !== undefined && row.taking !== taking) || undefined;
+    });
+    const giving = handOver(to, over.signal).then(() => undefined);
     try {
-      await handOver(to);
+      const isLost = await Promise.race([giving, lost]);
+      if (isLost === true) {
+        this.#tell('says', settings.machine, 'no answer, and the lease is another machine’s');
+        return;
+      }
     } catch (thrown) {
       // The answer may be lost and the lease be given all the same: the row tells.
       if (!(thrown instanceof SelvedgeError) || thrown.code !== 'local.broken_off') throw thrown;
       this.#tell('says', settings.machine, thrown.message);
       return;
+    } finally {
+      over.abort();
+      giving.catch(() => undefined);
+      // One session asks one thing at a time.
+      await lost;
     }
     this.#tell('handed over', settings.machine, 'nothing is being sent, and PostgreSQL has all');
   }

@@ -123,10 +123,11 @@ export function standbyDrill(context: CliContext): Command {
             const measure = await readMeasure(session, settings.account);
             await chooseBackup(config, measure, clock.now());
           },
-          handOver: (to) =>
+          handOver: (to, signal) =>
             askRunningDaemon(command, context, {
               path: '/api/standby/hand-over',
               body: { to },
+              signal,
               answer: z.object({ handedOver: z.literal(true) }),
             }),
         });
