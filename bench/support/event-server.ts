@@ -86,7 +86,7 @@ async function serveBare(path: string): Promise<number> {
   });
 }
 
-if (process.send) {
+if (process.send && import.meta.main) {
   const [kind, path = ''] = process.argv.slice(2);
   const port = kind === 'bare' ? await serveBare(path) : await serveInbox(path);
   process.send({ port });
