@@ -14,6 +14,7 @@ import type { Clock } from '../lib/clock.ts';
 import { makeDue } from '../mirror/upkeep.ts';
 import { inKeys } from '../store/bulk.ts';
 import type { Db, Store } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { changedRuns } from './accept/freshness.ts';
 import { asksAboutAccepted, REVOKED_WITHIN_MS } from './accept/revocation.ts';
 import { nextCalendarChange } from './calendar.ts';
@@ -63,14 +64,14 @@ const AGAIN_BESIDE_NEW = 10;
  * SQL: the delivery or its order changed since it was evaluated. Future timestamps are ignored:
  * they were written before the clock was set back.
  */
-function hasChanged(now: number): RawBuilder<boolean> {
+function hasChanged(now: number | Value<number>): RawBuilder<boolean> {
   return sql<boolean>`(e.delivery_hash <> d.content_hash or e.order_hash <> ${orderHash('o')}
     or (d.changed_at > e.evaluated_at and d.changed_at <= ${now}))`;
 }
 
 /** SQL: pending deliveries whose push is not on its way, with why they may be due. */
-function pendingWith(db: Db, now: number) {
-  return db
+const pendingWith = kept((db: Db, now: Value<number>, ids: Value<string>) =>
+  db
     .selectFrom('claim as c')
     .innerJoin('delivery as d', 'd.order_delivery_id', 'c.order_delivery_id')
     .innerJoin('sales_order as o', 'o.order_id', 'd.order_id')
@@ -81,11 +82,13 @@ function pendingWith(db: Db, now: number) {
     .select(sql<number>`e.rules_key = '' or ${hasFailedPush(now)}`.as('has_failed'))
     .where('d.status', '=', 'pending')
     .where('d.deleted_at', 'is', null)
-    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')));
-}
+    .where((eb) => eb.not(hasOpenPush('d.order_delivery_id')))
+    .where(inKeys('c.order_delivery_id', ids)),
+);
 
-function pendingAmong(db: Db, now: number, ids: readonly number[]) {
-  return pendingWith(db, now).where(inKeys('c.order_delivery_id', ids)).execute();
+/** Those of these that are pending; mostly there are none, as a round has named none. */
+async function pendingAmong(db: Db, now: number, ids: readonly number[]) {
+  return ids.length === 0 ? [] : pendingWith(db, now, JSON.stringify(ids));
 }
 
 type DueRow = Awaited<ReturnType<typeof pendingAmong>>[number];
@@ -131,13 +134,16 @@ function triggerOf({ evaluated_at, has_changed, has_failed, due_why }: DueRow): 
   return has_failed === 1 ? 'push' : (due_why ?? 'hold');
 }
 
-/** Time of the next planned evaluation of a pending delivery; Infinity when none is planned. */
-export async function nextDueAt(db: Db, now: number): Promise<number> {
-  const row = await db
+const dueAfter = kept((db: Db, now: Value<number>) =>
+  db
     .selectFrom('claim')
     .select((eb) => eb.fn.min('due_at').as('due_at'))
-    .where('due_at', '>', now)
-    .executeTakeFirst();
+    .where('due_at', '>', now),
+);
+
+/** Time of the next planned evaluation of a pending delivery; Infinity when none is planned. */
+export async function nextDueAt(db: Db, now: number): Promise<number> {
+  const [row] = await dueAfter(db, now);
   return row?.due_at ?? Infinity;
 }
 

@@ -9,9 +9,10 @@
  */
 import { sql } from 'kysely';
 import { STATUSES } from '../config/statuses.ts';
-import { inKeys } from '../store/bulk.ts';
+import { inKeys, updateRows } from '../store/bulk.ts';
 import { writeStateAt } from '../store/state.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { readSubject } from './facts.ts';
 import { endHolds } from './holds.ts';
 import { resolveEvaluationErrors, resolveRevokedTooOften } from './incidents.ts';
@@ -28,9 +29,8 @@ interface StatusChange {
   readonly to: string;
 }
 
-/** Finds the latest change of a delivery's status whose author is not known yet. */
-async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange | undefined> {
-  return tx
+const newChanges = kept((db: Db, orderDeliveryId: Value<number>, key: Value<string>) =>
+  db
     .selectFrom('change')
     .select([
       'seq',
@@ -39,29 +39,46 @@ async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange 
       sql<string>`diff->>'$.status[1]'`.as('to'),
     ])
     .where('entity', '=', 'delivery')
-    .where('key', '=', String(orderDeliveryId))
+    .where('key', '=', key)
     .where('op', '=', 'update')
     .where(sql<boolean>`seq > coalesce((select e.feed_seq from evaluation e
       where e.order_delivery_id = ${orderDeliveryId}), 0)`)
     .where(sql<string>`diff->>'$.status[1]'`, 'is not', null)
     .orderBy('seq', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+    .limit(1),
+);
+
+/** Finds the latest change of a delivery's status whose author is not known yet. */
+async function newChange(tx: Tx, orderDeliveryId: number): Promise<StatusChange | undefined> {
+  return (await newChanges(tx, orderDeliveryId, String(orderDeliveryId)))[0];
 }
 
+const pushesBehind = kept(
+  (db: Db, orderDeliveryId: Value<number>, to: Value<string>, at: Value<number>) =>
+    db
+      .selectFrom('outbox')
+      .select('outbox_id')
+      .where('order_delivery_id', '=', orderDeliveryId)
+      .where(sql<string>`body->>'$.status'`, '=', to)
+      .where(MAY_HAVE_ARRIVED)
+      .where('created_at', '<=', at)
+      .where((eb) => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', at)]))
+      .limit(1),
+);
+
 async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange): Promise<boolean> {
-  const row = await tx
+  return (await pushesBehind(tx, orderDeliveryId, to, at)).length > 0;
+}
+
+const answeredPushes = kept((db: Db, orderDeliveryId: Value<number>, from: Value<string>) =>
+  db
     .selectFrom('outbox')
     .select('outbox_id')
     .where('order_delivery_id', '=', orderDeliveryId)
-    .where(sql<string>`body->>'$.status'`, '=', to)
-    .where(MAY_HAVE_ARRIVED)
-    .where('created_at', '<=', at)
-    .where((eb) => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', at)]))
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
-}
+    .where('ended_at', 'is', null)
+    .where('expected_from', '=', from)
+    .where('result', 'is not', null),
+);
 
 /**
  * Whether the change shows the status that the delivery had before a push that was answered and is
@@ -69,15 +86,7 @@ async function isOurs(tx: Tx, orderDeliveryId: number, { at, to }: StatusChange)
  * push has ended.
  */
 async function mayLag(tx: Tx, orderDeliveryId: number, { to }: StatusChange): Promise<boolean> {
-  const row = await tx
-    .selectFrom('outbox')
-    .select('outbox_id')
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .where('ended_at', 'is', null)
-    .where('expected_from', '=', to)
-    .where('result', 'is not', null)
-    .executeTakeFirst();
-  return row !== undefined;
+  return (await answeredPushes(tx, orderDeliveryId, to)).length > 0;
 }
 
 const UNDERSTOOD: readonly string[] = STATUSES.delivery;
@@ -149,11 +158,7 @@ async function record(
 }
 
 async function setNoted(tx: Tx, orderDeliveryId: number, { seq }: StatusChange): Promise<void> {
-  await tx
-    .updateTable('evaluation')
-    .set({ feed_seq: seq })
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .execute();
+  await updateRows(tx, 'evaluation', { feed_seq: seq }, { order_delivery_id: orderDeliveryId });
 }
 
 /** Finds out whether somebody else changed the delivery's status. Safe to call at any moment. */
@@ -191,28 +196,32 @@ const CHANGES_MAX = 20;
 /** Changes that a restart looks at once more at most, beside those of the last look. */
 const UNSTORED_MAX = 100;
 
-/** Finds deliveries whose status changed behind the last look, and those deleted or back. */
-async function statusChanges(db: Db, behind: number) {
-  // The condition repeats that of the partial index, which skips millions of stock entries.
-  const { rows } = await sql<{ readonly seq: number; readonly id: number }>`
+/**
+ * Finds deliveries whose status changed behind the last look, and those deleted or back. The
+ * condition repeats that of the partial index, which skips millions of stock entries.
+ */
+const statusChanges = kept(
+  (_db: Db, behind: Value<number>) => sql<{ readonly seq: number; readonly id: number }>`
     select seq, cast(key as integer) as id from change indexed by change_delivery_status
     where entity = 'delivery' and (op <> 'update' or diff->>'$.status[1]' is not null)
       and op <> 'insert' and seq > max(${behind}, coalesce((
         select value + 0 from daemon_state where key = ${CURSOR_KEY}), 0))
-    order by seq limit ${sql.lit(CHANGES_MAX)}`.execute(db);
-  return rows;
-}
+    order by seq limit ${sql.lit(CHANGES_MAX)}`,
+);
+
+const decidedAmong = kept((db: Db, ids: Value<string>) =>
+  db
+    .selectFrom('delivery')
+    .select(['order_delivery_id', 'status', 'deleted_at'])
+    .where(inKeys('order_delivery_id', ids))
+    .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('deleted_at', 'is not', null)])),
+);
 
 /**
  * Ends the holds and the planned evaluations of deliveries that the rules no longer decide about.
  */
 async function forgetDecided(tx: Tx, ids: readonly number[], now: number): Promise<void> {
-  const rows = await tx
-    .selectFrom('delivery')
-    .select(['order_delivery_id', 'status', 'deleted_at'])
-    .where(inKeys('order_delivery_id', ids))
-    .where((eb) => eb.or([eb('status', '<>', 'pending'), eb('deleted_at', 'is not', null)]))
-    .execute();
+  const rows = await decidedAmong(tx, JSON.stringify(ids));
   const done = rows.map((row) => row.order_delivery_id);
   if (done.length === 0) return;
   await endHolds(tx, done, now);

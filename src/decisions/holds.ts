@@ -181,13 +181,16 @@ export interface HoldPlan {
   readonly reason: string;
 }
 
-/** Ends all holds of these deliveries: they were decided, or are left to people. */
-export async function endHolds(tx: Tx, ids: readonly number[], now: number): Promise<void> {
-  const ended = await tx
+const endedHolds = kept((db: Db, ids: Value<string>) =>
+  db
     .deleteFrom('hold')
     .where(inKeys('order_delivery_id', ids))
-    .returning(['rule_id', 'afterwards', 'lapsed_at'])
-    .execute();
+    .returning(['rule_id', 'afterwards', 'lapsed_at']),
+);
+
+/** Ends all holds of these deliveries: they were decided, or are left to people. */
+export async function endHolds(tx: Tx, ids: readonly number[], now: number): Promise<void> {
+  const ended = await endedHolds(tx, JSON.stringify(ids));
   await tellExpired(tx, new Set(ended.filter(isExpired).map((row) => row.rule_id)), now);
 }
 

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { endIncidentRows, endIncidents, openIncident, updateIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
-import { kept } from '../store/transaction/kept.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import type { Subject } from './facts.ts';
 
 const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'cause' } as const;
@@ -31,15 +31,17 @@ interface Cause {
   readonly concerns: readonly string[];
 }
 
-async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly Cause[]> {
-  const rows = await db
+const openOf = kept((db: Db, kind: Value<string>, entity: Value<string>) =>
+  db
     .selectFrom('incident')
     .select(['id', 'key', 'detail'])
     .where('kind', '=', kind)
     .where('entity', '=', entity)
-    .where('resolved_at', 'is', null)
-    .execute();
-  return rows.map(causeIn);
+    .where('resolved_at', 'is', null),
+);
+
+async function openCauses(db: Db | Tx, { kind, entity }: Kind): Promise<readonly Cause[]> {
+  return (await openOf(db, kind, entity)).map(causeIn);
 }
 
 function causeIn({

@@ -10,8 +10,10 @@ import { z } from 'zod';
 import { canonicalJson, isJsonObject, sha256, tryParseJson } from '../lib/json.ts';
 import type { Evaluation } from '../rules/evaluate.ts';
 import type { Facts } from '../rules/facts/plain.ts';
+import { insertRow, updateRows, upsertRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { DecisionOutcome, Tables } from '../store/tables.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import type { Subject } from './facts.ts';
 import { endHolds } from './holds.ts';
 import { basisOf, type Judgement, rulesKey } from './judgement.ts';
@@ -81,11 +83,9 @@ export async function rememberEvaluation(
   judgement: Evaluated,
   other: { readonly basis?: string; readonly decision_id?: number } = {},
 ): Promise<void> {
-  await tx
-    .updateTable('evaluation')
-    .set({ ...evaluated(judgement), ...other })
-    .where('order_delivery_id', '=', judgement.subject.delivery.order_delivery_id)
-    .execute();
+  const { order_delivery_id } = judgement.subject.delivery;
+  const set = { ...evaluated(judgement), ...other };
+  await updateRows(tx, 'evaluation', set, { order_delivery_id });
 }
 
 /** Journals the decision, makes it the delivery's latest one, and gives its id. */
@@ -115,12 +115,9 @@ export async function recordDecision(
   };
   const decisionId = await appendDecision(tx, entry, head);
   const { order_delivery_id: id } = subject.delivery;
-  const row = { ...evaluated(judgement), decision_id: decisionId, basis: basisOf(judgement) };
-  await tx
-    .insertInto('evaluation')
-    .values({ order_delivery_id: id, ...row })
-    .onConflict((conflict) => conflict.column('order_delivery_id').doUpdateSet(row))
-    .execute();
+  const made = { decision_id: decisionId, basis: basisOf(judgement) };
+  const row = { order_delivery_id: id, ...evaluated(judgement), ...made };
+  await upsertRow(tx, 'evaluation', 'order_delivery_id', row);
   // A person's decision ends the holds of the rules.
   if (by.actor !== 'daemon') await endHolds(tx, [id], at);
   return decisionId;
@@ -356,11 +353,8 @@ const GENESIS = '0'.repeat(64);
 async function storeFacts(tx: Tx, facts: Facts, at: number): Promise<string> {
   const text = canonicalJson(facts);
   const digest = sha256(text);
-  await tx
-    .insertInto('fact_snapshot')
-    .values({ digest, at, facts: deflateSync(text) })
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  const row = { digest, at, facts: deflateSync(text) };
+  await insertRow(tx, 'fact_snapshot', row, 'on conflict do nothing');
   return digest;
 }
 
@@ -402,9 +396,8 @@ function hashOf<Values extends TextDigests>(values: Values): string {
   );
 }
 
-/** Reads where the next entry is appended, in its transaction. */
-async function journalHead(tx: Tx, ruleSetHash: string): Promise<JournalHead> {
-  const { rows } = await sql<{
+const headWith = kept(
+  (_db: Db, ruleSetHash: Value<string>) => sql<{
     readonly feed: number | null;
     readonly hash: string | null;
     readonly known: number;
@@ -412,8 +405,12 @@ async function journalHead(tx: Tx, ruleSetHash: string): Promise<JournalHead> {
   }>`select (select max(seq) from change) feed,
       (select hash from decision order by decision_id desc limit 1) hash,
       s.hash is not null known, s.words
-    from (select 1) left join rule_set s on s.hash = ${ruleSetHash}`.execute(tx);
-  const [row] = rows;
+    from (select 1) left join rule_set s on s.hash = ${ruleSetHash}`,
+);
+
+/** Reads where the next entry is appended, in its transaction. */
+async function journalHead(tx: Tx, ruleSetHash: string): Promise<JournalHead> {
+  const [row] = await headWith(tx, ruleSetHash);
   return {
     feed: row?.feed ?? 0,
     previousHash: row?.hash ?? GENESIS,
@@ -445,16 +442,11 @@ export async function appendDecision(
     evaluation: JSON.stringify(entry.evaluation),
     previous_hash: previousHash,
   };
-  const row = await tx
-    .insertInto('decision')
-    .values({
-      ...values,
-      evaluation: await packEvaluation(tx, entry.ruleSetHash, values.evaluation, words),
-      hash: hashOf(values),
-    })
-    .returning('decision_id')
-    .executeTakeFirstOrThrow();
-  return row.decision_id;
+  return insertRow(tx, 'decision', {
+    ...values,
+    evaluation: await packEvaluation(tx, entry.ruleSetHash, values.evaluation, words),
+    hash: hashOf(values),
+  });
 }
 
 export interface ChainReport {

@@ -7,6 +7,7 @@ import { parseDuration } from '../lib/units.ts';
 import type { DeliveryStatus } from '../outbox/enqueue.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
+import type { Value } from '../store/transaction/kept.ts';
 
 /**
  * SQL: whether a push, or one to `status`, of the delivery whose id is in this column is on its
@@ -34,7 +35,7 @@ export async function openPush(tx: Tx, orderDeliveryId: number) {
  * An end in the future was written before the clock was set back and does not count: no evaluation
  * would come after it.
  */
-export function hasFailedPush(now: number): RawBuilder<boolean> {
+export function hasFailedPush(now: number | Value<number>): RawBuilder<boolean> {
   return sql<boolean>`exists (select 1 from outbox
     where outbox.decision_id = e.decision_id
     and ended_at > e.evaluated_at and ended_at <= ${now} and state <> 'confirmed')`;

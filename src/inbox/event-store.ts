@@ -14,6 +14,7 @@ import { RetryLaterError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { type Announced, noteAnnounced } from '../mirror/announced.ts';
 import { requestRefetches } from '../mirror/refetch-queue.ts';
+import { insertFew } from '../store/bulk.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
 import type { Keep } from '../store/transaction/keep.ts';
@@ -261,22 +262,20 @@ interface Written {
   readonly changed: readonly string[];
 }
 
+const CAME_AGAIN = `on conflict (event_id) do update set
+  duplicates = webhook_event.duplicates + excluded.duplicates + 1,
+  last_duplicate_at = excluded.received_at`;
+
 async function writeGroup(tx: Tx, group: readonly Waiting[], now: number): Promise<Written> {
   const rows = rowsOf(group);
   let duplicates = group.length - rows.length;
   const known: string[] = [];
   for (let start = 0; start < rows.length; start += EVENTS_PER_STATEMENT) {
-    const written = await tx
-      .insertInto('webhook_event')
-      .values(rows.slice(start, start + EVENTS_PER_STATEMENT))
-      .onConflict((conflict) =>
-        conflict.column('event_id').doUpdateSet((eb) => ({
-          duplicates: eb('webhook_event.duplicates', '+', eb('excluded.duplicates', '+', 1)),
-          last_duplicate_at: eb.ref('excluded.received_at'),
-        })),
-      )
-      .returning(['event_id', 'duplicates'])
-      .execute();
+    const some = rows.slice(start, start + EVENTS_PER_STATEMENT);
+    const written = await insertFew(tx, 'webhook_event', some, CAME_AGAIN, [
+      'event_id',
+      'duplicates',
+    ]);
     const counts = new Map(rows.map((row) => [row.event_id, row.duplicates]));
     const again = written.filter((row) => row.duplicates > (counts.get(row.event_id) ?? 0));
     duplicates += again.length;

@@ -18,6 +18,7 @@ import { isMirroredContent } from '../mirror/sales-order.ts';
 import { endIncidentRows, openDetail, openIncident, updateIncident } from '../store/incidents.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { SystemKeys } from '../store/system-keys.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { type ParsedEvent, parseEvent } from './event-store.ts';
 import type { OrderRefetcherDeps, ReadRequest } from './order-refetcher.ts';
 
@@ -48,14 +49,14 @@ const HINT =
 /** Causes of reads that name an event: as it arrived, or replayed. */
 const OF_EVENT = /^(?:event|replay):/;
 
+const eventWith = kept((db: Db, id: Value<string>) =>
+  db.selectFrom('webhook_event').select('body').where('event_id', '=', id),
+);
+
 /** Event that requested the read; undefined: something else did. */
 export async function askingEvent(db: Db, cause: string): Promise<ParsedEvent | undefined> {
   if (!OF_EVENT.test(cause)) return undefined;
-  const row = await db
-    .selectFrom('webhook_event')
-    .select('body')
-    .where('event_id', '=', cause.replace(OF_EVENT, ''))
-    .executeTakeFirst();
+  const [row] = await eventWith(db, cause.replace(OF_EVENT, ''));
   return row && parseEvent(row.body);
 }
 
@@ -69,15 +70,14 @@ async function isMirrored(db: Db, orderId: number): Promise<boolean> {
 }
 
 /** Open incidents that may be about an order: its own, and those of unknown orders. */
-function toldOf(tx: Tx, orderId: number) {
-  return tx
+const toldOf = kept((db: Db, orderId: Value<string>) =>
+  db
     .selectFrom('incident')
     .select(['id', 'kind', 'key', 'detail'])
     .where('resolved_at', 'is', null)
     .where('kind', 'in', [ORDER_UNREADABLE.kind, ORDERS_UNKNOWN.kind])
-    .where((eb) => eb.or([eb('kind', '=', ORDERS_UNKNOWN.kind), eb('key', '=', String(orderId))]))
-    .execute();
-}
+    .where((eb) => eb.or([eb('kind', '=', ORDERS_UNKNOWN.kind), eb('key', '=', orderId)])),
+);
 
 const detailSchema = z.looseObject({ count: z.int(), orders: z.array(z.int()) });
 
@@ -164,7 +164,7 @@ export function createUnknownOrders(
     },
     async found(tx, orderId) {
       for (const [key, scout] of scouts) if (scout === orderId) scouts.delete(key);
-      const open = await toldOf(tx, orderId);
+      const open = await toldOf(tx, String(orderId));
       if (open.length === 0) return;
       const own = open.filter(({ kind }) => kind === ORDER_UNREADABLE.kind);
       await endIncidentRows(tx, own, clock.now());

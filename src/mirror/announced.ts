@@ -3,7 +3,9 @@
  * may lag behind its events, so the order is read again until it shows them.
  */
 import { sql } from 'kysely';
+import { insertRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { quarantinedAmong } from './quarantine.ts';
 
 export interface Announced {
@@ -32,6 +34,10 @@ const THINGS = {
   refund: { table: 'refund', key: 'order_refund_id', member: 'orderRefundId' },
 } as const;
 
+const UNLESS_OLDER = `on conflict (order_id, thing, thing_id) do update
+  set status = excluded.status, sent_at = excluded.sent_at, since = excluded.since
+  where excluded.sent_at >= announced.sent_at`;
+
 /**
  * Keeps the latest announcement of each delivery and refund, and ignores older ones that arrive
  * later.
@@ -42,16 +48,8 @@ export async function noteAnnounced(
   now: number,
 ): Promise<void> {
   for (const { thing, id, orderId, status = null, sentAt } of announced) {
-    await tx
-      .insertInto('announced')
-      .values({ thing, thing_id: id, order_id: orderId, status, sent_at: sentAt, since: now })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['order_id', 'thing', 'thing_id'])
-          .doUpdateSet({ status, sent_at: sentAt, since: now })
-          .where(sql<boolean>`excluded.sent_at >= announced.sent_at`),
-      )
-      .execute();
+    const row = { thing, thing_id: id, order_id: orderId, status, sent_at: sentAt, since: now };
+    await insertRow(tx, 'announced', row, UNLESS_OLDER);
   }
 }
 
@@ -107,16 +105,23 @@ export async function otherAnnouncedId(
   return (await otherIds(db, orderId)).find(({ id }) => id === deliveryId)?.other;
 }
 
+function shownIn({ table, key }: (typeof THINGS)[Waiting['thing']]) {
+  return kept(
+    (_db: Db, id: Value<number>, orderId: Value<number>) => sql<Pick<OtherId, 'status'>>`
+      select status from ${sql.table(table)}
+      where ${sql.ref(key)} = ${id} and order_id = ${orderId}`,
+  );
+}
+
+const SHOWN = { delivery: shownIn(THINGS.delivery), refund: shownIn(THINGS.refund) };
+
 /** Finds what was announced in the mirror; a delivery also under another id. */
 async function shownOf(
   db: Db | Tx,
   orderId: number,
   { thing, thing_id: id }: Waiting,
 ): Promise<{ readonly status: string | null } | undefined> {
-  const { table, key } = THINGS[thing];
-  const { rows } = await sql<{ readonly status: string | null }>`
-    select status from ${sql.table(table)}
-    where ${sql.ref(key)} = ${id} and order_id = ${orderId}`.execute(db);
+  const rows = await SHOWN[thing](db, id, orderId);
   if (rows.length > 0 || thing !== 'delivery') return rows[0];
   return (await otherIds(db, orderId)).find(({ other }) => other === id);
 }
@@ -146,6 +151,29 @@ export interface Unseen {
   readonly isGivenUp: boolean;
 }
 
+const announcedOf = kept((db: Db, orderId: Value<number>) =>
+  db
+    .selectFrom('announced')
+    .select(['thing', 'thing_id', 'status', 'since'])
+    .where('order_id', '=', orderId),
+);
+
+const endAnnounced = kept(
+  (
+    db: Db,
+    orderId: Value<number>,
+    thing: Value<Waiting['thing']>,
+    id: Value<number>,
+    since: Value<number>,
+  ) =>
+    db
+      .deleteFrom('announced')
+      .where('order_id', '=', orderId)
+      .where('thing', '=', thing)
+      .where('thing_id', '=', id)
+      .where('since', '=', since),
+);
+
 /**
  * Compares the announcements of an order with what a read of it showed, and removes those that were
  * seen.
@@ -156,11 +184,7 @@ export async function unseenOf(
   now: number,
   withRefunds: boolean,
 ): Promise<readonly Unseen[]> {
-  const waiting = await db
-    .selectFrom('announced')
-    .select(['thing', 'thing_id', 'status', 'since'])
-    .where('order_id', '=', orderId)
-    .execute();
+  const waiting = await announcedOf(db, orderId);
   const unseen: Unseen[] = [];
   for (const one of waiting) {
     const isSkipped = one.thing === 'refund' && !withRefunds;
@@ -169,13 +193,7 @@ export async function unseenOf(
       unseen.push({ thing: one.thing, id: one.thing_id, isGivenUp });
       if (!isGivenUp) continue;
     }
-    await db
-      .deleteFrom('announced')
-      .where('order_id', '=', orderId)
-      .where('thing', '=', one.thing)
-      .where('thing_id', '=', one.thing_id)
-      .where('since', '=', one.since)
-      .execute();
+    await endAnnounced(db, orderId, one.thing, one.thing_id, one.since);
   }
   return unseen;
 }

@@ -24,7 +24,8 @@ import {
   upsertBulk,
 } from '../store/bulk.ts';
 import { endIncidents, openIncident } from '../store/incidents.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { noteShared, withoutForgotten } from './quarantine.ts';
 import { createDrasticCounter, type Drastic, NOT_DRASTIC } from './rows/drastic.ts';
 import {
@@ -54,18 +55,17 @@ export interface FeedCause {
   readonly cause: string;
 }
 
+const hourWith = kept((db: Db, hour: Value<number>) =>
+  db.selectFrom('change_hour').select('hour').where('hour', '=', hour),
+);
+
 /**
  * Notes the first feed entry of an hour, unless one is noted; `count` entries were just appended.
  */
 async function noteHour(tx: Tx, at: number, count: number): Promise<void> {
   if (count === 0) return;
   const hour = Math.floor(at / HOUR_MS);
-  const known = await tx
-    .selectFrom('change_hour')
-    .select('hour')
-    .where('hour', '=', hour)
-    .executeTakeFirst();
-  if (known) return;
+  if ((await hourWith(tx, hour)).length > 0) return;
   const first_seq = (await lastChange(tx)) - count + 1;
   await tx.insertInto('change_hour').values({ hour, first_seq }).execute();
 }

@@ -16,18 +16,21 @@ import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts
 
 const NONE: ReadonlySet<SqlValue> = new Set();
 
+const forgotten = kept((db: Db, orderIds: Value<string>) =>
+  db
+    .selectFrom('sales_order')
+    .select('order_id')
+    .where('forgotten_at', 'is not', null)
+    .where(inKeys('order_id', orderIds)),
+);
+
 /** Gives those of the orders that were forgotten. */
 async function forgottenAmong(
   tx: Tx,
   orderIds: readonly SqlValue[],
 ): Promise<ReadonlySet<SqlValue>> {
   if (orderIds.length === 0) return NONE;
-  const rows = await tx
-    .selectFrom('sales_order')
-    .select('order_id')
-    .where('forgotten_at', 'is not', null)
-    .where(inKeys('order_id', orderIds))
-    .execute();
+  const rows = await forgotten(tx, JSON.stringify(orderIds));
   return new Set(rows.map(({ order_id }) => order_id));
 }
 
@@ -155,6 +158,23 @@ interface WholeRead extends Pick<Provenance, 'source'> {
   readonly orderId?: number;
 }
 
+const resolvedOfOrder = kept(
+  (
+    db: Db,
+    entity: Value<string>,
+    source: Value<string>,
+    startedAt: Value<number>,
+    orderId: Value<number>,
+  ) =>
+    db
+      .deleteFrom('quarantine')
+      .where('entity', '=', entity)
+      .where('source', '!=', source)
+      .where('last_seen_at', '<', startedAt)
+      // This expression is written exactly as in the index, so that SQLite uses the index.
+      .where(sql<boolean>`case when json_valid(raw) then raw->>'orderId' end = ${orderId}`),
+);
+
 /**
  * Removes quarantined rows that a complete read no longer met: they were corrected, or are gone.
  */
@@ -163,15 +183,15 @@ export async function clearResolvedQuarantine(
   entity: string,
   { source, startedAt, orderId }: WholeRead,
 ): Promise<void> {
-  // This expression is written exactly as in the index, so that SQLite uses the index.
-  const ofOrder = sql<boolean>`
-    case when json_valid(raw) then raw->>'orderId' end = ${orderId ?? 0}`;
-  const resolved = tx
-    .deleteFrom('quarantine')
-    .where('entity', '=', entity)
-    .where('source', '!=', source)
-    .where('last_seen_at', '<', startedAt);
-  await (orderId === undefined ? resolved : resolved.where(ofOrder)).execute();
+  if (orderId !== undefined) await resolvedOfOrder(tx, entity, source, startedAt, orderId);
+  else {
+    await tx
+      .deleteFrom('quarantine')
+      .where('entity', '=', entity)
+      .where('source', '!=', source)
+      .where('last_seen_at', '<', startedAt)
+      .execute();
+  }
 }
 
 // Table `shared_number`: numbers of deliveries and refunds that two orders share. The mirror
@@ -193,6 +213,14 @@ export async function noteShared(
     on conflict do update set seen_at = excluded.seen_at`.execute(tx);
 }
 
+const sharedBy = kept((db: Db, entity: Value<string>, orderId: Value<number>) =>
+  db
+    .selectFrom('shared_number')
+    .select('number')
+    .where('entity', '=', entity)
+    .where('order_id', '=', orderId),
+);
+
 /** Removes notes of an order's shared numbers that its latest list no longer confirms. */
 export async function forgetShared(
   tx: Tx,
@@ -200,6 +228,8 @@ export async function forgetShared(
   orderId: number,
   numbers: readonly number[],
 ): Promise<void> {
+  // Hardly any order has one, and to ask costs less than to delete nothing.
+  if ((await sharedBy(tx, entity, orderId)).length === 0) return;
   const own = sql`select ${sql.ref(key)} from ${sql.table(table)} where order_id = ${orderId}`;
   await tx
     .deleteFrom('shared_number')

@@ -6,9 +6,11 @@
  */
 import { type Selectable, sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
+import { insertFew } from '../store/bulk.ts';
 import { endIncidentRows } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import type { Tables } from '../store/tables.ts';
+import { kept, keptChange, keptUpTo, type Value } from '../store/transaction/kept.ts';
 
 export interface DueRefetch {
   readonly orderId: number;
@@ -95,6 +97,20 @@ export async function endUnlisted(db: Db, listedAt: number, now: number): Promis
  */
 const SWEEP = 'sweep%';
 
+// A request by an event resets the attempts, because a sweep waits until everything was tried once
+// more. The cause of an event is kept, so that a later sweep does not lower the priority of the
+// read.
+const REQUESTED_AGAIN = `on conflict (order_id) do update set
+  generation = refresh.generation + excluded.generation,
+  due_at = excluded.due_at,
+  requested_at = min(refresh.requested_at, excluded.requested_at),
+  attempts = iif(excluded.cause like '${SWEEP}', 0, refresh.attempts),
+  refunds = max(refresh.refunds, excluded.refunds),
+  look = max(refresh.look, excluded.look),
+  urgent_at = coalesce(excluded.urgent_at, refresh.urgent_at),
+  cause = iif(excluded.cause like '${SWEEP}' and refresh.cause not like '${SWEEP}',
+    refresh.cause, excluded.cause)`;
+
 /** Milliseconds by which a read is delayed at most. */
 export const POSTPONE_MS_MAX = 300_000;
 
@@ -141,38 +157,8 @@ export async function requestRefetches(
     urgent_at: request.urgent ? now : null,
   }));
   for (let start = 0; start < rows.length; start += REQUESTS_PER_STATEMENT) {
-    await tx
-      .insertInto('refresh')
-      .values(rows.slice(start, start + REQUESTS_PER_STATEMENT))
-      .onConflict((conflict) =>
-        conflict.column('order_id').doUpdateSet((eb) => ({
-          generation: eb('refresh.generation', '+', eb.ref('excluded.generation')),
-          due_at: eb.ref('excluded.due_at'),
-          requested_at: eb.fn<number>('min', ['refresh.requested_at', 'excluded.requested_at']),
-          // A request by an event resets the attempts, because a sweep waits until everything was
-          // tried once more.
-          attempts: eb
-            .case()
-            .when('excluded.cause', 'like', SWEEP)
-            .then(0)
-            .else(eb.ref('refresh.attempts'))
-            .end(),
-          refunds: eb.fn<number>('max', ['refresh.refunds', 'excluded.refunds']),
-          look: eb.fn<number>('max', ['refresh.look', 'excluded.look']),
-          urgent_at: eb.fn.coalesce('excluded.urgent_at', 'refresh.urgent_at'),
-          // The cause of an event is kept, so that a later sweep does not lower the priority of the
-          // read.
-          cause: eb
-            .case()
-            .when(
-              eb.and([eb('excluded.cause', 'like', SWEEP), eb('refresh.cause', 'not like', SWEEP)]),
-            )
-            .then(eb.ref('refresh.cause'))
-            .else(eb.ref('excluded.cause'))
-            .end(),
-        })),
-      )
-      .execute();
+    const some = rows.slice(start, start + REQUESTS_PER_STATEMENT);
+    await insertFew(tx, 'refresh', some, REQUESTED_AGAIN);
   }
 }
 
@@ -202,36 +188,42 @@ function refetchOf(row: DueRow): DueRefetch {
   };
 }
 
+// The plus sign keeps SQLite on the index in this order: by the times it would sort all that is
+// due, thousands after a sweep, for the next few.
+const dueAt = keptUpTo(
+  (limit) => (db: Db, now: Value<number>) =>
+    db
+      .selectFrom('refresh')
+      .select(DUE)
+      .where(sql<number>`+due_at`, '<=', now)
+      .orderBy(sql`(cause like ${sql.lit(SWEEP)})`)
+      .orderBy(sql`(attempts > 0)`)
+      .orderBy('requested_at')
+      .orderBy('order_id')
+      .limit(limit),
+);
+
 /**
  * Reads that are due: events before sweeps, untried before failed, then the oldest request first.
  */
 export async function dueRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
-  const rows = await db
-    .selectFrom('refresh')
-    .select(DUE)
-    // The plus sign keeps SQLite on the index in this order: by the times it would sort all that is
-    // due, thousands after a sweep, for the next few.
-    .where(sql<number>`+due_at`, '<=', now)
-    .orderBy(sql`(cause like ${sql.lit(SWEEP)})`)
-    .orderBy(sql`(attempts > 0)`)
-    .orderBy('requested_at')
-    .orderBy('order_id')
-    .limit(limit)
-    .execute();
-  return rows.map(refetchOf);
+  return (await dueAt(limit)(db, now)).map(refetchOf);
 }
+
+const urgentAt = keptUpTo(
+  (limit) => (db: Db, now: Value<number>) =>
+    db
+      .selectFrom('refresh')
+      .select(DUE)
+      .where('urgent_at', 'is not', null)
+      .where(sql<number>`+due_at`, '<=', now)
+      .orderBy('urgent_at', 'desc')
+      .limit(limit),
+);
 
 /** Reads that are due and that decisions wait for, the latest first. */
 export async function urgentRefetches(db: Db, now: number, limit: number): Promise<DueRefetch[]> {
-  const rows = await db
-    .selectFrom('refresh')
-    .select(DUE)
-    .where('urgent_at', 'is not', null)
-    .where(sql<number>`+due_at`, '<=', now)
-    .orderBy('urgent_at', 'desc')
-    .limit(limit)
-    .execute();
-  return rows.map(refetchOf);
+  return (await urgentAt(limit)(db, now)).map(refetchOf);
 }
 
 export interface RefetchBacklog {
@@ -255,27 +247,29 @@ export async function refetchBacklog(db: Db, requestedUpTo: number): Promise<Ref
   return { untried: row.untried, failed: row.failed, lastError: row.last_error };
 }
 
-/** Time at which the next read after `after` is due, epoch ms. */
-export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefined> {
-  const row = await db
+const dueAfter = kept((db: Db, after: Value<number>) =>
+  db
     .selectFrom('refresh')
     .select((eb) => eb.fn.min('due_at').as('due_at'))
-    .where('due_at', '>', after)
-    .executeTakeFirst();
+    .where('due_at', '>', after),
+);
+
+/** Time at which the next read after `after` is due, epoch ms. */
+export async function nextRefetchAt(db: Db, after = 0): Promise<number | undefined> {
+  const [row] = await dueAfter(db, after);
   return row?.due_at ?? undefined;
 }
+
+const removeRead = keptChange((db: Db, orderId: Value<number>, generation: Value<number>) =>
+  db.deleteFrom('refresh').where('order_id', '=', orderId).where('generation', '=', generation),
+);
 
 /**
  * Removes an order from the queue after its read, unless another request arrived meanwhile; tells
  * whether it did.
  */
 export async function completeRefetch(tx: Tx, done: DueRefetch): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('refresh')
-    .where('order_id', '=', done.orderId)
-    .where('generation', '=', done.generation)
-    .executeTakeFirst();
-  return numDeletedRows > 0n;
+  return (await removeRead(tx, done.orderId, done.generation)) > 0;
 }
 
 /** Postpones a failed read until `dueAt`. */
@@ -293,16 +287,16 @@ export async function postponeRefetch(
     .execute();
 }
 
+const attemptsOf = kept((db: Db, orderId: Value<number>) =>
+  db.selectFrom('refresh').select('attempts').where('order_id', '=', orderId),
+);
+
 /** The pending request to read the order, with its attempts. */
 export async function pendingRefetch(
   db: Db,
   orderId: number,
 ): Promise<{ readonly attempts: number } | undefined> {
-  return db
-    .selectFrom('refresh')
-    .select('attempts')
-    .where('order_id', '=', orderId)
-    .executeTakeFirst();
+  return (await attemptsOf(db, orderId))[0];
 }
 
 /** Milliseconds for which a read is remembered: longer than any caller's maximum age of a read. */

@@ -10,6 +10,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { wordFor } from '../config/words.ts';
 import type { SqlRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { upsertRows, type WriteCounts } from './entity.ts';
 import {
   copyOf,
@@ -134,26 +135,33 @@ export async function areMirrored(
   });
 }
 
+const parcelsOf = kept((db: Db, orderDeliveryId: Value<number>, orderId: Value<number | null>) =>
+  db
+    .selectFrom('delivery')
+    .select('tracking_numbers')
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .where('order_id', '=', orderId)
+    .where('deleted_at', 'is', null),
+);
+
+/** What a delivery says of its pieces, in the order of its lines. */
+export const packedLines = kept((db: Db, orderDeliveryId: Value<number>) =>
+  db
+    .selectFrom('delivery_line')
+    .select(['barcode', 'fulfilled_quantity', 'price'])
+    .where('order_delivery_id', '=', orderDeliveryId)
+    .orderBy('line_no'),
+);
+
 /**
  * Tells whether the record equals the mirrored delivery in all but its status: in order, lines and
  * parcels. Only the status is then written, because nothing else changed.
  */
 export async function isMirroredContent(db: Db, record: DeliveryRecord): Promise<boolean> {
   const { values, lines = [] } = DELIVERY.toRow(record);
-  const row = await db
-    .selectFrom('delivery')
-    .select('tracking_numbers')
-    .where('order_delivery_id', '=', record.orderDeliveryId)
-    .where('order_id', '=', record.orderId)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
+  const [row] = await parcelsOf(db, record.orderDeliveryId, record.orderId);
   if (row?.tracking_numbers !== values.tracking_numbers) return false;
-  const mirrored = await db
-    .selectFrom('delivery_line')
-    .select(['barcode', 'fulfilled_quantity', 'price'])
-    .where('order_delivery_id', '=', record.orderDeliveryId)
-    .orderBy('line_no')
-    .execute();
+  const mirrored = await packedLines(db, record.orderDeliveryId);
   const shown = lines.map(({ barcode = null, fulfilled_quantity = null, price = null }) => ({
     barcode,
     fulfilled_quantity,

@@ -41,7 +41,6 @@ const OUTAGES: OutageMessages = {
 
 /** Rows that were read ahead, so that not every free slot asks the database. */
 type ReadAhead = Map<Work, Waiting>;
-const READ_AHEAD_MAX = 64;
 const NOTHING: Waiting = { due: [], nextAt: Number.POSITIVE_INFINITY, areMore: true };
 
 /** Reason of a wake-up: one that is made each time costs a stack trace. */
@@ -89,14 +88,13 @@ async function markInterrupted({ store, clock, log }: DispatcherDeps): Promise<v
 
 /** Reads what waits for these works: all of it at once, unless there is much. */
 async function readAhead(
-  { store, clock, limits }: DispatcherDeps,
+  { store, clock }: DispatcherDeps,
   works: readonly Work[],
   excluded: Excluded,
   ahead: ReadAhead,
 ): Promise<void> {
   const now = clock.now();
-  const most = Math.max(limits.concurrency, limits.lookups, READ_AHEAD_MAX);
-  const read = (work: Work | 'any') => waitingFor(store.db, work, now, excluded, most);
+  const read = (work: Work | 'any') => waitingFor(store.db, work, now, excluded);
   const whole = works.length === WORKS.length ? await read('any') : undefined;
   for (const work of works) {
     const isEach = whole === undefined || whole.areMore;

@@ -4,6 +4,8 @@
  */
 import type { PushKind } from '../config/schema.ts';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
+import { packedLines } from '../mirror/sales-order.ts';
+import { insertRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
 import { contentHash, type DocumentKind, readBody, referenceKey } from './documents.ts';
@@ -27,43 +29,32 @@ interface Push {
 
 async function enqueue(tx: Tx, push: Push, now: number): Promise<number> {
   const body = canonicalJson(push.body);
-  const row = await tx
-    .insertInto('outbox')
-    .values({
-      kind: push.kind,
-      ordering_key: push.orderingKey,
-      reference: push.reference,
-      reference_key: push.referenceKey,
-      body,
-      body_hash: contentHash(push.body),
-      expected_from: push.expectedFrom,
-      due_at: now,
-      in_doubt_since: null,
-      created_at: now,
-      ended_at: null,
-      cause: push.cause,
-      result: null,
-      last_error: null,
-      blocked_reason: null,
-      order_id: null,
-      order_delivery_id: push.orderDeliveryId ?? null,
-      decision_id: push.decisionId ?? null,
-    })
-    .returning('outbox_id')
-    .executeTakeFirstOrThrow();
-  return row.outbox_id;
+  return insertRow(tx, 'outbox', {
+    kind: push.kind,
+    ordering_key: push.orderingKey,
+    reference: push.reference,
+    reference_key: push.referenceKey,
+    body,
+    body_hash: contentHash(push.body),
+    expected_from: push.expectedFrom,
+    due_at: now,
+    in_doubt_since: null,
+    created_at: now,
+    ended_at: null,
+    cause: push.cause,
+    result: null,
+    last_error: null,
+    blocked_reason: null,
+    order_id: null,
+    order_delivery_id: push.orderDeliveryId ?? null,
+    decision_id: push.decisionId ?? null,
+  });
 }
 
 export const DELIVERY_STATUS_KIND = 'delivery_status' as const;
 
 export async function deliveryLinesHash(db: Db | Tx, orderDeliveryId: number): Promise<string> {
-  const lines = await db
-    .selectFrom('delivery_line')
-    .select(['barcode', 'fulfilled_quantity', 'price'])
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .orderBy('line_no')
-    .execute();
-  return sha256(canonicalJson(lines));
+  return sha256(canonicalJson(await packedLines(db, orderDeliveryId)));
 }
 
 export type DeliveryStatus = 'pending' | 'accepted' | 'rejected';

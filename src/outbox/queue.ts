@@ -4,10 +4,12 @@
  * here aborts instead of sending something twice. A row that somebody else moved meanwhile (a
  * person canceled it) is left as it is.
  */
+import { sql } from 'kysely';
 import { parseJsonObject } from '../lib/json.ts';
-import { inKeys } from '../store/bulk.ts';
+import { inKeys, insertRow, updateRows } from '../store/bulk.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { readResult } from './document-state.ts';
 import type { Cleared, FlightProblem, OutboxItem } from './item.ts';
 
@@ -46,28 +48,30 @@ export interface Excluded {
  */
 export type Work = 'lookup' | 'send';
 
+/** Rows that a search gives at most: the first ones fill all slots. */
+const ROWS_MAX = 256;
+
 /**
- * SQL query of rows that a slot may take: the first open row of each ordering key, unless a person
- * has to decide about it.
+ * Makes the search of rows that a slot may take: the first open row of each ordering key, unless a
+ * person has to decide about it.
  */
-function workable(db: Db, work: Work | 'any', { busy, paused }: Excluded) {
-  return (
+function searchFor(work: Work | 'any') {
+  return kept((db: Db, busy: Value<string>, paused: Value<string>) =>
     db
       .selectFrom('outbox as o')
+      .select(COLUMNS.map((column) => `o.${column}` as const))
+      .select('o.due_at')
       .where('o.ended_at', 'is', null)
       .where('o.blocked_reason', 'is', null)
       .where('o.state', '!=', 'sending')
       .$if(work !== 'any', (rows) =>
         rows.where('o.state', work === 'lookup' ? '=' : '!=', 'in_doubt'),
       )
-      // This condition has the same text for any number of keys, so that SQLite prepares it once.
-      .where((eb) => eb.not(inKeys('o.ordering_key', [...busy])))
-      .where((eb) => {
-        const resting = [...paused].map(([kind, reason]) =>
-          eb.and([eb('o.kind', '=', kind), eb('o.last_error', 'is', reason)]),
-        );
-        return eb.or([eb('o.state', '!=', 'queued'), eb.not(eb.or(resting))]);
-      })
+      .where((eb) => eb.not(inKeys('o.ordering_key', busy)))
+      .where(
+        sql<boolean>`(o.state <> 'queued' or (o.kind, coalesce(o.last_error, '')) not in (
+          select value ->> 0, value ->> 1 from json_each(${paused})))`,
+      )
       .where((eb) =>
         eb.not(
           eb.exists(
@@ -80,8 +84,13 @@ function workable(db: Db, work: Work | 'any', { busy, paused }: Excluded) {
           ),
         ),
       )
+      .orderBy('o.due_at')
+      .orderBy('o.outbox_id')
+      .limit(ROWS_MAX),
   );
 }
+
+const SEARCHES = { any: searchFor('any'), lookup: searchFor('lookup'), send: searchFor('send') };
 
 /** Pushes that wait for a sort of work. */
 export interface Waiting {
@@ -93,26 +102,19 @@ export interface Waiting {
   readonly areMore: boolean;
 }
 
-/** Reads up to `limit` of the rows that wait for this work. */
+/** Reads the first of the rows that wait for this work. */
 export async function waitingFor(
   db: Db,
   work: Work | 'any',
   now: number,
-  excluded: Excluded,
-  limit: number,
+  { busy, paused }: Excluded,
 ): Promise<Waiting> {
-  const rows = await workable(db, work, excluded)
-    .select(COLUMNS.map((column) => `o.${column}` as const))
-    .select('o.due_at')
-    .orderBy('o.due_at')
-    .orderBy('o.outbox_id')
-    .limit(limit)
-    .execute();
+  const rows = await SEARCHES[work](db, JSON.stringify([...busy]), JSON.stringify([...paused]));
   const due = rows.filter((row) => row.due_at <= now);
   return {
     due: due.map(({ due_at: _, ...row }) => itemOf(row)),
     nextAt: rows[due.length]?.due_at ?? Number.POSITIVE_INFINITY,
-    areMore: due.length === limit,
+    areMore: due.length === ROWS_MAX,
   };
 }
 
@@ -187,14 +189,8 @@ export async function move(
   state: OutboxState,
   change: Change,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('outbox')
-    .set({ state, ...change })
-    .where('outbox_id', '=', outboxId)
-    .where('state', '=', from)
-    .where('created_at', '=', createdAt)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  const where = { outbox_id: outboxId, state: from, created_at: createdAt };
+  return (await updateRows(tx, 'outbox', { state, ...change }, where)) > 0;
 }
 
 /**
@@ -216,21 +212,18 @@ export async function markSending(
       ...(orderId === undefined ? {} : { order_id: orderId }),
     });
     if (!isOurs) return undefined;
-    await tx
-      .insertInto('outbox_attempt')
-      .values({
-        outbox_id: item.outboxId,
-        attempt,
-        started_at: now,
-        max_order_id_before: baseline.maxOrderIdBefore ?? null,
-        count_before: baseline.countBefore ?? null,
-        ended_at: null,
-        class: null,
-        http_status: null,
-        error_code: null,
-        answer: null,
-      })
-      .execute();
+    await insertRow(tx, 'outbox_attempt', {
+      outbox_id: item.outboxId,
+      attempt,
+      started_at: now,
+      max_order_id_before: baseline.maxOrderIdBefore ?? null,
+      count_before: baseline.countBefore ?? null,
+      ended_at: null,
+      class: null,
+      http_status: null,
+      error_code: null,
+      answer: null,
+    });
     return attempt;
   });
 }
@@ -272,20 +265,16 @@ export async function endAttempt(
   // The order's id is stored with the answer: its deliveries are held until the order is read back.
   const orderId = isDone && item.kind === 'order' ? readResult(end.answer).orderId : undefined;
   await store.transaction(async (tx) => {
-    await tx
-      .updateTable('outbox_attempt')
-      .set({
-        ended_at: now,
-        class: end.class,
-        http_status: end.httpStatus,
-        error_code: end.errorCode,
-        answer: end.answer,
-      })
-      .where('outbox_id', '=', item.outboxId)
-      .where('attempt', '=', end.attempt)
-      .execute();
-    // A row that is being sent is never corrected, and a clock step may move its time of creation.
-    await moveAll(tx, [item.outboxId], 'sending', state, {
+    const answered = {
+      ended_at: now,
+      class: end.class,
+      http_status: end.httpStatus,
+      error_code: end.errorCode,
+      answer: end.answer,
+    };
+    const own = { outbox_id: item.outboxId };
+    await updateRows(tx, 'outbox_attempt', answered, { ...own, attempt: end.attempt });
+    const change: Change = {
       due_at: dueAt,
       last_error: isDone ? null : end.answer,
       ...(isDone ? { result: end.answer } : {}),
@@ -293,7 +282,9 @@ export async function endAttempt(
       ...(state === 'in_doubt' ? { in_doubt_since: now } : {}),
       ...(end.class === 'refused' ? { ended_at: now } : {}),
       ...(end.problems.length > 0 ? { problems: JSON.stringify(end.problems) } : {}),
-    });
+    };
+    // A row that is being sent is never corrected, and a clock step may move its time of creation.
+    await updateRows(tx, 'outbox', { state, ...change }, { ...own, state: 'sending' });
     await end.write?.(tx);
   });
   return state;

@@ -7,9 +7,11 @@
  */
 import type { Clock } from '../lib/clock.ts';
 import { isJsonObject, type JsonObject, tryParseJson } from '../lib/json.ts';
+import { insertRow } from '../store/bulk.ts';
 import { readStateSince, writeState } from '../store/state.ts';
-import type { Store, Tx } from '../store/store.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';
+import { kept, type Value } from '../store/transaction/kept.ts';
 import { learnSpelling } from './evidence/known-spellings.ts';
 import { candidatesIn, claimsOf } from './evidence/records.ts';
 import { noteSeasonShown } from './evidence/seasons.ts';
@@ -357,30 +359,30 @@ async function storeEvidence(
   const { outcome } = result;
   if (outcome === 'invalid') return;
   const isClear = outcome === 'matched' || outcome === 'not_found';
-  await tx
-    .insertInto('outbox_evidence')
-    .values({
-      outbox_id: outboxId,
-      at: startedAt,
-      source: 'look-up',
-      outcome: isClear ? outcome : 'ambiguous',
-      detail: JSON.stringify(result),
-      complete: Number(!mayHaveMissed(result)),
-    })
-    .execute();
+  await insertRow(tx, 'outbox_evidence', {
+    outbox_id: outboxId,
+    at: startedAt,
+    source: 'look-up',
+    outcome: isClear ? outcome : 'ambiguous',
+    detail: JSON.stringify(result),
+    complete: Number(!mayHaveMissed(result)),
+  });
 }
+
+const tryOf = kept((db: Db, outboxId: Value<number>, createdAt: Value<number>) =>
+  db
+    .selectFrom('outbox')
+    .select(['state', 'attempts', 'in_doubt_since'])
+    .where('outbox_id', '=', outboxId)
+    .where('created_at', '=', createdAt),
+);
 
 /**
  * Whether the row is still on the document and the attempt that were looked up: the ERP may have
  * corrected it, or a person may have sent it again.
  */
 async function isUnchanged(tx: Tx, item: OutboxItem): Promise<boolean> {
-  const row = await tx
-    .selectFrom('outbox')
-    .select(['state', 'attempts', 'in_doubt_since'])
-    .where('outbox_id', '=', item.outboxId)
-    .where('created_at', '=', item.createdAt)
-    .executeTakeFirst();
+  const [row] = await tryOf(tx, item.outboxId, item.createdAt);
   const { state, attempts, inDoubtSince } = item;
   return row?.state === state && row.attempts === attempts && row.in_doubt_since === inDoubtSince;
 }

@@ -3,10 +3,18 @@
  * `json_each`. Measured: crossing into native code once per row with 24 parameters costs more than
  * the insert itself, and a wide VALUES list costs more than both.
  */
-import { CompiledQuery, type RawBuilder, sql } from 'kysely';
+import {
+  CompiledQuery,
+  type Insertable,
+  type RawBuilder,
+  type Selectable,
+  sql,
+  type Updateable,
+} from 'kysely';
 import { readable } from '../lib/json.ts';
 import type { Db, Tx } from './store.ts';
 import type { MirroredColumns, Tables } from './tables.ts';
+import type { Value } from './transaction/kept.ts';
 
 export type SqlValue = string | number | null;
 export type SqlRow = Readonly<Record<string, SqlValue>>;
@@ -96,6 +104,74 @@ function insertFromJson(bulk: BulkRows, onConflict: string): CompiledQuery {
   );
 }
 
+/**
+ * Statement that inserts whole rows, of a table that gets one for each delivery: Kysely would take
+ * longer to write it than SQLite to run it. `then` is SQL behind the values.
+ */
+function insertOf(table: keyof Tables, rows: readonly object[], then: string): CompiledQuery {
+  const names = Object.keys(rows[0] ?? {});
+  const marks = `(${names.map(() => '?').join(', ')})`;
+  return CompiledQuery.raw(
+    `insert into ${quoted(table)} (${names.map(quoted).join(', ')})
+      values ${rows.map(() => marks).join(', ')} ${then}`,
+    rows.flatMap((row) => Object.values(row)),
+  );
+}
+
+/** Inserts one row, and gives its number. */
+export async function insertRow<Name extends keyof Tables>(
+  db: Db | Tx,
+  table: Name,
+  row: Insertable<Tables[Name]>,
+  then = '',
+): Promise<number> {
+  const { insertId } = await db.executeQuery(insertOf(table, [row], then));
+  return Number(insertId);
+}
+
+/** Inserts a few rows, which name their columns alike, and gives these columns of each. */
+export async function insertFew<
+  Name extends keyof Tables,
+  Column extends keyof Selectable<Tables[Name]>,
+>(
+  db: Db | Tx,
+  table: Name,
+  rows: readonly Insertable<Tables[Name]>[],
+  then: string,
+  returned: readonly Column[] = [],
+): Promise<readonly Pick<Selectable<Tables[Name]>, Column>[]> {
+  const returning = returned.length === 0 ? '' : `returning ${returned.join(', ')}`;
+  return (await db.executeQuery<never>(insertOf(table, rows, `${then} ${returning}`))).rows;
+}
+
+/** Inserts one row, or gives the columns of the one that has its `key` these values. */
+export async function upsertRow<Name extends keyof Tables>(
+  db: Db | Tx,
+  table: Name,
+  key: string,
+  row: Insertable<Tables[Name]>,
+): Promise<void> {
+  const others = Object.keys(row).filter((name) => name !== key);
+  const set = others.map((name) => `${quoted(name)} = excluded.${quoted(name)}`).join(', ');
+  await insertRow(db, table, row, `on conflict (${quoted(key)}) do update set ${set}`);
+}
+
+/** Sets columns of the rows that have all of these values; gives their number. */
+export async function updateRows<Name extends keyof Tables>(
+  db: Db | Tx,
+  table: Name,
+  set: Updateable<Tables[Name]>,
+  where: Updateable<Tables[Name]>,
+): Promise<number> {
+  const columns = Object.keys(set).map((name) => `${quoted(name)} = ?`);
+  const conditions = Object.keys(where).map((name) => `${quoted(name)} = +?`);
+  const text = `update ${quoted(table)} set ${columns.join(', ')}
+    where ${conditions.join(' and ')}`;
+  const values = [...Object.values(set), ...Object.values(where)];
+  const { numAffectedRows } = await db.executeQuery(CompiledQuery.raw(text, values));
+  return Number(numAffectedRows ?? 0);
+}
+
 /** Inserts rows that must not exist yet. */
 export async function insertBulk(tx: Tx, bulk: BulkRows): Promise<void> {
   await tx.executeQuery(insertFromJson(bulk, ''));
@@ -159,9 +235,18 @@ export async function insertMissing(tx: Tx, bulk: BulkRows): Promise<number> {
   return Number(result.numAffectedRows ?? 0);
 }
 
-/** SQL condition `column in (…)` for any number of keys, passed as one parameter. */
-export function inKeys(column: string, keys: readonly SqlValue[]): RawBuilder<boolean> {
-  const list = JSON.stringify(keys);
+/** SQL: among the values of a JSON array, which is one parameter. */
+const AMONG = 'in (select value from json_each(+?))';
+
+/**
+ * SQL condition `column in (…)` for any number of keys, passed as one parameter: the keys, or the
+ * JSON text of them that a kept query is given.
+ */
+export function inKeys(
+  column: string,
+  keys: readonly SqlValue[] | Value<string>,
+): RawBuilder<boolean> {
+  const list = 'isRawBuilder' in keys ? keys : JSON.stringify(keys);
   return sql<boolean>`${sql.ref(column)} in (select value from json_each(${list}))`;
 }
 
@@ -179,10 +264,9 @@ export async function selectMarks(
   key: string,
   keys: readonly SqlValue[],
 ): Promise<readonly RowMark[]> {
-  const query = sql<RowMark>`
-    select ${sql.ref(key)} as key, content_hash, read_seq, deleted_at
-    from ${sql.table(table)} where ${inKeys(key, keys)}`;
-  return (await query.execute(tx)).rows;
+  const text = `select ${quoted(key)} as key, content_hash, read_seq, deleted_at
+    from ${quoted(table)} where ${quoted(key)} ${AMONG}`;
+  return (await tx.executeQuery<RowMark>(CompiledQuery.raw(text, [JSON.stringify(keys)]))).rows;
 }
 
 /** Number of the change feed's last entry; 0 before there is one. */
@@ -202,9 +286,9 @@ export async function selectByKeys(
   keys: readonly SqlValue[],
   orderBy: string = column,
 ): Promise<readonly SqlRow[]> {
-  const query = sql<SqlRow>`
-    select * from ${sql.table(table)} where ${inKeys(column, keys)} order by ${sql.ref(orderBy)}`;
-  return (await query.execute(tx)).rows;
+  const text = `select * from ${quoted(table)} where ${quoted(column)} ${AMONG}
+    order by ${quoted(orderBy)}`;
+  return (await tx.executeQuery<SqlRow>(CompiledQuery.raw(text, [JSON.stringify(keys)]))).rows;
 }
 
 /** Notes that a later read found these rows unchanged. */
@@ -216,8 +300,9 @@ export async function raiseReadSeq(
   readSeq: number,
 ): Promise<void> {
   if (keys.length === 0) return;
-  await sql`update ${sql.table(table)} set read_seq = ${readSeq}
-    where ${inKeys(key, keys)} and read_seq < ${readSeq}`.execute(tx);
+  const text = `update ${quoted(table)} set read_seq = ?
+    where ${quoted(key)} ${AMONG} and read_seq < +?`;
+  await tx.executeQuery(CompiledQuery.raw(text, [readSeq, JSON.stringify(keys), readSeq]));
 }
 
 /** Writes the content hashes that unchanged rows have by this release. */
@@ -240,7 +325,8 @@ export async function deleteByKeys(
   keys: readonly SqlValue[],
 ): Promise<void> {
   if (keys.length === 0) return;
-  await sql`delete from ${sql.table(table)} where ${inKeys(column, keys)}`.execute(tx);
+  const text = `delete from ${quoted(table)} where ${quoted(column)} ${AMONG}`;
+  await tx.executeQuery(CompiledQuery.raw(text, [JSON.stringify(keys)]));
 }
 
 /** Runs a query with long intermediate results, which go to files instead of into memory. */

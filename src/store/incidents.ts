@@ -8,6 +8,7 @@ import type { Actor } from './audit.ts';
 import { inKeys } from './bulk.ts';
 import type { Db, Tx } from './store.ts';
 import { forgetPeople } from './tables/people.ts';
+import { kept, type Value } from './transaction/kept.ts';
 import { SLICE_ROWS } from './upkeep.ts';
 
 export interface Incident {
@@ -79,6 +80,16 @@ export async function endIncidentRows(
   return rows.length;
 }
 
+const openOf = kept((db: Db, kind: Value<string>, entity: Value<string>, keys: Value<string>) =>
+  db
+    .selectFrom('incident')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('entity', '=', entity)
+    .where(inKeys('key', keys))
+    .where('resolved_at', 'is', null),
+);
+
 /**
  * Ends the open incidents about these things, because their reason is gone or a person has seen
  * them. Returns how many were open.
@@ -90,15 +101,7 @@ export async function endIncidents(
   now: number,
 ): Promise<number> {
   if (keys.length === 0) return 0;
-  const open = await db
-    .selectFrom('incident')
-    .select('id')
-    .where('kind', '=', kind)
-    .where('entity', '=', entity)
-    .where(inKeys('key', keys))
-    .where('resolved_at', 'is', null)
-    .execute();
-  return endIncidentRows(db, open, now);
+  return endIncidentRows(db, await openOf(db, kind, entity, JSON.stringify(keys)), now);
 }
 
 function nameOf({ kind, entity, key }: Omit<Incident, 'detail'>): string {

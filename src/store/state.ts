@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
+import { upsertRow } from './bulk.ts';
 import type { Db, Store, Tx } from './store.ts';
 import { kept, type Value } from './transaction/kept.ts';
 
@@ -32,12 +33,7 @@ export async function writeStateAt(
   value: string,
   at: number,
 ): Promise<void> {
-  const values = { value, updated_at: at };
-  await db
-    .insertInto('daemon_state')
-    .values({ key, ...values })
-    .onConflict((conflict) => conflict.column('key').doUpdateSet(values))
-    .execute();
+  await upsertRow(db, 'daemon_state', 'key', { key, value, updated_at: at });
 }
 
 /** Removes a fact about the installation, and tells whether there was one. */

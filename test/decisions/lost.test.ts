@@ -87,7 +87,7 @@ it('a document that a person canceled since is left to a person', async () => {
   await listActs(fixture);
   const { after } = await loseAndRestore(fixture, backup);
   const free = { busy: new Set<string>(), paused: new Map<string, string>() };
-  const { due } = await waitingFor(after.store.db, 'lookup', clock.now() + 1, free, 5);
+  const { due } = await waitingFor(after.store.db, 'lookup', clock.now() + 1, free);
   expect(due).toEqual([]);
   const rows = after.store.db.selectFrom('outbox').select(['state', 'blocked_reason']);
   expect(await rows.execute()).toEqual([

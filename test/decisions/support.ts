@@ -245,7 +245,7 @@ export async function createDeciderFixture(
 /** The push that is due is on its way; what is given puts it back as not taken by the service. */
 export async function sendInVain({ store, clock }: DeciderFixture): Promise<() => Promise<void>> {
   const free = { busy: new Set<string>(), paused: new Map<string, string>() };
-  const [item] = (await waitingFor(store.db, 'send', clock.now(), free, 1)).due;
+  const [item] = (await waitingFor(store.db, 'send', clock.now(), free)).due;
   if (!item) throw new Error('nothing is due');
   const at = { now: clock.now(), isPaused: () => false };
   await markSending(store, item, { send: true, baseline: {}, warnings: [] }, at);

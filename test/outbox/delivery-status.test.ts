@@ -129,7 +129,7 @@ it('takes a 409 for the last word', async () => {
 /** Returns what becomes of the due push, the service showing what the mirror has. */
 async function clear({ store, clock }: DeciderFixture, { dryRun = false } = {}) {
   const excluded = { busy: new Set<string>(), paused: new Map<string, string>() };
-  const { due } = await waitingFor(store.db, 'send', clock.now(), excluded, 1);
+  const { due } = await waitingFor(store.db, 'send', clock.now(), excluded);
   const [found] = due;
   if (!found) throw new Error('nothing is due');
   const row = store.db.selectFrom('delivery').select('content_hash as contentHash');

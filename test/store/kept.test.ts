@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
+import { insertRow, updateRows, upsertRow } from '../../src/store/bulk.ts';
 import { writeState } from '../../src/store/state.ts';
 import type { Db } from '../../src/store/store.ts';
-import { kept, type Value } from '../../src/store/transaction/kept.ts';
+import { kept, keptChange, keptUpTo, type Value } from '../../src/store/transaction/kept.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const clock = manualClock();
@@ -32,6 +33,50 @@ describe('a kept query', () => {
       expect(one).toEqual([{ key: 'k1', both: 'k1k1!' }]);
     }
     expect(built).toBe(1);
+  });
+
+  it('has the limit of each run in its text, and tells how many rows it changed', async () => {
+    const { db } = await temporaryStore();
+    for (const key of ['k1', 'k2', 'k3']) await writeState(db, key, key, clock);
+    const first = keptUpTo(
+      (limit) => (db: Db, from: Value<string>) =>
+        db
+          .selectFrom('daemon_state')
+          .select('key')
+          .where('key', '>=', from)
+          .orderBy('key')
+          .limit(limit),
+    );
+    expect(await first(1)(db, 'k1')).toEqual([{ key: 'k1' }]);
+    expect(await first(2)(db, 'k2')).toEqual([{ key: 'k2' }, { key: 'k3' }]);
+    const remove = keptChange((db: Db, from: Value<string>) =>
+      db.deleteFrom('daemon_state').where('key', '>=', from).where('key', 'like', 'k_'),
+    );
+    expect([await remove(db, 'k2'), await remove(db, 'k2')]).toEqual([2, 0]);
+  });
+});
+
+describe('a row that is written by its columns', () => {
+  it('gets its number, replaces the one with its key, changes only where all is so', async () => {
+    const { db } = await temporaryStore();
+    const seen = { at: 1, entity: 'test', resolved_at: null };
+    const own = { ...seen, kind: 'one', key: 'a', detail: '{}' };
+    const [one, two] = [
+      await insertRow(db, 'incident', own),
+      await insertRow(db, 'incident', { ...own, key: 'b' }),
+    ];
+    expect(await updateRows(db, 'incident', { resolved_at: 5 }, { id: one, key: 'b' })).toBe(0);
+    expect(await updateRows(db, 'incident', { resolved_at: 5 }, { id: two, key: 'b' })).toBe(1);
+    const rows = db.selectFrom('incident').select(['id', 'resolved_at']).orderBy('id');
+    expect(await rows.execute()).toEqual([
+      { id: one, resolved_at: null },
+      { id: two, resolved_at: 5 },
+    ]);
+    for (const value of ['old', 'new']) {
+      await upsertRow(db, 'daemon_state', 'key', { key: 'k', value, updated_at: 1 });
+    }
+    const stored = db.selectFrom('daemon_state').select('value').where('key', '=', 'k');
+    expect(await stored.execute()).toEqual([{ value: 'new' }]);
   });
 });
 

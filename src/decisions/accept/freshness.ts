@@ -13,6 +13,7 @@ import { customersAt } from '../../mirror/erp-customer.ts';
 import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import { kept } from '../../store/transaction/kept.ts';
 import {
   areCustomersRead,
   FIRST_FROM,
@@ -47,17 +48,16 @@ const LOOK_MS = 30_000;
  * most of the rows it has read so far; only its end shows the true share. Sorted by what is no
  * column, as SQLite would walk over all runs in their order rather than use the indexes.
  */
-export async function changedRuns(db: Db | Tx): Promise<readonly ChangedRun[]> {
-  const runs = await sql<ChangedRun>`
+export const changedRuns = kept(
+  (_db: Db) => sql<ChangedRun>`
     select * from (
       select run_id, stream, outcome from sync_run where change_guard = 'open'
       union all select run_id, stream, outcome from sync_run
       where outcome = 'running' and change_guard is null
         and iif(rows_drastic > 100, rows_drastic, drastic ->> '$.members') * 2
           > rows_changed - rows_new + rows_unchanged
-    ) order by +run_id desc`.execute(db);
-  return runs.rows;
-}
+    ) order by +run_id desc`,
+);
 
 async function runToWaitFor(
   tx: Tx,

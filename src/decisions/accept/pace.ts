@@ -18,6 +18,8 @@ import type { RuleSet } from '../../rules/rule.ts';
 import { endIncidents, openDetail, openIncident } from '../../store/incidents.ts';
 import { readState, writeStateAt } from '../../store/state.ts';
 import type { Db, Tx } from '../../store/store.ts';
+import type { OutboxState } from '../../store/tables.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 import { REFUSED_BY_SERVICE, wasCounted } from '../push.ts';
 import { countedOf, decidedToday } from '../reject/caps.ts';
@@ -73,28 +75,22 @@ export async function pauseOfAccepts(
   return `accepting pauses until ${until} (${why}): what the rules accept is held until then`;
 }
 
+// Only the latest rows of the outbox are searched: behind a long backlog no push has ended lately.
+// The plus keeps SQLite from using an index on `kind`, which would read every push ever made; it
+// searches by `outbox_id` instead. Pushes that were never sent, such as canceled ones, say nothing
+// about the service.
+const latestEnds = kept(
+  (_db: Db, since: Value<number>, max: Value<number>) => sql<{ readonly state: OutboxState }>`
+    select state from outbox
+    where outbox_id > (select coalesce(max(outbox_id), 0) - ${sql.lit(ROWS_LOOKED_AT)} from outbox)
+      and +kind = 'delivery_status' and ended_at is not null and created_at > ${since}
+      and (state = 'confirmed' or ${REFUSED_BY_SERVICE})
+    order by outbox_id desc limit ${max}`,
+);
+
 /** Whether the last `max` pushes of accepts since `since` all failed. */
 async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
-  const rows = await tx
-    .selectFrom('outbox')
-    .select('state')
-    // Only the latest rows of the outbox are searched: behind a long backlog no push has ended
-    // lately.
-    .where('outbox_id', '>', (eb) =>
-      eb
-        .selectFrom('outbox')
-        .select(sql<number>`coalesce(max(outbox_id), 0) - ${ROWS_LOOKED_AT}`.as('from')),
-    )
-    // The plus keeps SQLite from using an index on `kind`, which would read every push ever made;
-    // it searches by `outbox_id` instead.
-    .where(sql<string>`+kind`, '=', 'delivery_status')
-    .where('ended_at', 'is not', null)
-    .where('created_at', '>', since)
-    // Pushes that were never sent, such as canceled ones, say nothing about the service.
-    .where((eb) => eb.or([eb('state', '=', 'confirmed'), REFUSED_BY_SERVICE]))
-    .orderBy('outbox_id', 'desc')
-    .limit(max)
-    .execute();
+  const rows = await latestEnds(tx, since, max);
   return rows.filter(({ state }) => state !== 'confirmed').length === max;
 }
 

@@ -6,7 +6,8 @@
 import { sql } from 'kysely';
 import { BugError } from '../../lib/errors.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { noteExternal } from '../external.ts';
 import { recordDecision, rememberEvaluation } from '../journal.ts';
 import {
@@ -68,15 +69,19 @@ export async function applyPlan(
   return { decisionId, orderDeliveryId, outcome, rejectAt };
 }
 
+const standingWith = kept(
+  (_db: Db, id: Value<number>) => sql<{
+    readonly [Name in 'pushed' | 'decided' | 'queued']: number;
+  }>`select exists (select 1 from outbox
+        where order_delivery_id = ${id} and ended_at is null) pushed,
+      exists (select 1 from decision where order_delivery_id = ${id}) decided,
+      exists (select 1 from reject_entry
+        where order_delivery_id = ${id} and ended_at is null) queued`,
+);
+
 /** Whether a push of the delivery is open, it was ever decided, and waits for a reject. */
 async function standingOf(tx: Tx, orderDeliveryId: number) {
-  const { rows } = await sql<{ readonly [Name in 'pushed' | 'decided' | 'queued']: number }>`
-    select exists (select 1 from outbox
-        where order_delivery_id = ${orderDeliveryId} and ended_at is null) pushed,
-      exists (select 1 from decision where order_delivery_id = ${orderDeliveryId}) decided,
-      exists (select 1 from reject_entry
-        where order_delivery_id = ${orderDeliveryId} and ended_at is null) queued`.execute(tx);
-  const [row] = rows;
+  const [row] = await standingWith(tx, orderDeliveryId);
   return {
     isPushed: row?.pushed === 1,
     isDecided: row?.decided === 1,

@@ -11,8 +11,9 @@ import { cancelPushes } from '../../outbox/cancel-pushes.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
 import type { Outcome } from '../../rules/evaluate.ts';
 import { inKeys, insertRows } from '../../store/bulk.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
 import type { OutboxState } from '../../store/tables.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import type { RestoreSteps } from '../../store/upkeep.ts';
 import { holdForChanges, holdForStaleData } from '../accept/freshness.ts';
 import { holdForCap, holdForPace } from '../accept/pace.ts';
@@ -104,9 +105,8 @@ interface Open {
 
 const detailSchema = z.object({ holds: z.literal(true), differences: z.array(z.string()) });
 
-/** Finds a difference between the order as sent and as read back, which no person has noted yet. */
-async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined> {
-  const row = await tx
+const differencesOf = kept((db: Db, orderId: Value<number>) =>
+  db
     .selectFrom('outbox as o')
     .innerJoin('incident as i', (join) =>
       join
@@ -117,10 +117,15 @@ async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined
     )
     .select(['o.outbox_id', 'i.detail'])
     .where('o.order_id', '=', orderId)
-    .where(sql<string>`+o.kind`, '=', 'order')
-    .executeTakeFirst();
-  const parsed = detailSchema.safeParse(tryParseJson(row?.detail ?? ''));
-  if (!row || !parsed.success) return undefined;
+    .where(sql<string>`+o.kind`, '=', 'order'),
+);
+
+/** Finds a difference between the order as sent and as read back, which no person has noted yet. */
+async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined> {
+  const [row] = await differencesOf(tx, orderId);
+  if (!row) return undefined;
+  const parsed = detailSchema.safeParse(tryParseJson(row.detail));
+  if (!parsed.success) return undefined;
   const [first = 'it is other than it was sent', ...more] = parsed.data.differences;
   const others = more.length === 0 ? '' : `, and ${more.length} more`;
   const way = `selvedge outbox show ${row.outbox_id}, then resolve --as noted`;
@@ -128,18 +133,9 @@ async function openDifference(tx: Tx, orderId: number): Promise<Open | undefined
   return { detail: `${what}: ${first}${others}; ${way}` };
 }
 
-/**
- * Finds a document of the outbox that may have become this order: one that is read back, or one
- * whose outcome is unknown.
- */
-async function openDocument(
-  tx: Tx,
-  orderId: number,
-  reference: string | null,
-): Promise<Open | undefined> {
-  const key = caseKey(reference ?? '');
-  // Each condition uses an index of its own: after an outage thousands of documents are open.
-  const { rows } = await sql<{
+// Each condition uses an index of its own: after an outage thousands of documents are open.
+const documentsOf = kept(
+  (_db: Db, orderId: Value<number>, key: Value<string>) => sql<{
     readonly outbox_id: number;
     readonly state: OutboxState;
     readonly blocked_reason: string | null;
@@ -150,8 +146,19 @@ async function openDocument(
       union select c.outbox_id from outbox_candidate c
         join outbox d on d.outbox_id = c.outbox_id and d.state = 'in_doubt'
         where c.order_id = ${orderId})
-    limit 1`.execute(tx);
-  const [own] = rows;
+    limit 1`,
+);
+
+/**
+ * Finds a document of the outbox that may have become this order: one that is read back, or one
+ * whose outcome is unknown.
+ */
+async function openDocument(
+  tx: Tx,
+  orderId: number,
+  reference: string | null,
+): Promise<Open | undefined> {
+  const [own] = await documentsOf(tx, orderId, caseKey(reference ?? ''));
   if (!own) return undefined;
   const what = `order ${orderId} may be what outbox ${own.outbox_id} has become`;
   if (own.blocked_reason !== null) {
@@ -161,12 +168,8 @@ async function openDocument(
   return { detail: `${what}, which is being looked at`, againMs };
 }
 
-/**
- * Finds a document with an unknown outcome that shares a barcode with this order, and for which no
- * lookup has ended since the order was first seen: the next lookup shows whether they are the same.
- */
-async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
-  const { rows } = await sql<{ readonly outbox_id: number }>`
+const unjudgedWith = kept(
+  (_db: Db, orderId: Value<number>) => sql<{ readonly outbox_id: number }>`
     select o.outbox_id from sales_order s cross join outbox o
     where s.order_id = ${orderId} and o.kind = 'order' and o.state = 'in_doubt'
       and o.ended_at is null and o.attempts > 0
@@ -182,8 +185,15 @@ async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
         where other.order_id = s.order_id and +other.kind = 'order'
           and +other.state = 'confirmed'
           and other.outbox_id not in (select outbox_id from outbox_lost))
-    limit 1`.execute(tx);
-  const [own] = rows;
+    limit 1`,
+);
+
+/**
+ * Finds a document with an unknown outcome that shares a barcode with this order, and for which no
+ * lookup has ended since the order was first seen: the next lookup shows whether they are the same.
+ */
+async function unjudged(tx: Tx, orderId: number): Promise<Open | undefined> {
+  const [own] = await unjudgedWith(tx, orderId);
   if (!own) return undefined;
   return {
     detail: `order ${orderId} may be what outbox ${own.outbox_id} has become; it is looked for`,

@@ -17,6 +17,7 @@ import { quarantinedAmong } from '../../mirror/quarantine.ts';
 import { pendingRefetch, type RecentReads } from '../../mirror/refetch-queue.ts';
 import { isMirroredContent } from '../../mirror/sales-order.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
 import {
   type Clearance,
@@ -226,6 +227,16 @@ interface Standing {
   readonly rulesKey?: string | undefined;
 }
 
+const latestDecision = kept((db: Db, orderDeliveryId: Value<number>) =>
+  db
+    .selectFrom('decision as n')
+    .leftJoin('evaluation as e', 'e.order_delivery_id', 'n.order_delivery_id')
+    .select(['n.decision_id', 'n.outcome', 'n.reason', 'n.actor', 'e.rules_key'])
+    .where('n.order_delivery_id', '=', orderDeliveryId)
+    .orderBy('n.decision_id', 'desc')
+    .limit(1),
+);
+
 /**
  * Finds why an unsent or retried push must not be sent: the lines have changed since the decision,
  * or a later decision says otherwise. Else names the rules behind it; a revocation has none, for
@@ -238,14 +249,7 @@ async function standingOf(
   if (linesHash !== undefined && linesHash !== (await deliveryLinesHash(db, orderDeliveryId))) {
     return { outdated: 'the lines of the delivery have changed since it was decided' };
   }
-  const latest = await db
-    .selectFrom('decision as n')
-    .leftJoin('evaluation as e', 'e.order_delivery_id', 'n.order_delivery_id')
-    .select(['n.decision_id', 'n.outcome', 'n.reason', 'n.actor', 'e.rules_key'])
-    .where('n.order_delivery_id', '=', orderDeliveryId)
-    .orderBy('n.decision_id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const [latest] = await latestDecision(db, orderDeliveryId);
   if (!latest) return {};
   const { decision_id: id, outcome, reason, actor, rules_key: rulesKey } = latest;
   if (outcome !== OUTCOME[status]) {
@@ -267,6 +271,17 @@ interface DeliveryStatusDeps {
 
 const CHANGED = 'the delivery has changed since it was decided';
 
+const readSince = kept(
+  (db: Db, orderDeliveryId: Value<number>, status: Value<string>, readSeq: Value<number>) =>
+    db
+      .selectFrom('delivery')
+      .select(['status', 'content_hash as contentHash'])
+      .where('order_delivery_id', '=', orderDeliveryId)
+      .where('status', '=', status)
+      .where('read_seq', '>', readSeq)
+      .where('deleted_at', 'is', null),
+);
+
 /**
  * Returns the mirrored row if a read that began after the push shows its effect; else reads the
  * order from the service.
@@ -277,14 +292,7 @@ async function readBack(
   { readSeq, target }: { readonly readSeq: number; readonly target: Target },
   signal: AbortSignal,
 ) {
-  const row = await db
-    .selectFrom('delivery')
-    .select(['status', 'content_hash as contentHash'])
-    .where('order_delivery_id', '=', target.orderDeliveryId)
-    .where('status', '=', target.status)
-    .where('read_seq', '>', readSeq)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
+  const [row] = await readSince(db, target.orderDeliveryId, target.status, readSeq);
   return row ?? api.readBack(target.orderId, target.orderDeliveryId, signal);
 }
 
@@ -295,6 +303,17 @@ function superseded(reason: string, detail: JsonObject): LookupResult {
 function overtaken(reason: string): Clearance {
   return { send: false, lookup: superseded(reason, {}) };
 }
+
+const decidedLast = kept((db: Db, orderDeliveryId: Value<number>) =>
+  db
+    .selectFrom('delivery as d')
+    .innerJoin('decision as n', 'n.order_delivery_id', 'd.order_delivery_id')
+    .select(['d.status', 'n.actor'])
+    .where('d.order_delivery_id', '=', orderDeliveryId)
+    .where('d.deleted_at', 'is', null)
+    .orderBy('n.decision_id', 'desc')
+    .limit(1),
+);
 
 /**
  * Whether the read on which the rules have just decided replaces the lookup before the first try of
@@ -307,15 +326,7 @@ async function isJustRead(
 ): Promise<boolean> {
   if (attempts > 0 || status !== 'accepted' || expectedFrom !== 'pending') return false;
   if (recentReads.ageOf(orderId) > RECENT_MS) return false;
-  const row = await store.db
-    .selectFrom('delivery as d')
-    .innerJoin('decision as n', 'n.order_delivery_id', 'd.order_delivery_id')
-    .select(['d.status', 'n.actor'])
-    .where('d.order_delivery_id', '=', orderDeliveryId)
-    .where('d.deleted_at', 'is', null)
-    .orderBy('n.decision_id', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const [row] = await decidedLast(store.db, orderDeliveryId);
   const isByRules = row?.actor === 'daemon' && row.status === 'pending';
   return isByRules && (await pendingRefetch(store.db, orderId)) === undefined;
 }

@@ -3,18 +3,17 @@
  * longer than SQLite needs to answer it. For those that run for each delivery; they must not depend
  * on anything but the values, of which each stands for one parameter.
  */
-import { type CompiledQuery, type RawBuilder, sql } from 'kysely';
-import type { SqlValue } from '../bulk.ts';
+import { type CompiledQuery, type QueryResult, type RawBuilder, sql } from 'kysely';
 import type { Db } from '../store.ts';
 
 /** A value that is not known yet while the query is built. */
-export type Value<T extends SqlValue> = RawBuilder<T>;
+export type Value<T extends string | number | null> = RawBuilder<T>;
 
 interface Buildable<R> {
   compile(db: Db): CompiledQuery<R>;
 }
 
-type Build<R> = (db: Db, ...values: Value<never>[]) => Buildable<R>;
+type Build = (db: Db, ...values: Value<never>[]) => unknown;
 
 /** The values of a run, by the parameters of the function that builds the query. */
 type ValuesOf<B> = B extends (db: Db, ...values: infer V) => unknown
@@ -27,24 +26,49 @@ interface Compiled<R> {
   readonly places: readonly number[];
 }
 
-function compiled<R>(db: Db, build: Build<R>): Compiled<R> {
+function compiled<R>(db: Db, build: Building<R>): Compiled<R> {
   const marks: readonly unknown[] = Array.from({ length: build.length - 1 }, () => Symbol());
   const query = build(db, ...marks.map((mark) => sql<never>`${mark}`)).compile(db);
   const places = query.parameters.map((one) => marks.indexOf(one));
   return { query, places };
 }
 
-/** Makes the function that runs a query; the first run compiles it, for all databases. */
-export function kept<R, B extends (db: Db, ...values: Value<never>[]) => unknown>(
-  build: B & Build<R>,
-): (db: Db, ...values: ValuesOf<B>) => Promise<readonly R[]> {
+type Run<B, R> = (db: Db, ...values: ValuesOf<B>) => Promise<R>;
+
+type Building<R> = (db: Db, ...values: Value<never>[]) => Buildable<R>;
+
+function running<R, B extends Build>(build: B & Building<R>): Run<B, QueryResult<R>> {
   let first: Compiled<R> | undefined;
-  return async (db, ...values) => {
+  return (db, ...values) => {
     first ??= compiled(db, build);
     const { query, places } = first;
     const parameters = places.map((place, at) =>
       place < 0 ? query.parameters[at] : values[place],
     );
-    return (await db.executeQuery<R>({ ...query, parameters })).rows;
+    return db.executeQuery<R>({ ...query, parameters });
+  };
+}
+
+/** Makes the function that runs a query; the first run compiles it, for all databases. */
+export function kept<R, B extends Build>(build: B & Building<R>): Run<B, readonly R[]> {
+  const run = running(build);
+  return async (...given) => (await run(...given)).rows;
+}
+
+/** Makes the function that runs a change likewise, and gives the number of its rows. */
+export function keptChange<B extends Build>(build: B & Building<unknown>): Run<B, number> {
+  const run = running(build);
+  return async (...given) => Number((await run(...given)).numAffectedRows ?? 0);
+}
+
+/** Makes a kept query for each limit that is asked for: the limit stands in the text. */
+export function keptUpTo<R, B extends Build>(
+  build: (limit: number) => B & Building<R>,
+): (limit: number) => Run<B, readonly R[]> {
+  const made = new Map<number, Run<B, readonly R[]>>();
+  return (limit) => {
+    const own = made.get(limit) ?? kept<R, B>(build(limit));
+    made.set(limit, own);
+    return own;
   };
 }

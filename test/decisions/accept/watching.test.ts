@@ -45,7 +45,7 @@ type Parts = Parameters<DeciderFixture['decide']>[0];
 /** The push leaves, and the service says no. */
 async function refuse({ store, clock }: DeciderFixture): Promise<void> {
   const free = { busy: new Set<string>(), paused: new Map<string, string>() };
-  const [item] = (await waitingFor(store.db, 'send', clock.now(), free, 1)).due;
+  const [item] = (await waitingFor(store.db, 'send', clock.now(), free)).due;
   if (!item) throw new Error('nothing is due');
   const at = { now: clock.now(), isPaused: () => false };
   await markSending(store, item, { send: true, baseline: {}, warnings: [] }, at);
