@@ -16,10 +16,11 @@ import { silentLogger } from '../src/lib/log.ts';
 import { STOCK_VARIANT } from '../src/mirror/catalog/variant.ts';
 import { upsertRows } from '../src/mirror/entity.ts';
 import { writeRefunds } from '../src/mirror/refund.ts';
-import { writeDeliveries, writeOrders } from '../src/mirror/sales-order.ts';
+import { writeOrders } from '../src/mirror/sales-order.ts';
 import { loadRules } from '../src/rules/load.ts';
 import { openStore, type SqliteStore } from '../src/store/store.ts';
 import { lower, tell } from './support/figures.ts';
+import { writeDeliveries } from './support/moved.ts';
 
 const A_DAY = Number(process.argv[2] ?? 150);
 const DAYS = 30;

@@ -4,7 +4,7 @@
  * rows. How many entries the journal gets, what CPU that takes, how long 20 deliveries wait that
  * are packed meanwhile, and how long the longest step is for which everything else waits.
  *
- * `node bench/pending.ts [deliveries] [lines] [changes]`
+ * `node bench/pending.ts [deliveries] [lines] [changes]`, from 100 deliveries on
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,10 +16,11 @@ import { systemClock } from '../src/lib/clock.ts';
 import { silentLogger } from '../src/lib/log.ts';
 import { STOCK_VARIANT } from '../src/mirror/catalog/variant.ts';
 import { upsertRows } from '../src/mirror/entity.ts';
-import { writeDeliveries, writeOrders } from '../src/mirror/sales-order.ts';
+import { writeOrders } from '../src/mirror/sales-order.ts';
 import { loadRules } from '../src/rules/load.ts';
 import { openStore } from '../src/store/store.ts';
 import { lower, tell } from './support/figures.ts';
+import { writeDeliveries } from './support/moved.ts';
 
 const DELIVERIES = Number(process.argv[2] ?? 10_000);
 const LINES = Number(process.argv[3] ?? 10);

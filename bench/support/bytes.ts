@@ -12,9 +12,10 @@ import { sql } from 'kysely';
 import { createDecider } from '../../src/decisions/decider.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { loadRules } from '../../src/rules/load.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { writeDeliveries } from './moved.ts';
 
 const LINES = 40;
 const PARTS = 10;

@@ -4,7 +4,7 @@
  * no signature, no limits.
  */
 import { createServer } from 'node:http';
-import { createAccess, createVerifier } from '../../src/inbox/access.ts';
+import { createAccess } from '../../src/inbox/access.ts';
 import { createEventStore } from '../../src/inbox/event-store.ts';
 import { createListener } from '../../src/inbox/listener.ts';
 import { createMeter } from '../../src/inbox/meter.ts';
@@ -13,6 +13,7 @@ import { silentLogger } from '../../src/lib/log.ts';
 import { Secret } from '../../src/lib/secret.ts';
 import { openWriter } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/store.ts';
+import { createVerifier } from './moved.ts';
 
 export const BENCH_KEY = Buffer.alloc(24, 7).toString('base64');
 

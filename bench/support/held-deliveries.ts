@@ -3,9 +3,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createDecider } from '../../src/decisions/decider.ts';
 import type { Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
-import { writeDeliveries, writeOrders } from '../../src/mirror/sales-order.ts';
+import { writeOrders } from '../../src/mirror/sales-order.ts';
 import { loadRules } from '../../src/rules/load.ts';
 import type { Store } from '../../src/store/store.ts';
+import { writeDeliveries } from './moved.ts';
 
 const BATCH = 500;
 const LINES = 6;
