@@ -21,6 +21,8 @@ const STATES = [
   'account',
   'account_hold',
   'account_system_key',
+  // By which the other machine moves times where its own clock differs.
+  'clock',
   'accept_pace',
   'orders_known_to',
   'outbox.freight_required',

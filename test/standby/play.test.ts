@@ -2,14 +2,16 @@
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
+import { CLOCK_STEPS, RESTORE_STEPS } from '../../src/daemon/upkeep.ts';
 import { manualClock } from '../../src/lib/clock.ts';
+import { silentLogger } from '../../src/lib/log.ts';
 import { contentHash } from '../../src/outbox/documents.ts';
 import { beginFeed, type FeedReader, openFeed, readPlace } from '../../src/standby/feed.ts';
 import { permitRow } from '../../src/standby/record.ts';
 import { type PlayedRow, play, type RecordSource } from '../../src/standby/take-over/play.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { type RestorePlan, restoreBackup } from '../../src/store/backup/restore.ts';
+import { openClockGuard } from '../../src/store/clock-guard.ts';
 import { readPauses, writePause } from '../../src/store/pauses.ts';
 import { openStore, type SqliteStore } from '../../src/store/store.ts';
 import { placeDatabase, temporaryFolder } from '../support/store.ts';
@@ -161,6 +163,18 @@ describe('a take-over', () => {
     expect(taken.store.triggers()).toMatchObject({ missing: [] });
     expect(taken.store.triggers().others.length).toBeGreaterThan(0);
     expect(taken.restored).toMatchObject({ inDoubt: 0, missing: [] });
+  });
+
+  it('has nothing wait longer because the clock of the other machine was ahead', async () => {
+    const { store, feed, backup } = await machine();
+    const steps = { log: silentLogger(), steps: CLOCK_STEPS };
+    const ahead = { ...clock, now: () => clock.now() + 3_600_000 };
+    await openClockGuard({ store, clock: ahead, ...steps });
+    await sql`update outbox set due_at = ${ahead.now()}`.execute(store.db);
+    const taken = await takeOver(backup, feed);
+    await openClockGuard({ store: taken.store, clock, ...steps });
+    const due = taken.store.db.selectFrom('outbox').select('due_at');
+    expect(await due.executeTakeFirstOrThrow()).toEqual({ due_at: clock.now() });
   });
 
   it('doubts permits without an outcome alone, if the record is proven to be whole', async () => {

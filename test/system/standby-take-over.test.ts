@@ -1,6 +1,7 @@
 /** A second machine takes over, with a real PostgreSQL (Debian's) and the reference service. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Config } from '../../src/config/schema.ts';
@@ -210,17 +211,22 @@ describe('a second machine', () => {
       bodyHash: hash,
       goodMs: 1,
     });
-    postgres.sql(
-      `set search_path to ${SCHEMA}; insert into standby_record
-         (account, taking, seq, whole, what, key, row)
-       select account, taking, null, true, 'permit', '[${id},1]', '${permit}' from standby_lease`,
-      'doubts',
-    );
     await again.stop();
-    const ended = await takeOverByHand(there, parts(), {
+    // The statement of the permit still runs when the lease is asked for.
+    const dying = new pg.Client({ connectionString: postgres.url('doubts') });
+    await dying.connect();
+    await dying.query(`begin; set search_path to ${SCHEMA}; select from standby_lease for share;
+      insert into standby_record (account, taking, seq, whole, what, key, row)
+      select account, taking, null, true, 'permit', '[${id},1]', '${permit}' from standby_lease`);
+    const asked = takeOverByHand(there, parts(), {
       isForced: false,
       signal: new AbortController().signal,
     });
+    const waits = "select pid from pg_stat_activity where wait_event_type = 'Lock'";
+    await until('the lease to be asked for', () => postgres.sql(waits) !== '' || undefined);
+    await dying.query('commit');
+    await dying.end();
+    const ended = await asked;
     expect(ended).toMatchObject({ how: 'taken', restored: { missing: [], inDoubt: 1 } });
     const second = await start(there);
     expect(await stateOf(second.store, 'unknown')).toBe('in_doubt');
