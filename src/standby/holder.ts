@@ -99,8 +99,8 @@ const TAKE_BACK_LEASES = 4;
 
 function superseded(row: LeaseRow | undefined): StoreError {
   const by = row === undefined ? 'the lease is gone' : `the lease is that of ${row.holder}`;
-  return new StoreError(SUPERSEDED, `${by}: this machine sends nothing`, {
-    hint: 'start a standby here: systemctl start selvedge-standby (docs/operating/standby.md)',
+  return new StoreError(SUPERSEDED, by, {
+    hint: 'start a standby: systemctl start selvedge-standby (docs/operating/standby.md)',
   });
 }
 
@@ -180,7 +180,9 @@ class LeaseHolder implements Holder {
     if (this.#giving) return this.#giving.askedAt === undefined ? GIVING : HANDED_OVER;
     const isHeld = this.holding() !== undefined;
     if (isHeld && this.#deps.clock.monotonic() < this.#heldUntil) return undefined;
-    return this.#trouble === undefined ? NOT_RENEWED : `${NOT_RENEWED}: ${this.#trouble.message}`;
+    if (this.#trouble === undefined) return NOT_RENEWED;
+    const { code, message } = this.#trouble;
+    return code === SUPERSEDED ? message : `${NOT_RENEWED}: ${message}`;
   }
 
   look(): void {

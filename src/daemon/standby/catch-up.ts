@@ -21,14 +21,19 @@ export interface CatchUpDeps {
   readonly streams: readonly string[];
 }
 
-/** Streams that were complete once and were not read in full since. */
+/**
+ * Streams that were not read in full since. Of one that never was, perhaps because the account does
+ * not have it, a run that has ended is enough.
+ */
 export async function behind(db: Db, streams: readonly string[], since: number): Promise<string[]> {
   const rows = await db
-    .selectFrom('stream_state')
-    .select('stream')
-    .where('complete_at', '<', since)
+    .selectFrom('stream_state as state')
+    .leftJoin('sync_run as run', 'run.run_id', 'state.last_run_id')
+    .select(['state.stream', 'state.complete_at', 'run.ended_at'])
     .execute();
-  return rows.map(({ stream }) => stream).filter((stream) => streams.includes(stream));
+  const read = rows.filter((row) => (row.complete_at ?? row.ended_at ?? 0) >= since);
+  const names = new Set(read.map(({ stream }) => stream));
+  return streams.filter((stream) => !names.has(stream));
 }
 
 const isOurs = ({ actor, name }: Pause): boolean => actor === TAKE_OVER && name === '';

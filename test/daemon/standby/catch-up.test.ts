@@ -79,17 +79,29 @@ async function takenOver({
       .set({ complete_at: clock.now() })
       .where('stream', '=', stream)
       .execute();
+  /** Ends a run of a stream that the account does not have. */
+  const failIn = async (stream: string): Promise<void> => {
+    const now = clock.now();
+    const run = { stream, cause: 'schedule', options: '{}', checkpoint: '{}', read_seq: 1 };
+    const { run_id } = await store.db
+      .insertInto('sync_run')
+      .values({ ...run, started_at: now, ended_at: now, outcome: 'failed' })
+      .returning('run_id')
+      .executeTakeFirstOrThrow();
+    const state = store.db.updateTable('stream_state').set({ last_run_id: run_id });
+    await state.where('stream', '=', stream).execute();
+  };
   /** Paused targets, with who has paused them. */
   const paused = () => pauses.list().map(({ target, actor }) => `${target} ${actor}`);
-  return { pauses, paused, readIn };
+  return { pauses, paused, readIn, failIn };
 }
 
 /** Lets the worker look twice. */
 const look = () => clock.advance(4_000);
 
 describe('a machine that has taken over', () => {
-  it('goes on by itself once each stream that was whole was read in full since', async () => {
-    const { paused, readIn } = await takenOver();
+  it('goes on by itself once each stream was read in full since, or cannot be', async () => {
+    const { paused, readIn, failIn } = await takenOver();
     await look();
     expect(paused()).toEqual(['decisions standby', 'pushes standby']);
     await readIn('stock');
@@ -97,19 +109,27 @@ describe('a machine that has taken over', () => {
     expect(paused()).toEqual(['decisions standby', 'pushes standby']);
     await readIn('brands');
     await look();
+    // A backup of before the first pull says of no stream that it was whole.
+    expect(paused()).toEqual(['decisions standby', 'pushes standby']);
+    await failIn('season');
+    await look();
     expect(paused()).toEqual([]);
   });
 
   it('decides, and leaves the pause of a person to a person', async () => {
-    const { paused, readIn } = await takenOver({ pausesBefore: [pushesBy('eva')] });
+    const { paused, readIn, failIn } = await takenOver({ pausesBefore: [pushesBy('eva')] });
     for (const stream of ['stock', 'brands']) await readIn(stream);
+    await failIn('season');
     await look();
     expect(paused()).toEqual(['pushes eva']);
   });
 
   it('keeps a pause by a file of the other machine, until a person resumes', async () => {
-    const { pauses, paused, readIn } = await takenOver({ pausesBefore: [pushesBy('file')] });
+    const { pauses, paused, readIn, failIn } = await takenOver({
+      pausesBefore: [pushesBy('file')],
+    });
     for (const stream of ['stock', 'brands']) await readIn(stream);
+    await failIn('season');
     await pauses.followFiles();
     await look();
     expect(paused()).toEqual(['pushes takeover']);
@@ -118,10 +138,11 @@ describe('a machine that has taken over', () => {
 
   it('waits as long again where the machine before had not read everything either', async () => {
     const old = pushesBy('standby', { at: 1 });
-    const { paused, readIn } = await takenOver({
+    const { paused, readIn, failIn } = await takenOver({
       pausesBefore: [old, { ...old, target: 'decisions' }],
     });
     await readIn('stock');
+    await failIn('season');
     await look();
     expect(paused()).toEqual(['decisions standby', 'pushes standby']);
     await readIn('brands');
@@ -130,11 +151,12 @@ describe('a machine that has taken over', () => {
   });
 
   it('sends nothing until a person resumes, where the record lacks a push (S3)', async () => {
-    const { pauses, paused, readIn } = await takenOver({
+    const { pauses, paused, readIn, failIn } = await takenOver({
       permits: [UNKNOWN],
       pausesBefore: [pushesBy('eva')],
     });
     for (const stream of ['stock', 'brands']) await readIn(stream);
+    await failIn('season');
     await look();
     expect(paused()).toEqual(['pushes takeover']);
     expect(pauses.list()[0]?.reason).toMatch(
