@@ -50,8 +50,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // With the end of a push that is noted as it is confirmed.
   // By 270: a machine that holds a lease, and its record.
   // By 150: a holder that is asked for its lease gives it back; what the doctor says of replicas.
-  // By 10: the doctor of a machine that waits.
-  daemon: 6_190, // whether the service answers; the machine that waits, and catches up
+  // By 30: the doctor of a machine that waits; whether record and database are of one past.
+  daemon: 6_210, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -119,7 +119,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Lease, permits and record of a second machine; and its take-over.
   // By 210: a record longer than memory, and a lease that is renewed beside a long restore.
   // By 610: a drill that comes back, a hand-over that nobody takes, replicas, a feed that ends.
-  standby: 3_540,
+  // By 200: whether record, database and server are of one past.
+  standby: 3_740,
   // By 110: single rows are written without a query builder, and changes are compiled once, too.
   store: 7_040, // and queries that are compiled once
   // Rules from what people decided: examples, exact search, proofs, drafts with tests. Raised by

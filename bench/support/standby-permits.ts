@@ -35,6 +35,7 @@ export async function measurePermits(
     onTurn: () => undefined,
     forget: (kept) => forgetKept(store, clock, kept),
     place: 0,
+    isOfOnePast: () => Promise.resolve(true),
     oldest: () => 0,
   });
   const stop = new AbortController();

@@ -186,6 +186,7 @@ async function recordDay(
     onTurn: () => undefined,
     forget: (kept) => forgetKept(store, clock, kept),
     place: 0,
+    isOfOnePast: () => Promise.resolve(true),
     oldest: () => 0,
   });
   const stop = new AbortController();

@@ -97,6 +97,17 @@ export async function endFeed(tx: Tx): Promise<void> {
   await deleteState(tx, PLACE_KEY);
 }
 
+/**
+ * Gives the feed another name and another beginning in the record, which has lost what is forgotten
+ * here: a backup of before is no beginning any more.
+ */
+export async function renameFeed(store: Store, clock: Clock, name: string): Promise<void> {
+  await store.transaction(async (tx) => {
+    await writeState(tx, FEED_KEY, name, clock);
+    await writeState(tx, PLACE_KEY, '0', clock);
+  });
+}
+
 export async function readPlace(db: Db | Tx): Promise<number> {
   return Number((await readState(db, PLACE_KEY)) ?? 0);
 }
@@ -149,6 +160,8 @@ export interface FeedReader {
   read(after: number): Piece;
   /** Last entry; what is committed later has a higher one. */
   last(): number;
+  /** Last number that was drawn for an entry, forgotten ones included. */
+  drawn(): number;
   close(): void;
 }
 
@@ -189,6 +202,9 @@ export function openFeed(options: StoreOptions, limits: PieceLimits = PIECE_LIMI
     'select seq, "table", key from standby_change where seq > ? order by seq limit ?',
   );
   const newest = database.prepare<[], number>('select max(seq) from standby_change').pluck();
+  const drawn = database
+    .prepare<[], number>("select seq from sqlite_sequence where name = 'standby_change'")
+    .pluck();
   const readPiece = (after: number): Piece => {
     const found = entries.all(after, limits.entriesMax);
     // The last entry of a row stands for all of them: they would have the same content.
@@ -213,6 +229,7 @@ export function openFeed(options: StoreOptions, limits: PieceLimits = PIECE_LIMI
   return {
     read: (after) => snapshot.deferred(after),
     last: () => Number(newest.get() ?? 0),
+    drawn: () => Number(drawn.get() ?? 0),
     close: () => database.close(),
   };
 }

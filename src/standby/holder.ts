@@ -299,7 +299,7 @@ class LeaseHolder implements Holder {
     const begunAt = clock.monotonic();
     const isTaken = row ? await takeFrom(session, row, me) : await takeFirst(session, me);
     if (!isTaken) await this.#lost(session);
-    this.#giving = undefined;
+    if (this.#giving?.askedAt !== undefined) this.#giving = undefined;
     this.#hold(me.taking, [0], begunAt);
     this.#row = await readLease(session, account);
   }
@@ -329,6 +329,8 @@ class LeaseHolder implements Holder {
     if (!isOurs && !isOfBefore && !isBehind) {
       if (askedAt === undefined || row.taking !== this.#taking) throw superseded(row);
     }
+    // Its numbers may be those of a database that was set aside since.
+    if (isOfBefore) return this.#claim();
     if (askedAt !== undefined) {
       const isAwaited = clock.monotonic() - askedAt < TAKE_BACK_LEASES * settings.leaseMs;
       if (isAnswered === undefined || (row.handedOver && isAwaited)) return;

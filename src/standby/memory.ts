@@ -35,6 +35,8 @@ export interface Memory {
   saw(timeline: number): void;
   /** Whether this data folder drew the taking. */
   isOwn(taking: string): boolean;
+  /** The last takings of this data folder. */
+  takings(): readonly string[];
   /** Whether this data folder ever held the lease, or asked for it. */
   hasHeld(): boolean;
   /** Notes a taking before it is asked for; of a take-over, with what was proven. */
@@ -100,6 +102,7 @@ export function openMemory(dataDir: string): Memory {
     highest: () => memory.timeline,
     saw: (timeline) => keep({ timeline }),
     isOwn: (taking) => memory.takings.includes(taking),
+    takings: () => memory.takings,
     hasHeld: () => memory.takings.length > 0,
     note: (taking, proof) =>
       keep({

@@ -42,8 +42,13 @@ export interface RecordDeps {
   readonly forget: (kept: { readonly seq: number; readonly place: number }) => Promise<void>;
   /** Place of the record up to which this database has all. */
   readonly place: number;
+  /**
+   * Whether the server's record has what this database has forgotten up to this place. False:
+   * another feed was begun. Throws where this database is the older one.
+   */
+  readonly isOfOnePast: (session: Session, place: number) => Promise<boolean>;
   /** Place up to which nobody needs the record any more. */
-  readonly oldest: () => number;
+  readonly oldest: () => number | Promise<number>;
 }
 
 export interface Recorder {
@@ -339,10 +344,18 @@ class Keeper implements Recorder {
     const session = await servers.open();
     const isPromoted = this.#timeline !== 0 && session.timeline !== this.#timeline;
     this.#session = session;
+    const { seq = 0, place = 0 } = this.#marks[0] ?? {};
+    const isOne = await this.#deps.isOfOnePast(session, place);
+    if (isOne && session.timeline === this.#timeline) return session;
     this.#timeline = session.timeline;
-    // Read again from where nothing can be missing; what is there is not written twice.
-    if (isPromoted) this.#keptTo = this.#marks[0]?.seq ?? 0;
+    // Read again from where nothing can be missing; what is there is not written twice. Places of
+    // rows that a promoted server lacks are given out again.
+    this.#place = isOne ? place : 0;
+    this.#marks.length = 0;
+    this.#marks.push({ seq, place: this.#place, at: this.#deps.clock.monotonic() });
+    if (isPromoted || !isOne) this.#keptTo = seq;
     if (isPromoted) throw unknownError('another server is the primary now');
+    if (!isOne) throw unknownError('it lacks what it had confirmed');
     return session;
   }
 
@@ -351,7 +364,7 @@ class Keeper implements Recorder {
     const session = this.#session;
     if (session === undefined || clock.monotonic() < this.#trimAt) return;
     try {
-      const isMore = await trimRecord(session, held, oldest());
+      const isMore = await trimRecord(session, held, await oldest());
       if (!isMore) this.#trimAt = clock.monotonic() + TRIM_EVERY_MS;
     } catch (thrown) {
       this.#trimAt = clock.monotonic() + TRIM_EVERY_MS;

@@ -7,25 +7,27 @@ import Database from 'better-sqlite3';
 import { type BackupPlace, backupDirectory, listBackups } from '../store/backup/manifest.ts';
 import { PLACE_KEY } from './feed.ts';
 import type { Holding } from './lease.ts';
+import { FEED_KEY } from './recorded.ts';
 import { literal, type Session } from './session.ts';
 
-/** Up to where a copy of the mirror has the record; undefined: it is of before there was one. */
-function placeOfCopy(path: string): number | undefined {
+/** Up to where a copy of the mirror has the record; undefined: it is not of this feed. */
+function placeOfCopy(path: string, feed: string | undefined): number | undefined {
   const database = new Database(path, { readonly: true, fileMustExist: true });
   try {
-    const place = database.prepare('select value from daemon_state where key = ?').pluck();
-    const value = place.get(PLACE_KEY);
+    const state = database.prepare('select value from daemon_state where key = ?').pluck();
+    if (state.get(FEED_KEY) !== feed) return undefined;
+    const value = state.get(PLACE_KEY);
     return value === undefined ? undefined : Number(value);
   } finally {
     database.close();
   }
 }
 
-/** Place up to which all backups have the record; 0: there is none that has any of it. */
-export function placeOfBackups(config: BackupPlace, now: number): number {
+/** Place up to which all backups of the feed have the record; 0: there is none. */
+export function placeOfBackups(config: BackupPlace, now: number, feed: string | undefined): number {
   const places = listBackups(backupDirectory(config), now).flatMap(({ path, manifest }) => {
     try {
-      return placeOfCopy(join(dirname(path), manifest.mirror.file)) ?? [];
+      return placeOfCopy(join(dirname(path), manifest.mirror.file), feed) ?? [];
     } catch {
       // A backup that cannot be read is no beginning.
       return [];

@@ -1,13 +1,23 @@
 /** The record of a store in a real PostgreSQL and its replica (Debian's). */
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock, systemUptime } from '../../src/lib/clock.ts';
-import { beginFeed, forgetKept, openFeed, readPlace } from '../../src/standby/feed.ts';
+import {
+  beginFeed,
+  forgetKept,
+  openFeed,
+  PLACE_KEY,
+  readPlace,
+  renameFeed,
+} from '../../src/standby/feed.ts';
 import type { Holding } from '../../src/standby/lease.ts';
 import { readLease, takeFirst, takeFrom } from '../../src/standby/lease.ts';
+import { isOfOnePast } from '../../src/standby/past.ts';
 import { createRecord } from '../../src/standby/record.ts';
 import { gradeReplication, readReplication } from '../../src/standby/replication.ts';
 import type { StandbySettings } from '../../src/standby/settings.ts';
+import { trimRecord } from '../../src/standby/trim.ts';
 import { writeAudit } from '../../src/store/audit.ts';
+import { readState, writeState } from '../../src/store/state.ts';
 import { drawTaking, initStandby, SCHEMA, serversFor, withSession } from '../standby/support.ts';
 import { testLogger, until } from '../support/house.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
@@ -28,11 +38,12 @@ describe('the record', () => {
     await primary.remove();
   });
 
-  async function recording(account: string, more: Partial<StandbySettings> = {}) {
+  async function recording(account: string, more: Partial<StandbySettings> = {}, place = 0) {
     const me: Holding = { account, machine: 'here', leaseMs: 15_000, taking: drawTaking() };
     await withSession(primary.url(), (session) => takeFirst(session, me));
     const store = await temporaryStore(clock);
     await beginFeed(store, clock, 'feed');
+    await writeState(store.db, PLACE_KEY, String(place), clock);
     const feed = openFeed({ path: store.path, busyTimeoutMs: 1_000 });
     const settings = {
       permitMs: 5_000,
@@ -57,6 +68,12 @@ describe('the record', () => {
       },
       forget: (kept) => forgetKept(store, clock, kept),
       place: await readPlace(store.db),
+      isOfOnePast: async (session, place) => {
+        const own = { account, takings: [me.taking], place, drawn: feed.drawn() };
+        if (await isOfOnePast(session, own)) return true;
+        await renameFeed(store, clock, 'another');
+        return false;
+      },
       oldest: () => 0,
     });
     const stop = new AbortController();
@@ -161,10 +178,45 @@ describe('the record', () => {
     await until('the setting', async () => (await grade()) === 'off' || undefined);
   });
 
+  it('begins another feed where PostgreSQL was put back to before what is forgotten', async () => {
+    const { store, record, act } = await recording('put back', {}, 1_000_000);
+    await act('one');
+    await until('all to be kept', async () => (await record.kept()) === 'kept' || undefined);
+    expect(await readState(store.db, 'standby_feed')).toBe('another');
+    expect([await readPlace(store.db), record.state().place < 1_000_000]).toEqual([0, true]);
+    const feeds = primary.sql(`select row::json ->> 'value' from ${SCHEMA}.standby_record
+      where account = 'put back' and key = '["standby_feed"]' order by place`);
+    expect(feeds.trim().split('\n').at(-1)).toBe('another');
+  });
+
+  it('takes nothing from a database that is older than itself', async () => {
+    const { me, record, act, end } = await recording('snapshot');
+    await act('one');
+    expect(await record.kept()).toBe('kept');
+    await end();
+    const own = { account: 'snapshot', takings: [drawTaking(), me.taking] };
+    await withSession(primary.url(), async (session) => {
+      const first = await session.ask(
+        `select min(place) AS place, max(seq) AS seq from standby_record
+         where account = 'snapshot'`,
+      );
+      const [place, drawn] = [Number(first[0]?.place), Number(first[0]?.seq)];
+      expect(await isOfOnePast(session, { ...own, place, drawn })).toBe(true);
+      const older = { ...own, place, drawn: drawn - 1 };
+      await expect(isOfOnePast(session, older)).rejects.toMatchObject({
+        code: 'standby.old_database',
+      });
+      // What was trimmed is in each backup.
+      await trimRecord(session, me, place);
+      expect(await isOfOnePast(session, { ...own, place, drawn })).toBe(true);
+    });
+  });
+
   it('goes on at a promoted replica, and sends once more what that may lack', async () => {
     const { record, act, state } = await recording('promoted');
     await act('first');
     expect(await record.kept()).toBe('kept');
+    const before = record.state().place;
     expect(record.isSettledOn(1)).toBe(true);
     await until('the replica', () => subjects(replica, 'promoted')[0] === 'first' || undefined);
     await primary.stop('immediate');
@@ -178,11 +230,14 @@ describe('the record', () => {
       'the promotion',
       () => replica.sql('select pg_is_in_recovery()').trim() === 'f' || undefined,
     );
-    replica.sql(`delete from ${SCHEMA}.standby_record where account = 'promoted'`);
+    replica.sql(`delete from ${SCHEMA}.standby_record`);
+    replica.sql(`alter table ${SCHEMA}.standby_record alter column place restart with 1`);
     await until('an answer', async () => (await record.kept()) === 'kept' || undefined);
     expect(subjects(replica, 'promoted')).toEqual(['first', 'second']);
     expect([record.isSettledOn(1), record.isSettledOn(2)]).toEqual([false, false]);
     await until('all to be sent again', () => record.isSettledOn(2));
     expect(state.turns).toBe(2);
+    // A backup is played from its place on: one of before would leave out all that follows.
+    expect(record.state().place).toBeLessThan(before);
   });
 });

@@ -9,16 +9,19 @@ import { type Clock, systemUptime } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import { version } from '../../ops/version.ts';
-import { beginFeed, forgetKept, openFeed, readPlace } from '../../standby/feed.ts';
+import { beginFeed, forgetKept, openFeed, readPlace, renameFeed } from '../../standby/feed.ts';
 import { createHolder, type Holder } from '../../standby/holder.ts';
-import { openMemory } from '../../standby/memory.ts';
+import { type Memory, openMemory } from '../../standby/memory.ts';
 import { readOverview, whyNotReady } from '../../standby/overview.ts';
+import { isOfOnePast } from '../../standby/past.ts';
 import { createRecord, type Recorder } from '../../standby/record.ts';
-import { createServers, type Servers } from '../../standby/session.ts';
+import { FEED_KEY } from '../../standby/recorded.ts';
+import { createServers, type Servers, type Session } from '../../standby/session.ts';
 import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
 import { placeOfBackups } from '../../standby/trim.ts';
 import { TAKE_OVER } from '../../store/backup/taken-over.ts';
 import { describePause, type Pause } from '../../store/pauses.ts';
+import { readState } from '../../store/state.ts';
 import { type SqliteStore, storeOptions } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
 import { behind, type CatchUpDeps, createCatchUp } from './catch-up.ts';
@@ -93,12 +96,13 @@ interface Taken {
   readonly settings: StandbySettings;
   readonly servers: Servers;
   readonly holder: Holder;
+  readonly memory: Memory;
 }
 
 /** Begins the record of the database. */
 async function openStandby(
   config: Config,
-  { settings, servers, holder }: Taken,
+  { settings, servers, holder, memory }: Taken,
   { store, clock, random, log }: StandbyDeps & { readonly store: SqliteStore },
 ): Promise<Standby> {
   await beginFeed(store, clock, uuidFrom(random));
@@ -106,6 +110,16 @@ async function openStandby(
   const listeners: (() => void)[] = [];
   const onTurn = (): void => {
     for (const listener of listeners) listener();
+  };
+  const isOne = async (session: Session, place: number): Promise<boolean> => {
+    const own = { account: settings.account, takings: memory.takings(), place };
+    if (await isOfOnePast(session, { ...own, drawn: feed.drawn() })) return true;
+    await renameFeed(store, clock, uuidFrom(random));
+    log.error(
+      { hint: 'make one: selvedge backup create' },
+      'PostgreSQL has lost a part of the record: no standby can take over before a new backup',
+    );
+    return false;
   };
   const record = createRecord({
     settings,
@@ -118,7 +132,8 @@ async function openStandby(
     onFenced: () => holder.look(),
     clocks: { clock, uptime: systemUptime },
     place: await readPlace(store.db),
-    oldest: () => placeOfBackups(config, clock.now()),
+    isOfOnePast: isOne,
+    oldest: async () => placeOfBackups(config, clock.now(), await readState(store.db, FEED_KEY)),
     forget: (kept) => forgetKept(store, clock, kept),
   });
   holder.onTurn(onTurn);
@@ -174,6 +189,6 @@ export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begu
   const draw = () => uuidFrom(random);
   const holder = createHolder({ settings, servers, memory, clock, log, draw });
   await holder.begin();
-  const taken = { settings, servers, holder };
+  const taken = { settings, servers, holder, memory };
   return { open: (store) => openStandby(config, taken, { ...deps, log, store }) };
 }

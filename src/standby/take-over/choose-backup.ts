@@ -122,7 +122,7 @@ export async function whyNoBeginning(
   if (feed === undefined) return 'it is of before there was a standby';
   // The feed's own row may be older than all that was kept: then it is that of any backup.
   if (measure.feed !== undefined && feed !== measure.feed) {
-    return 'it is of an earlier feed: a backup was restored by hand since, or changes went by it';
+    return 'it is of an earlier feed: PostgreSQL or mirror.db was put back, or changes went by it';
   }
   const place = placeOf(beginning, measure);
   if (place < measure.trimmed) return 'it is older than what the record still has';
