@@ -23,7 +23,7 @@ export interface HolderHere extends Ledger {
 
 export interface DrillDeps {
   readonly settings: Pick<StandbySettings, 'account' | 'machine' | 'leaseMs'>;
-  readonly servers: Servers;
+  readonly servers: Pick<Servers, 'open'>;
   readonly clock: Clock;
   readonly version: string;
   readonly isOneWay: boolean;

@@ -28,6 +28,11 @@ export interface Session {
 export interface Servers {
   /** Begins a session with the primary. Throws a SelvedgeError `standby.…`. */
   open(): Promise<Session>;
+  /**
+   * The same, once all servers were asked for their timelines: an old primary that came back may be
+   * named first, and be all that a machine has seen that was off meanwhile.
+   */
+  openNewest(): Promise<Session>;
 }
 
 export interface ServersDeps {
@@ -163,20 +168,26 @@ export function createServers(deps: ServersDeps): Servers {
       return asStandbyError(thrown, server);
     }
   };
-  return {
-    async open() {
-      let told: SelvedgeError | undefined;
-      for (let step = 0; step < servers.length; step += 1) {
-        const index = (first + step) % servers.length;
-        const found = await one(index);
-        if (!(found instanceof Error)) {
-          first = index;
-          return found;
-        }
-        // A server that cannot be reached says less than one that answers.
-        if (told === undefined || told.code === 'standby.unreachable') told = found;
+  const open = async (): Promise<Session> => {
+    let told: SelvedgeError | undefined;
+    for (let step = 0; step < servers.length; step += 1) {
+      const index = (first + step) % servers.length;
+      const found = await one(index);
+      if (!(found instanceof Error)) {
+        first = index;
+        return found;
       }
-      throw told ?? noPrimary();
+      // A server that cannot be reached says less than one that answers.
+      if (told === undefined || told.code === 'standby.unreachable') told = found;
+    }
+    throw told ?? noPrimary();
+  };
+  return {
+    open,
+    async openNewest() {
+      const found = await Promise.all(servers.map((_, index) => one(index)));
+      await Promise.all(found.map((each) => (each instanceof Error ? undefined : each.end())));
+      return open();
     },
   };
 }

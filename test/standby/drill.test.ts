@@ -5,7 +5,7 @@ import { type DrillStep, runDrill } from '../../src/standby/drill.ts';
 import type { Row, Servers } from '../../src/standby/session.ts';
 
 /** PostgreSQL as far as a drill asks it. */
-function serversWith(lease: { taking: string; holder: string }): Servers {
+function serversWith(lease: { taking: string; holder: string }): Pick<Servers, 'open'> {
   const machine = { machine: 'there', version: '1', ago: 0, backup_ago: 0, backup_place: 0 };
   const columns = { wanted_by: null, wanted_ms: null, says: null, handed_over: false, token: 1 };
   const times = { beat: 1, timeline: 1, synced: true, confirmed_by: [], taken_at: 0, ends_at: 0 };

@@ -44,7 +44,7 @@ interface Lease {
 
 /** PostgreSQL as far as a machine that waits asks it; undefined: nobody has held the lease. */
 function server(lease: Lease | undefined) {
-  const state = { lease, isAway: false, asked: 0 };
+  const state = { lease, isAway: false, asked: 0, opened: 0 };
   const answer = (text: string): readonly Row[] => {
     if (text.includes('to_regclass')) return [{ there: true }];
     if (text.startsWith('update standby_lease set taking')) {
@@ -59,7 +59,9 @@ function server(lease: Lease | undefined) {
     return [{ ...state.lease, ...times, ...wish, token: 1, holder: 'there' }];
   };
   const servers: Servers = {
+    openNewest: () => servers.open(),
     async open() {
+      state.opened += 1;
       if (state.isAway) throw unknownError('no answer');
       const lost = new AbortController();
       return {
@@ -154,6 +156,18 @@ describe('a machine that waits', () => {
     expect(await secondsUntilAsked(one, 5)).toBeLessThan(2);
     await one.clock.advance(3_000);
     expect(one.state.asked).toBeGreaterThan(1);
+    one.stop.abort();
+    await waiting;
+  });
+
+  it('looks at the newest server once an attempt has failed: it may have seen an old primary', async () => {
+    const one = machine({ handed_over: true });
+    const waiting = one.wait();
+    await secondsUntilAsked(one, 5);
+    if (one.state.lease) one.state.lease.handed_over = false;
+    await one.clock.advance(3_000);
+    // One session to wait with at first, and then one to ask by and one to wait on with.
+    expect(one.state.opened).toBe(1 + 2 * one.state.asked);
     one.stop.abort();
     await waiting;
   });

@@ -8,7 +8,7 @@ import {
   takeFirst,
   takeFrom,
 } from '../../src/standby/lease.ts';
-import { drawTaking, initStandby, withSession } from '../standby/support.ts';
+import { drawTaking, initStandby, serversFor, withSession } from '../standby/support.ts';
 import { until } from '../support/house.ts';
 import { type Postgres, startPostgres } from '../support/postgres.ts';
 
@@ -75,5 +75,18 @@ describe('a promoted server', () => {
       expect(await renew(session, other, 0, true)).toMatchObject({ timeline: 2, confirmedBy: [] });
       expect(await prove()).toBe(true);
     });
+  });
+
+  it('is found before a take-over, though an old primary is named first and answers', async () => {
+    await primary.start();
+    const timelineOf = async (open: 'open' | 'openNewest'): Promise<number> => {
+      // A machine that was off at the promotion has never seen its timeline.
+      const session = await serversFor([primary.url(), two?.url() ?? ''])[open]();
+      await session.end();
+      return session.timeline;
+    };
+    expect([await timelineOf('open'), await timelineOf('openNewest')]).toEqual([1, 2]);
+    await two?.stop();
+    expect(await timelineOf('openNewest')).toBe(1);
   });
 });

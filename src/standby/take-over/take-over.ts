@@ -121,7 +121,7 @@ export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored
   const { servers, settings, memory, log, draw } = deps;
   const { account, machine, leaseMs } = settings;
   const me = { account, machine, leaseMs, taking: draw() };
-  const session = await servers.open();
+  const session = await servers.openNewest();
   const proof = proofOf(seen, await hasAll(session, seen), memory);
   // It is known for ours before it may come true: an answer that is lost leaves it unknown. As it
   // comes true only of the row as it was seen, what that proves may be noted, too.

@@ -138,7 +138,13 @@ class WaitingMachine {
     if (this.#ready.error) throw cannotTakeOver(this.#ready.error);
     this.#tell('taking_over');
     const restored = await takeOver(this.#deps, row);
-    if (restored === undefined) return undefined;
+    if (restored === undefined) {
+      // It may have been seen on an old primary: the next look is at the server that was asked.
+      this.#judge.missed();
+      await this.#session?.end();
+      this.#session = undefined;
+      return undefined;
+    }
     await this.#session?.end();
     return { how: 'taken', restored };
   }
