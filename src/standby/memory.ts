@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { errorCode, StoreError, toError } from '../lib/errors.ts';
 import { tryParseJson } from '../lib/json.ts';
+import type { StandbySettings } from './settings.ts';
 
 const PROOF = z.object({
   taking: z.string(),
@@ -20,6 +21,8 @@ const PROOF = z.object({
 });
 
 const MEMORY = z.object({
+  /** Machine and data folder that wrote it. */
+  machine: z.string().optional(),
   timeline: z.int().default(0),
   /** The last first; the one that was asked for may never have come true. */
   takings: z.array(z.string()).default([]),
@@ -84,11 +87,17 @@ function syncFolder(folder: string): void {
   }
 }
 
-export function openMemory(dataDir: string): Memory {
+/** The memory of this machine: of a copied data folder only the timeline is believed. */
+export function openMemory({
+  dataDir,
+  machine,
+}: Pick<StandbySettings, 'dataDir' | 'machine'>): Memory {
   const path = join(dataDir, FILE);
-  let memory = read(path);
+  const found = read(path);
+  const isOurs = found.machine === undefined || found.machine === machine;
+  let memory = isOurs ? found : MEMORY.parse({ timeline: found.timeline });
   const keep = (change: Partial<typeof memory>): void => {
-    const next = { ...memory, ...change };
+    const next = { ...memory, ...change, machine };
     try {
       write(path, next);
       syncFolder(dataDir);

@@ -4,12 +4,13 @@ import { openMemory, type Proof } from '../../src/standby/memory.ts';
 import { proofOf } from '../../src/standby/take-over/take-over.ts';
 import { mayTake } from '../../src/standby/take-over/waiting.ts';
 import { temporaryFolder } from '../support/store.ts';
+import { settingsFor } from './support.ts';
 
 const seen = { taking: 'theirs', handedOver: true };
 
 describe('the proof of a take-over', () => {
   it('is that of the row, where the server has all', () => {
-    const memory = openMemory(temporaryFolder());
+    const memory = openMemory(settingsFor([]));
     for (const isProven of [true, false]) {
       const proof = { isHandedOver: isProven, isProven, isAgain: false };
       expect(proofOf(seen, isProven, memory)).toEqual(proof);
@@ -19,8 +20,8 @@ describe('the proof of a take-over', () => {
   it('outlives a process that was killed, and nothing more than that', () => {
     const folder = temporaryFolder();
     const proof: Proof = { isHandedOver: true, isProven: true, isAgain: false };
-    openMemory(folder).note('ours', proof);
-    const memory = openMemory(folder);
+    openMemory({ dataDir: folder, machine: 'here' }).note('ours', proof);
+    const memory = openMemory({ dataDir: folder, machine: 'here' });
     const ours = { ...seen, taking: 'ours', handedOver: false };
     expect(proofOf(ours, true, memory)).toEqual({ ...proof, isAgain: true });
     // Since it was taken, PostgreSQL has failed over to a server that may lack what was read.
@@ -37,7 +38,7 @@ describe('a machine that waits', () => {
   const isFree = { quietMs: 0, isFree: true };
 
   it('leaves a lease that was handed to another one, until nobody takes it', () => {
-    const memory = openMemory(temporaryFolder());
+    const memory = openMemory(settingsFor([]));
     const deps = { memory, settings };
     for (const [wantedBy, quietMs, may] of [
       [null, 0, true],
@@ -52,7 +53,7 @@ describe('a machine that waits', () => {
   });
 
   it('resumes its own take-over once, and then lets others come first', () => {
-    const memory = openMemory(temporaryFolder());
+    const memory = openMemory(settingsFor([]));
     const deps = { memory, settings };
     const row = { taking: 'ours', wantedBy: null };
     memory.note('ours', { isHandedOver: false, isProven: true, isAgain: false });

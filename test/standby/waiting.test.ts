@@ -91,10 +91,11 @@ function machine(lease?: Partial<Lease>, more: { readonly backups?: string } = {
     { path: 'dataDir', value: dataDir },
     { path: 'store.backup.directory', value: more.backups ?? backups },
   ]);
-  const memory = openMemory(dataDir);
+  const settings = settingsFor([], { dataDir });
+  const memory = openMemory(settings);
   const deps = {
     config,
-    settings: settingsFor([], { dataDir }),
+    settings,
     servers,
     memory,
     clock,
@@ -160,7 +161,7 @@ describe('a machine that waits', () => {
     await waiting;
   });
 
-  it('looks at the newest server once an attempt has failed: it may have seen an old primary', async () => {
+  it('looks at the newest server after an attempt: it may have seen an old primary', async () => {
     const one = machine({ handed_over: true });
     const waiting = one.wait();
     await secondsUntilAsked(one, 5);

@@ -23,7 +23,7 @@ describe('a holder', () => {
   /** Renews several times a second; only a much longer silence ends its lease. */
   async function holding(account: string, leaseMs = 60_000) {
     const settings = settingsFor([postgres.url()], { account, leaseMs, renewMs: 50 });
-    const memory = openMemory(settings.dataDir);
+    const memory = openMemory(settings);
     const servers = serversFor([postgres.url()]);
     const parts = { settings, servers, memory, clock, log: testLogger() };
     const holder = createHolder({ ...parts, draw: drawTaking });

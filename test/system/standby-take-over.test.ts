@@ -1,5 +1,6 @@
 /** A second machine takes over, with a real PostgreSQL (Debian's) and the reference service. */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -272,7 +273,8 @@ describe('a second machine', () => {
     const taking = drawTaking();
     const proof = { isHandedOver: true, isProven: true, isAgain: false };
     mkdirSync(there.dataDir);
-    openMemory(there.dataDir).note(taking, proof);
+    const machine = `${hostname()}:${there.dataDir}`;
+    openMemory({ dataDir: there.dataDir, machine }).note(taking, proof);
     postgres.sql(
       `update ${SCHEMA}.standby_lease set taking = '${taking}', beat = 0, handed_over = false`,
       'killed',
@@ -311,7 +313,7 @@ describe('a second machine', () => {
       takeOverByHand(there, parts(), { isForced: true, signal: new AbortController().signal });
     await expect(byHand()).rejects.toMatchObject({
       code: 'standby.not_ready',
-      message: expect.stringContaining('a backup was restored by hand since'),
+      message: expect.stringContaining('of an earlier feed: PostgreSQL or mirror.db was put back'),
     });
     await backUp(here);
     await accept(here, 'later');

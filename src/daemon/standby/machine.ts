@@ -184,7 +184,7 @@ export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begu
   if (settings === undefined) return undefined;
   const { clock, random } = deps;
   const log = deps.log.child({ room: 'standby' });
-  const memory = openMemory(config.dataDir);
+  const memory = openMemory(settings);
   const servers = createServers({ settings, clock, timelines: memory });
   const draw = () => uuidFrom(random);
   const holder = createHolder({ settings, servers, memory, clock, log, draw });

@@ -33,7 +33,7 @@ export function requireStandby(config: Config): StandbySettings {
 /** The servers for a command that only asks, beside a daemon that writes what it remembers. */
 export function serversOf(config: Config, clock: Clock): Servers {
   const settings = requireStandby(config);
-  const highest = () => openMemory(config.dataDir).highest();
+  const highest = () => openMemory(settings).highest();
   return createServers({ settings, clock, timelines: { highest, saw: () => undefined } });
 }
 
@@ -46,7 +46,7 @@ async function withDeps<T>(
   const settings = requireStandby(config);
   makeDataFolder(config.dataDir);
   const folder = lockFolder(lockFile(config.dataDir));
-  const memory = openMemory(config.dataDir);
+  const memory = openMemory(settings);
   try {
     return await work({
       config,
