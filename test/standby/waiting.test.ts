@@ -167,7 +167,7 @@ describe('a machine that waits', () => {
     await secondsUntilAsked(one, 5);
     if (one.state.lease) one.state.lease.handed_over = false;
     await one.clock.advance(3_000);
-    // One session to wait with at first, and then one to ask by and one to wait on with.
+    // Each attempt has a session of its own, and another one is waited on with.
     expect(one.state.opened).toBe(1 + 2 * one.state.asked);
     one.stop.abort();
     await waiting;

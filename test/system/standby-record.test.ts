@@ -206,7 +206,7 @@ describe('the record', () => {
       await expect(isOfOnePast(session, older)).rejects.toMatchObject({
         code: 'standby.old_database',
       });
-      // What was trimmed is in each backup.
+      // Trimmed rows are in each backup.
       await trimRecord(session, me, place);
       expect(await isOfOnePast(session, { ...own, place, drawn })).toBe(true);
     });
