@@ -39,3 +39,16 @@ export const syncClockStep: ClockStepHandler = {
 export async function requestFullPulls(tx: Tx, now: number): Promise<void> {
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
 }
+
+/** Requests full pulls again of those streams whose last run was partial. */
+export async function requestPartialAgain(
+  tx: Tx,
+  streams: readonly string[],
+  now: number,
+): Promise<void> {
+  await sql`update stream_state set due_at = ${now}, requested = 'full'
+    where stream in (select value from json_each(${JSON.stringify(streams)}))
+      and requested is null
+      and (select outcome from sync_run where stream = stream_state.stream
+        order by run_id desc limit 1) = 'partial'`.execute(tx);
+}

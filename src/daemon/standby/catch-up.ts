@@ -8,9 +8,15 @@ import type { Logger } from '../../lib/log.ts';
 import { TAKE_OVER } from '../../store/backup/taken-over.ts';
 import type { Pause, Pauses } from '../../store/pauses.ts';
 import type { Db, Store } from '../../store/store.ts';
+import { requestPartialAgain } from '../../sync/upkeep.ts';
 import type { Worker } from '../supervisor.ts';
 
 const LOOK_MS = 2_000;
+/**
+ * So often is a stream pulled again that was not whole: an order that cannot be read now would hold
+ * all pushes until the next pull of its schedule, which may be tomorrow's.
+ */
+const AGAIN_MS = 60_000;
 
 export interface CatchUpDeps {
   readonly store: Store;
@@ -51,10 +57,16 @@ export function createCatchUp({ store, clock, log, pauses, streams }: CatchUpDep
   return {
     name: 'standby-catch-up',
     async run(signal) {
+      let askedAt = clock.monotonic();
       while (!signal.aborted) {
         const ours = pauses.list().filter(isOurs);
         const since = Math.max(0, ...ours.map(({ at }) => at));
-        if (ours.length > 0 && (await behind(store.db, streams, since)).length === 0) {
+        const left = ours.length === 0 ? [] : await behind(store.db, streams, since);
+        if (left.length > 0 && clock.monotonic() - askedAt >= AGAIN_MS) {
+          askedAt = clock.monotonic();
+          await store.transaction((tx) => requestPartialAgain(tx, left, clock.now()));
+        }
+        if (ours.length > 0 && left.length === 0) {
           // Decisions last: what is decided by the fresh mirror may then be sent at once.
           for (const pause of ours.toSorted((a, b) => b.target.localeCompare(a.target))) {
             await resume(pause);

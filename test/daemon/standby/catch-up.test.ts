@@ -93,7 +93,7 @@ async function takenOver({
   };
   /** Paused targets, with who has paused them. */
   const paused = () => pauses.list().map(({ target, actor }) => `${target} ${actor}`);
-  return { pauses, paused, readIn, failIn };
+  return { store, pauses, paused, readIn, failIn };
 }
 
 /** Lets the worker look twice. */
@@ -114,6 +114,29 @@ describe('a machine that has taken over', () => {
     await failIn('season');
     await look();
     expect(paused()).toEqual([]);
+  });
+
+  it('pulls again each minute what was not whole, and nothing that runs', async () => {
+    const { store } = await takenOver();
+    await store.db.updateTable('stream_state').set({ requested: null }).execute();
+    for (const [stream, outcome] of [
+      ['brands', 'running'],
+      ['stock', 'partial'],
+    ] as const) {
+      const run = { stream, outcome, cause: 'schedule', started_at: 1, read_seq: 1, options: '{}' };
+      await store.db
+        .insertInto('sync_run')
+        .values({ ...run, checkpoint: 'null' })
+        .execute();
+    }
+    const requested = async () => {
+      const rows = store.db.selectFrom('stream_state').select('stream');
+      return (await rows.where('requested', '=', 'full').execute()).map(({ stream }) => stream);
+    };
+    await clock.advance(58_000);
+    expect(await requested()).toEqual([]);
+    await clock.advance(4_000);
+    expect(await requested()).toEqual(['stock']);
   });
 
   it('decides, and leaves the pause of a person to a person', async () => {

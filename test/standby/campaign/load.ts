@@ -104,7 +104,8 @@ async function pack(world: World, load: Load, id: string): Promise<void> {
   const orderDeliveryId = trade.packAll(order)?.orderDeliveryId;
   const body = JSON.stringify({
     type: 'sales_order.delivery_created',
-    data: { salesOrderDelivery: { orderDeliveryId, orderId, status: 'pending' } },
+    // Without a status, which would be waited for after it has changed: no event tells the next.
+    data: { salesOrderDelivery: { orderDeliveryId, orderId } },
   });
   if (await tell(world, load, id, body)) load.packed.push(orderId);
 }
