@@ -40,8 +40,11 @@ export async function requestFullPulls(tx: Tx, now: number): Promise<void> {
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
 }
 
-/** Requests full pulls again of those streams whose last run was partial. */
-export async function requestPartialAgain(
+/**
+ * Requests full pulls again of those of the streams whose last run was partial, or complete: that
+ * was begun before it was requested, and may have gone on from where a backup was made.
+ */
+export async function requestFullAgain(
   tx: Tx,
   streams: readonly string[],
   now: number,
@@ -50,5 +53,5 @@ export async function requestPartialAgain(
     where stream in (select value from json_each(${JSON.stringify(streams)}))
       and requested is null
       and (select outcome from sync_run where stream = stream_state.stream
-        order by run_id desc limit 1) = 'partial'`.execute(tx);
+        order by run_id desc limit 1) in ('partial', 'complete')`.execute(tx);
 }

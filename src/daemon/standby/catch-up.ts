@@ -8,13 +8,13 @@ import type { Logger } from '../../lib/log.ts';
 import { TAKE_OVER } from '../../store/backup/taken-over.ts';
 import type { Pause, Pauses } from '../../store/pauses.ts';
 import type { Db, Store } from '../../store/store.ts';
-import { requestPartialAgain } from '../../sync/upkeep.ts';
+import { requestFullAgain } from '../../sync/upkeep.ts';
 import type { Worker } from '../supervisor.ts';
 
 const LOOK_MS = 2_000;
 /**
- * So often is a stream pulled again that was not whole: an order that cannot be read now would hold
- * all pushes until the next pull of its schedule, which may be tomorrow's.
+ * So often is a stream pulled again that was not whole, or whose run was begun before: it would
+ * hold all pushes until the next pull of its schedule, which may be tomorrow's.
  */
 const AGAIN_MS = 60_000;
 
@@ -64,7 +64,7 @@ export function createCatchUp({ store, clock, log, pauses, streams }: CatchUpDep
         const left = ours.length === 0 ? [] : await behind(store.db, streams, since);
         if (left.length > 0 && clock.monotonic() - askedAt >= AGAIN_MS) {
           askedAt = clock.monotonic();
-          await store.transaction((tx) => requestPartialAgain(tx, left, clock.now()));
+          await store.transaction((tx) => requestFullAgain(tx, left, clock.now()));
         }
         if (ours.length > 0 && left.length === 0) {
           // Decisions last: what is decided by the fresh mirror may then be sent at once.
