@@ -51,8 +51,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 270: a machine that holds a lease, and its record.
   // By 150: a holder that is asked for its lease gives it back; what the doctor says of replicas.
   // By 30: the doctor of a machine that waits; whether record and database are of one past.
-  // By 20: streams that are pulled again until a take-over has read all.
-  daemon: 6_220, // whether the service answers; the machine that waits, and catches up
+  // By 30: pulls that come again until a take-over has read all; one that was cut off.
+  daemon: 6_230, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -133,7 +133,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 37: rows below an order that name the number under which it answered.
   // By 40: runs that broke off, told of few rows of a long list, end with the first whole one.
   // And the request of such a pull.
-  sync: 8_660, // decimals that two rows prove; answers under another number than was asked for
+  sync: 8_662, // decimals that two rows prove; answers under another number than was asked for
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

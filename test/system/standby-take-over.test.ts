@@ -280,6 +280,9 @@ describe('a second machine', () => {
       'killed',
     );
     expect(await first.ended).toMatchObject({ code: 'standby.superseded' });
+    // The host starts its daemon, which has no database yet.
+    const started = openDaemon(there, { ...parts(), scrubber: createScrubber() });
+    await expect(started).rejects.toMatchObject({ code: 'standby.superseded' });
     expect(await standbyOn(there)).toMatchObject({
       how: 'taken',
       restored: { missing: [], inDoubt: 0, disarmed: [] },

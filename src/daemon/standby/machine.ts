@@ -2,11 +2,13 @@
  * Joins the standby's parts with the daemon: the lease is taken before the database is opened, and
  * the record follows what is committed. Without `standby.servers` none of this is made.
  */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { SentFor } from '../../client/http/request.ts';
 import type { Permits } from '../../client/transport.ts';
 import type { Config } from '../../config/schema.ts';
 import { type Clock, systemUptime } from '../../lib/clock.ts';
-import { RetryLaterError } from '../../lib/errors.ts';
+import { RetryLaterError, StoreError, SUPERSEDED } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
 import { version } from '../../ops/version.ts';
 import { beginFeed, forgetKept, openFeed, readPlace, renameFeed } from '../../standby/feed.ts';
@@ -178,6 +180,18 @@ async function openStandby(
   };
 }
 
+/** Whether a take-over of this machine ended before it had a database. */
+function isCutOff({ dataDir }: Config, memory: Memory): boolean {
+  const [last = ''] = memory.takings();
+  return memory.proofOf(last) !== undefined && !existsSync(join(dataDir, 'mirror.db'));
+}
+
+function cutOff(): StoreError {
+  return new StoreError(SUPERSEDED, 'a take-over of this machine was cut off', {
+    hint: 'start its standby, which goes on with it: systemctl start selvedge-standby',
+  });
+}
+
 /** Takes the lease; throws `standby.superseded` where another machine holds it. */
 export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begun | undefined> {
   const settings = standbySettingsOf(config);
@@ -186,6 +200,7 @@ export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begu
   const log = deps.log.child({ room: 'standby' });
   const memory = openMemory(settings);
   const servers = createServers({ settings, clock, timelines: memory });
+  if (isCutOff(config, memory)) throw cutOff();
   const draw = () => uuidFrom(random);
   const holder = createHolder({ settings, servers, memory, clock, log, draw });
   await holder.begin();

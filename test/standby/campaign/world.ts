@@ -6,6 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { systemRandom } from '../../../src/lib/random.ts';
@@ -126,6 +127,17 @@ const sends = ({ role, status }: Machine): boolean => {
   return told?.role === 'holder' && told.state === 'sending';
 };
 
+/** Whether each stream was read once: a take-over pulls again what a backup caught in its midst. */
+function hasRead({ dataDir }: Machine): boolean {
+  const database = new Database(join(dataDir, 'mirror.db'), { readonly: true });
+  try {
+    const left = 'select count(*) from stream_state where complete_at is null';
+    return database.prepare(left).pluck().get() === 0;
+  } finally {
+    database.close();
+  }
+}
+
 function backUp({ dataDir }: Machine, folder: string): Promise<unknown> {
   const plan = {
     dataDir,
@@ -197,6 +209,7 @@ export async function openWorld(lease: string): Promise<World> {
     await initStandby(cluster.server(cluster.primary()).url());
     first.start();
     await waitFor('the first machine to send', () => sends(first));
+    await waitFor('its first pulls', () => hasRead(first));
     await world.backUp(first);
     second.start();
     await waitFor('the second machine to wait', () => world.holder());
