@@ -251,7 +251,7 @@ class Drill {
     });
     if (found === undefined) {
       throw new RetryLaterError('standby.not_back', `this machine does not send yet: ${why}`, {
-        hint: 'systemctl status selvedge selvedge-standby; selvedge status',
+        hint: 'systemctl status selvedge; systemctl status selvedge-standby; selvedge status',
       });
     }
     this.#tell('sends', settings.machine, 'everything was read once; it decides and sends');

@@ -37,6 +37,12 @@ export const syncClockStep: ClockStepHandler = {
 };
 
 export async function requestFullPulls(tx: Tx, now: number): Promise<void> {
+  // A run of before the backup would go on where it was, and read the rest alone.
+  await tx
+    .updateTable('sync_run')
+    .set({ outcome: 'failed', ended_at: now, reason: 'a backup was restored meanwhile' })
+    .where('ended_at', 'is', null)
+    .execute();
   await tx.updateTable('stream_state').set({ due_at: now, requested: 'full' }).execute();
 }
 

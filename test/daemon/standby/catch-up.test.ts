@@ -44,6 +44,11 @@ async function takenOver({
     const row = { stream, due_at: 0, complete_at };
     await before.db.insertInto('stream_state').values(row).execute();
   }
+  const open = { stream: 'stock', cause: 'schedule', options: '{}', checkpoint: '{}', read_seq: 1 };
+  await before.db
+    .insertInto('sync_run')
+    .values({ ...open, started_at: clock.now() })
+    .execute();
   await before.transaction(async (tx) => {
     for (const one of pausesBefore) await writePause(tx, one);
   });
@@ -100,6 +105,15 @@ async function takenOver({
 const look = () => clock.advance(4_000);
 
 describe('a machine that has taken over', () => {
+  it('begins each pull anew: one that was under way has read its first pages before', async () => {
+    const { store } = await takenOver();
+    const runs = store.db.selectFrom('sync_run').select(['stream', 'outcome', 'ended_at']);
+    const outcome = { outcome: 'failed', ended_at: clock.now() };
+    expect(await runs.execute()).toEqual([{ stream: 'stock', ...outcome }]);
+    const asked = store.db.selectFrom('stream_state').select('requested').distinct();
+    expect(await asked.execute()).toEqual([{ requested: 'full' }]);
+  });
+
   it('goes on by itself once each stream was read in full since, or cannot be', async () => {
     const { paused, readIn, failIn } = await takenOver();
     await look();
