@@ -264,9 +264,10 @@ export const EXCEPTIONS: readonly Exception[] = [
     why: 'the first order of an account says that there is one',
   },
   {
-    of: /exists \(select 1 from delivery_line l where l\.barcode = value\)/,
-    steps: /^SEARCH l EXISTS USING COVERING INDEX delivery_line_barcode \(barcode=\?\)$/,
-    why: 'the first line of a barcode says that there is one',
+    of: /select min\(barcode\) from delivery_line where barcode >= start and barcode < start/,
+    steps:
+      /^SEARCH delivery_line (EXISTS )?USING COVERING INDEX delivery_line_barcode \(barcode[<>]/,
+    why: 'each spelling by where it begins: the first entry from there on',
   },
   {
     of: /"i"\."at" <= \? and "i"\."resolved_at" >= \?|in \('failed', 'suspicious'\) and started_at/,
