@@ -115,6 +115,10 @@ async function runWorker(): Promise<void> {
   }
 }
 
+// A stop ends with the seeds that run, and with the table.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void seeds.splice(0));
+}
 const begunAt = performance.now();
 await Promise.all(Array.from({ length: workers }, runWorker));
 printTable();

@@ -46,6 +46,16 @@ export const leftToPeople = (holder: Wired): Set<string> =>
          where target = 'pushes' and name = '' and actor <> 'standby')`,
   );
 
+/** Why they wait for one. */
+const whyLeft = (holder: Wired): Set<string> =>
+  listOf(
+    databaseOf(holder),
+    `select 'paused: ' || reason from pause
+       where target = 'pushes' and name = '' and actor <> 'standby'
+     union select coalesce(blocked_reason, last_error) from outbox
+       where blocked_reason is not null or state = 'dead'`,
+  );
+
 /** References of all orders that it knows. */
 export const knownTo = (holder: Wired): Set<string> =>
   listOf(databaseOf(holder), 'select reference from outbox');
@@ -116,7 +126,9 @@ export async function judge({ world, load, holder, from, mayLose }: Judged): Pro
       ...(await brokenAt(holder)),
       ...world.machines.flatMap(({ name, failures }) => failures().map((one) => `${name}: ${one}`)),
     ],
-    people: [...people].filter((name) => ours.has(name)),
+    people: [...people].some((name) => ours.has(name))
+      ? [...people, ...whyLeft(holder)].filter((name) => ours.has(name) || name.includes(' '))
+      : [],
     gone: mayLose ? [...lost, ...undecided] : [],
   };
 }

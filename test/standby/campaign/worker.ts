@@ -18,7 +18,7 @@ async function work(seed: number): Promise<void> {
   const { folder } = world;
   const result = await runSeed(world, seed, drawPlans(seed));
   seedsHere += 1;
-  const isFailed = isWrong(result);
+  const isFailed = isWrong(result) || result.people.length > 0;
   if (isFailed || result.isSpent || seedsHere >= SEEDS_PER_WORLD) {
     await world.end(isFailed);
     world = undefined;
@@ -34,6 +34,8 @@ process.on('message', (message) => {
     process.exit(1);
   });
 });
+// Ctrl-C goes to the whole group; the parent hands out no further seed.
+process.on('SIGINT', () => undefined);
 process.on('disconnect', () => {
   void (world?.end(false) ?? Promise.resolve()).finally(() => process.exit());
 });
