@@ -1,5 +1,5 @@
 /** `selvedge standby drill`: has the standby take over and give back, and reports. */
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { z } from 'zod';
 import type { Config } from '../../config/schema.ts';
 import { requireStandby, serversOf } from '../../daemon/standby/waiting.ts';
@@ -82,11 +82,13 @@ export function standbyDrill(context: CliContext): Command {
         'machines need their units (selvedge, selvedge-standby). A drill that is broken off\n' +
         'comes back by itself, as long as --within says.',
     )
-    .option(
-      '--within <duration>',
-      'time for all of it; a restore and a full pull are needed twice',
-      durationWithin(1_000, 24 * HOUR_MS),
-      HOUR_MS,
+    .addOption(
+      new Option(
+        '--within <duration>',
+        'time for all of it; a restore and a full pull are needed twice',
+      )
+        .argParser(durationWithin(1_000, 24 * HOUR_MS))
+        .default(HOUR_MS, '1h'),
     )
     .option('--one-way', 'leave the lease there, as before work on this machine')
     .option('--json', 'the result as JSON')
