@@ -86,7 +86,7 @@ const pendingWith = kept((db: Db, now: Value<number>, ids: Value<string>) =>
     .where(inKeys('c.order_delivery_id', ids)),
 );
 
-/** Those of these that are pending; mostly there are none, as a round has named none. */
+/** The pending ones of these; mostly there are none, as a round has named none. */
 async function pendingAmong(db: Db, now: number, ids: readonly number[]) {
   return ids.length === 0 ? [] : pendingWith(db, now, JSON.stringify(ids));
 }

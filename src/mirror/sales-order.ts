@@ -144,7 +144,7 @@ const parcelsOf = kept((db: Db, orderDeliveryId: Value<number>, orderId: Value<n
     .where('deleted_at', 'is', null),
 );
 
-/** What a delivery says of its pieces, in the order of its lines. */
+/** Pieces of a delivery as it tells them, in the order of its lines. */
 export const packedLines = kept((db: Db, orderDeliveryId: Value<number>) =>
   db
     .selectFrom('delivery_line')

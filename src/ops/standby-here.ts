@@ -9,7 +9,7 @@ import { RefusedError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
 import { readStandbyStatus, type StandbyStatus } from '../standby/status-file.ts';
 
-/** It is told every five seconds, and at each change. */
+/** Told every five seconds, and at each change. */
 const SILENT_MS_MAX = 60_000;
 /** A standby tells of itself each half minute. */
 const GONE_MS_MAX = 120_000;

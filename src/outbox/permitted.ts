@@ -35,7 +35,7 @@ async function isKnown(tx: Tx, permit: Permitted): Promise<boolean> {
     .executeTakeFirst();
   if (row === undefined) return false;
   if (row.kind !== permit.kind || row.reference !== permit.reference) return false;
-  // One that has ended since was looked up, and may have been corrected.
+  // A push that has ended since was looked up, and may have been corrected.
   return row.ended_at !== null || contentHash(parseJsonObject(row.body)) === permit.bodyHash;
 }
 

@@ -170,7 +170,7 @@ class Drill {
     } finally {
       over.abort();
       giving.catch(() => undefined);
-      // One session asks one thing at a time.
+      // A session asks one thing at a time.
       await lost;
     }
     this.#tell('handed over', settings.machine, 'nothing is being sent, and PostgreSQL has all');

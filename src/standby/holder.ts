@@ -62,7 +62,7 @@ export interface Holder {
    * once `settle` resolves, it is given. Where it throws, or nobody takes it, this machine goes on.
    */
   giveAway(settle: () => Promise<void>, to?: string): Promise<void>;
-  /** Which machine asks for the lease; undefined: none, or it is not held. */
+  /** Machine that asks for the lease; undefined: none, or it is not held. */
   wished(): Wish | undefined;
   /** Tells the machine that asked for the lease how far this one is. */
   say(text: string): Promise<void>;

@@ -26,7 +26,7 @@ export interface LeaseRow {
   readonly wantedBy: string | null;
   /** Milliseconds within which the holder is to give it to that one; null: nobody asks. */
   readonly wantedMs: number | null;
-  /** What the holder says about that, for people. */
+  /** Answer of the holder to that, for people. */
   readonly says: string | null;
 }
 

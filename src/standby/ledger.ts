@@ -1,4 +1,4 @@
-/** What the database says of take-overs: documents in doubt, numbers given out, and their audit. */
+/** Take-overs as the database knows them: documents in doubt, numbers given out, the audit. */
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../lib/json.ts';

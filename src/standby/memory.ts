@@ -26,11 +26,11 @@ const MEMORY = z.object({
   timeline: z.int().default(0),
   /** The last first; the one that was asked for may never have come true. */
   takings: z.array(z.string()).default([]),
-  /** Of the last take-over. What cannot be read is not proven. */
+  /** Proof of the last take-over. What cannot be read is not proven. */
   proof: PROOF.optional().catch(undefined),
 });
 
-/** What was proven of the record when a take-over took the lease. */
+/** Proof of the record when a take-over took the lease. */
 export type Proof = Omit<z.output<typeof PROOF>, 'taking'>;
 
 export interface Memory {
@@ -44,7 +44,7 @@ export interface Memory {
   hasHeld(): boolean;
   /** Notes a taking before it is asked for; of a take-over, with what was proven. */
   note(taking: string, proof?: Proof): void;
-  /** What was proven when a take-over by this taking began; undefined: nothing is known of that. */
+  /** Proof when a take-over by this taking began; undefined: nothing is known of that. */
   proofOf(taking: string): Proof | undefined;
 }
 

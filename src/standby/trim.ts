@@ -47,7 +47,7 @@ export async function trimRecord(
   { account }: Pick<Holding, 'account'>,
   place: number,
 ): Promise<boolean> {
-  // What is gone is noted with it: an older backup is no beginning any more.
+  // The place up to which all is gone is noted, too: an older backup is no beginning any more.
   const [deleted] = await session.ask(
     `with noted AS (insert into standby_machine (account, machine, at, version, backup_place)
        values (${literal(account)}, ${literal(TRIMMED)}, clock_timestamp(), '', ${place})

@@ -48,7 +48,7 @@ function toldAt(alert: string, scrapes: readonly ReadonlyMap<string, number>[]):
   return holds.map((_, at) => at >= needed && holds.slice(at - needed, at + 1).every(Boolean));
 }
 
-/** What a daemon tells of itself at a scrape, besides what a test is about. */
+/** Figures that a daemon tells of itself at a scrape, besides what a test is about. */
 function liveWith(more: Pick<LiveReadings, 'workers'> & Pick<LiveReadings, 'standby'>) {
   const inbox = { accepted: 0, duplicates: 0, unknownType: 0, failedCommits: 0 };
   const service = { requests: 0, retries: 0, waitMs: 0, bytesReceived: 0, active: 0 };

@@ -1,4 +1,4 @@
-/** What an earlier holder left on this machine, before it waits as a standby. */
+/** Files that an earlier holder left on this machine, before it waits as a standby. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';

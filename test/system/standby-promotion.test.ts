@@ -1,4 +1,4 @@
-/** What is proven of the record at a promoted server (Debian's PostgreSQL and two replicas). */
+/** Proof of the record at a promoted server (Debian's PostgreSQL and two replicas). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Holding,

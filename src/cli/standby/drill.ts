@@ -136,7 +136,7 @@ export function standbyDrill(context: CliContext): Command {
       } catch (error) {
         thrown = error;
       }
-      // One that was refused has begun nothing to report of.
+      // A drill that was refused has begun nothing to report of.
       const isBegun = steps.length > 0;
       if (json === true && isBegun) output.json({ ...(report ?? { isBack: false }), steps });
       else if (report) printReport(output, report);

@@ -8,7 +8,7 @@ import type { Usage } from './usage.ts';
 
 type QueryValue = string | number | boolean;
 
-/** What a request that changes something is made for, as its permit names it. */
+/** Purpose of a request that changes something, as its permit names it. */
 export interface SentFor {
   /** Number of the push; null: a call of another kind, such as one of a person. */
   readonly outboxId: number | null;
@@ -67,7 +67,7 @@ function queryText(query: HttpRequest['query']): string {
   return parameters.size > 0 ? `?${parameters}` : '';
 }
 
-/** What the request is for; one of no push is named by its address. */
+/** Purpose of the request; one of no push is named by its address. */
 export function sentForOf({ method, url, sentFor }: HttpRequest): SentFor {
   const call = { outboxId: null, attempt: 0, kind: 'call', bodyHash: '' };
   return sentFor?.() ?? { ...call, reference: `${method} ${url}` };

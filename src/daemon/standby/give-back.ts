@@ -12,7 +12,7 @@ import type { Worker } from '../supervisor.ts';
 export interface GiveBackDeps {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Which machine asks for the lease; undefined: none, or this one does not hold it. */
+  /** Machine that asks for the lease; undefined: none, or this one does not hold it. */
   readonly wished: () => Wish | undefined;
   /** Why that machine cannot have it yet; undefined: it can. */
   readonly whyNotYet: (to: string) => Promise<string | undefined>;

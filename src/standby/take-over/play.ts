@@ -27,7 +27,7 @@ export interface PlayedRow {
 export interface RecordSource {
   /** All that it has, without rows. */
   keys(): AsyncIterable<readonly Omit<PlayedRow, 'row'>[]>;
-  /** What it has of one table, or the permits. */
+  /** Rows that it has of one table, or the permits. */
   rows(what: string): AsyncIterable<readonly PlayedRow[]>;
 }
 
@@ -110,7 +110,7 @@ async function noteLast(tx: Tx, source: RecordSource): Promise<ReadonlySet<strin
   return tables;
 }
 
-/** Which of these rows are the last of their keys. */
+/** The rows among these that are the last of their keys. */
 async function lastOf(tx: Tx, piece: readonly PlayedRow[]): Promise<readonly PlayedRow[]> {
   const list = JSON.stringify(piece.map(({ what, key }) => [what, key]));
   const { rows } = await sql<{ place: number }>`select p.place from json_each(${list}) j

@@ -24,7 +24,7 @@ interface Moving {
   readonly names: readonly string[];
 }
 
-/** What is to be moved, by folder; the mirror goes last, since all of it is looked for by that. */
+/** Files to be moved, by folder; the mirror goes last, since all of it is looked for by that. */
 function plan({ dataDir, intake }: SetAsideFolders): Moving[] {
   const { path } = intake.folder;
   const dropped =

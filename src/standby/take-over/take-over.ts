@@ -44,7 +44,7 @@ const READ_MS = 60_000;
 export type Seen = LeaseRow;
 
 /**
- * What the row says of the record, of which the server has all, or may lack parts. A taking of our
+ * Proof by the row, of whose record the server has all, or may lack parts. A taking of our
  * own is a take-over that was cut off: it had found the row as it noted then, and has recorded
  * nothing since but its line.
  */
@@ -123,7 +123,7 @@ export async function takeOver(deps: TakeOverDeps, seen: Seen): Promise<Restored
   const me = { account, machine, leaseMs, taking: draw() };
   const session = await servers.openNewest();
   const proof = proofOf(seen, await hasAll(session, seen), memory);
-  // It is known for ours before it may come true: an answer that is lost leaves it unknown. As it
+  // The taking is ours before it may come true: an answer that is lost leaves it unknown. As it
   // comes true only of the row as it was seen, what that proves may be noted, too.
   memory.note(me.taking, proof);
   const isTaken = await takeFrom(session, seen, me).finally(() => session.end());

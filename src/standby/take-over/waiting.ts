@@ -116,7 +116,7 @@ class WaitingMachine {
     if (own) return own;
     const { memory } = this.#deps;
     if (row?.handedOver === true && memory.isOwn(row.taking)) return this.#waitForOther(verdict);
-    // What is here may be what the first holder is to begin with.
+    // The files here may be those that the first holder is to begin with.
     if (row === undefined) throw nobodyYet();
     this.#setAside();
     await this.#measure();
@@ -139,7 +139,7 @@ class WaitingMachine {
     this.#tell('taking_over');
     const restored = await takeOver(this.#deps, row);
     if (restored === undefined) {
-      // It may have been seen on an old primary: the next look is at the server that was asked.
+      // The row may have been seen on an old primary: next is the server that was asked.
       this.#judge.missed();
       await this.#session?.end();
       this.#session = undefined;

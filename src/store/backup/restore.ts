@@ -41,7 +41,7 @@ export interface RestorePlan {
   readonly directory: string;
   /** Steps that other rooms take on their own tables in a restore. */
   readonly steps: RestoreSteps;
-  /** What another machine has recorded since the backup; left out: nobody knows what was done. */
+  /** Record of another machine since the backup; left out: nobody knows what was done. */
   readonly record?: RecordSince;
 }
 
@@ -53,7 +53,7 @@ export interface Restored extends Disarmed {
   readonly kept: readonly string[];
   /** Whether no standby can take over before a new backup: its record is of a past given up. */
   readonly isRecordEnded: boolean;
-  /** What the record does not have, so that a person must resume; empty: it goes on by itself. */
+  /** Parts that the record lacks, so that a person must resume; empty: it goes on by itself. */
   readonly missing: readonly string[];
 }
 

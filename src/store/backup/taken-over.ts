@@ -102,7 +102,7 @@ export async function goOnFrom(
   const played = await record.play(tx);
   const { inDoubt, missing } = await doubt(tx, steps, played, now);
   await steps.readEventsAgain(tx, played.events, now);
-  // What the record has not is told to nobody; it may lack that a person has disarmed a rule.
+  // Nobody was told what the record lacks; it may lack that a person has disarmed a rule.
   const isCertain = played.isHandedOver || (played.isProven && missing.length === 0);
   const why = { actor, reason: 'taken over without proof that the record has all' };
   const disarmed: Disarmed = isCertain

@@ -13,7 +13,7 @@ import { temporaryStore } from '../../support/store.ts';
 
 const clock = manualClock();
 
-/** What a standby has in the database: its table and triggers. */
+/** Parts of a standby in the database: its table and triggers. */
 async function leftIn({ db }: SqliteStore): Promise<number> {
   const found = await sql<{ count: number }>`select count(*) as count from sqlite_schema
     where name like 'standby%' or sql like '%standby_change%'`.execute(db);
