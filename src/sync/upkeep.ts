@@ -47,8 +47,8 @@ export async function requestFullPulls(tx: Tx, now: number): Promise<void> {
 }
 
 /**
- * Requests full pulls again of those of the streams whose last run was partial, or complete: that
- * was begun before it was requested, and may have gone on from where a backup was made.
+ * Requests full pulls again of those of the streams whose last run was partial, or was complete and
+ * had a list from a cache, which is older than the run.
  */
 export async function requestFullAgain(
   tx: Tx,
