@@ -17,7 +17,10 @@ export type Row = Readonly<Record<string, unknown>>;
 export interface Session {
   /** Timeline of the server when the session began. */
   readonly timeline: number;
-  /** Aborts when the connection is gone: a server that stops says so at once. */
+  /**
+   * Aborts when the connection is gone: a server that stops says so at once, and one that was left
+   * behind is not asked any more once another session meets a higher timeline.
+   */
   readonly lost: AbortSignal;
   /** Runs a statement; a failure has ended the session. */
   ask(text: string): Promise<readonly Row[]>;
@@ -86,7 +89,11 @@ const IDENTITY = z.object({ replica: z.boolean(), timeline: z.string().nullable(
 
 const results = z.object({ rows: z.array(z.record(z.string(), z.unknown())) });
 
-type Begun = Session & { readonly isReplica: boolean };
+interface Begun extends Session {
+  readonly isReplica: boolean;
+  /** Cuts the connection: nothing more is asked there. */
+  cut(reason: SelvedgeError): void;
+}
 
 async function begin({ settings, clock }: ServersDeps, url: string): Promise<Begun> {
   const { schema, timeoutMs } = settings;
@@ -121,8 +128,14 @@ async function begin({ settings, clock }: ServersDeps, url: string): Promise<Beg
   try {
     const [row] = await ask(WHICH);
     const { replica, timeline } = IDENTITY.parse(row);
-    const session = { ask, end, lost: lost.signal };
-    return { ...session, isReplica: replica, timeline: Number.parseInt(timeline ?? '0', 16) };
+    return {
+      timeline: Number.parseInt(timeline ?? '0', 16),
+      lost: lost.signal,
+      ask,
+      end,
+      isReplica: replica,
+      cut: (reason) => cut.abort(reason),
+    };
   } catch (thrown) {
     await end();
     throw thrown;
@@ -147,6 +160,16 @@ export function createServers(deps: ServersDeps): Servers {
   const { timelines } = deps;
   /** The server that was the primary last is asked first. */
   let first = 0;
+  const alive = new Map<Begun, string>();
+  /** Keeps a session until it is gone; those with a server that was left behind end at once. */
+  const keep = (session: Begun, server: string): void => {
+    const highest = timelines.highest();
+    for (const [other, at] of alive) {
+      if (other.timeline < highest) other.cut(oldTimeline(at, other.timeline, highest));
+    }
+    alive.set(session, server);
+    session.lost.addEventListener('abort', () => alive.delete(session), { once: true });
+  };
   const one = async (index: number): Promise<Session | SelvedgeError> => {
     const url = servers[index]?.reveal() ?? '';
     // Neither user nor password: people tell servers by their hosts.
@@ -163,6 +186,7 @@ export function createServers(deps: ServersDeps): Servers {
         return oldTimeline(server ?? '', session.timeline, highest);
       }
       if (session.timeline > highest) timelines.saw(session.timeline);
+      keep(session, server ?? '');
       return session;
     } catch (thrown) {
       return asStandbyError(thrown, server);

@@ -1,5 +1,6 @@
 /** Proof of the record at a promoted server (Debian's PostgreSQL and two replicas). */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { SelvedgeError } from '../../src/lib/errors.ts';
 import {
   type Holding,
   hasAll,
@@ -77,8 +78,19 @@ describe('a promoted server', () => {
     });
   });
 
-  it('is found before a take-over, though an old primary is named first and answers', async () => {
+  it('ends the sessions with the primary that it left behind', async () => {
     await primary.start();
+    const servers = serversFor([primary.url(), two?.url() ?? '']);
+    const old = await servers.open();
+    expect([old.timeline, old.lost.aborted]).toEqual([1, false]);
+    const found = await servers.openNewest();
+    expect(found.timeline).toBe(2);
+    await until('the end of the old session', () => old.lost.aborted || undefined);
+    await expect(old.ask('select 1')).rejects.toBeInstanceOf(SelvedgeError);
+    await found.end();
+  });
+
+  it('is found before a take-over, though an old primary is named first and answers', async () => {
     const timelineOf = async (open: 'open' | 'openNewest'): Promise<number> => {
       // A machine that was off at the promotion has never seen its timeline.
       const session = await serversFor([primary.url(), two?.url() ?? ''])[open]();
