@@ -14,21 +14,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deflateSync } from 'node:zlib';
 import type Database from 'better-sqlite3';
 import { digestsOf } from '../../src/decisions/journal.ts';
-import { systemClock, systemUptime } from '../../src/lib/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
 import { canonicalJson, sha256 } from '../../src/lib/json.ts';
-import { silentLogger } from '../../src/lib/log.ts';
-import { beginFeed, forgetKept, openFeed } from '../../src/standby/feed.ts';
-import { takeFirst } from '../../src/standby/lease.ts';
-import { createRecord } from '../../src/standby/record.ts';
+import { beginFeed } from '../../src/standby/feed.ts';
 import { createBackup } from '../../src/store/backup/create.ts';
 import { openWriter } from '../../src/store/connection.ts';
 import { openStore } from '../../src/store/store.ts';
-import { drawTaking, serversFor, withSession } from '../../test/standby/support.ts';
+import { withSession } from '../../test/standby/support.ts';
 import { startCalmService } from './accepting.ts';
 import { LAUNCHER, writeConfig } from './daemon-process.ts';
 import { fillMirror } from './large-mirror.ts';
 import { useOf } from './process-use.ts';
+import { withRecord } from './standby-record.ts';
 import { standbyLines } from './standby-sides.ts';
 
 export interface SizeFigures {
@@ -43,7 +41,6 @@ export interface SizeFigures {
 }
 
 const BUSY = { busyTimeoutMs: 5_000 };
-const LEASE_MS = 15_000;
 const LOOK_MS = 50;
 const NUMBERS = 'with recursive n(i) as (select 1 union all select i + 1 from n where i <';
 const FACTS = 'x'.repeat(400);
@@ -171,32 +168,15 @@ async function recordDay(
   const writer = openWriter(path, BUSY);
   liveThroughDay(writer, rows);
   writer.close();
-  const me = { account: 'main', machine: 'here', leaseMs: LEASE_MS, taking: drawTaking() };
-  await withSession(url, (session) => takeFirst(session, me));
-  const feed = openFeed({ path, ...BUSY });
-  const record = createRecord({
-    settings: { permitMs: LEASE_MS / 3, timeoutMs: LEASE_MS / 5, acknowledge: 'postgresql' },
-    servers: serversFor([url]),
-    feed,
-    clock,
-    clocks: { clock, uptime: systemUptime },
-    log: silentLogger(),
-    holding: () => me,
-    onFenced: () => undefined,
-    onTurn: () => undefined,
-    forget: (kept) => forgetKept(store, clock, kept),
-    place: 0,
-    isOfOnePast: () => Promise.resolve(true),
-    oldest: () => 0,
-  });
-  const stop = new AbortController();
-  const from = performance.now();
-  const running = record.run(stop.signal);
-  while (record.state().waiting > 0) await sleep(LOOK_MS);
-  const seconds = (performance.now() - from) / 1_000;
-  stop.abort();
-  await running;
-  feed.close();
+  const seconds = await withRecord(
+    { store, options: { path, ...BUSY }, clock },
+    { url, account: 'main' },
+    async (record) => {
+      const from = performance.now();
+      while (record.state().waiting > 0) await sleep(LOOK_MS);
+      return (performance.now() - from) / 1_000;
+    },
+  );
   await store.close();
   return seconds;
 }

@@ -14,9 +14,7 @@ CREATE TABLE IF NOT EXISTS standby_lease (
   beat bigint NOT NULL,
   -- Timeline on which the record has all that was acknowledged.
   timeline integer NOT NULL,
-  -- Whether a synchronous replica confirmed the last renewal; null: not known.
-  synced boolean,
-  -- Replicas each of which confirmed it: one of them that is promoted has all.
+  -- Replicas each of which confirmed the last renewal: one of them that is promoted has all.
   confirmed_by text[] NOT NULL DEFAULT '{}',
   taken_at timestamptz NOT NULL,
   ends_at timestamptz NOT NULL,

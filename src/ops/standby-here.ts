@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
+import { isConfirmed } from '../standby/replication.ts';
 import { readStandbyStatus, type StandbyStatus } from '../standby/status-file.ts';
 
 /** Told every five seconds, and at each change. */
@@ -83,7 +84,7 @@ export function readStandbyHere(
     holder: told.holder ?? null,
     heldMs: told.since === undefined ? null : Math.max(0, now - told.since),
     sends: !isSilent && told.state === 'sending',
-    synced: told.synced ?? null,
+    synced: told.replication ? isConfirmed(told.replication) : null,
     waiting: told.waiting,
     acknowledge: told.acknowledge,
     ready: ready?.length ?? null,

@@ -256,7 +256,6 @@ class LeaseHolder implements Holder {
         since: this.#row.takenAt,
         token: this.#row.token,
         timeline: this.#row.timeline,
-        synced: this.#row.synced,
       }),
       ...(error && { error: { code: error.code, message: error.message, hint: error.hint } }),
     };

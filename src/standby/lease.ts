@@ -14,9 +14,7 @@ export interface LeaseRow {
   readonly beat: number;
   /** Timeline on which the record has all that was acknowledged. */
   readonly timeline: number;
-  /** Whether a synchronous replica confirmed the last renewal; null: not known. */
-  readonly synced: boolean | null;
-  /** Names of the replicas each of which confirmed it: one of them that is promoted has all. */
+  /** Replicas each of which confirmed the last renewal: one that is promoted has all. */
   readonly confirmedBy: readonly string[];
   /** Epoch ms by the server's clock, for people. */
   readonly takenAt: number;
@@ -46,7 +44,6 @@ const ROW = z.object({
   holder: z.string(),
   beat: number,
   timeline: z.number(),
-  synced: z.boolean().nullable(),
   confirmed_by: z.array(z.string()),
   taken_at: number,
   ends_at: number,
@@ -56,7 +53,7 @@ const ROW = z.object({
   says: z.string().nullable(),
 });
 
-const COLUMNS = `taking::text, token, holder, beat, timeline, synced, confirmed_by, handed_over,
+const COLUMNS = `taking::text, token, holder, beat, timeline, confirmed_by, handed_over,
   wanted_by, wanted_ms, says,
   extract(epoch from taken_at) * 1000 AS taken_at, extract(epoch from ends_at) * 1000 AS ends_at`;
 
@@ -78,14 +75,6 @@ export async function readLease(session: Session, account: string): Promise<Leas
 
 const endsAt = (leaseMs: number): string =>
   `clock_timestamp() + interval '${Math.round(leaseMs)} milliseconds'`;
-
-/**
- * Whether a replica confirms each commit of this session: null where that is not known, because the
- * user may not see the state of replicas.
- */
-const SYNCED = `case when current_setting('synchronous_standby_names') = ''
-    or not exists (select from pg_stat_replication) then false
-  else (select bool_or(sync_state in ('sync', 'quorum')) from pg_stat_replication) end`;
 
 /** With a quorum any one confirms, so that a single one of them may lack what was confirmed. */
 const CONFIRMED_BY = `coalesce((select array_agg(name) from (
@@ -113,10 +102,9 @@ export async function hasAll(
 export async function takeFirst(session: Session, me: Holding): Promise<boolean> {
   const rows = await session.ask(
     `insert into standby_lease
-       (account, taking, token, holder, beat, timeline, synced, confirmed_by, taken_at, ends_at)
+       (account, taking, token, holder, beat, timeline, confirmed_by, taken_at, ends_at)
      values (${literal(me.account)}, ${literal(me.taking)}, 1, ${literal(me.machine)}, 0,
-       ${session.timeline}, ${SYNCED}, ${CONFIRMED_BY}, clock_timestamp(),
-       ${endsAt(me.leaseMs)})
+       ${session.timeline}, ${CONFIRMED_BY}, clock_timestamp(), ${endsAt(me.leaseMs)})
      on conflict do nothing returning 1`,
   );
   return rows.length === 1;
@@ -152,8 +140,7 @@ export async function renew(
   beat: number,
   isSettled: boolean,
 ): Promise<LeaseRow | undefined> {
-  const proof = `, timeline = ${session.timeline}, synced = ${SYNCED},
-       confirmed_by = ${CONFIRMED_BY}`;
+  const proof = `, timeline = ${session.timeline}, confirmed_by = ${CONFIRMED_BY}`;
   const [row] = await session.ask(
     `update standby_lease set beat = beat + 1${isSettled ? proof : ''},
        ends_at = ${endsAt(me.leaseMs)}

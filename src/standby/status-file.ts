@@ -23,8 +23,6 @@ const STATUS = z.object({
   since: z.number().optional(),
   token: z.number().optional(),
   timeline: z.number().optional(),
-  /** Whether a synchronous replica confirmed the last renewal; null: not known. */
-  synced: z.boolean().nullish(),
   /** Entries that PostgreSQL does not have yet. */
   waiting: z.number(),
   /** Place of the record up to which this database has all. */

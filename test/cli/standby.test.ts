@@ -23,7 +23,7 @@ const NOWHERE = 'postgresql://selvedge:canary-5e1@127.0.0.1:1/selvedge';
 
 const HOLDER: Omit<StandbyStatus, 'at'> = {
   ...{ role: 'holder', state: 'sending', account: 'main', machine: 'a', holder: 'a' },
-  ...{ waiting: 0, place: 9, synced: true, acknowledge: 'postgresql' },
+  ...{ waiting: 0, place: 9, acknowledge: 'postgresql' },
 };
 const READY = { machine: 'b', version: '1', seenMsAgo: 1, backupMsAgo: 1, behind: 4 };
 const GUIDE = 'docs/operating/standby.md; selvedge standby status';

@@ -18,7 +18,6 @@ const TOLD: StandbyStatus = {
   machine: 'a:/data',
   holder: 'a:/data',
   since: NOW - 7_200_000,
-  synced: true,
   waiting: 0,
   place: 9,
   acknowledge: 'postgresql',
@@ -73,5 +72,18 @@ describe('this machine with a standby', () => {
       'nothing ran here yet',
     ]);
     expect(readStandbyHere(null, NOW)).toBeNull();
+  });
+
+  it('tells whether a replica confirms what is kept, as far as its user may see that', () => {
+    const confirms = (names: string, ...states: readonly (string | null)[]) => {
+      const replicas = states.map((state) => ({ name: 'one', state }));
+      return here({ replication: { names, replicas } })?.synced;
+    };
+    expect([confirms('*', 'async', 'quorum'), confirms('', 'async'), confirms('*')]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect([confirms('*', null), here({})?.synced]).toEqual([null, null]);
   });
 });

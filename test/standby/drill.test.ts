@@ -8,7 +8,7 @@ import type { Row, Servers } from '../../src/standby/session.ts';
 function serversWith(lease: { taking: string; holder: string }): Pick<Servers, 'open'> {
   const machine = { machine: 'there', version: '1', ago: 0, backup_ago: 0, backup_place: 0 };
   const columns = { wanted_by: null, wanted_ms: null, says: null, handed_over: false, token: 1 };
-  const times = { beat: 1, timeline: 1, synced: true, confirmed_by: [], taken_at: 0, ends_at: 0 };
+  const times = { beat: 1, timeline: 1, confirmed_by: [], taken_at: 0, ends_at: 0 };
   const answer = (text: string): readonly Row[] => {
     if (text.includes('from standby_lease')) return [{ ...lease, ...columns, ...times }];
     if (text.includes('pg_stat_replication')) return [{ names: '', replicas: [] }];

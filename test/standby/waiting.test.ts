@@ -54,7 +54,7 @@ function server(lease: Lease | undefined) {
     // All that the backup had not recorded is in the record since.
     if (text.includes('max(seq)')) return [{ seq: Number.MAX_SAFE_INTEGER }];
     if (!/from standby_lease\s+where account/.test(text) || state.lease === undefined) return [];
-    const times = { timeline: 1, synced: true, confirmed_by: [], taken_at: 0, ends_at: 0 };
+    const times = { timeline: 1, confirmed_by: [], taken_at: 0, ends_at: 0 };
     const wish = { wanted_by: null, wanted_ms: null, says: null };
     return [{ ...state.lease, ...times, ...wish, token: 1, holder: 'there' }];
   };

@@ -47,7 +47,7 @@ describe('a holder', () => {
     const { holder, beats, settings } = await holding('well');
     await beats(3);
     expect(holder.whyNot()).toBeUndefined();
-    const told = { role: 'holder', state: 'sending', account: 'well', synced: false, timeline: 1 };
+    const told = { role: 'holder', state: 'sending', account: 'well', timeline: 1 };
     expect(readStandbyStatus(settings.dataDir)).toMatchObject(told);
   });
 

@@ -237,7 +237,6 @@ class WaitingMachine {
           since: row.takenAt,
           token: row.token,
           timeline: row.timeline,
-          synced: row.synced,
         }),
         ...(error && { error: { code: error.code, message: error.message, hint: error.hint } }),
       });
