@@ -23,8 +23,8 @@ import type { Pauses } from '../store/pauses.ts';
 import { type BoundAct, bind } from '../surface/perform.ts';
 import type { SyncOperations } from '../sync/operations.ts';
 import { syncActs } from '../sync/surface.ts';
+import type { RulesInForce } from './decisions.ts';
 import { createMessages, type MessagesDeps } from './notify.ts';
-import type { RulesInForce } from './rules/reload.ts';
 
 export interface ActParts extends MessagesDeps {
   readonly rules: Pick<RulesInForce, 'current'>;

@@ -37,7 +37,7 @@ import type { ReadSequence } from '../store/state.ts';
 import type { Store, Tx } from '../store/store.ts';
 import type { LevelWatch } from '../sync/account-traits.ts';
 import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
-import type { RulesInForce } from './rules/reload.ts';
+import type { RulesInForce } from './decisions.ts';
 import type { Service } from './service.ts';
 import type { Sending } from './standby/parts.ts';
 import type { Worker } from './supervisor.ts';

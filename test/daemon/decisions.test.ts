@@ -1,8 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createDecisions } from '../../src/daemon/decisions.ts';
-import { openRules } from '../../src/daemon/rules/reload.ts';
+import { createDecisions, openRules } from '../../src/daemon/decisions.ts';
 import { createPulse } from '../../src/daemon/supervisor.ts';
 import { createRejectFixture, DAY, settingsWith, UNLUCKY } from '../decisions/reject/support.ts';
 import { startTestReference, testConfig, testLogger } from '../support/house.ts';
