@@ -211,14 +211,9 @@ export async function documentState(
 
 // Next action: one sentence for every state of an outbox row, also when nothing is to be done.
 
-export interface Situation {
-  readonly outboxId: number;
-  readonly kind: string;
-  readonly state: OutboxState;
-  readonly blockedReason: string | null;
-  readonly lastError: string | null;
-  readonly pendingRefundId: number | null;
-  readonly orderRefundId: number | null;
+type Told = 'outboxId' | 'kind' | 'state' | 'blockedReason' | 'lastError';
+
+export interface Situation extends Pick<DocumentState, Told | 'pendingRefundId' | 'orderRefundId'> {
   /** Error code of the service's refusal; null: Selvedge's own checks refused, or nobody did. */
   readonly refusedWith: string | null;
   readonly lost: string | null;

@@ -6,14 +6,11 @@
  * that was stopped in between finds that it is over.
  */
 import type { Clock } from '../lib/clock.ts';
+import type { Permitted } from '../store/upkeep.ts';
 
 /** Attempt of a push that a permit is for; without a number, a request of another kind. */
-export interface PermitAbout {
+export interface PermitAbout extends Omit<Permitted, 'outboxId'> {
   readonly outboxId: number | null;
-  readonly attempt: number;
-  readonly kind: string;
-  readonly reference: string;
-  readonly bodyHash: string;
 }
 
 export interface Permit {

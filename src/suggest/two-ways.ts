@@ -1,16 +1,86 @@
 /** Cells in which people decide alike deliveries in two ways, without saying who does which. */
 import type { Db } from '../store/store.ts';
 import type { TwoWays } from '../surface/suggestion.ts';
-import type { ChoiceColumn } from './columns.ts';
+import type { ChoiceColumn, Column } from './columns.ts';
 import { askedRows, type Part } from './evidence.ts';
 import { type Examples, VOTE } from './examples.ts';
 import { choiceField } from './facts/fields.ts';
 import { learnedFrom, type Question } from './question.ts';
-import { type Literal, membersOf } from './search/literal.ts';
-import { LABEL, populationOf } from './search/population.ts';
-import { findCells } from './search/ways.ts';
+import { costOf, type Literal, membersOf, narrowed } from './search/literal.ts';
+import {
+  type Counts,
+  countsOf,
+  LABEL,
+  type Population,
+  populationOf,
+} from './search/population.ts';
+import { type Found, scan } from './search/scan.ts';
+import { minus, shareOf } from './search/score.ts';
 import type { Statistics } from './statistics.ts';
 import { conditionsFor, shown } from './text/conditions.ts';
+
+interface Cell {
+  readonly literals: readonly Literal[];
+  /** Split of the people in it. */
+  readonly people: Extract<Literal, { kind: 'choice' }>;
+}
+
+const DEPTH_MAX = 5;
+/** Bits that a split must tell beyond its description. */
+const SPLIT_BITS = 12;
+/** Difference of the shares of two ways, where they are sought and where they are proved. */
+const DIFFERENCE_MIN = 0.4;
+/** Decisions on each side of two ways. */
+const SIDE_MIN = 10;
+const WEIGHTS = { other: 1, undecided: 0 };
+
+/** The opposite of a literal, where its fact is known. */
+function oppositeOf(columns: readonly Column[], literal: Literal): Literal | undefined {
+  if (literal.kind === 'flag') return { ...literal, value: !literal.value };
+  if (literal.kind !== 'number') return { ...literal, not: !literal.not };
+  const column = columns[literal.column];
+  const side = literal.side === '<=' ? '>' : '<=';
+  if (column?.kind !== 'number' || !column.field.sides.includes(side)) return undefined;
+  return { ...literal, side };
+}
+
+function isTwoWays(counts: Counts, { counts: part }: Found): boolean {
+  const rest = minus(counts, part);
+  const sides = [part, rest].map(({ target, other }) => target + other);
+  const difference = Math.abs(shareOf(part) - shareOf(rest));
+  return difference >= DIFFERENCE_MIN && sides.every((count) => count >= SIDE_MIN);
+}
+
+/**
+ * Cells in which people decide in two ways.
+ * @param person index of the column that tells who decided; its decisions alone are examples.
+ */
+function findCells(population: Population, person: number): readonly Cell[] {
+  const cells: Cell[] = [];
+  const split = (members: Uint8Array, literals: readonly Literal[]): void => {
+    const counts = countsOf(population.labels, members);
+    const found = scan({ population, members, counts, weights: WEIGHTS });
+    const paid = found
+      .map((one) => ({ one, bits: one.gain - costOf(population, one.literal) }))
+      .filter(({ bits }) => bits >= SPLIT_BITS)
+      .toSorted((a, b) => b.bits - a.bits);
+    const [first] = paid;
+    if (!first) return;
+    const { literal } = first.one;
+    if (literal.column === person) {
+      const isCell = literal.kind === 'choice' && isTwoWays(counts, first.one);
+      if (isCell) cells.push({ literals, people: literal });
+      return;
+    }
+    if (literals.length >= DEPTH_MAX) return;
+    for (const side of [literal, oppositeOf(population.columns, literal)]) {
+      if (!side) continue;
+      split(narrowed(population.columns, members, side), [...literals, side]);
+    }
+  };
+  split(new Uint8Array(population.size).fill(1), []);
+  return cells;
+}
 
 export interface Way {
   readonly question: Question;
@@ -20,7 +90,6 @@ export interface Way {
 
 /** Probability of chance below which a difference between people is told. */
 const CHANCE_MAX = 1e-4;
-const DIFFERENCE_MIN = 0.4;
 const UNKNOWN_ROLE = 'in the service';
 const NO_SESSION = 'operator';
 

@@ -3,6 +3,7 @@
  * that an authenticating proxy gives, a token for a program. Links are kept in memory only, so they
  * end with the daemon, or after minutes.
  */
+
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { sha256 } from '../../lib/json.ts';
@@ -63,12 +64,7 @@ interface Link {
   readonly expiresAt: number;
 }
 
-interface NewToken {
-  readonly name: string;
-  readonly role: Role;
-  readonly expiresAt: number;
-  readonly seesAddresses: boolean;
-}
+type NewToken = Pick<NewSession, 'name' | 'role' | 'expiresAt' | 'seesAddresses'>;
 
 export interface Entrance {
   /** Makes the key of a link that signs in once, within minutes. */

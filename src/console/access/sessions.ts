@@ -21,11 +21,7 @@ export interface Session {
   readonly seenAt: number;
 }
 
-export interface NewSession {
-  readonly name: string;
-  readonly role: Role;
-  readonly way: Way;
-  readonly seesAddresses: boolean;
+export interface NewSession extends Omit<Session, 'sessionId' | 'seenAt'> {
   readonly address: string | null;
   readonly expiresAt: number;
   /** Digest of the credential that the person signed in with, such as the password's hash. */
@@ -158,14 +154,9 @@ export async function dropOldSessions(tx: Tx, before: number): Promise<void> {
   await tx.deleteFrom('console_session').where('expires_at', '<', before).execute();
 }
 
-export interface SessionRow {
-  readonly sessionId: number;
-  readonly name: string;
-  readonly role: Role;
-  readonly way: Way;
+export interface SessionRow extends Omit<Session, 'seesAddresses'> {
   readonly address: string | null;
   readonly createdAt: number;
-  readonly seenAt: number;
   readonly expiresAt: number;
 }
 
@@ -178,23 +169,14 @@ export async function listSessions(
 ): Promise<SessionRow[]> {
   let query = db
     .selectFrom('console_session')
-    .selectAll()
+    .select(['session_id as sessionId', 'name', 'role', 'way', 'address'])
+    .select(['created_at as createdAt', 'seen_at as seenAt', 'expires_at as expiresAt'])
     .where((eb) => eb.or([eb('way', '=', 'token'), eb('seen_at', '>=', now - idleMs)]))
     .where('ended_at', 'is', null)
     .where('expires_at', '>', now)
     .orderBy('session_id', 'desc');
   if (way !== undefined) query = query.where('way', '=', way);
-  const rows = await query.execute();
-  return rows.map((row) => ({
-    sessionId: row.session_id,
-    name: row.name,
-    role: row.role,
-    way: row.way,
-    address: row.address,
-    createdAt: row.created_at,
-    seenAt: row.seen_at,
-    expiresAt: row.expires_at,
-  }));
+  return query.execute();
 }
 
 /** Writes an audit row about a session: a sign-in, a sign-out, a new or a revoked token. */

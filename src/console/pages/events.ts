@@ -1,10 +1,12 @@
 /** Pages about events: the list, and one event with its effects. */
+
 import { sourceWords, thingWords, wordFor } from '../../config/words.ts';
 import { missedEvents } from '../../inbox/lists.ts';
 import type { EventTrace } from '../../inbox/overview.ts';
 import { openPortal } from '../../inbox/surface.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
+import type { LiveReadings } from '../../ops/metrics/sources.ts';
 import type { Given } from '../../surface/given.ts';
 import type { Role } from '../../surface/roles.ts';
 import type { EventFigures } from '../read/events.ts';
@@ -13,15 +15,8 @@ import { span, time, whole } from './format.ts';
 import { figures, type Reader, tableOf } from './parts.ts';
 
 /** Counters of the event listener since the daemon started. */
-export interface InboxCounts {
-  readonly accepted: number;
-  readonly duplicates: number;
-  readonly unknownType: number;
-  readonly failedCommits: number;
-  readonly refused: Readonly<Record<string, number>>;
-  /** Our clock minus the relay's, in ms; undefined before the first signed event. */
-  readonly clockOffsetMs?: number | undefined;
-}
+export type InboxCounts = Omit<LiveReadings['inbox'], 'clockOffsetMs'> &
+  Partial<Pick<LiveReadings['inbox'], 'clockOffsetMs'>>;
 
 function lagOf({ receivedAt, sentAt }: EventTrace): string {
   const ms = receivedAt - sentAt;

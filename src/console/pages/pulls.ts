@@ -15,6 +15,7 @@ import {
   stateText,
   streams,
 } from '../../sync/lists.ts';
+import type { ReleasePreview } from '../../sync/operations.ts';
 import type { RunOverview } from '../../sync/overview.ts';
 import { releaseRun, retryQuarantine, runPull } from '../../sync/surface.ts';
 import type { RunView } from '../read/pulls.ts';
@@ -154,13 +155,7 @@ ${figures([
 
 /** Effect of a run's release, as the daemon previewed it. */
 export interface ReleaseShown {
-  readonly preview: {
-    readonly deletes: number;
-    readonly firstKeys: readonly string[];
-    readonly acceptsChange: boolean;
-    readonly acceptsCount: string | null;
-    readonly later: string | null;
-  } | null;
+  readonly preview: Omit<ReleasePreview, 'stream' | 'runId'> | null;
   /** Reason why the run cannot be released; null: it can. */
   readonly refused: string | null;
 }

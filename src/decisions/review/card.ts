@@ -70,54 +70,28 @@ async function reviewOf(db: Db, id: number) {
   return row ?? null;
 }
 
-async function holdsOf(db: Db, id: number) {
-  const rows = await db
+/**
+ * Open holds. At `untilAt` the rules are asked again although nothing changed; at `lapsedAt` the
+ * hold had lasted its time and its consequence was applied.
+ */
+function holdsOf(db: Db, id: number) {
+  return db
     .selectFrom('hold')
-    .selectAll()
+    .select(['rule_id as rule', 'since', 'until_at as untilAt', 'expires_at as expiresAt'])
+    .select(['afterwards', 'lapsed_at as lapsedAt'])
     .where('order_delivery_id', '=', id)
     .orderBy('rule_id')
     .execute();
-  return rows.map((row) => ({
-    rule: row.rule_id,
-    since: row.since,
-    /** Time at which the rules are asked again although nothing changed, in epoch milliseconds. */
-    untilAt: row.until_at,
-    expiresAt: row.expires_at,
-    afterwards: row.afterwards,
-    /**
-     * Time at which the hold had lasted its time and its consequence was applied, in epoch
-     * milliseconds.
-     */
-    lapsedAt: row.lapsed_at,
-  }));
 }
 
-async function rejectsOf(db: Db, id: number) {
-  const rows = await db
+function rejectsOf(db: Db, id: number) {
+  return db
     .selectFrom('reject_entry')
-    .select([
-      'rule_id',
-      'state',
-      'queued_at',
-      'due_at',
-      'safeguard',
-      'detail',
-      'ended_at',
-      'ended_by',
-    ])
+    .select(['rule_id as rule', 'state', 'queued_at as queuedAt', 'due_at as dueAt'])
+    .select(['safeguard', 'detail', 'ended_at as endedAt', 'ended_by as endedBy'])
     .where('order_delivery_id', '=', id)
     .orderBy('entry_id', 'desc')
     .execute();
-  return rows.map((row) => ({
-    rule: row.rule_id,
-    state: row.state,
-    queuedAt: row.queued_at,
-    dueAt: row.due_at,
-    safeguard: row.safeguard,
-    detail: row.detail,
-    endedAt: row.ended_at,
-    endedBy: row.ended_by,
-  }));
 }
 
 export type DeliveryCard = Awaited<ReturnType<typeof head>> & {

@@ -1,9 +1,9 @@
 /** Deliveries and their decisions, for people: finding one by its name, and the answer to "why". */
+
 import { sql } from 'kysely';
 import { RefusedError, SelvedgeError } from '../../lib/errors.ts';
-import type { Evaluation } from '../../rules/evaluate.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { storedEvaluation } from '../journal.ts';
+import { type DecisionEntry, storedEvaluation } from '../journal.ts';
 
 /**
  * SQL: reason why a push failed: the service refused it, or the delivery changed before it was
@@ -22,16 +22,11 @@ export const HOLD_UNTIL = sql<number | null>`(select min(h.expires_at) from hold
 export const ESCALATED = sql<number>`exists (select 1 from hold h where h.lapsed_at is not null
   and h.order_delivery_id = d.order_delivery_id and h.afterwards = 'escalate')`;
 
-export interface DecisionRecord {
+type Told = 'at' | 'trigger' | 'actor' | 'mode' | 'reason' | 'ruleSetHash' | 'evaluation';
+
+export interface DecisionRecord extends Pick<DecisionEntry, Told> {
   readonly decisionId: number;
-  readonly at: number;
-  readonly trigger: string;
-  readonly actor: string;
-  readonly mode: string;
   readonly outcome: string;
-  readonly reason: string;
-  readonly ruleSetHash: string;
-  readonly evaluation: Evaluation;
   readonly push: {
     readonly outboxId: number;
     readonly state: string;

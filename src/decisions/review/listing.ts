@@ -2,6 +2,7 @@
  * The list that people decide by: deliveries with customer, country, value, season and what holds
  * them; filtered, sorted and in pages. Serves the console, the read API and the command line.
  */
+
 import { type RawBuilder, sql } from 'kysely';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
@@ -11,6 +12,7 @@ import { containing } from '../../lib/strings.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 import { deliveryWaits, IS_UNDECIDABLE } from '../../store/waiting.ts';
+import type { Page as ListPage } from '../../surface/lists.ts';
 import { as, flag, money, oneOf, time, whole } from '../../surface/members.ts';
 import type { Reading } from '../../surface/reading.ts';
 import { ESCALATED, HOLD_UNTIL, REFUSAL } from './deliveries.ts';
@@ -21,14 +23,9 @@ import { FIRST_WINDOW, WINDOW_ROWS, type Windowed, windowBefore, windowOf } from
 export const SORTS = ['waiting', 'deadline', 'value', 'pieces', 'customer', 'number'] as const;
 type Sort = (typeof SORTS)[number];
 
-export interface Page {
+/** Page of the list; places are {@link ReviewPage.next} and `back` of the pages beside it. */
+export interface Page extends Omit<ListPage, 'sort'> {
   readonly sort: Sort;
-  readonly descending: boolean;
-  /** Position after which the page begins: {@link ReviewPage.next} of the page before. */
-  readonly after?: string | undefined;
-  /** Position before which it ends: {@link ReviewPage.back} of the next page; goes first. */
-  readonly back?: string | undefined;
-  readonly limit: number;
   readonly rates?: Reading['rates'] | undefined;
 }
 

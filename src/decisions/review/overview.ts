@@ -69,30 +69,22 @@ async function armings(db: Db, now: number, known: RuleSet | undefined) {
   };
 }
 
-async function waitingRejects(db: Db) {
-  const rows = await db
+/**
+ * Rejects that wait for `dueAt`, unless a safeguard postpones them (`detail` says why) or a person
+ * prevents them; `reason` is the message of the rule.
+ */
+function waitingRejects(db: Db) {
+  return db
     .selectFrom('reject_entry as r')
     .innerJoin('decision as n', 'n.decision_id', 'r.decision_id')
     .leftJoin('delivery as d', 'd.order_delivery_id', 'r.order_delivery_id')
-    .select(['r.order_delivery_id', 'd.delivery_no', 'r.rule_id', 'r.queued_at', 'r.due_at'])
+    .select(['r.order_delivery_id as orderDeliveryId', 'd.delivery_no as deliveryNo'])
+    .select(['r.rule_id as ruleId', 'r.queued_at as queuedAt', 'r.due_at as dueAt'])
     .select(['r.safeguard', 'r.detail', 'n.reason'])
     .where('r.ended_at', 'is', null)
     .where('r.state', '=', 'waiting')
     .orderBy('r.due_at')
     .execute();
-  return rows.map((row) => ({
-    orderDeliveryId: row.order_delivery_id,
-    deliveryNo: row.delivery_no,
-    ruleId: row.rule_id,
-    queuedAt: row.queued_at,
-    /** Time at which the delivery will be rejected, unless a safeguard or a person prevents it. */
-    dueAt: row.due_at,
-    /** Safeguard that postpones the reject, if one does; `detail` says why. */
-    safeguard: row.safeguard,
-    detail: row.detail,
-    /** Message of the rule that wants the reject. */
-    reason: row.reason,
-  }));
 }
 
 async function rejectedSince(db: Db, since: number): Promise<number> {

@@ -16,6 +16,7 @@ import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import {
   type ChainReport,
+  type DecisionEntry,
   IS_FORGOTTEN,
   readFacts,
   storedEvaluation,
@@ -23,18 +24,14 @@ import {
 } from '../journal.ts';
 import { storedRuleSet } from './rule-sets.ts';
 
-export interface Replay {
+type Told = 'orderDeliveryId' | 'at' | 'actor' | 'mode' | 'ruleSetHash' | 'reason';
+
+export interface Replay extends Pick<DecisionEntry, Told> {
   /** Rule set, facts and options from which the outcome follows. */
   readonly judged: Judged;
   readonly decisionId: number;
-  readonly orderDeliveryId: number;
-  readonly at: number;
-  readonly actor: string;
-  readonly mode: string;
-  readonly ruleSetHash: string;
   /** Outcome in the journal; people or a safeguard may have decided otherwise than the rules. */
   readonly outcome: string;
-  readonly reason: string;
   readonly recorded: Evaluation;
   readonly replayed: Evaluation;
   /** Sentences that each name one difference; empty when the replay gave the identical outcome. */

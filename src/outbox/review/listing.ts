@@ -1,6 +1,7 @@
 /**
  * Outbox rows for people and programs: lists of rows, and one row with everything known about it.
  */
+
 import { sql } from 'kysely';
 import { type JsonObject, parseJsonObject, tryParseJson } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
@@ -8,7 +9,6 @@ import { nearestName } from '../../lib/nearest.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { type IdPage, newestFirst } from '../../store/pages.ts';
 import type { Db } from '../../store/store.ts';
-import type { OutboxState } from '../../store/tables.ts';
 import { WAITING_DOCUMENTS } from '../../store/waiting.ts';
 import { type Revision, revisionsOf } from '../corrections.ts';
 import { type DocumentState, readResult, stateOf } from '../document-state.ts';
@@ -18,7 +18,7 @@ import { type Fit, fitOf, knownSpellings } from '../evidence/known-spellings.ts'
 import { mirroredOrder } from '../evidence/mirrored.ts';
 import { candidatesIn } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
-import { type Lost, readLost } from '../watch/lost.ts';
+import { readLost } from '../watch/lost.ts';
 import { isNotable } from './noting.ts';
 import { fits, isOpenState, type RowFilter } from './selection.ts';
 
@@ -30,22 +30,10 @@ export interface ListFilter extends RowFilter, IdPage {
   readonly outboxId?: number | undefined;
 }
 
-export interface OutboxRow {
-  readonly outboxId: number;
-  readonly kind: string;
-  readonly reference: string;
-  readonly state: OutboxState;
-  readonly createdAt: number;
-  readonly attempts: number;
-  readonly orderId: number | null;
-  /** Objects that the document made at the service, once known. */
-  readonly orderNo: string | null;
-  readonly pendingRefundId: number | null;
+type NotListed = 'ended' | 'deliveries' | 'orderRefundId' | 'styleId' | 'problems' | 'nextAction';
+
+export interface OutboxRow extends Omit<DocumentState, NotListed> {
   readonly dueAt: number;
-  readonly endedAt: number | null;
-  readonly blockedReason: string | null;
-  readonly lastError: string | null;
-  readonly lost: Lost | null;
 }
 
 export async function listOutbox(db: Db, filter: ListFilter): Promise<OutboxRow[]> {

@@ -3,12 +3,14 @@
  * the pushes wait for thousands. A row that was moved after it was selected is left alone and
  * reported.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type ExpressionBuilder, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { RefusedError, SelvedgeError, toError } from '../../lib/errors.ts';
 import { inKeys } from '../../store/bulk.ts';
 import type { Store, Tx } from '../../store/store.ts';
 import type { OutboxState, Tables } from '../../store/tables.ts';
+import type { OutboxItem } from '../item.ts';
 
 export interface RowFilter {
   readonly kind?: string | undefined;
@@ -24,15 +26,12 @@ export type Selection =
 /** Selection of rows to look at, whose number nobody has to know. */
 export type Looked = Selection | { readonly filter: RowFilter; readonly expect?: undefined };
 
-export interface ReviewRow {
-  readonly outboxId: number;
-  readonly kind: string;
-  readonly reference: string;
-  readonly state: OutboxState;
-  readonly attempts: number;
+type Named = Pick<OutboxItem, 'outboxId' | 'kind' | 'reference' | 'state'>;
+
+export interface ReviewRow
+  extends Named,
+    Pick<OutboxItem, 'attempts' | 'inDoubtSince' | 'createdAt'> {
   readonly blockedReason: string | null;
-  readonly inDoubtSince: number | null;
-  readonly createdAt: number;
 }
 
 export interface Done {

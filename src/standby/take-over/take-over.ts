@@ -2,10 +2,9 @@
  * Takes the lease and goes on from there: restores the newest backup, plays the record behind it,
  * and leaves a database from which the daemon starts. The lease is renewed meanwhile.
  */
+
 import type { Config } from '../../config/schema.ts';
-import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError, type SelvedgeError, StoreError, SUPERSEDED } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { backupDirectory } from '../../store/backup/manifest.ts';
 import { type Restored, restoreBackup } from '../../store/backup/restore.ts';
 import { TAKE_OVER } from '../../store/backup/taken-over.ts';
@@ -14,25 +13,18 @@ import { writeState } from '../../store/state.ts';
 import type { Tx } from '../../store/store.ts';
 import type { RestoreSteps } from '../../store/upkeep.ts';
 import { clearFeed, PLACE_KEY } from '../feed.ts';
+import type { HolderDeps } from '../holder.ts';
 import { type Holding, hasAll, type LeaseRow, takeFrom } from '../lease.ts';
 import type { Memory, Proof } from '../memory.ts';
-import { createServers, literal, type Servers, type Session } from '../session.ts';
-import type { StandbySettings } from '../settings.ts';
+import { createServers, literal, type Session } from '../session.ts';
 import { chooseBackup, LINE_KEY, readMeasure } from './choose-backup.ts';
 import { play } from './play.ts';
 import { renewBeside } from './renewing.ts';
 import { openSource } from './source.ts';
 
-export interface TakeOverDeps {
+export interface TakeOverDeps extends HolderDeps {
   readonly config: Config;
-  readonly settings: StandbySettings;
-  readonly servers: Servers;
-  readonly memory: Memory;
-  readonly clock: Clock;
-  readonly log: Logger;
   readonly steps: RestoreSteps;
-  /** Draws a taking: a UUID. */
-  readonly draw: () => string;
   /** Lets others work on the data folder: a restore takes its lock by itself. */
   readonly unlock: () => void;
 }

@@ -6,6 +6,7 @@
  */
 
 import type { WireCounts } from '../../client/http/usage.ts';
+import type { RowBatch } from '../../client/v1/variants.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { digestOf, type KnownChunks } from '../../lib/json-rows/known.ts';
@@ -73,13 +74,7 @@ function createUnchangedPages(): UnchangedPages {
 /** Members of the client's batches that are used here. */
 export interface VariantBatch {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly chunks: readonly {
-    readonly firstRow: number;
-    readonly rowCount: number;
-    readonly start: number;
-    readonly end: number;
-    readonly isKnown: boolean;
-  }[];
+  readonly chunks: RowBatch['chunks'];
   /** Bytes received for the rows of the batch. */
   readonly size: number;
   /** Number of pages of the service that the batch was made from. */
