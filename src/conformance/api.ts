@@ -1,11 +1,12 @@
 /**
  * Helpers of the conformance cases: requests to V1 and V2 with a token, waiting, checks of shapes.
  */
+
 import type { z } from 'zod';
 import { headerText } from '../client/http/exchange.ts';
 import type { PlainRequest, ProbeClient } from '../client/probe-client.ts';
 import { isJsonObject } from '../lib/json.ts';
-import type { TokenWay } from '../probe/access.ts';
+import { headersFor, type TokenWay } from '../probe/access.ts';
 import { V1_ANSWERS } from '../reference/openapi/v1-answers.ts';
 import { Differs, demand } from './findings.ts';
 
@@ -163,10 +164,6 @@ export interface Passing {
   now(): number;
   /** Lets time pass: really, or on the clock of a service in the same process. */
   wait(ms: number): Promise<void>;
-}
-
-function headersFor({ header, scheme }: TokenWay, token: string): Readonly<Record<string, string>> {
-  return { [header]: scheme === 'bearer' ? `Bearer ${token}` : token };
 }
 
 function createSessions(account: Account, { wait, loginSpacingMs }: Passing, ask: Ask) {

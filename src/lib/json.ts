@@ -61,6 +61,16 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Members of an object; anything else has none. */
+export function membersOf(value: unknown): Record<string, unknown> {
+  return isJsonObject(value) ? value : {};
+}
+
+/** A text as it is, and any other value as JSON, for people. */
+export function valueText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /**
  * Parses JSON of our own as an object; any other value gives an empty object. Throws for invalid
  * JSON.

@@ -49,6 +49,11 @@ export class AbsentSecret extends Secret {
   }
 }
 
+/** The text of a setting that may be a secret. */
+export function revealed(text: string | Secret): string {
+  return text instanceof Secret ? text.reveal() : text;
+}
+
 export interface Scrubber {
   /** Removes this value, and its usual encodings, from every text from now on. */
   register(value: string, name: string): void;

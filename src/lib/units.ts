@@ -55,6 +55,11 @@ export function parseExactTime(text: string): number | undefined {
 }
 
 /** Reads a size as bytes; undefined: the text is no size. */
+/** A time as people and programs read it, in UTC. */
+export function isoTime(at: number): string {
+  return new Date(at).toISOString();
+}
+
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)$/.exec(text);
   if (!match) return undefined;

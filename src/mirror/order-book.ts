@@ -82,3 +82,16 @@ export async function oldestLookAt(db: Db): Promise<number | null> {
     from sales_order indexed by sales_order_rotation where ${OPEN_ORDER}`.execute(db);
   return rows[0]?.at ?? null;
 }
+
+/**
+ * Start of the last complete run of either stream of orders, which put all orders into the mirror; 0: there was
+ * none.
+ */
+export async function ordersReadAt(db: Db): Promise<number> {
+  const row = await db
+    .selectFrom('stream_state')
+    .select((eb) => eb.fn.max('complete_at').as('at'))
+    .where('stream', 'in', ['orders', 'ordersFull'])
+    .executeTakeFirst();
+  return row?.at ?? 0;
+}

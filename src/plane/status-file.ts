@@ -2,10 +2,8 @@
  * How the plane's process tells the daemon, and people on this machine, how far it is: a small
  * file in the data folder, replaced as a whole. The daemon never talks to PostgreSQL.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { tryParseJson } from '../lib/json.ts';
+import { statusFile } from '../lib/status-file.ts';
 
 const STATUS = z.object({
   /** When it was written, epoch ms; the sink writes it at least every ten seconds. */
@@ -25,22 +23,10 @@ const STATUS = z.object({
 
 export type PlaneStatus = z.output<typeof STATUS>;
 
-const FILE = 'plane-status.json';
-
-export function writePlaneStatus(dataDir: string, status: PlaneStatus): void {
-  const file = join(dataDir, FILE);
-  writeFileSync(`${file}.partial`, JSON.stringify(status), { mode: 0o640 });
-  renameSync(`${file}.partial`, file);
-}
-
-/** Undefined: no plane has run here, or the file cannot be read. */
-export function readPlaneStatus(dataDir: string): PlaneStatus | undefined {
-  try {
-    return STATUS.safeParse(tryParseJson(readFileSync(join(dataDir, FILE), 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
-}
+export const { write: writePlaneStatus, read: readPlaneStatus } = statusFile(
+  'plane-status.json',
+  STATUS,
+);
 
 /** How old the copy is now: its last word, and the time since, because it may say no more. */
 export function planeLagMs({ at, lagMs, state }: PlaneStatus, now: number): number {

@@ -41,8 +41,8 @@ function mirrored(name: string, more: Partial<PlaneTable> = {}): PlaneTable {
   return { name, keys: [], group: 'mirror', entity: name, ...more, omitted };
 }
 
-function linesOf(parent: string, name: string, key: string, more: Partial<PlaneTable> = {}) {
-  return { name, keys: [key, 'line_no'], group: 'mirror', linesOf: parent, ...more } as const;
+function linesOf(parent: string, name: string, key: string) {
+  return { name, keys: [key, 'line_no'], group: 'mirror', linesOf: parent } as const;
 }
 
 /**

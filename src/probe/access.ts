@@ -173,7 +173,7 @@ function refused(target: Target, { refusal, baseUrl, isNowhere }: LogIns): Error
   });
 }
 
-function headersFor({ header, scheme }: TokenWay, token: string): Record<string, string> {
+export function headersFor({ header, scheme }: TokenWay, token: string): Record<string, string> {
   return { [header]: scheme === 'bearer' ? `Bearer ${token}` : token };
 }
 

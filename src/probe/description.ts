@@ -1,7 +1,8 @@
 /** Reads the API description that a service publishes (OpenAPI, as JSON or YAML). */
+
 import { parse } from 'yaml';
 import type { ProbeClient } from '../client/probe-client.ts';
-import { isJsonObject } from '../lib/json.ts';
+import { isJsonObject, membersOf } from '../lib/json.ts';
 import type { TokenWay } from './access.ts';
 import { isShut } from './answers.ts';
 
@@ -47,19 +48,15 @@ export async function findDescription(
   return shut;
 }
 
-function members(value: unknown): Members {
-  return isJsonObject(value) ? value : {};
-}
-
 /** Follows references (`$ref`) to the schema or parameter that they name. */
 export function resolved(document: Members, value: unknown): Members {
-  let at = members(value);
+  let at = membersOf(value);
   for (let depth = 0; depth < 10 && typeof at.$ref === 'string'; depth += 1) {
     let found: unknown = document;
     for (const step of at.$ref.split('/').slice(1)) {
-      found = members(found)[step.replaceAll('~1', '/').replaceAll('~0', '~')];
+      found = membersOf(found)[step.replaceAll('~1', '/').replaceAll('~0', '~')];
     }
-    at = members(found);
+    at = membersOf(found);
   }
   return at;
 }
@@ -74,7 +71,7 @@ export function propertiesOf(document: Members, value: unknown, depth = 0): Memb
   const choices = [schema.anyOf, schema.oneOf].map((one) => (Array.isArray(one) ? one : []));
   const parts = [...(Array.isArray(schema.allOf) ? schema.allOf : []), ...choices.flat()];
   const below = parts.map((part) => propertiesOf(document, part, depth + 1));
-  return Object.assign({}, ...below.reverse(), members(schema.properties));
+  return Object.assign({}, ...below.reverse(), membersOf(schema.properties));
 }
 
 /** Names of the members that a schema requires, with those of all its parts (`allOf`). */
@@ -96,13 +93,13 @@ export function operationOf(
   path: string,
 ): Members | undefined {
   const wanted = pathShape(path);
-  for (const [name, item] of Object.entries(members(document.paths))) {
+  for (const [name, item] of Object.entries(membersOf(document.paths))) {
     // Some descriptions write the base address into each path.
     const shape = pathShape(name);
     if (shape !== wanted && !shape.replace(/^\/api\/v\d/, '').startsWith(wanted)) continue;
     if (shape !== wanted && shape.replace(/^\/api\/v\d/, '') !== wanted) continue;
-    const operation = members(item)[method.toLowerCase()];
-    if (isJsonObject(operation)) return { ...operation, shared: members(item).parameters };
+    const operation = membersOf(item)[method.toLowerCase()];
+    if (isJsonObject(operation)) return { ...operation, shared: membersOf(item).parameters };
   }
   return undefined;
 }
@@ -122,8 +119,8 @@ export function queryOf({ document }: Description, operation: Members): readonly
 }
 
 function contentSchema(content: unknown): unknown {
-  const [first] = Object.values(members(content));
-  return members(first).schema;
+  const [first] = Object.values(membersOf(content));
+  return membersOf(first).schema;
 }
 
 export function bodySchemaOf({ document }: Description, operation: Members): unknown {
@@ -132,21 +129,21 @@ export function bodySchemaOf({ document }: Description, operation: Members): unk
 
 /** Schema of an operation's answer when it succeeds. */
 export function answerSchemaOf({ document }: Description, operation: Members): unknown {
-  const responses = members(operation.responses);
+  const responses = membersOf(operation.responses);
   const [status] = ['200', '201', '2XX'].filter((one) => one in responses);
   return contentSchema(resolved(document, responses[status ?? 'default']).content);
 }
 
 /** Level of the account, if the description's version has the form of one. */
 export function versionOf({ document }: Description): string | undefined {
-  const { version } = members(document.info);
+  const { version } = membersOf(document.info);
   const text = typeof version === 'string' ? version.replace(/^v/i, '') : '';
   return /^\d+\.\d+\.\d+$/.test(text) ? text : undefined;
 }
 
 /** Headers and schemes for tokens that the description's `securitySchemes` name. */
 export function waysOf({ document }: Description): readonly TokenWay[] {
-  const schemes = members(members(document.components).securitySchemes);
+  const schemes = membersOf(membersOf(document.components).securitySchemes);
   return Object.values(schemes).flatMap((value): readonly TokenWay[] => {
     const { type, in: where, name, scheme, description } = resolved(document, value);
     const isBearer = /\bbearer\b/i.test(String(description ?? ''));
@@ -189,7 +186,7 @@ export function seasonParametersOf(description: Description): readonly string[] 
 
 /** Last part of the path of an order's pending refunds, as described. */
 export function pendingRefundsOf({ document }: Description): string | undefined {
-  const shapes = Object.keys(members(document.paths)).map(pathShape);
+  const shapes = Object.keys(membersOf(document.paths)).map(pathShape);
   const found = shapes.map((shape) =>
     /\/orders\/\{\}\/(.*pend.*refund[^{]*|.*refund[^{]*pend.*)$/i.exec(shape),
   );

@@ -12,7 +12,7 @@ import { createProbeClient, type ProbeClient } from '../client/probe-client.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { ConfigError, SelvedgeError } from '../lib/errors.ts';
-import { type Scrubber, Secret } from '../lib/secret.ts';
+import { revealed, type Scrubber } from '../lib/secret.ts';
 import { type Access, findAccess, type Hands, type Target } from './access.ts';
 import { isGood, isMissing, rowsOf, wordsOf } from './answers.ts';
 import {
@@ -67,10 +67,6 @@ const GAP_MS = 50;
  * variants.
  */
 const BODY_BYTES_MAX = 8_388_608;
-
-function revealed(text: string | Secret): string {
-  return text instanceof Secret ? text.reveal() : text;
-}
 
 /**
  * Addresses below a base URL without a version (`https://key.example.com`) where an interface may

@@ -2,10 +2,9 @@
  * Main program of the process that runs a report's query, started by query.ts: reads the query from
  * stdin and writes one JSON line per row.
  */
-import { once } from 'node:events';
-import { constants, setPriority } from 'node:os';
-import { text } from 'node:stream/consumers';
+
 import { toError } from '../lib/errors.ts';
+import { takeJob, writeAll } from '../lib/process/job.ts';
 import { formatSize } from '../lib/units.ts';
 import { openReader } from '../store/connection.ts';
 import type { Query, QueryLimits, QueryLine } from './query.ts';
@@ -22,9 +21,8 @@ function cellOf(value: unknown): string | number | null {
   return value instanceof Uint8Array ? `x'${Buffer.from(value).toString('hex')}'` : null;
 }
 
-async function write(lines: readonly string[]): Promise<void> {
-  const bytes = lines.join('');
-  if (!process.stdout.write(bytes)) await once(process.stdout, 'drain');
+function write(lines: readonly string[]): Promise<void> {
+  return writeAll(process.stdout, lines.join(''));
 }
 
 function lineOf(line: QueryLine): string {
@@ -65,11 +63,8 @@ async function run(request: LimitedQuery): Promise<void> {
   database.close();
 }
 
-// Gives the daemon precedence on the processor.
-setPriority(constants.priority.PRIORITY_LOW);
-// The input comes from query.ts in the same type, so it is not checked: loading a parser would take
-// half of the start.
-const query: LimitedQuery = JSON.parse(await text(process.stdin));
+// Loading a parser for the input would take half of the start.
+const query = await takeJob<LimitedQuery>();
 try {
   await run(query);
 } catch (thrown) {

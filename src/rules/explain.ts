@@ -3,7 +3,7 @@
  * clause.
  */
 
-import type { Json } from '../lib/json.ts';
+import { type Json, valueText } from '../lib/json.ts';
 import type { Operand } from './cel/operands.ts';
 import type { ClauseResult, Evaluation, Outcome, RuleResult } from './evaluate.ts';
 
@@ -23,10 +23,6 @@ const CODES: Readonly<Record<Outcome['code'], string>> = {
 
 function outcomeText({ kind, code, rules }: Outcome): string {
   return `${kind.toUpperCase()} (${CODES[code]})  ${rules.join(' ')}`.trimEnd();
-}
-
-function valueText(value: Json): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function itemText(item: Json): string {

@@ -4,11 +4,13 @@
  * is a standby. An entry has no values: rows are read as they are when they are sent, all of a
  * piece in one snapshot.
  */
+
 import type Database from 'better-sqlite3';
 import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { sha256 } from '../lib/json.ts';
 import { openReader } from '../store/connection.ts';
+import { dropTriggers } from '../store/ledger-feed.ts';
 import { deleteState, readState, writeState } from '../store/state.ts';
 import type { Db, Store, StoreOptions, Tx } from '../store/store.ts';
 import { FEED_KEY, RECORDED } from './recorded.ts';
@@ -55,12 +57,6 @@ async function wantedTriggers(db: Db | Tx): Promise<readonly Named[]> {
   return made;
 }
 
-async function dropTriggers(tx: Tx): Promise<void> {
-  for (const name of (await presentTriggers(tx)).keys()) {
-    await sql`drop trigger ${sql.ref(name)}`.execute(tx);
-  }
-}
-
 const digestOf = (triggers: readonly string[]): string => sha256(triggers.toSorted().join('\n'));
 
 /**
@@ -76,7 +72,7 @@ export async function beginFeed(store: Store, clock: Clock, name: string): Promi
   // An older program made all that is there, and nothing of it was dropped.
   const isUpgrade = present === (await readState(store.db, DIGEST_KEY));
   await store.transaction(async (tx) => {
-    await dropTriggers(tx);
+    await dropTriggers(tx, (await presentTriggers(tx)).keys());
     await sql`create table if not exists standby_change (
       seq integer primary key autoincrement,
       "table" text not null,
@@ -90,7 +86,7 @@ export async function beginFeed(store: Store, clock: Clock, name: string): Promi
 
 /** Ends the feed: the next one has another name, and another beginning in the record. */
 export async function endFeed(tx: Tx): Promise<void> {
-  await dropTriggers(tx);
+  await dropTriggers(tx, (await presentTriggers(tx)).keys());
   await sql`drop table if exists standby_change`.execute(tx);
   await deleteState(tx, FEED_KEY);
   await deleteState(tx, DIGEST_KEY);

@@ -2,10 +2,8 @@
  * How the process that holds or waits for the lease tells others on this machine how it stands: a
  * small file in the data folder, replaced as a whole.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { tryParseJson } from '../lib/json.ts';
+import { statusFile } from '../lib/status-file.ts';
 
 const STATUS = z.object({
   /** When it was written, epoch ms. */
@@ -56,19 +54,7 @@ const STATUS = z.object({
 
 export type StandbyStatus = z.output<typeof STATUS>;
 
-const FILE = 'standby-status.json';
-
-export function writeStandbyStatus(dataDir: string, status: StandbyStatus): void {
-  const file = join(dataDir, FILE);
-  writeFileSync(`${file}.partial`, JSON.stringify(status), { mode: 0o640 });
-  renameSync(`${file}.partial`, file);
-}
-
-/** Undefined: nothing has run here with a standby, or the file cannot be read. */
-export function readStandbyStatus(dataDir: string): StandbyStatus | undefined {
-  try {
-    return STATUS.safeParse(tryParseJson(readFileSync(join(dataDir, FILE), 'utf8'))).data;
-  } catch {
-    return undefined;
-  }
-}
+export const { write: writeStandbyStatus, read: readStandbyStatus } = statusFile(
+  'standby-status.json',
+  STATUS,
+);

@@ -3,11 +3,12 @@
  * that asks them notes it. Texts that explain a delay ask here first, because a service that does
  * not answer is the cause of every other one.
  */
+
 import { z } from 'zod';
 import { PDM_STREAMS } from '../config/schema/streams.ts';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
-import { formatDuration } from '../lib/units.ts';
+import { formatDuration, isoTime } from '../lib/units.ts';
 import { readState, writeState } from './state.ts';
 import type { Db, Tx } from './store.ts';
 
@@ -58,10 +59,6 @@ export const SILENT_MS = 60_000;
 
 /** Milliseconds without a request from which the status says that nobody asks. */
 const UNASKED_MS = 10 * 60_000;
-
-function isoTime(at: number): string {
-  return new Date(at).toISOString();
-}
 
 /** Names APIs with their hosts; two of one host are named together. */
 export function nameOfApis(answers: readonly Pick<ServiceAnswer, 'api' | 'host'>[]): string {

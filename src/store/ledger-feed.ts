@@ -150,8 +150,8 @@ export async function ledgerFeedState(db: Db | Tx): Promise<LedgerFeedState> {
   return isWhole && present.size === wanted.length ? 'whole' : 'broken';
 }
 
-async function dropTriggers(tx: Tx): Promise<void> {
-  for (const name of (await presentTriggers(tx)).keys()) {
+export async function dropTriggers(tx: Tx, names: Iterable<string>): Promise<void> {
+  for (const name of names) {
     await sql`drop trigger ${sql.ref(name)}`.execute(tx);
   }
 }
@@ -162,7 +162,7 @@ async function dropTriggers(tx: Tx): Promise<void> {
  */
 export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
   if ((await ledgerFeedState(tx)) === 'whole') return;
-  await dropTriggers(tx);
+  await dropTriggers(tx, (await presentTriggers(tx)).keys());
   await sql`create table if not exists ledger_change (
     seq integer primary key autoincrement,
     at integer not null,
@@ -182,7 +182,7 @@ export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
 export const LEDGER_FEED_KEY = 'ledger_feed';
 
 export async function removeLedgerFeed(tx: Tx): Promise<void> {
-  await dropTriggers(tx);
+  await dropTriggers(tx, (await presentTriggers(tx)).keys());
   await sql`drop table if exists ledger_change`.execute(tx);
   await tx.deleteFrom('daemon_state').where('key', '=', LEDGER_FEED_KEY).execute();
 }

@@ -1,20 +1,18 @@
 /**
  * `selvedge deliveries show <delivery>`: shows one delivery and everything that was said about it.
  */
+
 import { Command } from 'commander';
 import { type DeliveryCard, deliveryCard } from '../../decisions/review/card.ts';
 import { deliveryState } from '../../decisions/review/state.ts';
 import { formatDecimal } from '../../lib/money.ts';
 import { currencyOf, visible } from '../../lib/strings.ts';
+import { isoTime } from '../../lib/units.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
 import { remoteConsoleOf } from '../remote/console.ts';
 import { readRemoteDelivery } from '../remote/deliveries.ts';
-
-function time(at: number): string {
-  return new Date(at).toISOString();
-}
 
 function printHead(output: Output, card: DeliveryCard): void {
   const { order, customer, currency, season } = card;
@@ -29,7 +27,7 @@ function printHead(output: Output, card: DeliveryCard): void {
   line(`order     ${order.orderNo ?? ''} (${order.orderId})  ${order.reference ?? ''}`);
   const parts = [customer.accountNo, customer.company, customer.country].filter((one) => one);
   line(`customer  ${parts.join('  ')}`);
-  line(`packed    ${time(card.since)}, changed ${time(card.changedAt)}`);
+  line(`packed    ${isoTime(card.since)}, changed ${isoTime(card.changedAt)}`);
   if (season !== null) line(`season    ${season}`);
   if (order.comment) line(`comment   ${order.comment}`);
   output.line();
@@ -55,23 +53,23 @@ function printWords(output: Output, card: DeliveryCard): void {
   const { review, rejects, holds, assigned = null, notes = [] } = card;
   const ask = owners(card);
   for (const { rule, since, untilAt, expiresAt, afterwards, lapsedAt } of holds) {
-    const end = lapsedAt === null ? `at most until ${time(expiresAt)}` : 'its time is up';
-    const look = untilAt === null ? '' : `, looked at again ${time(untilAt)}`;
+    const end = lapsedAt === null ? `at most until ${isoTime(expiresAt)}` : 'its time is up';
+    const look = untilAt === null ? '' : `, looked at again ${isoTime(untilAt)}`;
     const whom = ask.has(rule) ? `, ask ${ask.get(rule)}` : '';
     const how = rule === 'no_rule' ? 'no rule applies' : `held by ${rule}`;
-    output.line(`${how} since ${time(since)}, ${end}, then ${afterwards}${look}${whom}`);
+    output.line(`${how} since ${isoTime(since)}, ${end}, then ${afterwards}${look}${whom}`);
   }
   if (review !== null) {
     const why = review.why === null ? '' : ` (${review.why})`;
-    output.line(`${review.actor} said ${review.action}${why} at ${time(review.at)}:`);
+    output.line(`${review.actor} said ${review.action}${why} at ${isoTime(review.at)}:`);
     output.line(`  ${review.reason}`);
   }
   if (assigned !== null) output.line(visible(`${assigned.name} sees to it`));
   for (const { text, author, at } of notes) {
-    output.line(visible(`note of ${author} at ${time(at)}: ${text}`));
+    output.line(visible(`note of ${author} at ${isoTime(at)}: ${text}`));
   }
   for (const { rule, state, dueAt, detail } of rejects) {
-    const when = state === 'waiting' ? `, will be rejected at ${time(dueAt)}` : '';
+    const when = state === 'waiting' ? `, will be rejected at ${isoTime(dueAt)}` : '';
     const word = state === 'pushing' ? 'being sent' : state;
     output.line(`reject by ${rule}: ${word}${when}${detail === null ? '' : ` (${detail})`}`);
   }
@@ -85,7 +83,7 @@ function print(output: Output, card: DeliveryCard): void {
     ['DECISION', 'AT', 'BY', 'OUTCOME', 'PUSH', 'REASON'],
     card.decisions.map(({ decisionId, at, actor, outcome, push, reason }) => [
       String(decisionId),
-      time(at),
+      isoTime(at),
       actor,
       outcome,
       push?.state ?? '-',

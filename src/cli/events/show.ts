@@ -1,16 +1,14 @@
 /** `selvedge events show`: shows one event with its body, and what followed from it. */
+
 import { isUtf8 } from 'node:buffer';
 import { Command } from 'commander';
 import { type EventTrace, traceEvent } from '../../inbox/overview.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { isTooDeep, tryParseJson } from '../../lib/json.ts';
+import { isoTime } from '../../lib/units.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
-}
 
 /** Shows the body as JSON if it is valid and not too deep, else as text, else in base64. */
 function readableBody(body: Buffer): { readonly form: string; readonly body: unknown } {
@@ -25,9 +23,9 @@ function print(output: Output, trace: EventTrace): void {
   const { orderId, waiting } = trace;
   output.line(`event      ${trace.eventId}`);
   output.line(`type       ${trace.type ?? '(none)'}`);
-  output.line(`received   ${iso(trace.receivedAt)}, sent ${iso(trace.sentAt)}`);
+  output.line(`received   ${isoTime(trace.receivedAt)}, sent ${isoTime(trace.sentAt)}`);
   if (trace.lastDuplicateAt !== null) {
-    output.line(`again      ${trace.duplicates} times, last ${iso(trace.lastDuplicateAt)}`);
+    output.line(`again      ${trace.duplicates} times, last ${isoTime(trace.lastDuplicateAt)}`);
   }
   output.line(`signed by  ${trace.secretName}`);
   output.line(`order      ${orderId ?? 'none: nothing was read'}`);
@@ -38,11 +36,11 @@ function print(output: Output, trace: EventTrace): void {
   for (const change of trace.orderSince) {
     const { at, entity, key, op, cause } = change;
     const own = trace.changes.includes(change) ? 'by this event' : cause;
-    output.line(`change     ${iso(at)}  ${op} ${entity} ${key}  ${own}`);
+    output.line(`change     ${isoTime(at)}  ${op} ${entity} ${key}  ${own}`);
   }
   for (const { at, decisionId, orderDeliveryId, outcome, mode } of trace.decisions) {
     const what = `${outcome} (${mode})  delivery ${orderDeliveryId}, decision ${decisionId}`;
-    output.line(`decision   ${iso(at)}  ${what}`);
+    output.line(`decision   ${isoTime(at)}  ${what}`);
   }
   const { form, body } = readableBody(trace.body);
   output.line();

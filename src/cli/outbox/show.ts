@@ -1,16 +1,17 @@
 /** `selvedge outbox show <id>`: shows one row with both sides, its attempts and its evidence. */
+
 import { Command } from 'commander';
 import { z } from 'zod';
 import { attemptWords, wordFor } from '../../config/words.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import { formatDecimal } from '../../lib/money.ts';
+import { isoTime } from '../../lib/units.ts';
 import { type Candidate, type OutboxCard, showOutbox } from '../../outbox/review/listing.ts';
 import { wholeNumber } from '../arguments.ts';
 import { type CliContext, examples } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
-import type { RemoteConsole } from '../remote/console.ts';
-import { remoteConsoleOf } from '../remote/console.ts';
+import { type RemoteConsole, remoteConsoleOf } from '../remote/console.ts';
 import { shaped } from '../remote/shapes.ts';
 
 // Reads a push over a URL.
@@ -36,18 +37,14 @@ function showRemoteOutbox(remote: RemoteConsole, outboxId: number): Promise<Outb
   return remote.get(`/outbox/${outboxId}.json`, card);
 }
 
-function timeText(at: number): string {
-  return new Date(at).toISOString();
-}
-
 function printHead(output: Output, card: OutboxCard): void {
   const facts: [string, string | number | null][] = [
     ['kind', card.kind],
     ['reference', card.reference],
     ['from', card.cause],
-    ['created', timeText(card.createdAt)],
-    ['outcome unknown', card.inDoubtSince === null ? null : `since ${timeText(card.inDoubtSince)}`],
-    ['next lookup', card.ended || card.blockedReason !== null ? null : timeText(card.dueAt)],
+    ['created', isoTime(card.createdAt)],
+    ['outcome unknown', card.inDoubtSince === null ? null : `since ${isoTime(card.inDoubtSince)}`],
+    ['next lookup', card.ended || card.blockedReason !== null ? null : isoTime(card.dueAt)],
     ['order', card.orderId === null ? null : `${card.orderId} ${card.orderNo ?? ''}`.trim()],
     ['pending refund', card.pendingRefundId],
     ['refund', card.orderRefundId],
@@ -79,7 +76,7 @@ function addressText(address: Candidate['shippingAddress']): string {
 function printCandidate(output: Output, candidate: Candidate): void {
   const { orderId, orderNo, reference, createdAt, currency, lines } = candidate;
   const { seasonName, differences } = candidate;
-  const when = createdAt === null ? '' : `, ${timeText(createdAt)}`;
+  const when = createdAt === null ? '' : `, ${isoTime(createdAt)}`;
   const bears = reference ? `reference ${reference}` : 'no reference';
   output.line();
   output.line(`AT THE SERVICE: order ${orderId} ${orderNo ?? ''}, ${bears}${when}`);
@@ -114,8 +111,8 @@ function printRevisions(output: Output, { revisions }: OutboxCard): void {
     ['EARLIER', 'SUBMITTED', 'REPLACED', 'STATE', 'WHY', 'DOCUMENT'],
     revisions.map((one) => [
       String(one.revision),
-      timeText(one.submittedAt),
-      timeText(one.replacedAt),
+      isoTime(one.submittedAt),
+      isoTime(one.replacedAt),
       one.state,
       one.lastError ?? '',
       JSON.stringify(one.document),
@@ -129,8 +126,8 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
     ['ATTEMPT', 'FROM', 'TO', 'CLASS', 'HTTP', 'ORDERS BEFORE', 'ANSWER'],
     attemptLog.map((one) => [
       String(one.attempt),
-      timeText(one.startedAt),
-      one.endedAt === null ? '-' : timeText(one.endedAt),
+      isoTime(one.startedAt),
+      one.endedAt === null ? '-' : isoTime(one.endedAt),
       attemptWords(one.class),
       String(one.httpStatus ?? '-'),
       String(one.maxOrderIdBefore ?? one.countBefore ?? '-'),
@@ -141,7 +138,7 @@ function printLog(output: Output, { attemptLog, evidence }: OutboxCard): void {
   output.table(
     ['LOOKED UP', 'BY', 'OUTCOME', 'COMPLETE', 'DETAIL'],
     evidence.map((one) => [
-      timeText(one.at),
+      isoTime(one.at),
       one.source,
       one.outcome,
       one.complete ? 'yes' : 'no',

@@ -1,10 +1,12 @@
 /** `selvedge rules suggest`: proposes rules from what people decided; writes drafts if asked. */
+
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { ruleSetInForce } from '../../decisions/simulation/rule-sets.ts';
 import { UsageError } from '../../lib/errors.ts';
+import { isoDay } from '../../lib/local-time.ts';
 import { plural } from '../../lib/strings.ts';
 import { parseYaml } from '../../lib/yaml.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
@@ -37,10 +39,6 @@ interface Options {
 /** Counterexamples that a terminal shows; JSON has more. */
 const COUNTEREXAMPLES_SHOWN = 5;
 
-function day(at: number): string {
-  return new Date(at).toISOString().slice(0, 10);
-}
-
 function amounts(of: Row['checked']['agreed']): string {
   const sums = Object.entries(of.amounts).map(([unit, sum]) => `${sum ?? '?'} ${unit}`);
   return sums.length === 0 ? '' : `, worth ${sums.join(' + ')}`;
@@ -56,7 +54,7 @@ function printProposal(output: Output, row: Row, at: number): void {
   const what = kind === 'unless' ? `exception of ${id}` : `${kind} rule ${id}`;
   output.line(output.style('bold', `${at}. ${what}`));
   output.line(row.text.trimEnd());
-  const part = ({ since, until }: Row['checked']) => `${day(since)} to ${day(until)}`;
+  const part = ({ since, until }: Row['checked']) => `${isoDay(since)} to ${isoDay(until)}`;
   output.line(`   learned on ${part(learned)}: ${agreedText(learned)}${amounts(learned.agreed)}`);
   output.line(`   checked on ${part(checked)}: ${agreedText(checked)}${amounts(checked.agreed)}`);
   output.line(
@@ -155,7 +153,7 @@ async function run(context: CliContext, command: Command): Promise<boolean> {
   }
   const beside = besideSchema.parse(found.beside);
   const { output } = context;
-  output.line(`${day(beside.since)} to ${day(beside.until)}: ${learnedText(beside)}`);
+  output.line(`${isoDay(beside.since)} to ${isoDay(beside.until)}: ${learnedText(beside)}`);
   output.line();
   for (const [at, row] of rows.entries()) printProposal(output, row, at + 1);
   if (rows.length === 0) output.line(suggestions.empty);

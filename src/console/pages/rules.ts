@@ -11,6 +11,7 @@ import {
 } from '../../decisions/reject/lists.ts';
 import { disarmRule, reloadRules, resetBreaker } from '../../decisions/reject/surface.ts';
 import { type Html, html } from '../../lib/html.ts';
+import { valueText } from '../../lib/json.ts';
 import { plural } from '../../lib/strings.ts';
 import { pauseAct, resumeAct } from '../../ops/surface.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
@@ -204,10 +205,6 @@ ${evaluation.rules.filter(({ id }) => id === rule.id).map(ruleBlock)}</details>`
     'It decided nothing in 30 days.',
   );
   return html`${unseen}<h2>Latest decisions by it</h2>${table}`;
-}
-
-function valueText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 interface Difference {

@@ -1,5 +1,5 @@
 /** Differences in effect between two rule sets; titles, comments and tests have no effect. */
-import { canonicalJson, isJsonObject } from '../../lib/json.ts';
+import { canonicalJson, isJsonObject, valueText } from '../../lib/json.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 
 interface Difference {
@@ -78,10 +78,6 @@ export function diffRuleSets(from: RuleSet, to: RuleSet): RuleSetDiff {
     changed,
     settings: differences('', from.settings, to.settings),
   };
-}
-
-function valueText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function differenceLines({ path, before, after }: Difference): readonly string[] {

@@ -2,10 +2,9 @@
  * Main program of the process that tries rules (trial.ts starts it): reads a request from stdin and
  * writes JSON lines to stdout.
  */
-import { once } from 'node:events';
-import { constants, setPriority } from 'node:os';
-import { text } from 'node:stream/consumers';
+
 import { SelvedgeError, toError } from '../../lib/errors.ts';
+import { takeJob, tell } from '../../lib/process/job.ts';
 import { loadRules } from '../../rules/load.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { runRuleTests } from '../../rules/testing.ts';
@@ -25,10 +24,6 @@ import { layOver } from './trial-files.ts';
 const CHANGED_MAX = 500;
 const REJECTS_MAX = 20;
 const PROGRESS_EVERY = 50;
-
-async function tell(line: TrialLine): Promise<void> {
-  if (!process.stdout.write(`${JSON.stringify(line)}\n`)) await once(process.stdout, 'drain');
-}
 
 async function rulesOnTrial(
   { db }: Store,
@@ -62,7 +57,7 @@ function testsOf(ruleSet: RuleSet): Trial['tests'] {
 async function tryRules(store: Store, request: TrialRequest): Promise<TrialLine> {
   const { since, until, freshness, shadowAsLive, now } = request;
   const of = await decidedDeliveries(store.db, { since, until });
-  await tell({ progress: { deliveries: 0, of } });
+  await tell<TrialLine>({ progress: { deliveries: 0, of } });
   const loaded = await rulesOnTrial(store, request);
   if (!('tried' in loaded)) return loaded;
   const { inForce, tried: rules } = loaded;
@@ -75,7 +70,8 @@ async function tryRules(store: Store, request: TrialRequest): Promise<TrialLine>
       shadowAsLive,
       changedMax: CHANGED_MAX,
       onProgress(deliveries) {
-        if (deliveries % PROGRESS_EVERY === 0) void tell({ progress: { deliveries, of } });
+        if (deliveries % PROGRESS_EVERY === 0)
+          void tell<TrialLine>({ progress: { deliveries, of } });
       },
     },
   );
@@ -102,13 +98,10 @@ async function run(task: TrialTask): Promise<TrialLine> {
   }
 }
 
-// The lowest priority, so that the daemon goes first.
-setPriority(constants.priority.PRIORITY_LOW);
-// The request comes from trial.ts, which has the same type, so it is not checked.
-const task: TrialTask = JSON.parse(await text(process.stdin));
+const task = await takeJob<TrialTask>();
 try {
   await tell(await run(task));
 } catch (thrown) {
   const code = thrown instanceof SelvedgeError ? thrown.code : 'rules.trial_failed';
-  await tell({ failed: { code, message: toError(thrown).message } });
+  await tell<TrialLine>({ failed: { code, message: toError(thrown).message } });
 }

@@ -3,12 +3,13 @@
  * throws: a RefusedError where another try cannot help, else the caller decides when to try again.
  * Neither way uses our certificate for the service, and only webhooks go through its proxy.
  */
+
 import { readFileSync } from 'node:fs';
 import { type Dispatcher, request } from 'undici';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, RefusedError, RetryLaterError, toError } from '../../lib/errors.ts';
-import { Secret } from '../../lib/secret.ts';
+import { revealed, type Secret } from '../../lib/secret.ts';
 import { formatSize } from '../../lib/units.ts';
 import { signatureHeaders } from '../../lib/webhook-signature.ts';
 import type { Message } from './message.ts';
@@ -37,10 +38,6 @@ export interface SendDeps {
 const SEND_MS_MAX = 15_000;
 /** Milliseconds that a mail with a file may take, because a slow line needs longer for it. */
 const SEND_FILE_MS_MAX = 120_000;
-
-function shown(value: string | Secret): string {
-  return value instanceof Secret ? value.reveal() : value;
-}
 
 /** Runs `work` with a signal that aborts when the daemon stops or the time is up. */
 async function withDeadline<T>(
@@ -110,7 +107,7 @@ export async function callAddress(
   address: string | Secret,
   { headers, body, caText }: Partial<Sent> & { readonly caText?: string | undefined },
 ): Promise<void> {
-  const url = new URL(shown(address));
+  const url = new URL(revealed(address));
   const ask = async (either: AbortSignal): Promise<number> => {
     const answer = await request(url, {
       method: body === undefined ? 'GET' : 'POST',
@@ -205,7 +202,7 @@ export async function sendMail(
     socketTimeout: SEND_MS_MAX,
     disableFileAccess: true,
     disableUrlAccess: true,
-    ...(user && password ? { auth: { user: shown(user), pass: password.reveal() } } : {}),
+    ...(user && password ? { auth: { user: revealed(user), pass: password.reveal() } } : {}),
   });
   const domain = from.slice(from.lastIndexOf('@') + 1);
   const attachments = file ? [{ filename: file.name, content: file.content }] : [];
@@ -254,6 +251,6 @@ export async function send(
 
 /** Target of a channel in words, without what may be secret. */
 export function placeOf({ webhook, smtp }: To): string {
-  if (webhook) return `webhook at ${new URL(shown(webhook.url)).host}`;
+  if (webhook) return `webhook at ${new URL(revealed(webhook.url)).host}`;
   return smtp ? `mail by ${smtp.host}` : '';
 }

@@ -32,19 +32,6 @@ async function knownToBackup(
 }
 
 /**
- * Start of the last complete pull of orders, which put all orders into the mirror; 0: there was
- * none.
- */
-export async function ordersReadAt(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('stream_state')
-    .select((eb) => eb.fn.max('complete_at').as('at'))
-    .where('stream', 'in', ['orders', 'ordersFull'])
-    .executeTakeFirst();
-  return row?.at ?? 0;
-}
-
-/**
  * Summarises all attempts of a push that may have had an effect: an early one may take effect late.
  */
 export async function knownBefore(

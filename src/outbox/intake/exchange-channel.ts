@@ -14,6 +14,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import type { Logger } from '../../lib/log.ts';
+import { isoTime } from '../../lib/units.ts';
 import { readCustomerLoss } from '../../mirror/customer-loss.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { trustedNow } from '../../store/clock-guard.ts';
@@ -36,7 +37,7 @@ import { parsePayload } from './envelope.ts';
 import { createLockWatch, type LockWatch } from './exchange-wait.ts';
 import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
 import { dueOutcomes, forgetOutcomes, outcomesAgain, outcomesWritten } from './outcomes.ts';
-import { isoTime, type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
+import { type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
 
 export interface ExchangeChannelDeps {
   readonly store: Store;

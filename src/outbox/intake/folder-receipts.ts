@@ -3,6 +3,7 @@
  * file is submitted and again when its documents change, always as a whole and by renaming, so that
  * nobody reads half of one.
  */
+
 import { lstatSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join, parse } from 'node:path';
@@ -10,10 +11,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Selectable } from 'kysely';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../../lib/json.ts';
+import { isoTime } from '../../lib/units.ts';
 import type { Db } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
 import type { FolderChannelDeps } from './folder-scan.ts';
-import { isoTime, readReceipt } from './receipt.ts';
+import { readReceipt } from './receipt.ts';
 
 export interface TakenFile {
   readonly fileId: number;

@@ -3,12 +3,13 @@
  * Triggers of the database note them in `outcome`; they reach the ERP as rows of exchange.db, by
  * the callback command and by HTTP.
  */
+
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
+import { isoTime } from '../../lib/units.ts';
 import type { OutcomeRow } from '../../store/exchange/statements.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
-import { isoTime } from './receipt.ts';
 
 export interface Outcome extends Omit<OutcomeRow, 'rules' | 'state'> {
   /** Tells an outcome from a receipt, which has the kind of its document here. */

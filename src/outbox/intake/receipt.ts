@@ -2,6 +2,7 @@
  * Receipts for the ERP, the same by every intake channel: state, objects made at the service,
  * problems, and the next step in a sentence.
  */
+import { isoTime } from '../../lib/units.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { type DocumentState, documentState } from '../document-state.ts';
 import type { Problem } from '../documents.ts';
@@ -33,10 +34,6 @@ export interface Receipt {
 }
 
 const FINAL: ReadonlySet<string> = new Set(['confirmed', 'refused', 'canceled']);
-
-export function isoTime(at: number): string {
-  return new Date(at).toISOString();
-}
 
 /** Problems of a document; a refusal or failure without any gets its last error as the problem. */
 function problemsOf({ state, problems, lastError }: DocumentState): Receipt['problems'] {

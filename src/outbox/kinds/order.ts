@@ -15,6 +15,7 @@ import { hasAtLevel, refusalAtLevel } from '../../config/level.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, RefusedError, RetryLaterError } from '../../lib/errors.ts';
 import { type JsonObject, sha256 } from '../../lib/json.ts';
+import { ordersReadAt } from '../../mirror/order-book.ts';
 import { inKeys } from '../../store/bulk.ts';
 import { readRestored, writeState } from '../../store/state.ts';
 import type { Db, Store } from '../../store/store.ts';
@@ -43,7 +44,7 @@ import {
   mirroredWithLines,
   type SeenOrder,
 } from '../evidence/mirrored.ts';
-import { knownBefore, ordersReadAt } from '../evidence/records.ts';
+import { knownBefore } from '../evidence/records.ts';
 import { seasonsShown } from '../evidence/seasons.ts';
 
 import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';

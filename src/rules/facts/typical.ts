@@ -2,7 +2,7 @@
  * Facts of a typical delivery: packed an hour ago on a Tuesday morning, everything in stock, prices
  * as ordered, credit fine. Rule tests give only the facts that differ from it.
  */
-import { isJsonObject } from '../../lib/json.ts';
+import { isJsonObject, membersOf } from '../../lib/json.ts';
 import { plainPart } from '../text/given.ts';
 import { completeFacts } from './build.ts';
 import type { Facts, LineFacts } from './plain.ts';
@@ -102,10 +102,6 @@ export function typicalFacts(): Facts {
 
 type Members = Readonly<Record<string, unknown>>;
 
-function members(value: unknown): Members {
-  return isJsonObject(value) ? value : {};
-}
-
 /**
  * Sets `size_quantity` to a given `quantity`: no typical line is an assortment of several pieces.
  */
@@ -118,14 +114,14 @@ function mergedLines(written: unknown): unknown {
   if (!Array.isArray(written)) return undefined;
   return written.map((line, index) => ({
     ...typicalLine(`570000000${index}`),
-    ...singly(members(line)),
+    ...singly(membersOf(line)),
   }));
 }
 
 function mergedRoot(base: unknown, part: Members): Members {
-  const merged: Record<string, unknown> = { ...members(base), ...singly(part) };
+  const merged: Record<string, unknown> = { ...membersOf(base), ...singly(part) };
   const credit = isJsonObject(part.credit);
-  if (credit) merged.credit = { ...members(members(base).credit), ...members(part.credit) };
+  if (credit) merged.credit = { ...membersOf(membersOf(base).credit), ...membersOf(part.credit) };
   if ('lines' in part) merged.lines = mergedLines(part.lines) ?? [];
   return merged;
 }

@@ -1,4 +1,5 @@
 /** A fact that proposals may ask: how it is read, written as a condition, and given to a test. */
+import { isJsonObject } from '../../lib/json.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 
 /** Part of the facts of a rule's test, as people write it. */
@@ -81,16 +82,12 @@ export function guardedBy(paths: readonly string[], condition: string): string {
   return [...paths.map((path) => `has(${path})`), condition].join(' && ');
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** Lists of lines are laid over each other; a shorter one repeats its last line. */
 function mergeLists(a: readonly unknown[], b: readonly unknown[]): readonly unknown[] {
-  const isLines = [...a, ...b].every(isRecord);
+  const isLines = [...a, ...b].every(isJsonObject);
   if (!isLines || a.length === 0 || b.length === 0) return b;
   // Lines of which nothing is said tell how many there are.
-  const isCount = b.every((line) => isRecord(line) && Object.keys(line).length === 0);
+  const isCount = b.every((line) => isJsonObject(line) && Object.keys(line).length === 0);
   const length = isCount ? b.length : Math.max(a.length, b.length);
   return Array.from({ length }, (_, at) =>
     mergeValues(a[Math.min(at, a.length - 1)], b[Math.min(at, b.length - 1)]),
@@ -99,7 +96,7 @@ function mergeLists(a: readonly unknown[], b: readonly unknown[]): readonly unkn
 
 function mergeValues(a: unknown, b: unknown): unknown {
   if (Array.isArray(a) && Array.isArray(b)) return mergeLists(a, b);
-  if (!isRecord(a) || !isRecord(b)) return b;
+  if (!isJsonObject(a) || !isJsonObject(b)) return b;
   const merged = { ...a };
   for (const [name, value] of Object.entries(b)) {
     merged[name] = name in a ? mergeValues(a[name], value) : value;
@@ -111,6 +108,6 @@ function mergeValues(a: unknown, b: unknown): unknown {
 export function mergeGiven(parts: readonly Given[]): Given {
   return parts.reduce<Given>((all, part) => {
     const merged = mergeValues(all, part);
-    return isRecord(merged) ? merged : all;
+    return isJsonObject(merged) ? merged : all;
   }, {});
 }

@@ -1,5 +1,5 @@
 /** Facts of real deliveries as a test gives them: only those that are asked, and no names. */
-import { isJsonObject } from '../../lib/json.ts';
+import { isJsonObject, membersOf } from '../../lib/json.ts';
 import { decimalOf } from '../../lib/money.ts';
 import type { Facts } from '../../rules/facts/plain.ts';
 import {
@@ -38,7 +38,7 @@ function partOf(
   named: readonly string[],
 ): unknown {
   if (Array.isArray(plain)) {
-    return fewer(plain.map((item) => asGiven(partOf(record, item, ways, named))));
+    return fewer(plain.map((item) => membersOf(partOf(record, item, ways, named))));
   }
   if (!isJsonObject(plain)) return null;
   const byName = Map.groupBy(ways, ([name = '']) => name);
@@ -67,10 +67,6 @@ function extraOf(
   const shown = (one: unknown): unknown =>
     typeof one === 'string' && !isNamed(one) ? SHOWN_INSTEAD : one;
   return Object.fromEntries(ways.map(([name = '']) => [name, shown(members[name] ?? null)]));
-}
-
-function asGiven(value: unknown): Given {
-  return isJsonObject(value) ? value : {};
 }
 
 /** The facts at these paths, as people write them; the facts are complete. */

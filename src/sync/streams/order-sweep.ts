@@ -4,10 +4,17 @@
  * the others; then closed ones (choose-looks.ts). The inbox's order refetcher makes the reads, a
  * few at a time and after those that events ask for; the sweep waits until each was tried.
  */
+
 import { sql } from 'kysely';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import { type OrderBook, readBook, spentWith, writeBook } from '../../mirror/order-book.ts';
+import {
+  type OrderBook,
+  ordersReadAt,
+  readBook,
+  spentWith,
+  writeBook,
+} from '../../mirror/order-book.ts';
 import {
   ORDER_UNREADABLE,
   type RefetchBacklog,
@@ -101,16 +108,6 @@ function causeOf(runId: number, look: ChosenLook, completeAt: number): string {
   return `sweep:${runId}:since:${lookedAt}`;
 }
 
-/** Start of the last complete run of either stream of orders, epoch ms; 0: there was none. */
-async function lastCompleteAt(db: Db): Promise<number> {
-  const row = await db
-    .selectFrom('stream_state')
-    .select((eb) => eb.fn.max('complete_at').as('at'))
-    .where('stream', 'in', ['orders', 'ordersFull'])
-    .executeTakeFirst();
-  return row?.at ?? 0;
-}
-
 /**
  * Requests reads of the orders, a slice at a time. They count as requested at `at` and are due now,
  * because the run may have begun before the clock was set back.
@@ -123,7 +120,7 @@ async function requestReads(
   at: number,
   onPage: { readonly rows: number; readonly requested: () => Promise<unknown> },
 ): Promise<void> {
-  const completeAt = await lastCompleteAt(deps.db());
+  const completeAt = await ordersReadAt(deps.db());
   for (let start = 0; start < orders.length; start += onPage.rows) {
     const requests = orders.slice(start, start + onPage.rows).map((one) => {
       const { orderId, look, refunds } = one;
