@@ -3,7 +3,7 @@
  * file in the data folder, replaced as a whole. The daemon never talks to PostgreSQL.
  */
 import { z } from 'zod';
-import { statusFile } from '../lib/status-file.ts';
+import { statusFile } from '../lib/process/status-file.ts';
 
 const STATUS = z.object({
   /** When it was written, epoch ms; the sink writes it at least every ten seconds. */

@@ -3,7 +3,7 @@
  * small file in the data folder, replaced as a whole.
  */
 import { z } from 'zod';
-import { statusFile } from '../lib/status-file.ts';
+import { statusFile } from '../lib/process/status-file.ts';
 
 const STATUS = z.object({
   /** When it was written, epoch ms. */

@@ -12,7 +12,7 @@ import type { Clock } from '../lib/clock.ts';
 import { ConfigError, StoreError, toError } from '../lib/errors.ts';
 import { makeFolder, withMode } from './folders.ts';
 import { asDiskFullError } from './space.ts';
-import type { Store } from './store.ts';
+import type { Db, Store } from './store.ts';
 
 export interface FolderLock {
   release(): void;
@@ -103,6 +103,16 @@ export function isFolderLocked(path: string): boolean | undefined {
   } finally {
     database?.close();
   }
+}
+
+/** Whether a daemon runs: one that can write renews its lease again and again. */
+export async function daemonRuns(db: Db, now: number): Promise<boolean> {
+  const lease = await db
+    .selectFrom('lease')
+    .select('expires_at')
+    .where('name', '=', LEASE_NAME)
+    .executeTakeFirst();
+  return (lease?.expires_at ?? 0) > now;
 }
 
 async function takeLease(

@@ -1,7 +1,9 @@
 /** Overviews of streams and runs for people. */
+
 import { type Selectable, sql } from 'kysely';
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
+import { daemonRuns } from '../store/lock.ts';
 import { type IdPage, newestFirst } from '../store/pages.ts';
 import { pauseOf, readPauses } from '../store/pauses.ts';
 import type { Db } from '../store/store.ts';
@@ -232,12 +234,7 @@ export async function readProgress(
   stream: string,
   now: number,
 ): Promise<{ readonly progress: RunProgress | undefined; readonly isAlive: boolean }> {
-  const lease = await db
-    .selectFrom('lease')
-    .select('expires_at')
-    .where('name', '=', 'daemon')
-    .executeTakeFirst();
-  const isAlive = (lease?.expires_at ?? 0) > now;
+  const isAlive = await daemonRuns(db, now);
   const state = await db
     .selectFrom('stream_state')
     .select(['requested', 'complete_rows', 'last_error', 'due_at'])

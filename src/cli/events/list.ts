@@ -1,8 +1,10 @@
 /** `selvedge events list`: the declared list, or each event when it arrives. */
+
 import type { Command } from 'commander';
 import { events } from '../../inbox/lists.ts';
 import { arrivedAt, eventsFrom } from '../../inbox/overview.ts';
 import { systemClock } from '../../lib/clock.ts';
+import { daemonRuns } from '../../store/lock.ts';
 import type { Db } from '../../store/store.ts';
 import { wholeNumber } from '../arguments.ts';
 import type { CliContext } from '../command.ts';
@@ -27,15 +29,6 @@ const LOOK_BACK_MS = 10_000;
 
 /** Milliseconds for which an arrival is remembered as shown. */
 const REMEMBER_MS = 60_000;
-
-async function daemonRuns(db: Db, now: number): Promise<boolean> {
-  const lease = await db
-    .selectFrom('lease')
-    .select('expires_at')
-    .where('name', '=', 'daemon')
-    .executeTakeFirst();
-  return (lease?.expires_at ?? 0) > now;
-}
 
 /** Prints a line for each event that arrives, until Ctrl-C or until `count` have come. */
 async function follow(db: Db, output: Output, { count = Infinity, json }: Options): Promise<void> {

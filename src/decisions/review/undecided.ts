@@ -1,6 +1,8 @@
 /** Says why there is no decision about a delivery yet. */
+
 import { parseJsonObject } from '../../lib/json.ts';
 import { absent, readAnswers } from '../../store/answering.ts';
+import { daemonRuns } from '../../store/lock.ts';
 import type { Db } from '../../store/store.ts';
 import { evaluationErrorIds } from '../incidents.ts';
 
@@ -37,11 +39,6 @@ export async function whyUndecided(db: Db, orderDeliveryId: number, now: number)
   }
   const failing = await failingWorker(db);
   if (failing !== undefined) return `the decisions fail: ${failing}`;
-  const lease = await db
-    .selectFrom('lease')
-    .select('expires_at')
-    .where('name', '=', 'daemon')
-    .executeTakeFirst();
-  if ((lease?.expires_at ?? 0) <= now) return 'the daemon does not run';
+  if (!(await daemonRuns(db, now))) return 'the daemon does not run';
   return 'a new delivery is decided once it stays unchanged for decisions.settle';
 }

@@ -4,10 +4,16 @@
  */
 
 import type { Clock } from '../../lib/clock.ts';
-import { RefusedError, RetryLaterError } from '../../lib/errors.ts';
-import { type Beside, runBeside } from '../../lib/process/beside.ts';
+import { RefusedError } from '../../lib/errors.ts';
+import {
+  type Beside,
+  type BesideLimits,
+  noResult,
+  runBeside,
+  WAITED_FOR,
+  WAITED_FOR_HEAP_MIB_MAX,
+} from '../../lib/process/beside.ts';
 import { programUrl } from '../../lib/process/program-url.ts';
-import { formatDuration, formatSize } from '../../lib/units.ts';
 import type { Problem } from '../../rules/text/problem.ts';
 import type { StoreOptions } from '../../store/store.ts';
 import type { RuleFigures } from '../../surface/reading.ts';
@@ -65,31 +71,24 @@ export type TrialTask =
   | ({ readonly task: 'trial' } & TrialRequest)
   | { readonly task: 'figures'; readonly store: StoreOptions; readonly now: number };
 
-interface TrialLimits {
-  readonly timeMaxMs: number;
-  readonly memoryBytesMax: number;
-}
-
-const LIMITS: TrialLimits = { timeMaxMs: 120_000, memoryBytesMax: 536_870_912 };
-const HEAP_MIB_MAX = 384;
 const FAILED_HINT = 'on the host, "selvedge rules backtest --since 30d" tries the same';
 
 interface TrialWays {
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: TrialProgress) => void;
-  readonly limits?: TrialLimits;
+  readonly limits?: BesideLimits;
 }
 
 async function run(
   task: TrialTask,
   clock: Clock,
-  { signal, onProgress, limits = LIMITS }: TrialWays,
+  { signal, onProgress, limits = WAITED_FOR }: TrialWays,
 ): Promise<TrialLine> {
   const beside: Beside = {
     program: programUrl(import.meta.url, 'trial-main'),
     request: task,
     ...limits,
-    heapMibMax: HEAP_MIB_MAX,
+    heapMibMax: WAITED_FOR_HEAP_MIB_MAX,
     signal,
   };
   let last: TrialLine | undefined;
@@ -100,15 +99,7 @@ async function run(
     else last = line;
   });
   if (last) return last;
-  if (ending === 'late') {
-    const message = `it took longer than ${formatDuration(limits.timeMaxMs)}`;
-    throw new RetryLaterError('rules.trial_slow', message, { hint: 'try fewer days' });
-  }
-  if (ending === 'large') {
-    const message = `it needs more memory than ${formatSize(limits.memoryBytesMax)}`;
-    throw new RefusedError('rules.trial_large', message, { hint: 'try fewer days' });
-  }
-  throw new RetryLaterError('rules.trial_died', 'it ended before its end', { hint: 'try again' });
+  throw noResult(ending, limits, { code: 'rules.trial', hint: 'try fewer days' });
 }
 
 /**

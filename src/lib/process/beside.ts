@@ -3,20 +3,26 @@
  * moment, so it never takes longer or more memory than it may, and never blocks the event loop. The
  * request goes to its stdin as JSON; the answer comes line by line as JSON.
  */
+
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { type Clock, systemClock } from '../clock.ts';
+import { RefusedError, RetryLaterError } from '../errors.ts';
+import { formatDuration, formatSize } from '../units.ts';
 import { plainEnvironment } from './program-url.ts';
 import { startProcess } from './start.ts';
 
-export interface Beside {
-  readonly program: URL;
-  readonly request: unknown;
+export interface BesideLimits {
   readonly timeMaxMs: number;
   /** Maximum bytes of the process's own memory, without the database's pages. */
   readonly memoryBytesMax: number;
+}
+
+export interface Beside extends BesideLimits {
+  readonly program: URL;
+  readonly request: unknown;
   /** Maximum MiB of the JavaScript heap. */
   readonly heapMibMax: number;
   /** Ends the process early when it aborts. */
@@ -108,4 +114,29 @@ export async function runBeside(
     signal?.removeEventListener('abort', stop);
     child.kill('SIGKILL');
   }
+}
+
+/** Limits of a process that reads the decisions of months for a person who waits. */
+export const WAITED_FOR: BesideLimits = { timeMaxMs: 120_000, memoryBytesMax: 536_870_912 };
+export const WAITED_FOR_HEAP_MIB_MAX = 384;
+
+/** Error for a process that ended before it gave a result; `late`: what follows from its delay. */
+export function noResult(
+  ending: Ending,
+  { timeMaxMs, memoryBytesMax }: BesideLimits,
+  {
+    code,
+    hint,
+    late = '',
+  }: { readonly code: string; readonly hint: string; readonly late?: string },
+): RetryLaterError | RefusedError {
+  if (ending === 'late') {
+    const message = `it took longer than ${formatDuration(timeMaxMs)}${late}`;
+    return new RetryLaterError(`${code}_slow`, message, { hint });
+  }
+  if (ending === 'large') {
+    const message = `it needs more memory than ${formatSize(memoryBytesMax)}`;
+    return new RefusedError(`${code}_large`, message, { hint });
+  }
+  return new RetryLaterError(`${code}_died`, 'it ended before its end', { hint: 'try again' });
 }

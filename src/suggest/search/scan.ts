@@ -120,16 +120,20 @@ function signedGain(all: Counts, part: Counts): number {
   return shareOf(part) >= shareOf(all) ? bits : -bits;
 }
 
-function countsByValue(of: Scanned, { values, names }: ChoiceColumn): readonly Counts[] {
-  const { members, population } = of;
-  const sums = new Int32Array(4 * names.length);
+/** Counts of each of so many values that the rows may have; a negative one is not known. */
+function countsByValue(
+  { members, population }: Scanned,
+  values: ChoiceColumn['values'] | FlagColumn['values'],
+  of: number,
+): readonly Counts[] {
+  const sums = new Int32Array(4 * of);
   for (let row = 0; row < values.length; row += 1) {
     const value = values[row] ?? -1;
     if (value < 0 || members[row] !== 1) continue;
     const at = 4 * value + (population.labels[row] ?? 0);
     sums[at] = (sums[at] ?? 0) + 1;
   }
-  return names.map((_, value) => ({
+  return Array.from({ length: of }, (_, value) => ({
     target: sums[4 * value + 1] ?? 0,
     other: sums[4 * value + 2] ?? 0,
     undecided: sums[4 * value + 3] ?? 0,
@@ -175,7 +179,7 @@ function isRich(counts: Counts, weights: Weights): boolean {
 }
 
 function choiceLiterals(of: Scanned, column: ChoiceColumn, index: number): readonly Found[] {
-  const byValue = countsByValue(of, column);
+  const byValue = countsByValue(of, column.values, column.names.length);
   const met = byValue.flatMap((counts, value) => (totalOf(counts) > 0 ? [value] : []));
   const rich = met.filter((value) => isRich(byValue[value] ?? NOTHING, of.weights));
   const richest = met.reduce(
@@ -196,22 +200,9 @@ function choiceLiterals(of: Scanned, column: ChoiceColumn, index: number): reado
 }
 
 function flagLiterals(of: Scanned, { values }: FlagColumn, index: number): readonly Found[] {
-  const { members, population } = of;
-  const sums = new Int32Array(8);
-  for (let row = 0; row < values.length; row += 1) {
-    const value = values[row] ?? -1;
-    if (value < 0 || members[row] !== 1) continue;
-    const at = 4 * value + (population.labels[row] ?? 0);
-    sums[at] = (sums[at] ?? 0) + 1;
-  }
-  return [0, 1].flatMap((value): readonly Found[] => {
-    const counts = {
-      target: sums[4 * value + 1] ?? 0,
-      other: sums[4 * value + 2] ?? 0,
-      undecided: sums[4 * value + 3] ?? 0,
-    };
+  return countsByValue(of, values, 2).map((counts, value): Found => {
     const literal: Literal = { kind: 'flag', column: index, value: value === 1 };
-    return [{ literal, counts, gain: gain(of.counts, counts) }];
+    return { literal, counts, gain: gain(of.counts, counts) };
   });
 }
 

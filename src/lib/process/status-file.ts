@@ -5,7 +5,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { tryParseJson } from './json.ts';
+import { tryParseJson } from '../json.ts';
 
 export function statusFile<T>(name: string, schema: z.ZodType<T>) {
   return {
