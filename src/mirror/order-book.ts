@@ -84,8 +84,8 @@ export async function oldestLookAt(db: Db): Promise<number | null> {
 }
 
 /**
- * Start of the last complete run of either stream of orders, which put all orders into the mirror; 0: there was
- * none.
+ * Start of the last complete run of either stream of orders, which put all orders into the mirror;
+ * 0: there was none.
  */
 export async function ordersReadAt(db: Db): Promise<number> {
   const row = await db
