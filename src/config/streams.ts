@@ -1,6 +1,6 @@
 /** Lists the streams that the daemon pulls. */
 import { streamsNotAtLevel } from './level.ts';
-import { PDM_STREAMS } from './schema/streams.ts';
+import { V2_STREAMS } from './lists.ts';
 import type { Config } from './schema.ts';
 
 type Streams = Config['streams'];
@@ -15,7 +15,7 @@ export function pulledStreams({
 }: Pick<Config, 'streams' | 'service'>): Readonly<
   Record<string, Pick<Streams['orders'], 'schedule' | 'freshness'>>
 > {
-  const ofV2 = new Set<string>(PDM_STREAMS);
+  const ofV2 = new Set<string>(V2_STREAMS);
   const notThere = streamsNotAtLevel({ streams: { off, ...streams }, service });
   return Object.fromEntries(
     Object.entries(streams).filter(

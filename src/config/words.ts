@@ -1,25 +1,19 @@
 /**
  * Words for people in place of the names that programs have: of streams, pushes, states, causes.
  * Pages, tables at the terminal, tiles and messages show the words; JSON, CSV and the API keep the
- * names. It stands below all rooms, because also `store` describes pauses to people.
+ * names. It stands below all rooms, because also `store` describes pauses to people. Words for lists
+ * are in `lists.ts`.
  */
+import { V1_LISTS, V2_LISTS, wordsOfLists, wordsOfRows } from './lists.ts';
 
 export const WORDS = {
   stream: {
-    brands: 'brands',
-    freight: 'freight options',
-    seasons: 'seasons',
+    ...wordsOfLists(V1_LISTS),
     stock: 'stock',
     season: 'season lists',
     orders: 'open orders',
     ordersFull: 'all orders',
-    styles: 'styles',
-    styleColors: 'colors of styles',
-    colors: 'colors',
-    pdmBrands: 'brands of styles',
-    types: 'types of styles',
-    genders: 'genders of styles',
-    countries: 'countries',
+    ...wordsOfLists(V2_LISTS),
     customers: "the ERP's customers",
   },
   push: {
@@ -250,22 +244,14 @@ export const WORDS = {
     restore: 'there again',
   },
   thing: {
-    brand: 'brand',
-    freight_option: 'freight option',
-    season: 'season',
+    ...wordsOfRows(V1_LISTS),
     stock_variant: 'variant in stock',
     season_variant: 'variant of a season',
     delivery: 'delivery',
     sales_order: 'order',
     refund: 'refund',
     pending_refund: 'pending refund',
-    style: 'style',
-    style_color: 'color of a style',
-    color: 'color',
-    pdm_brand: 'brand of styles',
-    style_type: 'type of styles',
-    gender: 'gender',
-    country: 'country',
+    ...wordsOfRows(V2_LISTS),
     erp_customer: 'customer of the ERP',
     outbox: 'push',
     sync_run: 'run',

@@ -1,5 +1,6 @@
 /** Builds the outbox from the configuration: kinds of documents, dispatcher, review, watch. */
-import type { V1Client } from '../client/v1/client.ts';
+import type { CallOptions } from '../client/calls.ts';
+import type { Listing } from '../client/v1/calls.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
 import type { Clock } from '../lib/clock.ts';
@@ -54,7 +55,7 @@ export interface OutboxDeps {
   readonly service: Service;
   readonly levels: LevelWatch;
   /** Reads the seasons in the way in which the account lists them. */
-  readonly seasons: V1Client['seasons'];
+  readonly seasons: (call: CallOptions) => Promise<Listing<unknown>>;
   readonly sequence: ReadSequence;
   readonly readOrder: ReadOrder;
   readonly readDelivery: ReadDelivery;
@@ -143,7 +144,7 @@ function createCheck(
     shortLists: createShortLists({
       store,
       clock,
-      v1: { seasons, freight: v1.freight },
+      read: (name, call) => (name === 'seasons' ? seasons(call) : v1.shortList(name, call)),
       sequence,
     }),
   });

@@ -11,11 +11,10 @@
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';
 import { hasAtLevel, STREAM_NEEDS } from '../config/level.ts';
-import { PDM_STREAMS } from '../config/schema/streams.ts';
+import { V1_LISTS, V1_STREAMS, V2_LISTS, V2_STREAMS } from '../config/lists.ts';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
-import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
-import { isPdmStream } from '../mirror/catalog/pdm.ts';
+import { SHORT_LISTS } from '../mirror/catalog/names.ts';
 import { version } from '../ops/version.ts';
 import type { Store } from '../store/store.ts';
 import type { Traits } from '../sync/account-traits.ts';
@@ -86,7 +85,7 @@ function atItsLevel(
 
 function catalogStreams(config: Config, sources: StreamSources): Stream[] {
   const { v1, traits } = sources;
-  const { brands, freight, seasons, stock, season } = config.streams;
+  const { stock, season } = config.streams;
   const { paging: mode, pageLimit: pageRows, unlisted } = config.service.dialect.v1;
   const { detailed, detailedPricing, includeVariantsOnOrder } = stock;
   return [
@@ -105,24 +104,15 @@ function catalogStreams(config: Config, sources: StreamSources): Stream[] {
       pageRows,
       traits,
     }),
-    createShortListStream({
-      name: 'brands',
-      entity: BRAND,
-      deletionGuard: brands.deletionGuard,
-      read: (call) => v1.brands(call),
-    }),
-    createShortListStream({
-      name: 'freight',
-      entity: FREIGHT_OPTION,
-      deletionGuard: freight.deletionGuard,
-      read: (call) => v1.freight(call),
-    }),
-    createShortListStream({
-      name: 'seasons',
-      entity: SEASON,
-      deletionGuard: seasons.deletionGuard,
-      read: (call) => readSeasons({ v1, traits }, call),
-    }),
+    ...V1_STREAMS.map((name) =>
+      createShortListStream({
+        name,
+        entity: SHORT_LISTS[name],
+        deletionGuard: V1_LISTS[name].fixed.deletionGuard,
+        read: (call) =>
+          name === 'seasons' ? readSeasons({ v1, traits }, call) : v1.shortList(name, call),
+      }),
+    ),
   ].flatMap((one) => atItsLevel(config, sources, one));
 }
 
@@ -138,8 +128,8 @@ export function plannedStreams(config: Config, sources: StreamSources): PlannedS
   const all = [
     ...orderStreams(config, sources),
     ...catalogStreams(config, sources),
-    ...PDM_STREAMS.filter(isPdmStream).flatMap((name) =>
-      v2 ? [createPdmStream(v2, name, streams[name].deletionGuard)] : [],
+    ...V2_STREAMS.flatMap((name) =>
+      v2 ? [createPdmStream(v2, name, V2_LISTS[name].fixed.deletionGuard)] : [],
     ),
   ];
   const reading = readingOf(config);

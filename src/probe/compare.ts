@@ -8,16 +8,14 @@ import { z } from 'zod';
 import { orderBody } from '../client/v1/order-body.ts';
 import { pendingRefundBody } from '../client/v1/refunds.ts';
 import {
-  brandSchema,
   createdOrderSchema,
   deliverySchema,
-  freightOptionSchema,
   pendingRefundSchema,
   refundSchema,
   salesOrderSchema,
-  seasonSchema,
   variantSchema,
 } from '../client/v1/schemas.ts';
+import { SHORT_LISTS } from '../client/v1/short-lists.ts';
 import { modelledFields, RESOURCE_PATHS, type ResourceType } from '../client/v2/resources.ts';
 import type { Config } from '../config/schema.ts';
 import { isJsonObject } from '../lib/json.ts';
@@ -109,9 +107,10 @@ function usesOf({ service, streams }: Pick<Config, 'service' | 'streams'>): read
   const status = { most: { status: 'x' }, least: { status: 'x' } };
   const noRefunds = 'streams.orders.pendingRefunds: false';
   return [
-    { method: 'GET', path: '/brands', answer: brandSchema, rows: 'brands' },
-    { method: 'GET', path: '/freight', answer: freightOptionSchema, rows: 'freightOptions' },
-    { method: 'GET', path: '/seasons', query: brand, answer: seasonSchema, rows: 'seasons' },
+    ...Object.entries(SHORT_LISTS).map(([name, { path, member: rows, schema: answer }]) => {
+      const query = name === 'seasons' ? brand : [];
+      return { method: 'GET', path, query, answer, rows } as const;
+    }),
     {
       method: 'GET',
       path: '/variants/stock',

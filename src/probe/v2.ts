@@ -4,22 +4,13 @@
  */
 import type { PlainAnswer } from '../client/probe-client.ts';
 import { modelledFields, RESOURCE_PATHS, type ResourceType } from '../client/v2/resources.ts';
+import { V2_LISTS, V2_STREAMS } from '../config/lists.ts';
 import type { Config } from '../config/schema.ts';
 import { isJsonObject } from '../lib/json.ts';
 import { isGood, isMissing, isShut, statusOf, textOf, wordsOf } from './answers.ts';
 import type { Talk } from './talk.ts';
 
 type V2 = Config['service']['dialect']['v2'];
-
-const STREAMS: Readonly<Record<ResourceType, string>> = {
-  style: 'styles',
-  styleColor: 'styleColors',
-  color: 'colors',
-  brand: 'pdmBrands',
-  type: 'types',
-  gender: 'genders',
-  country: 'countries',
-};
 
 const OTHER_PATHS: Readonly<Partial<Record<ResourceType, readonly string[]>>> = {
   styleColor: ['style-colors', 'styleColors', 'stylecolors', 'style_colors'],
@@ -56,15 +47,8 @@ async function findCollections(
 ): Promise<readonly (readonly [ResourceType, string])[]> {
   const { witness } = talk;
   const there: [ResourceType, string][] = [];
-  for (const type of [
-    'style',
-    'styleColor',
-    'color',
-    'brand',
-    'type',
-    'gender',
-    'country',
-  ] as const) {
+  for (const stream of V2_STREAMS) {
+    const { type } = V2_LISTS[stream];
     const configured = isSettable(type) ? own.paths[type] : RESOURCE_PATHS[type];
     let missing: PlainAnswer | undefined;
     let path: string | undefined;
@@ -78,7 +62,7 @@ async function findCollections(
     if (path === undefined) {
       const seen = `GET /pdm/${configured}: ${missing ? wordsOf(missing).slice(0, 60) : ''}`;
       const doubt = missing && isMissing(missing) ? undefined : 'it may be a right that is missing';
-      witness.absent(STREAMS[type], seen, doubt);
+      witness.absent(stream, seen, doubt);
       continue;
     }
     there.push([type, path]);

@@ -5,7 +5,7 @@
  */
 
 import { z } from 'zod';
-import { PDM_STREAMS } from '../config/schema/streams.ts';
+import { V2_LISTS } from '../config/lists.ts';
 import type { Clock } from '../lib/clock.ts';
 import { tryParseJson } from '../lib/json.ts';
 import { formatDuration, isoTime } from '../lib/units.ts';
@@ -82,7 +82,7 @@ export function absent(answers: readonly ServiceAnswer[], api?: Api): string | u
 
 /** API that gives a stream its data. */
 export function apiOfStream(stream: string): Api {
-  return PDM_STREAMS.includes(stream) ? 'V2' : 'V1';
+  return Object.hasOwn(V2_LISTS, stream) ? 'V2' : 'V1';
 }
 
 /** State of an API in words, without its name. */

@@ -1,22 +1,20 @@
 /** How the rows of each entity come from the service: by which schema, and by which stream. */
 import type { z } from 'zod';
 import {
-  brandSchema,
   deliverySchema,
-  freightOptionSchema,
   pendingRefundSchema,
   REFUND_TYPES,
   refundSchema,
   salesOrderSchema,
-  seasonSchema,
   variantSchema,
 } from '../client/v1/schemas.ts';
+import { SHORT_LISTS as lists } from '../client/v1/short-lists.ts';
 import { resourceSchemas } from '../client/v2/resources.ts';
-import { PDM_STREAMS } from '../config/schema/streams.ts';
+import { V1_STREAMS, V2_STREAMS } from '../config/lists.ts';
 import { STATUSES } from '../config/statuses.ts';
 import { SEASON_VARIANT } from '../mirror/catalog/entities.ts';
-import { BRAND, FREIGHT_OPTION, SEASON } from '../mirror/catalog/names.ts';
-import { isPdmStream, PDM, type PdmStream } from '../mirror/catalog/pdm.ts';
+import { SHORT_LISTS } from '../mirror/catalog/names.ts';
+import { PDM, type PdmStream } from '../mirror/catalog/pdm.ts';
 import { STOCK_VARIANT } from '../mirror/catalog/variant.ts';
 import { PENDING_REFUND, REFUND } from '../mirror/refund.ts';
 import type { EntityDefinition } from '../mirror/rows/prepared.ts';
@@ -39,9 +37,11 @@ function resource(stream: PdmStream): Source {
 const variants = { schema: variantSchema, values: { variantType: ['size', 'assortment'] } };
 
 const SOURCES: readonly Source[] = [
-  { definition: BRAND, schema: brandSchema, stream: 'brands' },
-  { definition: FREIGHT_OPTION, schema: freightOptionSchema, stream: 'freight' },
-  { definition: SEASON, schema: seasonSchema, stream: 'seasons' },
+  ...V1_STREAMS.map((stream) => ({
+    definition: SHORT_LISTS[stream],
+    schema: lists[stream].schema,
+    stream,
+  })),
   { definition: STOCK_VARIANT, stream: 'stock', ...variants },
   { definition: SEASON_VARIANT, stream: 'season', ...variants },
   { definition: SALES_ORDER, schema: salesOrderSchema, values: { status: STATUSES.order } },
@@ -56,7 +56,7 @@ const SOURCES: readonly Source[] = [
     schema: pendingRefundSchema,
     values: { status: STATUSES.pendingRefund, 'refundLineItems.refundType': REFUND_TYPES },
   },
-  ...PDM_STREAMS.filter(isPdmStream).map(resource),
+  ...V2_STREAMS.map(resource),
 ];
 
 export function sourceOf(entity: string): Source | undefined {

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { prepareDemoFolder } from '../../src/cli/demo/folder.ts';
+import { V2_STREAMS } from '../../src/config/lists.ts';
 import { requireConfig } from '../../src/config/load.ts';
-import { PDM_STREAMS } from '../../src/config/schema/streams.ts';
 import { zoneOfMachine } from '../../src/lib/local-time.ts';
 import { lockFolder } from '../../src/store/lock.ts';
 import { placeOrders } from '../e2e/support.ts';
@@ -49,7 +49,7 @@ describe('the folder of the demo', () => {
     await until('styles and their colors', async () => {
       const complete = db.selectFrom('stream_state').where('complete_at', 'is not', null);
       const done = new Set((await complete.select('stream').execute()).map(({ stream }) => stream));
-      return ['stock', ...PDM_STREAMS].every((name) => done.has(name)) || undefined;
+      return ['stock', ...V2_STREAMS].every((name) => done.has(name)) || undefined;
     });
     const { rows } = await sql`select count(*) as styles, sum(designer is null) as no_designer,
       sum(type is null) as no_type, sum(active is null) as no_active from v_style`.execute(db);

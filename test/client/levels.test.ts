@@ -54,7 +54,7 @@ it('never sends what is the default anyway', async () => {
   await read(v1.stock(NOTHING));
   await read(v1.seasonVariants('SS27', NOTHING));
   await rejection(v1.stockVariant('1', NOTHING));
-  await v1.seasons();
+  await v1.shortList('seasons');
   expect(asked()).toEqual([
     ...['/variants/stock', '/variants/season?seasonName=SS27', '/variants/stock/1', '/seasons'],
   ]);

@@ -47,9 +47,9 @@ export async function worldOf(dialect: Record<string, unknown>) {
   const paged = await readAll(pages.stock({ detailed: true }));
   expect(paged.variants).toEqual(streamed.variants);
   return {
-    brands: await rowsOf(stream.brands()),
-    freight: await rowsOf(stream.freight()),
-    seasons: await rowsOf(stream.seasons()),
+    brands: await rowsOf(stream.shortList('brands')),
+    freight: await rowsOf(stream.shortList('freight')),
+    seasons: await rowsOf(stream.shortList('seasons')),
     ...{ orders, below: await Promise.all(below), colors, stock: streamed.variants },
     behind: await rowsOf(stream.orders(lowest)),
     single: (await stream.stockVariant(streamed.variants[0]?.barcode ?? '', {})).value.barcode,
@@ -105,7 +105,7 @@ export async function expectWritable(dialect: Record<string, unknown>): Promise<
 export async function expectTooFast(dialect: Record<string, unknown>): Promise<void> {
   const { rig, transport } = await startDialect(dialect);
   const client = v1Client(rig, transport);
-  await client.brands();
+  await client.shortList('brands');
   const fault = { kind: 'tooMany', method: 'POST', path: '*/orders' };
   rig.reference.knobs.patch({ faults: [fault] });
   const error = await rejection(client.createOrder({ reference: 'ERP-1' }));

@@ -339,7 +339,10 @@ describe('V1 answers', () => {
       const pull = client.stock({});
       await pulled(pull);
       expect(pull.end()).toMatchObject({ count: 5, rows: 1 });
-      expect(await client.brands()).toMatchObject({ count: 5, rows: [{ brandName: 'A' }] });
+      expect(await client.shortList('brands')).toMatchObject({
+        count: 5,
+        rows: [{ brandName: 'A' }],
+      });
     });
   });
 

@@ -102,7 +102,7 @@ describe('an envelope', () => {
     await answering(
       () => ({ body }),
       async ({ client, dialects }) => {
-        expect((await client.brands()).rows).toEqual(BRANDS);
+        expect((await client.shortList('brands')).rows).toEqual(BRANDS);
         expect(dialects()).toEqual(noted);
       },
     );
@@ -128,7 +128,9 @@ describe('an envelope', () => {
     await answering(
       () => ({ body }),
       async ({ client }) => {
-        expect(await rejection(client.brands())).toMatchObject({ name: 'RetryLaterError' });
+        expect(await rejection(client.shortList('brands'))).toMatchObject({
+          name: 'RetryLaterError',
+        });
         const made = await rejection(client.createOrder({ reference: 'R' }));
         expect(made).toMatchObject({ name: 'InDoubtError' });
       },
@@ -148,7 +150,7 @@ describe('a list without rows', () => {
     await answering(
       () => given,
       async ({ client, dialects }) => {
-        expect(await client.brands()).toMatchObject({ rows: [], rejects: [] });
+        expect(await client.shortList('brands')).toMatchObject({ rows: [], rejects: [] });
         expect(dialects()).toHaveLength(1);
       },
     );
@@ -165,7 +167,7 @@ describe('a list without rows', () => {
     await answering(
       () => given,
       async ({ client }) => {
-        const { name } = Object(await rejection(client.brands()));
+        const { name } = Object(await rejection(client.shortList('brands')));
         expect(name).toBe(given.status === 404 ? 'RefusedError' : 'RetryLaterError');
       },
     );
@@ -382,7 +384,7 @@ describe('a refusal', () => {
           ...{ name: 'RefusedError', code: 'service.invalid' },
           message: expect.stringContaining(SAID),
         };
-        expect(await rejection(client.brands())).toMatchObject(refused);
+        expect(await rejection(client.shortList('brands'))).toMatchObject(refused);
         expect(await rejection(client.createOrder({ reference: 'R' }))).toMatchObject(refused);
         expect(seen).toHaveLength(2);
       },

@@ -43,15 +43,15 @@ describe('V1, seasons and refunds', () => {
   };
 
   it('lists freight and seasons with their deliveries', async () => {
-    const freight = await client.freight();
+    const freight = await client.shortList('freight');
     expect(freight.rows.length).toBeGreaterThan(0);
-    const seasons = await client.seasons();
+    const seasons = await client.shortList('seasons');
     expect(seasons.rows[0]?.deliveryNames?.length).toBeGreaterThan(0);
     expect(seasons.rejects).toEqual([]);
   });
 
   it('reads the variants of a season', async () => {
-    const { rows } = await client.seasons();
+    const { rows } = await client.shortList('seasons');
     const season = rows.at(-1)?.seasonName ?? '';
     for (const mode of ['stream', 'pages'] as const) {
       const own = v1Client(rig, transport, { mode, pageRows: 50 });
@@ -64,7 +64,7 @@ describe('V1, seasons and refunds', () => {
   });
 
   it('orders for a season: freight in the spelling that is set', async () => {
-    const { rows } = await client.seasons();
+    const { rows } = await client.shortList('seasons');
     const season = rows.at(-1);
     const { variants } = await readAll(client.seasonVariants(season?.seasonName ?? '', {}));
     const line = { barcode: variants[0]?.barcode ?? '', quantity: 2, priceUnits: 50_0000 };
@@ -124,7 +124,7 @@ describe('V1, seasons and refunds', () => {
     };
     // The other side of the client has no credential at all.
     const reader = createV1Client(options, { sender: transport, catalogSender });
-    expect((await reader.brands()).rows.length).toBe(3);
+    expect((await reader.shortList('brands')).rows.length).toBe(3);
     expect((await readAll(reader.stock({}))).end.rows).toBeGreaterThan(0);
     expect(await rejection(reader.orders())).toMatchObject({ code: 'service.unauthorized' });
   });

@@ -29,7 +29,7 @@ describe('V1 against the reference service', () => {
   });
 
   it('lists the brands', async () => {
-    const brands = await clientWith().brands();
+    const brands = await clientWith().shortList('brands');
     expect(brands.rows.length).toBe(3);
     expect(brands).toMatchObject({ count: 3, rejects: [] });
   });

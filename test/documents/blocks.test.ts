@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { V2_STREAMS } from '../../src/config/lists.ts';
 import { DEFAULT_FILE, requireConfig } from '../../src/config/load.ts';
-import { PDM_STREAMS } from '../../src/config/schema/streams.ts';
 import { pulledStreams } from '../../src/config/streams.ts';
 import { isJsonObject } from '../../src/lib/json.ts';
 import { readReports } from '../../src/report/report-file.ts';
@@ -155,7 +155,7 @@ describe('the documents', () => {
     const file = join(temporaryFolder(), 'selvedge.yaml');
     writeFileSync(file, first?.text ?? '');
     const { config } = requireConfig({ file, env: {}, absent: 'any' });
-    expect(Object.keys(pulledStreams(config))).toEqual(expect.arrayContaining([...PDM_STREAMS]));
+    expect(Object.keys(pulledStreams(config))).toEqual(expect.arrayContaining([...V2_STREAMS]));
   });
 
   it('show a scrape of the address that is the default', () => {

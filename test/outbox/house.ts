@@ -165,7 +165,7 @@ async function run(
     readDelivery: createDeliveryReader(reading),
     recentReads: createRecentReads(clock),
     rules: { isInForce: () => true },
-    seasons: (call) => v1.seasons(call),
+    seasons: (call) => v1.shortList('seasons', call),
     pauses: await pausesIn({ store: own, clock }),
     requestRun: async (stream) => void requested.push(stream),
     onEnded: () => undefined,

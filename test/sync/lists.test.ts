@@ -304,18 +304,23 @@ describe('short lists', () => {
     const { reference, store, run, v1 } = await pull();
     const short = { deletionGuard: DELETION_GUARD };
     const streams = [
-      createShortListStream({ ...short, name: 'brands', entity: BRAND, read: v1.brands }),
+      createShortListStream({
+        ...short,
+        name: 'brands',
+        entity: BRAND,
+        read: (call) => v1.shortList('brands', call),
+      }),
       createShortListStream({
         ...short,
         name: 'freight',
         entity: FREIGHT_OPTION,
-        read: v1.freight,
+        read: (call) => v1.shortList('freight', call),
       }),
       createShortListStream({
         ...short,
         name: 'seasons',
         entity: SEASON,
-        read: (call) => v1.seasons(call),
+        read: (call) => v1.shortList('seasons', call),
       }),
     ];
     for (const stream of streams) {

@@ -1,7 +1,7 @@
 /** Rows of a short list that have no name name nothing. */
 import { expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
-import { freightOptionSchema, seasonSchema } from '../../src/client/v1/schemas.ts';
+import { SHORT_LISTS } from '../../src/client/v1/short-lists.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { FREIGHT_OPTION, SEASON } from '../../src/mirror/catalog/names.ts';
 import { driftOfStream } from '../../src/sync/drift.ts';
@@ -16,7 +16,7 @@ async function startFreight() {
   const { run } = runsOn(runnerOf(store));
   const list = { raws: [] as object[] };
   const read = async () => ({
-    ...checkRows(freightOptionSchema, list.raws),
+    ...checkRows(SHORT_LISTS.freight.schema, list.raws),
     ...{ count: list.raws.length, startedAt: 0 },
   });
   const freight = createShortListStream({
@@ -68,7 +68,11 @@ it.each([
   const store = await temporaryStore(systemClock());
   const { run } = runsOn(runnerOf(store));
   const raw = { seasonName: 'SS27', deliveryNames };
-  const read = async () => ({ ...checkRows(seasonSchema, [raw]), count: 1, startedAt: 0 });
+  const read = async () => ({
+    ...checkRows(SHORT_LISTS.seasons.schema, [raw]),
+    count: 1,
+    startedAt: 0,
+  });
   const seasons = createShortListStream({
     name: 'seasons',
     entity: SEASON,

@@ -1,7 +1,7 @@
 /** Keys by which rows could be mistaken: with half a character in them, and with slashes. */
 import { describe, expect, it } from 'vitest';
 import { checkRows } from '../../src/client/rows.ts';
-import { brandSchema } from '../../src/client/v1/schemas.ts';
+import { SHORT_LISTS } from '../../src/client/v1/short-lists.ts';
 import { resourceSchemas } from '../../src/client/v2/resources.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { BRAND } from '../../src/mirror/catalog/names.ts';
@@ -34,7 +34,10 @@ describe('a key with half a character', () => {
   it('is put aside in short lists and collections too', async () => {
     const store = await temporaryStore(systemClock());
     const { run } = runsOn(runnerOf(store));
-    const { rows, rejects } = checkRows(brandSchema, [{ brandName: HALF }, { brandName: 'good' }]);
+    const { rows, rejects } = checkRows(SHORT_LISTS.brands.schema, [
+      { brandName: HALF },
+      { brandName: 'good' },
+    ]);
     const read = async () => ({ rows, rejects, count: 2, startedAt: 0 });
     const brands = createShortListStream({
       name: 'brands',

@@ -160,12 +160,12 @@ it('a season that was read apart goes when the list is again as it was before', 
   const { list, store, deps, v1, run } = await startShortLists();
   const seasons = createShortListStream({
     ...{ name: 'seasons', entity: SEASON, deletionGuard: { absolute: 1_000, share: 1 } },
-    read: (call) => v1.seasons(call),
+    read: (call) => v1.shortList('seasons', call),
   });
   await run(seasons);
   const before = list.seasons;
   list.seasons = [...before, { seasonName: 'AW99', deliveryNames: ['D'] }];
-  const read = await v1.seasons();
+  const read = await v1.shortList('seasons');
   const provenance = { source: 'test', readSeq: await deps.sequence.next(), at: Date.now() };
   await store.transaction((tx) => writeShortList(tx, 'seasons', read, provenance));
   list.seasons = before;

@@ -33,13 +33,23 @@ export function listStreams(
   return [
     createStockStream(v1, { ...paging, level: { ...level, includeVariantsOnOrder: false } }),
     createSeasonStream(v1, { ...paging, level }),
-    createShortListStream({ ...short, name: 'brands', entity: BRAND, read: v1.brands }),
-    createShortListStream({ ...short, name: 'freight', entity: FREIGHT_OPTION, read: v1.freight }),
+    createShortListStream({
+      ...short,
+      name: 'brands',
+      entity: BRAND,
+      read: (call) => v1.shortList('brands', call),
+    }),
+    createShortListStream({
+      ...short,
+      name: 'freight',
+      entity: FREIGHT_OPTION,
+      read: (call) => v1.shortList('freight', call),
+    }),
     createShortListStream({
       ...short,
       name: 'seasons',
       entity: SEASON,
-      read: (call) => (traits ? readSeasons({ v1, traits }, call) : v1.seasons(call)),
+      read: (call) => (traits ? readSeasons({ v1, traits }, call) : v1.shortList('seasons', call)),
     }),
     ...PDM_STREAMS.map((name) => createPdmStream(v2, name, deletionGuard)),
   ];

@@ -30,7 +30,7 @@ async function start(answer: Answer, mode: 'stream' | 'pages' = 'stream') {
   const deps = runnerOf(store);
   const brands = createShortListStream({
     ...{ name: 'brands', entity: BRAND, deletionGuard: DELETION_GUARD },
-    read: (call) => clients.v1.brands(call),
+    read: (call) => clients.v1.shortList('brands', call),
   });
   const options = { mode, pageRows: 100, deletionGuard: DELETION_GUARD, level: LEVEL };
   const stock = createStockStream(clients.v1, options);

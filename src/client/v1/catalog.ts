@@ -1,4 +1,4 @@
-/** Methods of V1 for the catalog: brands, freight, seasons and the two kinds of variant lists. */
+/** Methods of V1 for the catalog: the short lists, and the two kinds of variant lists. */
 import { z } from 'zod';
 import { hasAtLevel } from '../../config/level.ts';
 import { isJsonObject } from '../../lib/json.ts';
@@ -9,17 +9,10 @@ import { keyText } from '../key-text.ts';
 import { createPagingMemories } from '../paging.ts';
 import { readText } from '../tolerant/values.ts';
 import { oneByBrand } from './brands.ts';
-import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
+import { get, pull, type V1Options, type V1Wire } from './calls.ts';
 import { ask, oddData } from './envelope.ts';
-import {
-  type Brand,
-  brandSchema,
-  type FreightOption,
-  freightOptionSchema,
-  type Season,
-  seasonSchema,
-  type Variant,
-} from './schemas.ts';
+import type { Variant } from './schemas.ts';
+import { type BrandedCall, type ReadShortList, shortListReader } from './short-lists.ts';
 import { variantReader } from './variant-form.ts';
 import { pullVariants } from './variant-pages.ts';
 import type { PullPlace, VariantPull } from './variants.ts';
@@ -37,11 +30,6 @@ export interface StockLevel extends VariantLevel {
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
-interface BrandedCall extends CallOptions {
-  /** Name of the only brand to read; undefined: all brands, where the account allows that. */
-  readonly brandName?: string | undefined;
-}
-
 interface PullOptions extends BrandedCall {
   /** Position to resume from: `next` of the last batch that was kept. */
   readonly from?: PullPlace | undefined;
@@ -56,9 +44,7 @@ interface StockPullOptions extends PullOptions {
 }
 
 export interface CatalogMethods {
-  brands(call?: CallOptions): Promise<Listing<Brand>>;
-  freight(call?: CallOptions): Promise<Listing<FreightOption>>;
-  seasons(call?: BrandedCall): Promise<Listing<Season>>;
+  readonly shortList: ReadShortList;
   /**
    * Pulls the stock list; below level 1.4.0 it is the one at `/variants`, with `isOld` at any
    * level.
@@ -127,16 +113,7 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
     throw oddData(request, { path: path === '' ? 'variant' : `variant.${path}`, reason });
   };
   return {
-    brands: (call) => list(catalog, pull(wire, '/brands', call), 'brands', brandSchema),
-    freight: (call) =>
-      list(catalog, pull(wire, '/freight', call), 'freightOptions', freightOptionSchema),
-    seasons: (call) =>
-      list(
-        catalog,
-        pull(wire, '/seasons', call, { brandName: call?.brandName }),
-        'seasons',
-        seasonSchema,
-      ),
+    shortList: shortListReader(wire),
     stock: (level, call) =>
       call?.isOld || isOldLevel
         ? many('/variants', {}, call)

@@ -48,18 +48,6 @@ function listOf<T extends z.ZodType>(row: T) {
     .transform((rows) => rows ?? []);
 }
 
-export const brandSchema = z.looseObject({ brandName: keyText });
-export type Brand = z.infer<typeof brandSchema>;
-
-export const freightOptionSchema = z.looseObject({ freightType: keyText });
-export type FreightOption = z.infer<typeof freightOptionSchema>;
-
-export const seasonSchema = z.looseObject({
-  seasonName: keyText,
-  deliveryNames: alwaysDecides(z.array(z.string())),
-});
-export type Season = z.infer<typeof seasonSchema>;
-
 const variantDetailsSchema = z.looseObject({
   styleNo: text,
   brandName: text,

@@ -23,7 +23,7 @@ export const ENTITIES: readonly EntityDefinition[] = [
   ...OF_ORDERS,
   STOCK_VARIANT,
   SEASON_VARIANT,
-  ...SHORT_LISTS,
+  ...Object.values(SHORT_LISTS),
   ...Object.values(PDM),
   ERP_CUSTOMER,
 ];

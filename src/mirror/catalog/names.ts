@@ -1,7 +1,8 @@
 /**
  * Entities `brand`, `freight_option` and `season`: the short lists of V1. The head of
- * `daemon/streams.ts` names all places of a new stream.
+ * `config/lists.ts` names all places of a new one.
  */
+import type { V1_LISTS } from '../../config/lists.ts';
 import { isJsonObject } from '../../lib/json.ts';
 import type { ListEntity } from '../list.ts';
 import { declared, membersOf, text } from '../members.ts';
@@ -58,5 +59,9 @@ export const SEASON: ListEntity = {
   },
 };
 
-/** All short lists of V1. */
-export const SHORT_LISTS = [BRAND, FREIGHT_OPTION, SEASON] as const;
+/** Entities of V1's short lists, by the name of their stream. */
+export const SHORT_LISTS: Readonly<Record<keyof typeof V1_LISTS, ListEntity>> = {
+  brands: BRAND,
+  freight: FREIGHT_OPTION,
+  seasons: SEASON,
+};

@@ -13,7 +13,7 @@ import { copied } from '../members.ts';
 import { quarantineRows, type RejectedRow } from '../quarantine.ts';
 import type { Provenance } from '../rows/prepared.ts';
 import { duplicatesAmong } from './duplicates.ts';
-import { FREIGHT_OPTION, SEASON } from './names.ts';
+import { SHORT_LISTS } from './names.ts';
 import { STOCK_VARIANT, seasonVariants } from './variant.ts';
 
 /** Source, in the change feed, of stock rows that were read because they were ordered. */
@@ -66,17 +66,13 @@ export async function writeSeasonVariants(
     where stream = 'season' and part = ${seasonName} and first_row = 0`.execute(tx);
 }
 
-const SHORT_LISTS = { seasons: SEASON, freight: FREIGHT_OPTION } as const;
-
-export type ShortListName = keyof typeof SHORT_LISTS;
-
 /**
  * Writes rows of a short list outside of its runs; only a run of that list decides which rows are
  * gone.
  */
 export async function writeShortList(
   tx: Tx,
-  stream: ShortListName,
+  stream: keyof typeof SHORT_LISTS,
   list: { readonly rows: readonly unknown[]; readonly rejects: readonly RejectedRow[] },
   provenance: Provenance,
 ): Promise<void> {

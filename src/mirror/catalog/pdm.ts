@@ -1,4 +1,5 @@
 /** Entities of V2's resources: `style`, `style_color`, `color`, `pdm_brand`, `style_type`, … */
+import type { V2_LISTS } from '../../config/lists.ts';
 import { type MirroredTable, raiseReadSeq } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
 import { upsertRows, type WriteCounts } from '../entity.ts';
@@ -100,13 +101,9 @@ export const PDM = {
     ...named,
     code: text('attributes.code'),
   }),
-} as const;
+} as const satisfies Readonly<Record<keyof typeof V2_LISTS, ListEntity>>;
 
 export type PdmStream = keyof typeof PDM;
-
-export function isPdmStream(stream: string): stream is PdmStream {
-  return Object.hasOwn(PDM, stream);
-}
 
 /** Writes one style outside of a run of the list of styles. */
 export async function writeStyle(

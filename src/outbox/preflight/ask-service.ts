@@ -4,15 +4,17 @@
  * proves an absence. One check asks for a limited number; for more, and if the service does not
  * answer for single articles, the next complete pull of the list decides.
  */
+import type { CallOptions } from '../../client/calls.ts';
 import { isNotFound } from '../../client/http/answer.ts';
+import type { Listing } from '../../client/v1/calls.ts';
 import type { StockLevel, VariantLevel } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
 import type { Variant } from '../../client/v1/schemas.ts';
+import type { ShortListName } from '../../client/v1/short-lists.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RetryLaterError } from '../../lib/errors.ts';
 import { formatDuration } from '../../lib/units.ts';
 import {
-  type ShortListName,
   writeSeasonVariants,
   writeShortList,
   writeStockVariants,
@@ -193,7 +195,7 @@ export function createArticles(deps: ArticlesDeps): Articles {
 export interface ShortListsDeps {
   readonly store: Store;
   readonly clock: Clock;
-  readonly v1: Pick<V1Client, 'seasons' | 'freight'>;
+  readonly read: (name: ShortListName, call: CallOptions) => Promise<Listing<unknown>>;
   readonly sequence: ReadSequence;
 }
 
@@ -226,14 +228,19 @@ function outOfCache(name: ShortListName, ageMs: number): RetryLaterError {
   });
 }
 
-export function createShortLists({ store, clock, v1, sequence }: ShortListsDeps): ShortLists {
+export function createShortLists({
+  store,
+  clock,
+  read: readList,
+  sequence,
+}: ShortListsDeps): ShortLists {
   const readAt = new Map<ShortListName, number>();
   const reading = new Map<ShortListName, Promise<void>>();
 
   const read = async (name: ShortListName): Promise<void> => {
     const readSeq = await sequence.next();
     const call = { priority: 'read' } as const;
-    const list = name === 'seasons' ? await v1.seasons(call) : await v1.freight(call);
+    const list = await readList(name, call);
     await store.transaction(async (tx) => {
       const provenance = { source: 'refresh:preflight', readSeq, at: clock.now() };
       await writeShortList(tx, name, list, provenance);

@@ -10,7 +10,7 @@ import { isNoAddress, type Traits } from '../account-traits.ts';
 import type { Stream, StreamRun } from '../stream.ts';
 import { firstRows } from './parts.ts';
 
-type LevelClient = Pick<V1Client, 'orders' | 'brands' | 'freight' | 'stock'>;
+type LevelClient = Pick<V1Client, 'orders' | 'shortList' | 'stock'>;
 type Call = StreamRun['call'];
 
 export interface AtLevel {
@@ -22,8 +22,8 @@ export interface AtLevel {
 
 /** Another address that the same level introduced, by stream. */
 const SIBLINGS: Readonly<Record<string, (v1: LevelClient, call: Call) => Promise<unknown>>> = {
-  brands: (v1, call) => v1.freight(call),
-  freight: (v1, call) => v1.brands(call),
+  brands: (v1, call) => v1.shortList('freight', call),
+  freight: (v1, call) => v1.shortList('brands', call),
   seasons: (v1, call) => firstRows(v1.stock({}, call)),
   season: (v1, call) => firstRows(v1.stock({}, call)),
 };

@@ -26,10 +26,10 @@ function noBrands(error: unknown): never {
 
 /** Reads the brand names as the service spells them, in the same order in every run. */
 export async function readBrands(
-  v1: Pick<V1Client, 'brands'>,
+  v1: Pick<V1Client, 'shortList'>,
   call: CallOptions | undefined,
 ): Promise<BrandList> {
-  const { rows, rejects, count } = await v1.brands(call).catch(noBrands);
+  const { rows, rejects, count } = await v1.shortList('brands', call).catch(noBrands);
   const names = [...new Set(rows.map(({ brandName }) => brandName))].sort();
   const came = rows.length + rejects.length;
   const doubts: string[] = [];

@@ -29,7 +29,7 @@ export interface SeasonOptions extends ListPaging {
   readonly traits?: Traits | undefined;
 }
 
-type SeasonClient = Pick<V1Client, 'seasons' | 'seasonVariant' | 'seasonVariants' | 'brands'>;
+type SeasonClient = Pick<V1Client, 'shortList' | 'seasonVariant' | 'seasonVariants'>;
 
 interface Season {
   readonly seasonName: string;

@@ -8,7 +8,7 @@ import { isNotFound } from '../../client/http/answer.ts';
 import type { Listing } from '../../client/v1/calls.ts';
 import { seasonNameOf } from '../../client/v1/catalog.ts';
 import type { V1Client } from '../../client/v1/client.ts';
-import type { Season } from '../../client/v1/schemas.ts';
+import type { Season } from '../../client/v1/short-lists.ts';
 import { SEASON } from '../../mirror/catalog/names.ts';
 import type { Traits } from '../account-traits.ts';
 import type { PartCount } from '../stream.ts';
@@ -25,7 +25,7 @@ interface SeasonListing extends Listing<Season> {
 }
 
 interface SeasonDeps {
-  readonly v1: Pick<V1Client, 'seasons' | 'brands'>;
+  readonly v1: Pick<V1Client, 'shortList'>;
   readonly traits: Traits | undefined;
 }
 
@@ -52,7 +52,7 @@ async function byBrand({ v1 }: SeasonDeps, call: CallOptions | undefined): Promi
   let unknown: unknown;
   for (const brandName of brands.names) {
     try {
-      const listing = await v1.seasons({ ...call, brandName });
+      const listing = await v1.shortList('seasons', { ...call, brandName });
       listings.push(listing);
       counts.push(countOf(listing, brandName));
       for (const seasonName of namedSeasons(listing).names) {
@@ -82,13 +82,13 @@ export async function readSeasons(
 ): Promise<SeasonListing> {
   const { v1, traits } = deps;
   return wholeOrByBrand<SeasonListing>(traits, 'seasons', {
-    whole: async () => ({ ...(await v1.seasons(call)), doubts: [] }),
+    whole: async () => ({ ...(await v1.shortList('seasons', call)), doubts: [] }),
     byBrand: () => byBrand(deps, call),
     isEmpty: ({ rows, rejects }) => rows.length + rejects.length === 0,
     async tryOne() {
       const [brandName] = (await readBrands(v1, call)).names;
       if (brandName === undefined) return 0;
-      return (await v1.seasons({ ...call, brandName })).rows.length;
+      return (await v1.shortList('seasons', { ...call, brandName })).rows.length;
     },
   });
 }

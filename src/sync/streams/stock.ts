@@ -50,7 +50,7 @@ export interface StockOptions extends ListPaging {
   readonly traits?: Traits | undefined;
 }
 
-type StockClient = Pick<V1Client, 'stock' | 'stockVariant' | 'brands'>;
+type StockClient = Pick<V1Client, 'stock' | 'stockVariant' | 'shortList'>;
 
 /** Number of a brand's rows below which they may sell out at once without a person looking. */
 const PART_ROWS_MIN = 20;

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { prepareDemoFolder } from '../../../src/cli/demo/folder.ts';
+import { V2_STREAMS } from '../../../src/config/lists.ts';
 import { requireConfig } from '../../../src/config/load.ts';
-import { PDM_STREAMS } from '../../../src/config/schema/streams.ts';
 import { openDaemon } from '../../../src/daemon/daemon.ts';
 import { systemClock } from '../../../src/lib/clock.ts';
 import { systemRandom } from '../../../src/lib/random.ts';
@@ -77,7 +77,7 @@ export async function installation(rules?: string): Promise<Installation> {
   const { service } = written;
   const limits = { ...service.limits, requestsPerSecond: 1000 };
   const timeouts = { ...service.timeouts, ...LONG };
-  const off = ['brands', 'freight', 'seasons', 'season', ...PDM_STREAMS] as const;
+  const off = ['brands', 'freight', 'seasons', 'season', ...V2_STREAMS] as const;
   const streams = { ...written.streams, off: [...off] };
   const config = { ...written, service: { ...service, limits, timeouts }, streams };
   placeDatabase(join(config.dataDir, 'mirror.db'));

@@ -1,6 +1,7 @@
 /** A V2 whose collections come in parts, in other pages, or with half of what they relate to. */
+import { V2_STREAMS } from '../../../src/config/lists.ts';
 import type { Random } from '../../../src/lib/random.ts';
-import { isPdmStream, type PdmStream } from '../../../src/mirror/catalog/pdm.ts';
+import type { PdmStream } from '../../../src/mirror/catalog/pdm.ts';
 import type { SqliteStore } from '../../../src/store/store.ts';
 import { createPdmStream } from '../../../src/sync/streams/pdm.ts';
 import { answerJson } from '../../client/support.ts';
@@ -86,8 +87,10 @@ export async function startCatalog(store: SqliteStore) {
       return outcome;
     },
     async pullAll(): Promise<void> {
-      for (const [stream, rows] of Object.entries(CATALOG)) {
-        if (!isPdmStream(stream)) continue;
+      const all: Readonly<Record<string, readonly Resource[]>> = CATALOG;
+      for (const stream of V2_STREAMS) {
+        const rows = all[stream];
+        if (!rows) continue;
         await this.pull(stream, rows, 'whole');
         await this.pull(stream, rows, 'whole');
       }

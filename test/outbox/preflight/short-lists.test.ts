@@ -33,7 +33,7 @@ async function startLists(clock: ManualClock, ageSeconds: number) {
     { sender: transport },
   );
   const sequence = createReadSequence(store, clock);
-  const lists = createShortLists({ store, clock, v1, sequence });
+  const lists = createShortLists({ store, clock, read: v1.shortList, sequence });
   const { signal } = new AbortController();
   return {
     server,

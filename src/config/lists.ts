@@ -1,0 +1,147 @@
+/**
+ * Lists of the service that are mirrored as a whole, each declared once: its words for people, when
+ * it is pulled, and what its deletion guard allows. `client/v1/short-lists.ts` and
+ * `client/v2/resources.ts` say how its rows look at the service, `mirror/catalog/` how in the mirror.
+ */
+
+interface DeclaredList {
+  /** Name of a row's entity in the mirror, and words for one and for all. */
+  readonly entity: string;
+  readonly one: string;
+  readonly many: string;
+  /** What of the stream is no setting; a time that is left out is one. */
+  readonly fixed: {
+    readonly schedule?: string;
+    readonly freshness?: number;
+    /** Limits, in rows and as a share: a run that deletes more waits for a person. */
+    readonly deletionGuard: { readonly absolute: number; readonly share: number };
+  };
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Short lists of V1, by the name of their stream. */
+export const V1_LISTS = {
+  brands: {
+    entity: 'brand',
+    one: 'brand',
+    many: 'brands',
+    fixed: {
+      deletionGuard: { absolute: 20, share: 0.2 },
+    },
+  },
+  freight: {
+    entity: 'freight_option',
+    one: 'freight option',
+    many: 'freight options',
+    fixed: {
+      deletionGuard: { absolute: 10, share: 0.3 },
+    },
+  },
+  seasons: {
+    entity: 'season',
+    one: 'season',
+    many: 'seasons',
+    fixed: {
+      deletionGuard: { absolute: 3, share: 0.3 },
+    },
+  },
+} as const satisfies Readonly<Record<string, DeclaredList>>;
+
+/** All streams of V2, by their names; most of these lists hardly ever change. */
+export const V2_LISTS = {
+  styles: {
+    type: 'style',
+    entity: 'style',
+    one: 'style',
+    many: 'styles',
+    fixed: {
+      deletionGuard: { absolute: 200, share: 0.1 },
+    },
+  },
+  styleColors: {
+    type: 'styleColor',
+    entity: 'style_color',
+    one: 'color of a style',
+    many: 'colors of styles',
+    fixed: {
+      deletionGuard: { absolute: 500, share: 0.1 },
+    },
+  },
+  colors: {
+    type: 'color',
+    entity: 'color',
+    one: 'color',
+    many: 'colors',
+    fixed: {
+      schedule: '21 */3 * * *',
+      freshness: 7 * HOUR_MS,
+      deletionGuard: { absolute: 50, share: 0.2 },
+    },
+  },
+  pdmBrands: {
+    type: 'brand',
+    entity: 'pdm_brand',
+    one: 'brand of styles',
+    many: 'brands of styles',
+    fixed: {
+      schedule: '22 */3 * * *',
+      freshness: 7 * HOUR_MS,
+      deletionGuard: { absolute: 20, share: 0.2 },
+    },
+  },
+  types: {
+    type: 'type',
+    entity: 'style_type',
+    one: 'type of styles',
+    many: 'types of styles',
+    fixed: {
+      schedule: '24 */3 * * *',
+      freshness: 7 * HOUR_MS,
+      deletionGuard: { absolute: 20, share: 0.2 },
+    },
+  },
+  genders: {
+    type: 'gender',
+    entity: 'gender',
+    one: 'gender',
+    many: 'genders of styles',
+    fixed: {
+      schedule: '26 */12 * * *',
+      freshness: 25 * HOUR_MS,
+      deletionGuard: { absolute: 5, share: 0.3 },
+    },
+  },
+  countries: {
+    type: 'country',
+    entity: 'country',
+    one: 'country',
+    many: 'countries',
+    fixed: {
+      schedule: '28 */12 * * *',
+      freshness: 25 * HOUR_MS,
+      deletionGuard: { absolute: 20, share: 0.2 },
+    },
+  },
+} as const satisfies Readonly<Record<string, DeclaredList & { readonly type: string }>>;
+
+type V1List = keyof typeof V1_LISTS;
+type V2List = keyof typeof V2_LISTS;
+
+/** Names of the streams of V1's short lists, and of those of V2. */
+export const V1_STREAMS = Object.keys(V1_LISTS).filter((name): name is V1List =>
+  Object.hasOwn(V1_LISTS, name),
+);
+export const V2_STREAMS = Object.keys(V2_LISTS).filter((name): name is V2List =>
+  Object.hasOwn(V2_LISTS, name),
+);
+
+/** Words for the streams of lists, by their names. */
+export function wordsOfLists(lists: Readonly<Record<string, DeclaredList>>) {
+  return Object.fromEntries(Object.entries(lists).map(([name, { many }]) => [name, many]));
+}
+
+/** Words for one row of each list, by its entity. */
+export function wordsOfRows(lists: Readonly<Record<string, DeclaredList>>) {
+  return Object.fromEntries(Object.values(lists).map(({ entity, one }) => [entity, one]));
+}
