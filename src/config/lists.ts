@@ -1,7 +1,14 @@
 /**
  * Lists of the service that are mirrored as a whole, each declared once: its words for people, when
- * it is pulled, and what its deletion guard allows. `client/v1/short-lists.ts` and
- * `client/v2/resources.ts` say how its rows look at the service, `mirror/catalog/` how in the mirror.
+ * it is pulled, and what its deletion guard allows.
+ *
+ * A new list is an entry here, its table in a migration, what its columns tell of people in
+ * `store/tables/people.ts`, its rows at the service (`client/v1/short-lists.ts` or
+ * `client/v2/resources.ts`) and in the mirror (`mirror/catalog/names.ts` or `pdm.ts`). Then
+ * `npm run references` writes the types of the tables and the pages again. It may also need, in V1,
+ * the level that has it (`STREAM_NEEDS` in `level.ts`) with a sibling that tells a wrong one
+ * (`sync/streams/at-level.ts`), and times that people may set (`schema/streams.ts` and
+ * `config/selvedge.yaml`; then without `schedule` and `freshness` here).
  */
 
 interface DeclaredList {

@@ -49,17 +49,6 @@ function storeSection(fields: ContextFields) {
   });
 }
 
-/** Kinds of documents and status changes that the outbox sends. */
-export const OUTBOX_KINDS = [
-  'delivery_status',
-  'order',
-  'pending_refund',
-  'refund_status',
-  'style',
-] as const;
-
-export type PushKind = (typeof OUTBOX_KINDS)[number];
-
 function outboxSection() {
   const section = z.strictObject({
     dryRun: flag(),

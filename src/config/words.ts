@@ -348,6 +348,17 @@ export const WORDS = {
 export type Vocabulary = keyof typeof WORDS;
 export type IncidentName = keyof typeof WORDS.incident;
 
+export type PushKind = keyof typeof WORDS.push;
+
+function isPush(name: string): name is PushKind {
+  return Object.hasOwn(WORDS.push, name);
+}
+
+const [firstPush = 'order', ...otherPushes] = Object.keys(WORDS.push).filter(isPush);
+
+/** Kinds of documents and status changes that the outbox sends. */
+export const OUTBOX_KINDS: readonly [PushKind, ...PushKind[]] = [firstPush, ...otherPushes];
+
 function isIncident(name: string): name is IncidentName {
   return Object.hasOwn(WORDS.incident, name);
 }

@@ -1,12 +1,6 @@
 /**
  * Streams that the configuration asks for, with their schedules.
- *
- * A new stream of V2 is its table in a migration, what its columns tell of people in
- * `store/tables/people.ts`, its resource in `client/v2/resources.ts`, its entity in
- * `mirror/catalog/pdm.ts`, and its times in `config/schema/streams.ts`. A stream of V1 also has an
- * entry here, its call in `client/v1/`, its schema in `sync/entities.ts` and its settings in
- * `config/selvedge.yaml`. What a level may lack is in `STREAM_NEEDS`; `sync/streams/at-level.ts`
- * names a sibling that tells a wrong level. `npm run references` writes pages and types again.
+ * The head of `config/lists.ts` names all places of a new list.
  */
 import type { V1Client } from '../client/v1/client.ts';
 import type { V2Client } from '../client/v2/client.ts';

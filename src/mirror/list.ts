@@ -5,7 +5,7 @@
  * whole list knows what is gone (full-diff.ts). Only the stream writes the tables of its lists,
  * else an equal digest would prove nothing; an out-of-band writer must call {@link invalidateList}.
  *
- * A new list is a new stream: the head of `daemon/streams.ts` names all its places.
+ * A new list is a new stream: the head of `config/lists.ts` names all its places.
  */
 import { sql } from 'kysely';
 import { isJsonObject } from '../lib/json.ts';

@@ -1,7 +1,6 @@
 /** Acts of people and programs on the daemon as a whole: pauses, messages, the feed of a copy. */
 import { z } from 'zod';
-import { OUTBOX_KINDS } from '../config/schema.ts';
-import { pausedWords, WORDS, wordFor } from '../config/words.ts';
+import { OUTBOX_KINDS, pausedWords, WORDS, wordFor } from '../config/words.ts';
 import type { Actor } from '../store/audit.ts';
 import {
   describePause,

@@ -14,7 +14,7 @@ import { z } from 'zod';
 import type { NewOrder } from '../client/v1/order-body.ts';
 import type { NewPendingRefund } from '../client/v1/refunds.ts';
 import { REFUND_TYPES } from '../client/v1/schemas.ts';
-import type { PushKind } from '../config/schema.ts';
+import type { PushKind } from '../config/words.ts';
 import { canonicalJson, isJsonObject, type JsonObject, sha256 } from '../lib/json.ts';
 import { amountUnits, formatAmount, splitsCoin } from '../lib/money.ts';
 import { nearestName } from '../lib/nearest.ts';
@@ -214,21 +214,14 @@ const styleSchema = z
     }
   });
 
-export const DOCUMENT_KINDS = [
-  'order',
-  'pending_refund',
-  'refund_status',
-  'style',
-] as const satisfies readonly PushKind[];
-
-export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
-
 export const DOCUMENT_SCHEMAS = {
   order: orderSchema,
   pending_refund: pendingRefundSchema,
   refund_status: refundStatusSchema,
   style: styleSchema,
-} as const satisfies Readonly<Record<DocumentKind, z.ZodType>>;
+} as const satisfies Readonly<Partial<Record<PushKind, z.ZodType>>>;
+
+export type DocumentKind = keyof typeof DOCUMENT_SCHEMAS;
 
 export type OrderDocument = z.output<typeof orderSchema>;
 export type PendingRefundDocument = z.output<typeof pendingRefundSchema>;
@@ -238,6 +231,8 @@ export type StyleDocument = z.output<typeof styleSchema>;
 export function isDocumentKind(kind: string): kind is DocumentKind {
   return Object.hasOwn(DOCUMENT_SCHEMAS, kind);
 }
+
+export const DOCUMENT_KINDS = Object.keys(DOCUMENT_SCHEMAS).filter(isDocumentKind);
 
 export function pathText(path: readonly PropertyKey[]): string {
   return path
@@ -385,6 +380,17 @@ export const readBody = {
   refundStatus: (body: JsonObject): RefundStatusDocument => refundStatusSchema.parse(body),
   style: (body: JsonObject): StyleDocument => styleSchema.parse(body),
 } as const;
+
+type OwnThing = Exclude<DocumentKind, 'order' | 'pending_refund'>;
+
+/** Things that documents are about which belong to no order; the pushes about one leave in turn. */
+export const thingOf: Readonly<Record<OwnThing, (body: JsonObject) => string>> = {
+  refund_status: (body) => `refund/${readBody.refundStatus(body).orderRefundId}`,
+  style(body) {
+    const { styleId, styleNo } = readBody.style(body);
+    return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
+  },
+};
 
 export function newOrderOf(ownReference: string, document: OrderDocument): NewOrder {
   const { lines, comment: note, shippingAddress, freight, seasonName } = document;

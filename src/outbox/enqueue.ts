@@ -2,13 +2,13 @@
  * Enqueues pushes. The caller writes the push in the same transaction as the reason for it; from
  * then on the push is neither lost nor sent twice.
  */
-import type { PushKind } from '../config/schema.ts';
+import type { PushKind } from '../config/words.ts';
 import { canonicalJson, type JsonObject, parseJsonObject, sha256 } from '../lib/json.ts';
 import { packedLines } from '../mirror/sales-order.ts';
 import { insertRow } from '../store/bulk.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { type DocumentOnFile, meetingOf, reopen } from './corrections.ts';
-import { contentHash, type DocumentKind, readBody, referenceKey } from './documents.ts';
+import { contentHash, type DocumentKind, readBody, referenceKey, thingOf } from './documents.ts';
 import { orderIdOf } from './evidence/mirrored.ts';
 
 interface Push {
@@ -179,26 +179,14 @@ async function refundOrderingKey(tx: Tx, document: JsonObject): Promise<string> 
   return open ? byId : `order/${referenceKey(reference)}`;
 }
 
-function styleOrderingKey(document: JsonObject): string {
-  const { styleId, styleNo } = readBody.style(document);
-  return styleId === undefined ? `style/no/${styleNo}` : `style/${styleId}`;
-}
-
 /** Orders what is pushed about one thing of the service; each kind of document has its own key. */
 function orderingKeyOf(
   tx: Tx,
   { kind, reference, document }: DocumentIntent,
 ): string | Promise<string> {
-  switch (kind) {
-    case 'order':
-      return `order/${referenceKey(reference)}`;
-    case 'pending_refund':
-      return refundOrderingKey(tx, document);
-    case 'refund_status':
-      return `refund/${readBody.refundStatus(document).orderRefundId}`;
-    case 'style':
-      return styleOrderingKey(document);
-  }
+  if (kind === 'order') return `order/${referenceKey(reference)}`;
+  if (kind === 'pending_refund') return refundOrderingKey(tx, document);
+  return thingOf[kind](document);
 }
 
 async function expectedFrom(tx: Tx, { kind, document }: DocumentIntent): Promise<string | null> {

@@ -1,6 +1,7 @@
 /** Rows of the outbox as the dispatcher and the kinds see them, and the results of a lookup. */
+
 import type { SentFor } from '../client/http/request.ts';
-import type { PushKind } from '../config/schema.ts';
+import type { PushKind } from '../config/words.ts';
 import type { JsonObject } from '../lib/json.ts';
 import type { Tx } from '../store/store.ts';
 import type { OutboxState } from '../store/tables.ts';

@@ -1,7 +1,6 @@
 /** Lists of pushes, and of the orders and pending refunds that the ERP submitted. */
 import { z } from 'zod';
-import { OUTBOX_KINDS } from '../config/schema.ts';
-import { pushWords, WORDS, wordFor } from '../config/words.ts';
+import { OUTBOX_KINDS, pushWords, WORDS, wordFor } from '../config/words.ts';
 import { absenceNotes, readAnswers } from '../store/answering.ts';
 import type { IdPage } from '../store/pages.ts';
 import { pauseNote, readPauses } from '../store/pauses.ts';

@@ -1,7 +1,6 @@
 /** Acts of people and programs on pushes, and on the orders that were sent. */
 import { z } from 'zod';
-import { OUTBOX_KINDS } from '../config/schema.ts';
-import { pushWords, WORDS, wordFor } from '../config/words.ts';
+import { OUTBOX_KINDS, pushWords, WORDS, wordFor } from '../config/words.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { plural } from '../lib/strings.ts';
 import type { Actor } from '../store/audit.ts';

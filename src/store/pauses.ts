@@ -10,8 +10,7 @@
  */
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { OUTBOX_KINDS } from '../config/schema.ts';
-import { pausedWords } from '../config/words.ts';
+import { OUTBOX_KINDS, pausedWords } from '../config/words.ts';
 import type { Clock } from '../lib/clock.ts';
 import { errorCode, RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';

@@ -2,8 +2,9 @@
  * Things that wait for a person, as SQL: deliveries, documents and runs. Counts, lists and messages
  * all read these, so that they mean the same things; `ops/waiting.ts` counts them.
  */
+
 import { type RawBuilder, sql } from 'kysely';
-import { OUTBOX_KINDS } from '../config/schema.ts';
+import { OUTBOX_KINDS } from '../config/words.ts';
 
 /** SQL: deliveries that an error keeps from being decided, by their incidents. */
 const UNDECIDABLE = sql`select about.value + 0 from incident i,

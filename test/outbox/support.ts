@@ -1,6 +1,7 @@
 /** A dispatcher on a real database and a stepped clock; the service is a scripted one. */
+
 import { onTestFinished } from 'vitest';
-import { OUTBOX_KINDS } from '../../src/config/schema.ts';
+import { OUTBOX_KINDS } from '../../src/config/words.ts';
 import { type Clock, type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { InDoubtError } from '../../src/lib/errors.ts';
 import type { JsonObject } from '../../src/lib/json.ts';

@@ -2,8 +2,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { OUTBOX_KINDS } from '../../src/config/schema.ts';
-import { WORDS } from '../../src/config/words.ts';
+import { OUTBOX_KINDS, WORDS } from '../../src/config/words.ts';
 import { openRuleKeeper } from '../../src/decisions/rule-keeper.ts';
 import { KNOWN_TYPES } from '../../src/inbox/event-store.ts';
 import { silentLogger } from '../../src/lib/log.ts';

@@ -2,8 +2,7 @@
 import { dirname } from 'node:path';
 import { sql } from 'kysely';
 import { expect, it, onTestFinished } from 'vitest';
-import { OUTBOX_KINDS } from '../../src/config/schema.ts';
-import { WORDS } from '../../src/config/words.ts';
+import { OUTBOX_KINDS, WORDS } from '../../src/config/words.ts';
 import { createEntrance } from '../../src/console/access/entrance.ts';
 import { createConsoleApp } from '../../src/console/server.ts';
 import { LISTS } from '../../src/console/surface/registry.ts';

@@ -1,6 +1,7 @@
 /** Reads runs, decisions, pushes and events by the hour, for the charts of the first screen. */
+
 import { sql } from 'kysely';
-import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_KINDS } from '../../config/words.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Db } from '../../store/store.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';

@@ -3,7 +3,7 @@
  * and answers is made from them.
  */
 import { z } from 'zod';
-import { DOCUMENT_KINDS, DOCUMENT_SCHEMAS } from '../../outbox/documents.ts';
+import { DOCUMENT_KINDS, DOCUMENT_SCHEMAS, type DocumentKind } from '../../outbox/documents.ts';
 import { OUTBOX_STATES } from '../../store/tables.ts';
 
 export const keyHeader = z
@@ -104,27 +104,30 @@ export const outcomesSchema = z.strictObject({ outcomes: z.array(outcomeSchema) 
 export const healthSchema = (name: string) =>
   z.strictObject({ [name]: z.boolean(), why: z.array(z.string()) });
 
-const NAMED = {
-  order: DOCUMENT_SCHEMAS.order.meta({ id: 'Order' }),
-  pending_refund: DOCUMENT_SCHEMAS.pending_refund.meta({ id: 'PendingRefund' }),
-  refund_status: DOCUMENT_SCHEMAS.refund_status.meta({ id: 'RefundStatus' }),
-  style: DOCUMENT_SCHEMAS.style.meta({ id: 'Style' }),
-} as const;
+/** Schemas of documents under the names of their kinds, such as `PendingRefund`. */
+const NAMED = new Map(
+  DOCUMENT_KINDS.map((kind): [DocumentKind, z.ZodType] => {
+    const words = kind.split('_').map((word) => word.charAt(0).toUpperCase() + word.slice(1));
+    return [kind, DOCUMENT_SCHEMAS[kind].meta({ id: words.join('') })];
+  }),
+);
 
-type Kind = keyof typeof NAMED;
+function documentOf(kind: DocumentKind): z.ZodType {
+  return NAMED.get(kind) ?? DOCUMENT_SCHEMAS[kind];
+}
 
-function wrapped(kind: Kind, isKindNeeded: boolean) {
+function wrapped(kind: DocumentKind, isKindNeeded: boolean) {
   const literal = z.literal(kind);
   return z.strictObject({
     kind: isKindNeeded ? literal : literal.optional(),
     reference: z.string().optional(),
-    payload: NAMED[kind],
+    payload: documentOf(kind),
   });
 }
 
 /** A document, alone or wrapped with its kind and reference. */
-export function bothShapes(kind: Kind) {
-  return z.union([NAMED[kind], wrapped(kind, false)]);
+export function bothShapes(kind: DocumentKind) {
+  return z.union([documentOf(kind), wrapped(kind, false)]);
 }
 
 export const anyDocument = z.union(DOCUMENT_KINDS.map((kind) => wrapped(kind, true)));

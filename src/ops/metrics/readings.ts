@@ -1,6 +1,7 @@
 /** Reads metrics from the database, all of them from an index or a small table. */
+
 import { sql } from 'kysely';
-import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_KINDS } from '../../config/words.ts';
 import { type Pausable, readPauses } from '../../store/pauses.ts';
 import type { Db } from '../../store/store.ts';
 import { type BookStatus, readBookStatus } from '../order-book.ts';

@@ -2,7 +2,7 @@
  * The table of all metrics, from which docs/metrics.md is generated. Units are base units (seconds,
  * bytes); labels have few values each: streams, states, kinds, reasons of ours.
  */
-import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_KINDS } from '../../config/words.ts';
 import { ANSWER_STATES } from '../../store/answering.ts';
 import { PAUSE_TARGETS } from '../../store/pauses.ts';
 import { INCIDENT_KINDS } from '../incident-kinds.ts';

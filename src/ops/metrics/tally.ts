@@ -3,9 +3,10 @@
  * database only what is new since the one before, in slices, so that it costs the same however much
  * there is; what nobody asks for is not counted until somebody does.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_KINDS } from '../../config/words.ts';
 import type { Db } from '../../store/store.ts';
 import { END_STATES } from './known.ts';
 

@@ -4,9 +4,10 @@
  * and two orders with one reference (which no protocol can prevent). All of them are computed from
  * tables, so an incident ends when its reason does.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { OUTBOX_KINDS } from '../../config/schema.ts';
+import { OUTBOX_KINDS } from '../../config/words.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Logger } from '../../lib/log.ts';
 import { endIncidents, type Incident, reconcileIncidents } from '../../store/incidents.ts';

@@ -1,7 +1,7 @@
 /**
  * Streams of V2's collections. The token of the first page pins the rows, so that they should not
  * shift between pages; an expired token restarts the run. Only mirrored fields are requested, and
- * no related resources: those have streams of their own. The head of `daemon/streams.ts` names all
+ * no related resources: those have streams of their own. The head of `config/lists.ts` names all
  * places of a new one.
  */
 

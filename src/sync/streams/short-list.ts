@@ -1,6 +1,6 @@
 /**
  * Streams of short lists that arrive in one answer: brands, freight options, seasons. The head of
- * `daemon/streams.ts` names all places of a new one.
+ * `config/lists.ts` names all places of a new one.
  */
 import type { CheckedRows, Reject } from '../../client/rows.ts';
 import type { Listing } from '../../client/v1/calls.ts';
