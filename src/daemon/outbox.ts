@@ -3,6 +3,7 @@ import type { CallOptions } from '../client/calls.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import type { Config } from '../config/schema.ts';
 import { STATUSES } from '../config/statuses.ts';
+import type { PushKind } from '../config/words.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
@@ -160,15 +161,15 @@ function createKinds(
   const { freightSpelling, preOrderNames: names } = service.dialect.v1;
   const account = service.v1.baseUrl;
   const limits = { refundsUpTo: outbox.refundsUpTo, priceFactor: intake.priceFactor };
-  return [
-    createDeliveryStatusKind(deliveryApi(deps), {
+  const kinds: Readonly<Record<PushKind, OutboxKind>> = {
+    delivery_status: createDeliveryStatusKind(deliveryApi(deps), {
       store,
       clock,
       recentReads: deps.recentReads,
       isInForce: deps.rules.isInForce,
       dryRun: outbox.dryRun,
     }),
-    createOrderKind({
+    order: createOrderKind({
       ...ordering,
       store,
       clock,
@@ -181,10 +182,11 @@ function createKinds(
       level: service.dialect.v1.level,
       check: createCheck({ intake, outbox, service, streams }, deps),
     }),
-    createPendingRefundKind({ store, v1, readOrder, levels, ...limits }),
-    createRefundStatusKind({ v1, readOrder, levels }),
-    createStyleKind({ v2, enabled: outbox.styles, store, clock, sequence: deps.sequence }),
-  ];
+    pending_refund: createPendingRefundKind({ store, v1, readOrder, levels, ...limits }),
+    refund_status: createRefundStatusKind({ v1, readOrder, levels }),
+    style: createStyleKind({ v2, enabled: outbox.styles, store, clock, sequence: deps.sequence }),
+  };
+  return Object.values(kinds);
 }
 
 /** Milliseconds after which a waiting push opens an incident; it goes on waiting. */

@@ -1,12 +1,13 @@
 /**
  * The path of one push.
  *
- * A new kind of push is a name in `OUTBOX_KINDS` of `config/schema.ts`, a file in `kinds/` that
- * makes an `OutboxKind` of `item.ts`, an entry in `createKinds` of `daemon/outbox.ts`, a function
- * in `enqueue.ts` that enqueues it and says in which order its pushes leave, and a call in
- * `client/`. It may also need:
- * - if the ERP submits it: kind, schema and reader in `documents.ts` (personal members in
- *   `PERSONAL`), and its name in `NAMED` of `local-api/openapi/schemas.ts`;
+ * A new kind of push is its words in `config/words.ts`, a file in `kinds/` that makes an
+ * `OutboxKind` of `item.ts`, an entry in `createKinds` of `daemon/outbox.ts`, a call in `client/`,
+ * and its way in. If the ERP submits it, that is its schema and reader in `documents.ts`, with
+ * what its pushes are about, by which they leave in turn. If an act enqueues it, that is the act in
+ * the room's `surface.ts` and a function in `enqueue.ts`. It may also need:
+ * - words that the ERP may use for it and its members, in `member-words.ts`; personal ones in
+ *   `PERSONAL` of `documents.ts`;
  * - if it names an order or a person otherwise than the others: `forget.ts`, which finds the pushes
  *   of an order and blanks what is personal, and `console/mask.ts`, which masks it;
  * - if it creates something: the id that it makes in `document-state.ts`, `intake/receipt.ts`,
