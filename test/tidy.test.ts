@@ -32,7 +32,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 40: permits for requests that change something, looked at as they begin.
   client: 8_360, // how each request ended; lists beyond a body, and second looks where one may err
   // With the settings of a standby.
-  config: 3_810, // with the table of words for all names that programs have
+  // By 50: lists of the service with their words, times and limits, which four files repeated.
+  config: 3_860, // with the table of words for all names that programs have
   conformance: 1_770,
   // With refusals in words of pages, and the page that asks before all that fit are decided; with
   // tiles of the service, the pulls and the system; with what waits in its parts, and what is sent.

@@ -12,10 +12,9 @@
  */
 
 interface DeclaredList {
-  /** Name of a row's entity in the mirror, and words for one and for all. */
+  /** Name of a row's entity in the mirror. */
   readonly entity: string;
-  readonly one: string;
-  readonly many: string;
+  readonly words: readonly [one: string, all: string];
   /** What of the stream is no setting; a time that is left out is one. */
   readonly fixed: {
     readonly schedule?: string;
@@ -27,31 +26,24 @@ interface DeclaredList {
 
 const HOUR_MS = 3_600_000;
 
+const guard = (absolute: number, share: number) => ({ absolute, share });
+
 /** Short lists of V1, by the name of their stream. */
 export const V1_LISTS = {
   brands: {
     entity: 'brand',
-    one: 'brand',
-    many: 'brands',
-    fixed: {
-      deletionGuard: { absolute: 20, share: 0.2 },
-    },
+    words: ['brand', 'brands'],
+    fixed: { deletionGuard: guard(20, 0.2) },
   },
   freight: {
     entity: 'freight_option',
-    one: 'freight option',
-    many: 'freight options',
-    fixed: {
-      deletionGuard: { absolute: 10, share: 0.3 },
-    },
+    words: ['freight option', 'freight options'],
+    fixed: { deletionGuard: guard(10, 0.3) },
   },
   seasons: {
     entity: 'season',
-    one: 'season',
-    many: 'seasons',
-    fixed: {
-      deletionGuard: { absolute: 3, share: 0.3 },
-    },
+    words: ['season', 'seasons'],
+    fixed: { deletionGuard: guard(3, 0.3) },
   },
 } as const satisfies Readonly<Record<string, DeclaredList>>;
 
@@ -60,75 +52,44 @@ export const V2_LISTS = {
   styles: {
     type: 'style',
     entity: 'style',
-    one: 'style',
-    many: 'styles',
-    fixed: {
-      deletionGuard: { absolute: 200, share: 0.1 },
-    },
+    words: ['style', 'styles'],
+    fixed: { deletionGuard: guard(200, 0.1) },
   },
   styleColors: {
     type: 'styleColor',
     entity: 'style_color',
-    one: 'color of a style',
-    many: 'colors of styles',
-    fixed: {
-      deletionGuard: { absolute: 500, share: 0.1 },
-    },
+    words: ['color of a style', 'colors of styles'],
+    fixed: { deletionGuard: guard(500, 0.1) },
   },
   colors: {
     type: 'color',
     entity: 'color',
-    one: 'color',
-    many: 'colors',
-    fixed: {
-      schedule: '21 */3 * * *',
-      freshness: 7 * HOUR_MS,
-      deletionGuard: { absolute: 50, share: 0.2 },
-    },
+    words: ['color', 'colors'],
+    fixed: { schedule: '21 */3 * * *', freshness: 7 * HOUR_MS, deletionGuard: guard(50, 0.2) },
   },
   pdmBrands: {
     type: 'brand',
     entity: 'pdm_brand',
-    one: 'brand of styles',
-    many: 'brands of styles',
-    fixed: {
-      schedule: '22 */3 * * *',
-      freshness: 7 * HOUR_MS,
-      deletionGuard: { absolute: 20, share: 0.2 },
-    },
+    words: ['brand of styles', 'brands of styles'],
+    fixed: { schedule: '22 */3 * * *', freshness: 7 * HOUR_MS, deletionGuard: guard(20, 0.2) },
   },
   types: {
     type: 'type',
     entity: 'style_type',
-    one: 'type of styles',
-    many: 'types of styles',
-    fixed: {
-      schedule: '24 */3 * * *',
-      freshness: 7 * HOUR_MS,
-      deletionGuard: { absolute: 20, share: 0.2 },
-    },
+    words: ['type of styles', 'types of styles'],
+    fixed: { schedule: '24 */3 * * *', freshness: 7 * HOUR_MS, deletionGuard: guard(20, 0.2) },
   },
   genders: {
     type: 'gender',
     entity: 'gender',
-    one: 'gender',
-    many: 'genders of styles',
-    fixed: {
-      schedule: '26 */12 * * *',
-      freshness: 25 * HOUR_MS,
-      deletionGuard: { absolute: 5, share: 0.3 },
-    },
+    words: ['gender', 'genders of styles'],
+    fixed: { schedule: '26 */12 * * *', freshness: 25 * HOUR_MS, deletionGuard: guard(5, 0.3) },
   },
   countries: {
     type: 'country',
     entity: 'country',
-    one: 'country',
-    many: 'countries',
-    fixed: {
-      schedule: '28 */12 * * *',
-      freshness: 25 * HOUR_MS,
-      deletionGuard: { absolute: 20, share: 0.2 },
-    },
+    words: ['country', 'countries'],
+    fixed: { schedule: '28 */12 * * *', freshness: 25 * HOUR_MS, deletionGuard: guard(20, 0.2) },
   },
 } as const satisfies Readonly<Record<string, DeclaredList & { readonly type: string }>>;
 
@@ -145,10 +106,10 @@ export const V2_STREAMS = Object.keys(V2_LISTS).filter((name): name is V2List =>
 
 /** Words for the streams of lists, by their names. */
 export function wordsOfLists(lists: Readonly<Record<string, DeclaredList>>) {
-  return Object.fromEntries(Object.entries(lists).map(([name, { many }]) => [name, many]));
+  return Object.fromEntries(Object.entries(lists).map(([name, { words }]) => [name, words[1]]));
 }
 
 /** Words for one row of each list, by its entity. */
 export function wordsOfRows(lists: Readonly<Record<string, DeclaredList>>) {
-  return Object.fromEntries(Object.values(lists).map(({ entity, one }) => [entity, one]));
+  return Object.fromEntries(Object.values(lists).map(({ entity, words }) => [entity, words[0]]));
 }

@@ -1,7 +1,7 @@
 /**
  * Words for people in place of the names that programs have: of streams, pushes, states, causes.
  * Pages, tables at the terminal, tiles and messages show the words; JSON, CSV and the API keep the
- * names. It stands below all rooms, because also `store` describes pauses to people. Words for lists
+ * names. It stands below all rooms, because also `store` describes pauses to people. Words of lists
  * are in `lists.ts`.
  */
 import { V1_LISTS, V2_LISTS, wordsOfLists, wordsOfRows } from './lists.ts';

@@ -9,10 +9,10 @@ import { keyText } from '../key-text.ts';
 import { createPagingMemories } from '../paging.ts';
 import { readText } from '../tolerant/values.ts';
 import { oneByBrand } from './brands.ts';
-import { get, pull, type V1Options, type V1Wire } from './calls.ts';
+import { get, type Listing, list, pull, type V1Options, type V1Wire } from './calls.ts';
 import { ask, oddData } from './envelope.ts';
 import type { Variant } from './schemas.ts';
-import { type BrandedCall, type ReadShortList, shortListReader } from './short-lists.ts';
+import { SHORT_LISTS, type ShortListName, type ShortListRow } from './short-lists.ts';
 import { variantReader } from './variant-form.ts';
 import { pullVariants } from './variant-pages.ts';
 import type { PullPlace, VariantPull } from './variants.ts';
@@ -30,6 +30,11 @@ export interface StockLevel extends VariantLevel {
   readonly includeVariantsOnOrder?: boolean | undefined;
 }
 
+interface BrandedCall extends CallOptions {
+  /** Name of the only brand to read; undefined: all brands, where the account allows that. */
+  readonly brandName?: string | undefined;
+}
+
 interface PullOptions extends BrandedCall {
   /** Position to resume from: `next` of the last batch that was kept. */
   readonly from?: PullPlace | undefined;
@@ -44,7 +49,11 @@ interface StockPullOptions extends PullOptions {
 }
 
 export interface CatalogMethods {
-  readonly shortList: ReadShortList;
+  /** Reads a short list as a whole. */
+  shortList<N extends ShortListName>(
+    name: N,
+    call?: BrandedCall,
+  ): Promise<Listing<ShortListRow<N>>>;
   /**
    * Pulls the stock list; below level 1.4.0 it is the one at `/variants`, with `isOld` at any
    * level.
@@ -113,7 +122,11 @@ export function catalogMethods(wire: V1Wire): CatalogMethods {
     throw oddData(request, { path: path === '' ? 'variant' : `variant.${path}`, reason });
   };
   return {
-    shortList: shortListReader(wire),
+    shortList(name, call) {
+      const { path, member, schema } = SHORT_LISTS[name];
+      const request = pull(wire, path, call, { brandName: call?.brandName });
+      return list(catalog, request, member, schema);
+    },
     stock: (level, call) =>
       call?.isOld || isOldLevel
         ? many('/variants', {}, call)
