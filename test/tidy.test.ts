@@ -30,7 +30,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // And that an account's decimals are shown by more than one row.
   // With looks behind an end that may fail, and pages behind an empty one.
   // By 40: permits for requests that change something, looked at as they begin.
-  client: 8_360, // how each request ended; lists beyond a body, and second looks where one may err
+  // By 10: the short lists as a table, from which streams and the probe read.
+  client: 8_370, // how each request ended; lists beyond a body, and second looks where one may err
   // With the settings of a standby.
   // By 50: lists of the service with their words, times and limits, which four files repeated.
   config: 3_860, // with the table of words for all names that programs have
