@@ -4,7 +4,7 @@ import type { Db } from '../store/store.ts';
 import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { as, flag, text, time, whole } from '../surface/members.ts';
 import type { Reading, ReportsRead } from '../surface/reading.ts';
-import { readReports } from './report-file.ts';
+import { type Reports, readReports } from './report-file.ts';
 import { OFFERS } from './report-head.ts';
 import { nextDue } from './schedules/due.ts';
 import { readSchedule } from './schedules/state.ts';
@@ -127,8 +127,8 @@ export async function readReportList(
   of: ReportsRead,
   timeZone: string,
   now: number,
+  { reports, wrong }: Reports = readReports(of.directory),
 ) {
-  const { reports, wrong } = readReports(of.directory);
   const planned = await readSchedules(db, of, timeZone, now);
   const rows = reports.map(
     ({ name, title, about, params }): ReportRow => ({
@@ -181,18 +181,27 @@ export const reports = list({
       .meta({ description: 'Files that are no reports' }),
   },
   below: [schedules],
-  async read({ db, reports: of, timeZone, now }, _query, page) {
-    const { rows } = await readReportList(db, of, await timeZone(), now);
+  async read(from, _query, page) {
+    const { db, reports: of, timeZone, now } = from;
+    const { rows } = await readReportList(db, of, await timeZone(), now, filesOf(from));
     return pageOfAll(rows, page, ({ name }) => name);
   },
-  readBeside: async ({ reports: of }) => ({ wrong: wrongFiles(of) }),
-  notes: async ({ reports: of }) =>
-    wrongFiles(of).map(({ message }) => `A file is no report: ${message}`),
+  readBeside: async (from) => ({ wrong: wrongFiles(from) }),
+  notes: async (from) => wrongFiles(from).map(({ message }) => `A file is no report: ${message}`),
   place: ({ name }) => name,
 });
 
-function wrongFiles({ directory }: ReportsRead) {
-  return readReports(directory).wrong.map(({ name, error }) => ({ name, message: error.message }));
+/** Files that one answer has read: its rows and its remarks are of the same ones. */
+const filesRead = new WeakMap<Reading, Reports>();
+
+function filesOf(from: Reading): Reports {
+  const files = filesRead.get(from) ?? readReports(from.reports.directory);
+  filesRead.set(from, files);
+  return files;
+}
+
+function wrongFiles(from: Reading) {
+  return filesOf(from).wrong.map(({ name, error }) => ({ name, message: error.message }));
 }
 
 export const reportLists = [reports, schedules];
