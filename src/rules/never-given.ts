@@ -34,9 +34,9 @@ function neverIn(
   path: YamlPath,
   extra: Extra,
 ): readonly Never[] {
-  const given = isJsonObject(value) ? value : {};
+  if (!isJsonObject(value)) return [];
   return Object.entries(fieldsOf(record)).flatMap(([name, field]) => {
-    const [part, here] = [given[name], [...path, name]];
+    const [part, here] = [value[name], [...path, name]];
     const { of } = field;
     if (field.type === 'extra') return undeclared(part, here, extra);
     if (isRecordName(of) && Array.isArray(part)) {

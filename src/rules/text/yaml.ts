@@ -60,7 +60,11 @@ function isReadable(doc: Document.Parsed): boolean {
   return doc.errors.length === 0 && aliases === 0;
 }
 
-function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): YamlSource {
+function createSource(
+  file: RuleFile,
+  { document: doc, placeAt }: ParsedYaml,
+  readable: boolean,
+): YamlSource {
   const rows = file.text.split('\n');
   const indexes = new Map<unknown, ReadonlyMap<unknown, unknown>>();
   /** Values of a map by their keys; the library goes through the map for each. */
@@ -87,7 +91,7 @@ function createSource(file: RuleFile, { document: doc, placeAt }: ParsedYaml): Y
   }
   return {
     file,
-    value: isReadable(doc) ? doc.toJS() : undefined,
+    value: readable ? doc.toJS() : undefined,
     nodeAt,
     keyAt(path, key) {
       const map = nodeAt(path);
@@ -191,9 +195,10 @@ export function readYaml(file: RuleFile): {
 } {
   const parsed = parseYaml(file.text);
   const { document: doc } = parsed;
-  const source = createSource(file, parsed);
+  const readable = isReadable(doc);
+  const source = createSource(file, parsed, readable);
   const problems = [...parserProblems(source, doc), ...subsetProblems(source, doc)];
-  return { source, problems, readable: isReadable(doc) };
+  return { source, problems, readable };
 }
 
 /** Says why a node cannot be a condition or another expression; undefined if it can. */
