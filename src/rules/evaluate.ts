@@ -208,6 +208,8 @@ export interface EvaluateOptions {
    * Whether the values behind the clauses, and the values to record, are collected. Default true.
    */
   readonly operands?: boolean | undefined;
+  /** Whether rules that match tell their message, of which the reason is made. Default true. */
+  readonly messages?: boolean | undefined;
   /** Paths of facts that were not gathered: what depends on one of them is open. */
   readonly notGathered?: ReadonlySet<string> | undefined;
 }
@@ -289,7 +291,9 @@ export function evaluateRule(
     missing: value === 'unknown' ? missingOf(clauses) : [],
     ...(isOpen ? { isOpen } : {}),
     clauses,
-    ...(value === true ? extras(rule, frame, options.operands ?? true) : {}),
+    ...(value === true && options.messages !== false
+      ? extras(rule, frame, options.operands ?? true)
+      : {}),
   };
 }
 

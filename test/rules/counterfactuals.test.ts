@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { counterfactualsOf } from '../../src/rules/analysis/counterfactuals.ts';
+import { createCounterfactuals } from '../../src/rules/analysis/counterfactuals.ts';
+import { factsInContext } from '../../src/rules/evaluate.ts';
 import { factsOfTest } from '../../src/rules/facts/typical.ts';
 import { rulesOf } from './support.ts';
 
@@ -23,7 +24,7 @@ function found({ accept, hold }: Rules, given: Readonly<Record<string, unknown>>
   const text = `rules:\n${ruleOf('accept', accept)}${hold ? ruleOf('hold', hold) : ''}`;
   const ruleSet = rulesOf(text, SETTINGS);
   const judged = { ruleSet, facts: factsOfTest(given), options: {}, which: 'live' } as const;
-  return counterfactualsOf(judged).map((one) => `${one.rule} ${one.line}: ${one.text}`);
+  return createCounterfactuals()(judged).map((one) => `${one.rule} ${one.line}: ${one.text}`);
 }
 
 const PIECES = { delivery: { quantity: 25 } };
@@ -70,6 +71,32 @@ describe('a counterfactual', () => {
     expect(found({ accept: close }, prices)).toEqual([
       'accept-it 7: with a limit of 7.5 instead of 5',
     ]);
+    const amounts = { delivery: { lines: [{ price: 90 }, { price: 110.5 }] } };
+    const cheap = ['order.currency == "DKK"', 'delivery.lines.all(line, line.price < 100)'];
+    expect(found({ accept: cheap }, amounts)).toEqual([
+      'accept-it 8: with a limit of 110.51 DKK instead of 100.00 DKK',
+    ]);
+    const some = ['delivery.lines.filter(line, line.noos).all(line, line.quantity <= 3)'];
+    const noos = { delivery: { lines: [{ noos: true, quantity: 5 }, { quantity: 9 }] } };
+    expect(found({ accept: some }, noos)).toEqual(['accept-it 7: with a limit of 5 instead of 3']);
+  });
+
+  it('says for each of many deliveries the same as for one alone', () => {
+    const ruleSet = rulesOf(
+      `rules:\n${ruleOf('accept', ['delivery.lines.all(line, line.missing <= 1)'])}`,
+      SETTINGS,
+    );
+    const ofAll = createCounterfactuals();
+    for (const short of [2, 3, 2, 1, 3]) {
+      const facts = factsOfTest({ delivery: { lines: [{ quantity: 5, stock_free: 5 - short }] } });
+      const judged = { ruleSet, facts, options: {}, which: 'live' } as const;
+      const seen = factsInContext(ruleSet, facts);
+      const found = ofAll({ ...judged, options: { seen } });
+      expect(found).toEqual(createCounterfactuals()(judged));
+      expect(found.map(({ change }) => change)).toEqual(
+        short === 1 ? [] : [`with a limit of ${short} instead of 1`, 'with more stock'],
+      );
+    }
   });
 
   it('says nothing where two conditions stand in the way, or the delivery passes', () => {

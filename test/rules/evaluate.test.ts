@@ -301,6 +301,11 @@ describe('an evaluation', () => {
     expect(rule?.message).toBe('10 pcs, 2000.00 DKK, ?, 2d');
     expect(rule?.record).toEqual({ worst: 0, none: null });
     expect(decide(ruleText(['order.country == "DK"'])).rules[0]?.message).toBe('A');
+    const set = rulesOf(ruleText(['order.country == "DK"'], rest));
+    const bare = evaluate(set, factsOfTest({}), { messages: false });
+    expect(bare.rules[0]).toMatchObject({ value: true, clauses: [{ value: true }] });
+    expect(bare.rules[0]).not.toHaveProperty('message');
+    expect(bare.live.kind).toBe('accept');
   });
 
   it('explains each clause with the values behind it', () => {

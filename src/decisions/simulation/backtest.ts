@@ -11,15 +11,16 @@
  */
 
 import { sumOfUnits } from '../../lib/money.ts';
-import { counterfactualsOf, type Judged } from '../../rules/analysis/counterfactuals.ts';
+import { createCounterfactuals, type Judged } from '../../rules/analysis/counterfactuals.ts';
 import {
   type EvaluateOptions,
   type Evaluation,
   evaluate,
+  factsInContext,
   type Outcome,
   possibleKinds,
 } from '../../rules/evaluate.ts';
-import { amountOf, currencyOf } from '../../rules/facts/build.ts';
+import { amountOf, currencyOf, type View } from '../../rules/facts/build.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db } from '../../store/store.ts';
 import type { DecisionOutcome } from '../../store/tables.ts';
@@ -130,7 +131,7 @@ const EXAMPLES_MAX = 3;
 const REJECTS_IN_FULL_MAX = 200;
 
 /** A past decision with its facts as one side sees them. */
-type Seen = PastDecision & SeenFacts;
+type Seen = PastDecision & SeenFacts & { readonly view: View };
 
 interface FinalOutcome {
   readonly kind: DecisionOutcome;
@@ -148,15 +149,15 @@ async function sideOf(db: Db, period: Period, ruleSet: RuleSet, shadowAsLive: bo
   const armed = new Set(ruleSet.rules.map(({ id }) => id));
   const side: Side = {
     ruleSet,
-    options: { armed, operands: false },
+    options: { armed, operands: false, messages: false },
     which: shadowAsLive ? 'shadow' : 'live',
     past: await createPastFacts(db, period, ruleSet),
   };
   return side;
 }
 
-function optionsFor({ options }: Side, { lapsed, open }: Seen): EvaluateOptions {
-  return { ...options, lapsed, notGathered: open };
+function optionsFor({ options }: Side, { lapsed, open, view }: Seen): EvaluateOptions {
+  return { ...options, lapsed, notGathered: open, seen: view };
 }
 
 /** Outcomes that a decision may have; more than one if that depends on what nobody knows. */
@@ -187,7 +188,9 @@ function judgeWith(
   return async (one) => {
     const { facts } = one;
     if (facts === undefined) return undefined;
-    const decision = { ...one, ...(await past.of({ ...one, facts })) };
+    const seenFacts = await past.of({ ...one, facts });
+    const view = factsInContext(ruleSet, seenFacts.facts);
+    const decision = { ...one, ...seenFacts, view };
     const evaluation = evaluate(ruleSet, decision.facts, optionsFor(side, decision));
     seen?.(evaluation, decision);
     const kinds = possibleKinds(ruleSet, decision.facts, evaluation, which);
@@ -298,6 +301,7 @@ function rejectInFull(
   const evaluation = evaluate(side.ruleSet, facts, {
     ...optionsFor(side, decision),
     operands: true,
+    messages: true,
   });
   return { orderDeliveryId, decisionId, isNew, outcome: evaluation[side.which], evaluation };
 }
@@ -308,6 +312,7 @@ function createCollector(side: Side, actual: ReadonlyMap<number, ActualOutcome>,
   const unchanged = createTable<DecisionOutcome, DecisionOutcome>();
   const agreement = createTable<DecisionOutcome, ActualOutcome>();
   const moves = createLimitMoves(tallyOf);
+  const counterfactualsOf = createCounterfactuals();
   const changed: ChangedDelivery[] = [];
   const rejects: WouldBeReject[] = [];
   const stake = emptyTally();

@@ -4,7 +4,7 @@
  */
 import {
   type Counterfactual,
-  counterfactualsOf,
+  createCounterfactuals,
   type Judged,
 } from '../../rules/analysis/counterfactuals.ts';
 import { type Evaluation, evaluate } from '../../rules/evaluate.ts';
@@ -101,6 +101,7 @@ export async function explainNow(
     by,
     inWay: isPending ? inWay : undefined,
     asked: isPending ? undefined : askedNow(delivery, by),
-    counterfactuals: isPending && left === undefined ? counterfactualsOf(judged, evaluation) : [],
+    counterfactuals:
+      isPending && left === undefined ? createCounterfactuals()(judged, evaluation) : [],
   };
 }

@@ -8,7 +8,7 @@ import { SelvedgeError } from '../../lib/errors.ts';
 import { canonicalJson } from '../../lib/json.ts';
 import {
   type Counterfactual,
-  counterfactualsOf,
+  createCounterfactuals,
   type Judged,
 } from '../../rules/analysis/counterfactuals.ts';
 import { type Evaluation, evaluate, type Outcome, type RuleResult } from '../../rules/evaluate.ts';
@@ -175,6 +175,7 @@ export async function pastCounterfactuals(
 ): Promise<ReadonlyMap<number, readonly Counterfactual[]>> {
   const ruleSets = ruleSetsOf(db);
   const found = new Map<number, readonly Counterfactual[]>();
+  const counterfactualsOf = createCounterfactuals();
   for (const id of decisionIds) {
     try {
       const { judged, replayed, actor, outcome } = await replay(db, id, ruleSets);

@@ -10,7 +10,7 @@ import {
   evaluate,
   outcomesWith,
 } from '../evaluate.ts';
-import { completeFacts } from '../facts/build.ts';
+import { type Frame, missingOf } from '../facts/build.ts';
 import type { Facts } from '../facts/plain.ts';
 import type { Clause, Rule, RuleSet } from '../rule.ts';
 import { limitText } from './limit-tests.ts';
@@ -74,10 +74,9 @@ function round(value: number): number {
 type Try = Pick<Counterfactual, 'text' | 'was' | 'limit'> & { readonly put: number | string[] };
 
 /** Limits to try next to the values that the fact had, the nearest to the present limit first. */
-function numberTries(limit: Limit, judged: Judged): readonly Try[] {
+function numberTries(limit: Limit, frame: Frame): readonly Try[] {
   if (limit.kind === 'list' || limit.op === '==' || limit.op === '!=') return [];
-  const context = contextOf(judged.ruleSet, judged.facts).typed;
-  const found = numbersAt(limit, context);
+  const found = numbersAt(limit, frame);
   const was = found[0]?.bound;
   if (was === undefined || found.some(({ bound }) => bound !== was)) return [];
   const step = STEPS[limit.kind];
@@ -87,7 +86,7 @@ function numberTries(limit: Limit, judged: Judged): readonly Try[] {
     isTime ? [Math.floor(value / step) * step, Math.ceil(value / step) * step] : [value],
   );
   const all = new Set(near.flatMap((value) => [value - step, value, value + step].map(round)));
-  const currency = currencyAt(limit, context);
+  const currency = currencyAt(limit, frame);
   const shown = (value: number): string =>
     currency === undefined
       ? limitText(limit.kind, value)
@@ -101,9 +100,9 @@ function numberTries(limit: Limit, judged: Judged): readonly Try[] {
     });
 }
 
-function listTries(limit: Limit, { ruleSet, facts }: Judged): readonly Try[] {
+function listTries(limit: Limit, frame: Frame): readonly Try[] {
   if (limit.kind !== 'list') return [];
-  const { values, listed } = textsAt(limit, contextOf(ruleSet, facts).typed);
+  const { values, listed } = textsAt(limit, frame);
   const here = new Set(listed);
   const had = new Set(values);
   const [more, less] = [had.difference(here), had.intersection(here)];
@@ -119,23 +118,26 @@ function listTries(limit: Limit, { ruleSet, facts }: Judged): readonly Try[] {
 function restocked({
   facts,
 }: Judged): { readonly facts: Facts; readonly text: string } | undefined {
-  const { delivery } = completeFacts(facts);
-  const short = delivery.lines.filter(({ missing }) => (missing ?? 0) > 0);
-  if (short.length === 0) return undefined;
-  const lines = delivery.lines.map((line) =>
-    short.includes(line) ? { ...line, stock_free: line.quantity ?? null, missing: 0 } : line,
-  );
-  const pieces = short.map(({ missing, barcode }) => {
-    return `${missing} more piece${missing === 1 ? '' : 's'} of ${barcode ?? '?'}`;
+  const { delivery } = facts;
+  const pieces: string[] = [];
+  const lines = delivery.lines.map((line) => {
+    const missing = missingOf(line) ?? 0;
+    if (missing <= 0) return line;
+    pieces.push(`${missing} more piece${missing === 1 ? '' : 's'} of ${line.barcode ?? '?'}`);
+    return { ...line, stock_free: line.quantity ?? null, missing: 0 };
   });
-  return {
-    facts: { ...facts, delivery: { ...delivery, lines } },
-    text: `with ${pieces.join(', ')}`,
-  };
+  if (pieces.length === 0) return undefined;
+  const text = `with ${pieces.join(', ')}`;
+  return { facts: { ...facts, delivery: { ...delivery, lines } }, text };
+}
+
+/** Options of an evaluation of which only the outcome is asked. */
+function bare(options: EvaluateOptions): EvaluateOptions {
+  return { ...options, operands: false, messages: false };
 }
 
 function passes({ ruleSet, facts, options, which }: Judged): boolean {
-  return evaluate(ruleSet, facts, { ...options, operands: false })[which].kind === 'accept';
+  return evaluate(ruleSet, facts, bare(options))[which].kind === 'accept';
 }
 
 function passesWith(
@@ -143,50 +145,73 @@ function passesWith(
   evaluation: Evaluation,
   other: Rule,
 ): boolean {
-  const bare = { ...options, operands: false };
-  return outcomesWith(ruleSet, facts, bare, evaluation, other)[which].kind === 'accept';
+  return outcomesWith(ruleSet, facts, bare(options), evaluation, other)[which].kind === 'accept';
+}
+
+/** Rules with another limit that are kept: the values of many deliveries are the same few. */
+const VARIANTS_MAX = 500;
+
+/** Limits of a condition, and its rule with others. */
+function limitsWith(rule: Rule, clause: Clause, ruleSet: RuleSet) {
+  const variants = new Map<string, Rule | undefined>();
+  return limitsOf({ clauses: [clause] }, ruleSet.types).map((limit, at) => {
+    const other = (value: Try['put']): Rule | undefined => {
+      const key = `${at} ${JSON.stringify(value)}`;
+      const found = variants.get(key) ?? withLimit(rule, limit, value);
+      if (variants.size >= VARIANTS_MAX) variants.clear();
+      variants.set(key, found);
+      return found;
+    };
+    return { limit, other };
+  });
 }
 
 function provedTries(
-  rule: Rule,
-  clause: Clause,
+  { program }: Clause,
+  limits: ReturnType<typeof limitsWith>,
   judged: Judged,
   evaluation: Evaluation,
 ): readonly Omit<Counterfactual, 'rule' | 'line' | 'condition'>[] {
-  const limits = limitsOf({ clauses: [clause] }, judged.ruleSet.types);
-  const proved = limits.flatMap((limit) => {
-    const tries = [...numberTries(limit, judged), ...listTries(limit, judged)];
+  const { ruleSet, facts, options } = judged;
+  const frame = contextOf(ruleSet, facts, options.seen);
+  const proved = limits.flatMap(({ limit, other }) => {
+    const tries = [...numberTries(limit, frame), ...listTries(limit, frame)];
     const found = tries.find(({ put }) => {
-      const other = withLimit(rule, limit, put);
-      return other !== undefined && passesWith(judged, evaluation, other);
+      const rule = other(put);
+      return rule !== undefined && passesWith(judged, evaluation, rule);
     });
     if (!found) return [];
     const { put: _, ...told } = found;
     return [{ change: told.text, ...told }];
   });
-  const readsStock = clause.program.reads.some((path) =>
+  const readsStock = program.reads.some((path) =>
     /^delivery\.lines\.(missing|stock_free)$/.test(path),
   );
   const more = readsStock ? restocked(judged) : undefined;
-  return more && passes({ ...judged, facts: more.facts })
+  const unseen = { ...options, seen: undefined };
+  return more && passes({ ...judged, facts: more.facts, options: unseen })
     ? [...proved, { text: more.text, change: 'with more stock' }]
     : proved;
 }
 
 /**
- * Finds the changes that would have let the delivery pass.
- * @param evaluation of the same delivery, if the caller has made it already.
+ * Makes a function that finds the changes that would have let a delivery pass, also of many under
+ * the same rules. Its evaluation is given if the caller has made it already.
  */
-export function counterfactualsOf(
-  judged: Judged,
-  evaluation: Evaluation = evaluate(judged.ruleSet, judged.facts, judged.options),
-): readonly Counterfactual[] {
-  return suspectsOf(judged, evaluation).flatMap(([rule, clause]) => {
-    const { line, text: condition } = clause;
-    return provedTries(rule, clause, judged, evaluation).map((told) => {
-      return { rule: rule.id, line, condition, ...told };
+export function createCounterfactuals() {
+  const known = new Map<Clause, ReturnType<typeof limitsWith>>();
+  return (
+    judged: Judged,
+    evaluation: Evaluation = evaluate(judged.ruleSet, judged.facts, judged.options),
+  ): readonly Counterfactual[] =>
+    suspectsOf(judged, evaluation).flatMap(([rule, clause]) => {
+      const limits = known.get(clause) ?? limitsWith(rule, clause, judged.ruleSet);
+      known.set(clause, limits);
+      const { line, text: condition } = clause;
+      return provedTries(clause, limits, judged, evaluation).map((told) => {
+        return { rule: rule.id, line, condition, ...told };
+      });
     });
-  });
 }
 
 export function counterfactualText({ rule, line, condition, text }: Counterfactual): string {

@@ -49,8 +49,7 @@ function trialsOf(limit: Limit, step: number, ruleSet: RuleSet, runs: readonly T
       return line !== limit.clause.line || text !== limit.clause.text;
     });
     if (truthOfClauses(others) !== true) return [];
-    const context = contextOf(ruleSet, factsOfTest(test.given)).typed;
-    return numbersAt(limit, context).map(({ value, bound }) => {
+    return numbersAt(limit, contextOf(ruleSet, factsOfTest(test.given))).map(({ value, bound }) => {
       const steps = Math.round(((value - bound) / step) * STEP_PARTS) / STEP_PARTS;
       return { bound, steps };
     });

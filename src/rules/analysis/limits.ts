@@ -4,14 +4,12 @@
  * rule with another limit.
  */
 import type { ASTNode } from '@marcbachmann/cel-js';
-import { Duration } from '@marcbachmann/cel-js/evaluator';
-import { isJsonObject } from '../../lib/json.ts';
-import { Decimal, formatExact, Money } from '../cel/decimal.ts';
+import { type Code, NotKnown, resultOf } from '../cel/code.ts';
 import type { SetTypes } from '../cel/environment.ts';
 import { LOOPS } from '../cel/lint.ts';
 import { createResolver, itemShape, type Scope, type Shape } from '../cel/shape.ts';
-import { childrenOf, sourceOf } from '../cel/tree.ts';
-import { type CelContext, withVariable } from '../facts/build.ts';
+import { childrenOf, sourceOf, textOf } from '../cel/tree.ts';
+import type { Frame } from '../facts/build.ts';
 import type { Clause, Rule } from '../rule.ts';
 import { MIRRORED, numberOf } from './atoms.ts';
 
@@ -25,15 +23,17 @@ export interface Limit {
   /** Operator of the comparison, written with the fact on the left side. */
   readonly op: string;
   readonly node: ASTNode;
-  readonly fact: ASTNode;
   /** Expression of the limit: a number, a cell of a table, or a list. */
   readonly bound: ASTNode;
-  readonly loops: readonly Loop[];
+  readonly codes: Codes;
 }
 
-interface Loop {
-  readonly variable: string;
-  readonly list: ASTNode;
+/** Code of a comparison; the values of what has none are not told. */
+interface Codes {
+  readonly fact: Code | undefined;
+  readonly bound: Code | undefined;
+  /** List of the loop around the comparison; null: it is in none. */
+  readonly list: Code | undefined | null;
 }
 
 /** Size of one step for each kind of limit: a piece, a hundredth, a minute in milliseconds. */
@@ -54,7 +54,8 @@ const KINDS: Readonly<Record<string, LimitKind>> = {
 
 export interface Place {
   readonly scope: Scope;
-  readonly loops: readonly Loop[];
+  /** List of the loop around it; loops are not in each other. */
+  readonly list?: ASTNode;
   readonly types: SetTypes;
 }
 
@@ -81,23 +82,36 @@ function isList(node: ASTNode, place: Place): boolean {
   return node.op === 'list' || shapeIn(node, place).kind === 'list';
 }
 
+function codesOf(
+  { program }: Clause,
+  fact: ASTNode,
+  bound: ASTNode,
+  { scope, list }: Place,
+): Codes {
+  return {
+    fact: program.codeAt(fact, scope),
+    bound: program.codeAt(bound, scope),
+    list: list ? program.codeAt(list, new Map()) : null,
+  };
+}
+
 function limitAt(node: ASTNode, clause: Clause, place: Place): Limit | undefined {
   const mirrored = MIRRORED.get(node.op);
   const [left, right] = childrenOf(node);
   if (!left || !right || (mirrored === undefined && node.op !== 'in')) return undefined;
-  const { loops } = place;
   const straight = factAt(left, place);
   if (node.op === 'in') {
     if (!straight || !isList(right, place)) return undefined;
-    const { path } = straight;
-    return { clause, path, kind: 'list', op: 'in', node, fact: left, bound: right, loops };
+    const codes = codesOf(clause, left, right, place);
+    return { clause, path: straight.path, kind: 'list', op: 'in', node, bound: right, codes };
   }
   const found = straight ?? factAt(right, place);
   const [fact, bound] = straight ? [left, right] : [right, left];
   if (found?.kind === undefined) return undefined;
   if (numberOf(bound) === undefined && shapeIn(bound, place).kind !== 'cell') return undefined;
   const op = straight ? node.op : (mirrored ?? node.op);
-  return { clause, path: found.path, kind: found.kind, op, node, fact, bound, loops };
+  const codes = codesOf(clause, fact, bound, place);
+  return { clause, path: found.path, kind: found.kind, op, node, bound, codes };
 }
 
 /**
@@ -111,7 +125,7 @@ export function walk(node: ASTNode, place: Place, see: (node: ASTNode, place: Pl
     if (variable?.op === 'id') {
       const item = itemShape(shapeIn(list, place));
       const scope = new Map([...place.scope, [variable.args, item] as const]);
-      within = { ...place, scope, loops: [...place.loops, { variable: variable.args, list }] };
+      within = { ...place, scope, list };
     }
   }
   for (const child of childrenOf(node)) walk(child, within, see);
@@ -120,7 +134,7 @@ export function walk(node: ASTNode, place: Place, see: (node: ASTNode, place: Pl
 export function limitsOf({ clauses }: Pick<Rule, 'clauses'>, types: SetTypes): readonly Limit[] {
   const limits: Limit[] = [];
   for (const clause of clauses) {
-    walk(clause.program.ast, { scope: new Map(), loops: [], types }, (node, place) => {
+    walk(clause.program.ast, { scope: new Map(), types }, (node, place) => {
       const limit = limitAt(node, clause, place);
       if (limit) limits.push(limit);
     });
@@ -128,66 +142,52 @@ export function limitsOf({ clauses }: Pick<Rule, 'clauses'>, types: SetTypes): r
   return limits;
 }
 
-function member(base: unknown, name: unknown): unknown {
-  if (base instanceof Map) return base.get(name);
-  return isJsonObject(base) ? base[String(name)] : undefined;
-}
-
-/** Value of a node that reads a fact, a cell, a list or a text; undefined if it is not known. */
-function valueAt(node: ASTNode, context: CelContext): unknown {
-  if (node.op === 'id') return context[node.args];
-  if (node.op === 'value') return node.args;
-  if (node.op === '.') return member(valueAt(node.args[0], context), node.args[1]);
-  if (node.op === '[]') {
-    return member(valueAt(node.args[0], context), valueAt(node.args[1], context));
-  }
-  if (node.op === 'list') return node.args.map((item) => valueAt(item, context));
-  if (node.op !== 'rcall' || node.args[0] !== 'size') return undefined;
-  const list = valueAt(node.args[1], context);
-  return Array.isArray(list) ? BigInt(list.length) : undefined;
-}
-
-/** Value as a number: durations and times in milliseconds; undefined if it is none. */
-function toNumber(value: unknown): number | undefined {
-  if (typeof value === 'bigint' || typeof value === 'number') return Number(value);
-  if (value instanceof Money || value instanceof Decimal) return Number(formatExact(value));
-  if (value instanceof Duration || value instanceof Date) return Number(value.valueOf());
-  return undefined;
-}
-
-function contextsOf(loops: readonly Loop[], context: CelContext): readonly CelContext[] {
-  const [loop, ...rest] = loops;
-  if (!loop) return [context];
-  const items = valueAt(loop.list, context);
-  if (!Array.isArray(items)) return [];
-  return items.flatMap((item) => contextsOf(rest, withVariable(context, loop.variable, item)));
-}
-
-/** Pairs of the fact's value and its limit; in a loop, one pair for each line. */
-export function numbersAt(limit: Limit, context: CelContext) {
-  return contextsOf(limit.loops, context).flatMap((inner) => {
-    const value = toNumber(valueAt(limit.fact, inner));
-    const bound = numberOf(limit.bound) ?? toNumber(valueAt(limit.bound, inner));
-    return value === undefined || bound === undefined ? [] : [{ value, bound }];
+/** Reads at each item of the loop around the limit, or once. */
+function atEach<T>({ list }: Codes, frame: Frame, read: (frame: Frame) => T): readonly T[] {
+  if (list === null) return [read(frame)];
+  if (list?.kind !== 'lines') return [];
+  const items = list.run(frame);
+  if (items instanceof NotKnown) return [];
+  return items.map((item) => {
+    frame.item = item;
+    return read(frame);
   });
 }
 
+/** Value as a number: durations and times in milliseconds; undefined if it is none. */
+function numberIn(code: Code | undefined, frame: Frame): number | undefined {
+  const value = code?.run(frame);
+  if (typeof value !== 'number') return undefined;
+  return code?.kind === 'number' ? value / 10 ** code.places : value;
+}
+
+/** Pairs of the fact's value and its limit; in a loop, one pair for each line. */
+export function numbersAt({ codes, bound: node }: Limit, frame: Frame) {
+  const literal = numberOf(node);
+  const read = (given: Frame) =>
+    atEach(codes, given, (inner) => {
+      return { value: numberIn(codes.fact, inner), bound: literal ?? numberIn(codes.bound, inner) };
+    });
+  return (resultOf(read, frame) ?? []).flatMap(({ value, bound }) =>
+    value === undefined || bound === undefined ? [] : [{ value, bound }],
+  );
+}
+
 /** Texts that the fact has, and the texts of the list that it is compared with. */
-export function textsAt(limit: Limit, context: CelContext) {
-  const values = contextsOf(limit.loops, context).map((inner) => valueAt(limit.fact, inner));
-  const listed = valueAt(limit.bound, context);
+export function textsAt({ codes, bound }: Limit, frame: Frame) {
+  const read = (given: Frame) => atEach(codes, given, (inner): unknown => codes.fact?.run(inner));
+  const literals = bound.op === 'list' ? bound.args.map(textOf) : undefined;
+  const listed: unknown = literals ?? resultOf((given) => codes.bound?.run(given), frame);
   const isText = (value: unknown) => typeof value === 'string';
   return {
-    values: values.filter(isText),
+    values: (resultOf(read, frame) ?? []).filter(isText),
     listed: Array.isArray(listed) ? listed.filter(isText) : [],
   };
 }
 
 /** Currency of the compared fact; undefined if it is no amount. */
-export function currencyAt(limit: Limit, context: CelContext): string | undefined {
-  const [first = context] = contextsOf(limit.loops, context);
-  const value = valueAt(limit.fact, first);
-  return value instanceof Money ? value.currency : undefined;
+export function currencyAt({ codes: { fact } }: Limit, { view }: Frame): string | undefined {
+  return fact?.kind === 'number' && fact.owner ? view.currencies[fact.owner] : undefined;
 }
 
 function literal(kind: LimitKind, value: number): string {

@@ -85,7 +85,7 @@ export function comparedTexts(ruleSet: RuleSet): readonly ComparedText[] {
   const found = new Map<string, ComparedText>();
   for (const rule of ruleSet.rules) {
     for (const { line, program } of rule.clauses) {
-      const place = { scope: new Map(), loops: [], types: ruleSet.types };
+      const place = { scope: new Map(), types: ruleSet.types };
       walk(program.ast, place, (node, within) => {
         for (const one of foundAt(node, within, ruleSet)) {
           // An empty text asks whether there is any. A text in a list is reported once for all

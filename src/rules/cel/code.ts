@@ -9,7 +9,7 @@ import { Duration } from '@marcbachmann/cel-js/evaluator';
 import type { Json } from '../../lib/json.ts';
 import { currencyDecimals } from '../../lib/money.ts';
 import { formatDuration } from '../../lib/units.ts';
-import type { Frame } from '../facts/build.ts';
+import { celLine, type Frame } from '../facts/build.ts';
 import type { CurrencyOwner } from '../facts/table.ts';
 import { Decimal, formatExact, formatUnits, Money, parseDecimal } from './decimal.ts';
 
@@ -34,15 +34,18 @@ export function readable(value: unknown): Json {
   if (value instanceof Decimal) return formatExact(value);
   if (value instanceof Duration) return formatDuration(value.valueOf());
   if (value instanceof Date) return value.toISOString();
-  if (Array.isArray(value)) {
-    const shown = value.slice(0, ITEMS_MAX).map(readable);
-    return value.length > ITEMS_MAX ? [...shown, `… ${value.length} in all`] : shown;
-  }
+  if (Array.isArray(value)) return shownList(value, readable);
   if (value instanceof Map) return readable(Object.fromEntries(value));
   if (!isRecord(value)) return String(value);
   const out: Record<string, Json> = {};
   for (const [name, member] of Object.entries(value)) out[name] = readable(member);
   return out;
+}
+
+/** The first items of a list, and the number of all of them if there are more. */
+function shownList<T>(items: readonly T[], show: (item: T) => Json): Json {
+  const shown = items.slice(0, ITEMS_MAX).map(show);
+  return items.length > ITEMS_MAX ? [...shown, `… ${items.length} in all`] : shown;
 }
 
 /** Text of a readable value, for messages. */
@@ -60,9 +63,16 @@ function numberText({ type, places, owner }: NumberCode, units: number, { view }
   return formatUnits(units, places, decimals);
 }
 
-/** Shows the value of compiled code as `readable` shows it; undefined: it has no such value. */
-export function shownBy(code: Code): ShownRun | undefined {
-  if (code.kind === 'lines') return undefined;
+/** Shows the value of compiled code as `readable` shows it. */
+export function shownBy(code: Code): ShownRun {
+  if (code.kind === 'lines') {
+    const { run } = code;
+    return (frame) => {
+      const lines = run(frame);
+      if (lines instanceof NotKnown) return lines;
+      return { value: shownList(lines, (line) => readable(celLine(line, frame.view))) };
+    };
+  }
   const shown = (value: Exclude<ReturnType<typeof code.run>, NotKnown>, frame: Frame): Json => {
     if (typeof value !== 'number') return readable(value);
     if (code.kind === 'duration') return formatDuration(value);

@@ -33,6 +33,8 @@ export interface Program {
   readonly lookups: readonly Lookup[];
   /** The program as functions of plain facts; undefined: only the library evaluates it. */
   readonly code: Code | undefined;
+  /** Code of one node of it, inside of these names; undefined: only the library evaluates it. */
+  codeAt(node: ASTNode, scope: Scope): Code | undefined;
   /** Value of a condition. */
   test(frame: Frame): boolean | NotKnown;
   /** Value of any expression, for people. */
@@ -167,7 +169,9 @@ export function compileExpression(
   }
   const rewritten = askForText(text, lint.textTests);
   const asked = lint.textTests.length === 0 ? parsed : env.parse(rewritten.text);
-  const code = codeOf(parsed.ast, { env, types, scope, reads: lint.reads });
+  const codeAt: Program['codeAt'] = (node, inner) =>
+    codeOf(node, { env, types, scope: inner, reads: lint.reads });
+  const code = codeAt(parsed.ast, scope);
   const run = (context: CelContext): Result => {
     try {
       return { value: asked(context) };
@@ -184,6 +188,7 @@ export function compileExpression(
       pins: pinnedCurrencies(parsed.ast),
       lookups: lint.lookups,
       code,
+      codeAt,
       variant(other) {
         const compiled = compileExpression(other, language, expected);
         return 'program' in compiled ? compiled.program : undefined;

@@ -84,6 +84,11 @@ const LINE = {
     percentDifference(price, from) ?? null,
 };
 
+/** Pieces that the free stock lacks for the line; null: they are not known. */
+export function missingOf(line: LineFacts): number | null {
+  return or(line.missing, LINE.missing(line));
+}
+
 /** The percentages of a line as integers of ten-thousandths, which a condition compares. */
 export const PERCENT_UNITS_OF_LINE = {
   price_diff_pct: ({ price, order_price: from }: LineFacts) => percentUnits(price, from),
@@ -365,11 +370,15 @@ function celScalar(
   return value;
 }
 
+function isDerivedOfLine(name: string): name is keyof typeof LINE {
+  return Object.hasOwn(LINE, name);
+}
+
 /** Value of a line's field as the expression library sees it; undefined: it is not known. */
 export function celLineValue(line: LineFacts, name: string, conversion: Conversion): unknown {
   const field = fieldsOf('line')[name];
-  const members: Readonly<Record<string, unknown>> = completeLine(line);
-  const value = members[name];
+  const given: Readonly<Record<string, unknown>> = line;
+  const value = isDerivedOfLine(name) ? or(given[name], LINE[name](line)) : given[name];
   if (!field || value === null || value === undefined) return undefined;
   return celScalar(field, value, currencyOwner('line', name), conversion) ?? null;
 }
@@ -388,6 +397,11 @@ function celRecord(name: RecordName, plain: unknown, conversion: Conversion): un
     } else values[key] = celScalar(field, value, currencyOwner(name, key), conversion);
   }
   return new RECORD_CLASSES[name](values);
+}
+
+/** A line as the expression library sees it. */
+export function celLine(line: LineFacts, conversion: Conversion): unknown {
+  return celRecord('line', completeLine(line), conversion);
 }
 
 /**

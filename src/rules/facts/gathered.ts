@@ -36,7 +36,12 @@ interface Way {
 
 /** Whether the record has the fact that is `at` names further. */
 function isGathered(record: RecordName, plain: unknown, names: Way['names'], at: number): boolean {
-  if (Array.isArray(plain)) return plain.every((item) => isGathered(record, item, names, at));
+  if (Array.isArray(plain)) {
+    const own = at === names.length - 1 ? names[at] : undefined;
+    // The lines of a delivery are many, and mostly all have it.
+    const has = (item: unknown) => own && isJsonObject(item) && item[own] !== undefined;
+    return plain.every((item) => has(item) || isGathered(record, item, names, at));
+  }
   if (!isJsonObject(plain)) return plain === null;
   const name = names[at] ?? '';
   const value = plain[name];

@@ -32,7 +32,7 @@ export function limitTestsOf(ruleSet: RuleSet, rule: Rule, real: Given): readonl
   return limitsOf(rule, ruleSet.types).flatMap((limit): readonly RuleTest[] => {
     const { kind, path, op } = limit;
     if (kind === 'list' || !/^[<>]=?$/.test(op) || path.endsWith('size()')) return [];
-    const [first] = numbersAt(limit, frame(real).typed);
+    const [first] = numbersAt(limit, frame(real));
     if (!first) return [];
     return [-1, 0, 1].map((steps) => {
       const value = written(path, kind, first.bound + steps * STEPS[kind]);
