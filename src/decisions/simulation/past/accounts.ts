@@ -44,6 +44,7 @@ export interface AskedOrder {
 
 /** States of a refund that does not count. */
 const UNCOUNTED = ['rejected', 'canceled'];
+const NO_REFUNDS: readonly ChangedRow<RefundRow>[] = [];
 
 function placedAt({ row }: PastRow<OrderRow | RefundRow>): number {
   return row.created_at ?? row.first_seen_at;
@@ -51,12 +52,6 @@ function placedAt({ row }: PastRow<OrderRow | RefundRow>): number {
 
 function counts({ row, state }: PastRow<OrderRow>): boolean {
   return state === 'live' && row.status !== 'canceled';
-}
-
-/** All of them, if each is known. */
-function allOf<T>(values: readonly (T | undefined)[]): readonly T[] | undefined {
-  const known = values.filter((value) => value !== undefined);
-  return known.length === values.length ? known : undefined;
 }
 
 /** Reads rows of accounts, each once. */
@@ -208,12 +203,13 @@ export async function readAccountThen(
 
 /** Number of orders that the account had placed before, and when its first. */
 export function ordersThen({ orders }: AccountThen, { orderId }: AskedOrder) {
-  const counted = orders.filter(counts);
-  const first = counted.reduce((min, order) => Math.min(min, placedAt(order)), Infinity);
-  return {
-    before: counted.filter(({ row }) => row.order_id < orderId).length,
-    firstAt: first === Infinity ? null : first,
-  };
+  let [before, first] = [0, Infinity];
+  for (const order of orders) {
+    if (!counts(order)) continue;
+    first = Math.min(first, placedAt(order));
+    if (order.row.order_id < orderId) before += 1;
+  }
+  return { before, firstAt: first === Infinity ? null : first };
 }
 
 /**
@@ -248,11 +244,14 @@ export async function similarThen(
 /** Number of refunds of the account in the 90 days before the moment; undefined: unclear. */
 export async function refundsThen(rows: AccountRows, { orders }: AccountThen, moment: Moment) {
   const all = await rows.refunds();
-  const refunds = orders.flatMap(({ row }) => all.get(row.order_id) ?? []);
-  return allOf(refunds.map((refund) => rowAt(refund, moment)))?.filter(
-    (then) =>
-      then.state === 'live' &&
-      !UNCOUNTED.includes(then.row.status) &&
-      placedAt(then) > moment.at - REFUNDS_MS,
-  ).length;
+  let count = 0;
+  for (const { row } of orders) {
+    for (const refund of all.get(row.order_id) ?? NO_REFUNDS) {
+      const then = rowAt(refund, moment);
+      if (!then) return undefined;
+      const isCounted = then.state === 'live' && !UNCOUNTED.includes(then.row.status);
+      if (isCounted && placedAt(then) > moment.at - REFUNDS_MS) count += 1;
+    }
+  }
+  return count;
 }
