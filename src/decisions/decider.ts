@@ -146,9 +146,6 @@ function createAttempts({ store, clock, log }: DeciderDeps): Attempts {
         await reportEvaluationError(store.db, id, error, clock.now());
         log.error({ delivery: id, err: error }, 'cannot decide');
       }
-      // The SQLite driver is synchronous: without this pause a backlog would block the event
-      // listener.
-      await nextTurn();
     },
     retryExpired() {
       for (const id of aside) if ((until.get(id) ?? 0) <= clock.monotonic()) aside.delete(id);
@@ -306,26 +303,40 @@ async function decideEach(
     // constant flow of events these would never have their turn.
     if (signals.signal.aborted || (signals.woken.aborted && done > first.length)) break;
     await attempt(due.orderDeliveryId, () => decideDue(deps, due));
+    // The SQLite driver is synchronous: without this pause a backlog would block the event
+    // listener.
+    await nextTurn();
     done += 1;
   }
   const left = all.slice(done).map(({ orderDeliveryId }) => orderDeliveryId);
   asks.note({ ids: [...unsettled, ...left] });
 }
 
-/** Goes on with the pass, by one delivery at least; gives whether it has come to its end. */
+/** Goes on with the pass, by one decision at least; gives whether it has come to its end. */
 async function goThrough(
   deps: Running,
   pass: Reevaluation,
   { aside, attempt }: Attempts,
   isBusy: () => boolean,
 ): Promise<boolean> {
-  for (let id = pass.next(); id !== undefined; id = isBusy() ? undefined : pass.next()) {
-    const own = id;
-    const again = async () => {
-      const due = await pass.evaluate(own);
-      if (due) await decideDue(deps, due);
-    };
-    if (!aside.has(own)) await attempt(own, again);
+  let decided = 0;
+  for (let ids = pass.next(); ids.length > 0; ids = isBusy() ? [] : pass.next()) {
+    const own = ids.filter((id) => !aside.has(id));
+    const found = await pass.evaluate(own);
+    await nextTurn();
+    for (const id of own) {
+      const due = found.get(id);
+      if (due && decided > 0 && isBusy()) {
+        pass.goBackTo(id);
+        return false;
+      }
+      await attempt(id, async () => {
+        if (due) await decideDue(deps, due);
+      });
+      if (!due) continue;
+      decided += 1;
+      await nextTurn();
+    }
   }
   return !pass.isUnderWay();
 }

@@ -13,8 +13,9 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { makeDue } from '../mirror/upkeep.ts';
 import { inKeys } from '../store/bulk.ts';
-import type { Db, Store } from '../store/store.ts';
+import type { Db, Store, Tx } from '../store/store.ts';
 import { kept, type Value } from '../store/transaction/kept.ts';
+import { together } from '../store/transaction/together.ts';
 import { changedRuns } from './accept/freshness.ts';
 import { asksAboutAccepted, REVOKED_WITHIN_MS } from './accept/revocation.ts';
 import { nextCalendarChange } from './calendar.ts';
@@ -267,9 +268,10 @@ export async function sweepPending(
 // the time of a rule says so. The pause is three times as long as the last pass took: passes never
 // take more than a quarter of a core, however many deliveries are held.
 //
-// A delivery is evaluated in a snapshot, which keeps nobody from writing. Only if its decision or
-// its holds would change is it decided, in a transaction of its own. New deliveries and others that
-// are due by their own rows come first: a pass stops for them between two deliveries.
+// Some deliveries are evaluated together in a snapshot, which keeps nobody from writing: what each
+// of them asks the database is asked for all at once. Only one whose decision or holds would change
+// is decided, in a transaction of its own. New deliveries and others that are due by their own rows
+// come first: a pass stops for them between two of these.
 //
 // Accepted deliveries have their turn behind the held ones, a slice of them in each pass; while the
 // facts stay as they are, passes of the others follow until all were looked at.
@@ -278,6 +280,8 @@ export async function sweepPending(
 // loses nothing.
 
 const PAUSE = 3;
+/** Number of deliveries that a pass evaluates together: few enough to keep nobody waiting. */
+const TOGETHER = 20;
 /**
  * Minimum milliseconds between passes: one accept changes other deliveries' facts, so a hundred
  * accepts in a row make one pass.
@@ -304,10 +308,15 @@ export interface Reevaluation {
   putFirst(orderDeliveryIds: readonly number[]): void;
   /** Whether deliveries of the pass are left. */
   isUnderWay(): boolean;
-  /** Takes the next delivery of the pass; undefined at its end. */
-  next(): number | undefined;
-  /** Evaluates the delivery, and gives it back when it must be decided. */
-  evaluate(orderDeliveryId: number): Promise<DueDelivery | undefined>;
+  /** Takes the next deliveries of the pass; none at its end. */
+  next(): readonly number[];
+  /** Puts those back that were taken last, from this one on. */
+  goBackTo(orderDeliveryId: number): void;
+  /**
+   * Evaluates these deliveries together, and gives those that must be decided. One whose evaluation
+   * fails is among them: its decision fails alike, and tells why.
+   */
+  evaluate(orderDeliveryIds: readonly number[]): Promise<ReadonlyMap<number, DueDelivery>>;
 }
 
 /** A text that changes when the rule set, the mode or the armings change. */
@@ -384,6 +393,11 @@ interface Pass {
   readonly nextAt: number;
 }
 
+/** Whether the time is one for which the pass holds, by the wall clock. */
+function isWithin({ begunAt, nextAt }: Pass, now: number): boolean {
+  return now >= begunAt && now < nextAt;
+}
+
 /** The pass with these deliveries before those that are left of it. */
 function withFirst(pass: Pass, ids: readonly number[], looked: number, now: number): Pass {
   const left = pass.deliveries.slice(looked);
@@ -392,9 +406,20 @@ function withFirst(pass: Pass, ids: readonly number[], looked: number, now: numb
   return { ...pass, begun: own.begun, trigger: own.trigger, deliveries: [...ids, ...others] };
 }
 
-function look({ store, contextNow }: ReevaluationDeps, id: number) {
-  const context = { ...contextNow(), trigger: 'facts' } as const;
-  return store.snapshot((tx) => planDecision(tx, context, id, 'look'));
+/** Evaluates these deliveries together; gives those whose decision or holds would change. */
+async function look(
+  { store, contextNow }: ReevaluationDeps,
+  trigger: Trigger,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, DueDelivery>> {
+  const one = (tx: Tx, id: number) =>
+    planDecision(tx, { ...contextNow(), trigger: 'facts' }, id, 'look');
+  const plans = await store.snapshot((tx) => together(tx, ids, (id) => one(tx, id)));
+  const due = ids.filter((_, at) => {
+    const plan = plans[at];
+    return plan?.status !== 'fulfilled' || plan.value.isChange;
+  });
+  return new Map(due.map((id) => [id, { orderDeliveryId: id, trigger }]));
 }
 
 export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
@@ -416,10 +441,9 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   };
 
   const start = (next: Omit<Pass, 'begun'>): void => {
-    const begun = clock.monotonic();
-    pass = { ...next, begun };
+    pass = { ...next, begun: clock.monotonic() };
     looked = 0;
-    pausedUntil = begun + PAUSE_MS_MIN;
+    pausedUntil = pass.begun + PAUSE_MS_MIN;
   };
 
   const begin = async (
@@ -449,9 +473,8 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
         return 0;
       }
       if (looked < pass.deliveries.length) return 0;
-      const { now } = context;
-      const isDue = facts !== pass.facts || now >= pass.nextAt || now < pass.begunAt;
-      if (!isDue && owed === 0) return pass.nextAt - now;
+      const isDue = facts !== pass.facts || !isWithin(pass, context.now);
+      if (!isDue && owed === 0) return pass.nextAt - context.now;
       const pauseMs = pausedUntil - clock.monotonic();
       if (pauseMs > 0) return pauseMs;
       await (isDue ? begin(context, { rules, facts, trigger: 'facts' }) : goOn(pass, context));
@@ -464,16 +487,18 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     },
     isUnderWay: () => pass !== undefined && looked < pass.deliveries.length,
     next() {
-      const id = pass?.deliveries[looked];
-      if (id !== undefined) looked += 1;
-      return id;
+      const ids = pass?.deliveries.slice(looked, looked + TOGETHER) ?? [];
+      looked += ids.length;
+      return ids;
     },
-    async evaluate(id) {
-      if (!pass) return undefined;
-      const { isChange } = await look(deps, id);
-      const tookMs = clock.monotonic() - pass.begun;
-      pausedUntil = clock.monotonic() + Math.max(PAUSE_MS_MIN, PAUSE * tookMs);
-      return isChange ? { orderDeliveryId: id, trigger: pass.trigger } : undefined;
+    goBackTo(id) {
+      looked = pass?.deliveries.lastIndexOf(id, looked) ?? 0;
+    },
+    async evaluate(ids) {
+      const due = await look(deps, pass?.trigger ?? 'facts', ids);
+      const now = clock.monotonic();
+      pausedUntil = now + Math.max(PAUSE_MS_MIN, PAUSE * (now - (pass?.begun ?? now)));
+      return due;
     },
   };
 }

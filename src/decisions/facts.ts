@@ -23,9 +23,8 @@ import { othersWith, quarantinedAmong } from '../mirror/quarantine.ts';
 import { unreadPaths } from '../mirror/rows/prepared.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { Rule, RuleSet } from '../rules/rule.ts';
-import { inKeys } from '../store/bulk.ts';
-import type { Db, Tx } from '../store/store.ts';
-import { kept, type Value } from '../store/transaction/kept.ts';
+import type { Tx } from '../store/store.ts';
+import { keptAmong, keptForAll, keptOf } from '../store/transaction/together.ts';
 import { clockFacts, weekdayAt } from './calendar.ts';
 import { areCustomersRead, stylesReadBy } from './fact-streams.ts';
 import {
@@ -116,18 +115,20 @@ interface MirroredOrder {
   readonly isGone: boolean;
 }
 
-const orderWith = kept((db: Db, orderId: Value<number>) =>
-  db
-    .selectFrom('sales_order')
-    .selectAll()
-    .select(orderHash('sales_order').as('hash'))
-    .select(({ selectFrom }) =>
-      selectFrom('order_currency as c')
-        .select('c.currency')
-        .whereRef('c.order_id', '=', 'sales_order.order_id')
-        .as('agreed_currency'),
-    )
-    .where('order_id', '=', orderId),
+const orderWith = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('sales_order')
+      .selectAll()
+      .select(orderHash('sales_order').as('hash'))
+      .select(({ selectFrom }) =>
+        selectFrom('order_currency as c')
+          .select('c.currency')
+          .whereRef('c.order_id', '=', 'sales_order.order_id')
+          .as('agreed_currency'),
+      )
+      .where(among('order_id')),
+  'order_id',
 );
 
 async function orderFacts(
@@ -183,33 +184,39 @@ async function orderFacts(
   };
 }
 
+const seasonsWith = keptOf(
+  (db, among) =>
+    db
+      .selectFrom('season')
+      .select(['season_name', 'deleted_at', 'unread'])
+      .where(among('season_name')),
+  'season_name',
+);
+
+const seasonsState = keptForAll((db) =>
+  db.selectFrom('stream_state').select('complete_at').where('stream', '=', sql.lit('seasons')),
+);
+
+const windowsOf = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('season_delivery')
+      .select(['season_name', 'delivery_name'])
+      .where(among('season_name'))
+      .orderBy('line_no'),
+  'season_name',
+);
+
 /** Whether the service still lists the season; unknown while the list of seasons was never read. */
 async function seasonFacts(tx: Tx, own: string): Promise<Facts['season']> {
-  const spelt = await tx
-    .selectFrom('season')
-    .select(['season_name', 'deleted_at'])
-    .where(inKeys('season_name', spellingsOf(own)))
-    .execute();
+  const spelt = await seasonsWith(tx, spellingsOf(own));
   const isListed = ({ deleted_at }: (typeof spelt)[number]): boolean => deleted_at === null;
   const namesOf = (rows: typeof spelt) => rows.map((row) => row.season_name);
   const found = spellingIn(own, namesOf(spelt.filter(isListed))) ?? spellingIn(own, namesOf(spelt));
   const name = found ?? own;
-  const row = await tx
-    .selectFrom('season')
-    .select(['deleted_at', 'unread'])
-    .where('season_name', '=', name)
-    .executeTakeFirst();
-  const read = await tx
-    .selectFrom('stream_state')
-    .select('complete_at')
-    .where('stream', '=', 'seasons')
-    .executeTakeFirst();
-  const windows = await tx
-    .selectFrom('season_delivery')
-    .select('delivery_name')
-    .where('season_name', '=', name)
-    .orderBy('line_no')
-    .execute();
+  const row = spelt.find((one) => one.season_name === name);
+  const [read] = await seasonsState(tx);
+  const windows = await windowsOf(tx, name);
   const listed = row?.deleted_at === null;
   const isRead = typeof read?.complete_at === 'number';
   const known =
@@ -356,7 +363,7 @@ async function moreOfOrder(
 
 const is = (of: RawBuilder<unknown>) => sql<number>`exists (select 1 from ${of})`;
 
-const deliveryOf = kept((db: Db, orderDeliveryId: Value<number>) => {
+const deliveryOf = keptAmong((db, among) => {
   const own = sql.ref('d.order_delivery_id');
   return db
     .selectFrom('delivery as d')
@@ -373,8 +380,8 @@ const deliveryOf = kept((db: Db, orderDeliveryId: Value<number>) => {
       is(sql`delivery o cross join reject_entry q on q.order_delivery_id = o.order_delivery_id
         where o.order_id = d.order_id and o.order_delivery_id <> ${own}`).as('wereOthersQueued'),
     ])
-    .where('d.order_delivery_id', '=', orderDeliveryId);
-});
+    .where(among('d.order_delivery_id'));
+}, 'order_delivery_id');
 
 /** Reads a delivery and its past in one statement. */
 async function readDelivery(tx: Tx, orderDeliveryId: number) {
@@ -407,7 +414,7 @@ export async function readSubject(
   if (!own) return undefined;
   const { delivery, past } = own;
   const lines = await orderLines(tx, delivery.order_id);
-  const delivered = await deliveredPieces(tx, delivery.order_id, orderDeliveryId);
+  const delivered = await deliveredPieces(tx, orderDeliveryId);
   const order = await orderFacts(tx, delivery.order_id, lines, delivered);
   if (!order) return undefined;
   const isRead = isReadBy(rules);
@@ -417,7 +424,7 @@ export async function readSubject(
   const stylesRead = stylesReadBy(rules);
   const ofLines = { delivered, read, isRead, stylesRead, settings, now };
   const line = await lineFacts(tx, orderDeliveryId, { lines, currency, season }, ofLines);
-  const others = await othersWith(tx, 'delivery', orderDeliveryId);
+  const others = await othersWith(tx, orderDeliveryId);
   const unread = [
     ...unreadPaths(delivery.unread),
     ...others.map((orderId) => `orderDeliveryId (order ${orderId} has it as well)`),

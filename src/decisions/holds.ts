@@ -20,6 +20,7 @@ import { inKeys } from '../store/bulk.ts';
 import { endIncidents, updateIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { kept, type Value } from '../store/transaction/kept.ts';
+import { keptAmong } from '../store/transaction/together.ts';
 import { endOfSpan, nextOpening } from './calendar.ts';
 
 type Settings = RuleSet['settings'];
@@ -47,16 +48,28 @@ const DEFAULT_TIMING: HoldTiming = {
   afterwards: 'escalate',
 };
 
-const holdsOf = kept((db: Db, orderDeliveryId: Value<number>) =>
-  db
-    .selectFrom('hold')
-    .select(['rule_id', 'rule_hash', 'since', 'until_at', 'expires_at', 'afterwards', 'lapsed_at'])
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .orderBy('rule_id'),
+const holdsOf = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('hold')
+      .select([
+        'order_delivery_id',
+        'rule_id',
+        'rule_hash',
+        'since',
+        'until_at',
+        'expires_at',
+        'afterwards',
+        'lapsed_at',
+      ])
+      .where(among('order_delivery_id'))
+      .orderBy('rule_id'),
+  'order_delivery_id',
 );
 
-export function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly HoldRow[]> {
-  return holdsOf(tx, orderDeliveryId);
+export async function readHolds(tx: Tx, orderDeliveryId: number): Promise<readonly HoldRow[]> {
+  const rows = await holdsOf(tx, orderDeliveryId);
+  return rows.map(({ order_delivery_id: _, ...row }) => row);
 }
 
 /** Text hashes of the rules whose hold has lasted its time and that therefore hold no more. */

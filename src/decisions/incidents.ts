@@ -7,6 +7,7 @@ import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import { endIncidentRows, endIncidents, openIncident, updateIncident } from '../store/incidents.ts';
 import type { Db, Tx } from '../store/store.ts';
 import { kept, type Value } from '../store/transaction/kept.ts';
+import { keptForAll } from '../store/transaction/together.ts';
 import type { Subject } from './facts.ts';
 
 const EVALUATION_ERROR = { kind: 'evaluation_error', entity: 'cause' } as const;
@@ -183,7 +184,7 @@ export interface ToldOf {
   readonly tellFields: (subject: Subject) => readonly Effect[];
 }
 
-const openOfDeliveries = kept((db: Db) =>
+const openOfDeliveries = keptForAll((db) =>
   db
     .selectFrom('incident')
     .select(['id', 'kind', 'key', 'detail'])

@@ -9,6 +9,7 @@ import { deleteByKeys, inKeys, type SqlRow, type SqlValue } from '../store/bulk.
 import type { Db, Tx } from '../store/store.ts';
 import { peopleIn } from '../store/tables/people.ts';
 import { kept, type Value } from '../store/transaction/kept.ts';
+import { keptAmong } from '../store/transaction/together.ts';
 import type { EntityDefinition, MirrorRow, Provenance } from './rows/prepared.ts';
 
 // Forgotten orders: their personal data (addresses, comments, members without a column) is blanked,
@@ -239,16 +240,18 @@ export async function forgetShared(
     .execute();
 }
 
-const ordersWith = kept((db: Db, entity: Value<string>, number: Value<number>) =>
-  db
-    .selectFrom('shared_number')
-    .select('order_id')
-    .where('entity', '=', entity)
-    .where('number', '=', number)
-    .orderBy('order_id'),
+const ordersWith = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('shared_number')
+      .select(['number', 'order_id'])
+      .where('entity', '=', sql.lit('delivery'))
+      .where(among('number'))
+      .orderBy('order_id'),
+  'number',
 );
 
-/** Ids of other orders that have a delivery or refund with this number. */
-export async function othersWith(tx: Tx, entity: string, number: number): Promise<number[]> {
-  return (await ordersWith(tx, entity, number)).map((row) => row.order_id);
+/** Ids of other orders that have a delivery with this number. */
+export async function othersWith(tx: Tx, orderDeliveryId: number): Promise<readonly number[]> {
+  return (await ordersWith(tx, orderDeliveryId)).map((row) => row.order_id);
 }

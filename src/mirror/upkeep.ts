@@ -5,7 +5,7 @@
 import { sql } from 'kysely';
 import { inKeys } from '../store/bulk.ts';
 import { readState, writeStateAt } from '../store/state.ts';
-import type { Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
 import { type ClockStepHandler, moveDueTimes, movePastTimes, SLICE_ROWS } from '../store/upkeep.ts';
 
 /**
@@ -50,7 +50,7 @@ export async function deleteOldStockDays(tx: Tx, before: number): Promise<number
 const SINCE_KEY = 'claims_since';
 
 /** Time (epoch ms) from which on every accepted delivery that changed is in the table. */
-export async function claimsSince(tx: Tx): Promise<number> {
+export async function claimsSince(tx: Db | Tx): Promise<number> {
   return Number((await readState(tx, SINCE_KEY)) ?? Number.NEGATIVE_INFINITY);
 }
 

@@ -98,7 +98,7 @@ describe('a pass', () => {
     await pullStock(fixture, 10);
     worker.decider.wake();
     const noted = await worker.after(10_000);
-    expect(noted).toEqual(Array.from({ length: 30 }, () => 'evaluated'));
+    expect(new Set(noted)).toEqual(new Set(['evaluated']));
     expect(await fixture.decisions()).toHaveLength(30);
   });
 
@@ -148,18 +148,18 @@ rules:
   it('stops for a delivery that comes while it is under way', async () => {
     const fixture = await waiting(50);
     const worker = running(fixture);
-    for (let turn = 0; worker.noted.length < 10 && turn < 1_000; turn += 1) {
+    for (let turn = 0; worker.noted.length < 1 && turn < 1_000; turn += 1) {
       await new Promise(setImmediate);
     }
-    expect(worker.noted.length).toBeLessThan(40);
     await fixture.stock({ new: 2 });
     await fixture.delivery({ id: 51, order: 51, lines: [['new', 2]] });
     worker.noted.length = 0;
     worker.decider.wake();
     await fixture.clock.advance(0);
     await fixture.clock.advance(0);
-    expect(worker.noted.indexOf('51 accept')).toBeLessThan(8);
     expect(worker.noted).toContain('51 accept');
+    expect(worker.noted.slice(0, worker.noted.indexOf('51 accept'))).not.toContain('evaluated');
+    expect(worker.noted.lastIndexOf('evaluated')).toBeGreaterThan(0);
   });
 
   it('comes after a pause, and not at all where nothing has moved', async () => {
@@ -167,14 +167,14 @@ rules:
     const worker = running(fixture);
     await worker.after(0);
     const looks = (noted: readonly string[]) => noted.filter((what) => what === 'evaluated').length;
-    expect(looks(await worker.after(60_000))).toBeLessThan(10);
+    expect(looks(await worker.after(60_000))).toBe(0);
     await pullStock(fixture, 1);
     worker.decider.wake();
-    expect(looks(await worker.after(0))).toBeGreaterThanOrEqual(10);
+    expect(looks(await worker.after(0))).toBe(1);
     await pullStock(fixture, 1);
     worker.decider.wake();
-    expect(looks(await worker.after(1_500))).toBeLessThan(10);
-    expect(looks(await worker.after(1_000))).toBeGreaterThanOrEqual(10);
+    expect(looks(await worker.after(1_500))).toBe(0);
+    expect(looks(await worker.after(1_000))).toBe(1);
   });
 
   it('comes at its time where nothing has moved, and when the clock was set back', async () => {
@@ -182,11 +182,11 @@ rules:
     const worker = running(fixture, { reconsiderMs: 600_000 });
     await worker.after(0);
     const looks = (noted: readonly string[]) => noted.filter((what) => what === 'evaluated').length;
-    expect(looks(await worker.after(599_000))).toBeLessThan(40);
-    expect(looks(await worker.after(1_000))).toBeGreaterThanOrEqual(10);
+    expect(looks(await worker.after(599_000))).toBe(0);
+    expect(looks(await worker.after(1_000))).toBe(1);
     await worker.after(10_000);
     fixture.clock.step(-3_600_000);
-    expect(looks(await worker.after(30_000))).toBeGreaterThanOrEqual(10);
+    expect(looks(await worker.after(30_000))).toBe(1);
   });
 });
 
@@ -452,7 +452,7 @@ it('looks at a slice of the accepted ones in each pass, and at all of them by an
   const pass = async () => {
     expect(await passes.prepare()).toBe(0);
     const ids: number[] = [];
-    for (let id = passes.next(); id !== undefined; id = passes.next()) ids.push(id);
+    for (let some = passes.next(); some.length > 0; some = passes.next()) ids.push(...some);
     await clock.advance(10_000);
     return { ids, first: ids[0], last: ids.at(-1), count: ids.length };
   };

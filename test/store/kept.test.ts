@@ -3,8 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { manualClock } from '../../src/lib/clock.ts';
 import { insertRow, updateRows, upsertRow } from '../../src/store/bulk.ts';
 import { writeState } from '../../src/store/state.ts';
-import type { Db } from '../../src/store/store.ts';
+import type { Db, Tx } from '../../src/store/store.ts';
 import { kept, keptChange, keptUpTo, type Value } from '../../src/store/transaction/kept.ts';
+import {
+  askedTogether,
+  keptAmong,
+  keptForAll,
+  keptOf,
+  together,
+} from '../../src/store/transaction/together.ts';
+import { notePlans } from '../support/plans.ts';
 import { temporaryStore } from '../support/store.ts';
 
 const clock = manualClock();
@@ -53,6 +61,59 @@ describe('a kept query', () => {
       db.deleteFrom('daemon_state').where('key', '>=', from).where('key', 'like', 'k_'),
     );
     expect([await remove(db, 'k2'), await remove(db, 'k2')]).toEqual([2, 0]);
+  });
+});
+
+describe('those who ask together', () => {
+  const KEYS = ['k1', 'k2', 'none', 'k2'];
+
+  it('get by one statement what each of them gets alone', async () => {
+    const store = await temporaryStore();
+    for (const key of ['k1', 'k2', 'k3']) await writeState(store.db, key, `of ${key}`, clock);
+    const columns = ['key', 'value'] as const;
+    const one = keptAmong(
+      (db, among) => db.selectFrom('daemon_state').select(columns).where(among('key')),
+      'key',
+    );
+    const some = keptOf(
+      (db, among) => db.selectFrom('daemon_state').select(columns).where(among('key')),
+      'key',
+    );
+    const all = keptForAll((db) =>
+      db.selectFrom('daemon_state').select(columns).where('key', 'like', 'k_').orderBy('key'),
+    );
+    const read = async (tx: Tx, key: string) => [
+      await one(tx, key),
+      // Whoever leaves a question out keeps nobody waiting.
+      key === 'k1' ? [] : await some(tx, [key, 'k3', key]),
+      await all(tx),
+    ];
+    const planned = notePlans(store);
+    const found = await planned.store.snapshot((tx) => together(tx, KEYS, (key) => read(tx, key)));
+    expect(planned.times(/daemon_state/)).toBe(3);
+    const alone = await store.snapshot((tx) => Promise.all(KEYS.map((key) => read(tx, key))));
+    expect(found).toEqual(alone.map((value) => ({ status: 'fulfilled', value })));
+    expect(alone[1]?.map((rows) => rows.length)).toEqual([1, 2, 3]);
+  });
+
+  it('fail together where their question fails, and not with one of them', async () => {
+    const store = await temporaryStore();
+    const ask = askedTogether(async (_, keys: readonly string[]) => {
+      if (keys.includes('bad')) throw new Error('no answer');
+      return (key: string) => `${key} of ${keys.length}`;
+    });
+    const read = async (tx: Tx, key: string) => {
+      if (key === 'odd') throw new Error('cannot be read');
+      return key === 'late' ? `${await ask(tx, 'first')}, ${await ask(tx, key)}` : ask(tx, key);
+    };
+    const found = (keys: readonly string[]) =>
+      store.snapshot(async (tx) => {
+        const all = await together(tx, keys, (key) => read(tx, key));
+        return all.map((one) => (one.status === 'fulfilled' ? one.value : 'none'));
+      });
+    expect(await found(['a', 'odd', 'late'])).toEqual(['a of 2', 'none', 'first of 2, late of 1']);
+    expect(await found(['a', 'bad'])).toEqual(['none', 'none']);
+    expect(await found(['a'])).toEqual(['a of 1']);
   });
 });
 

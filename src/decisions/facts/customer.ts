@@ -10,6 +10,7 @@ import type { Facts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { kept, type Value } from '../../store/transaction/kept.ts';
+import { keptAmong } from '../../store/transaction/together.ts';
 import { type AcceptedBefore, acceptedSince, DAY_MS } from '../accept/accepted.ts';
 import { leaping } from './leap.ts';
 import { reservedCredit } from './reserved.ts';
@@ -63,12 +64,14 @@ function extraOf(
   return { extra, invalidFields };
 }
 
-const goneWith = kept((db: Db, accountNo: Value<string>) =>
-  db
-    .selectFrom('erp_customer')
-    .select('account_no')
-    .where('account_no', '=', accountNo)
-    .where('deleted_at', 'is not', null),
+const goneWith = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('erp_customer')
+      .select('account_no')
+      .where(among('account_no'))
+      .where('deleted_at', 'is not', null),
+  'account_no',
 );
 
 /**
@@ -79,12 +82,14 @@ export async function isCustomerGone(tx: Tx, accountNo: string): Promise<boolean
   return (await goneWith(tx, accountNo)).length > 0;
 }
 
-const customerWith = kept((db: Db, accountNo: Value<string>) =>
-  db
-    .selectFrom('erp_customer')
-    .selectAll()
-    .where('account_no', '=', accountNo)
-    .where('deleted_at', 'is', null),
+const customerWith = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('erp_customer')
+      .selectAll()
+      .where(among('account_no'))
+      .where('deleted_at', 'is', null),
+  'account_no',
 );
 
 /** Reads the facts of the customer account; undefined when the ERP does not know the account. */

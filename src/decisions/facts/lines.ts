@@ -17,21 +17,31 @@ import {
 import type { LineFacts } from '../../rules/facts/plain.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { inKeys } from '../../store/bulk.ts';
-import type { Db, Tx } from '../../store/store.ts';
+import type { Tx } from '../../store/store.ts';
 import type { Tables } from '../../store/tables.ts';
-import { kept, type Value } from '../../store/transaction/kept.ts';
+import { keptAmong, keptForAll, keptOf } from '../../store/transaction/together.ts';
 import { windowFacts } from '../calendar.ts';
 import type { StylesRead } from '../fact-streams.ts';
 import type { IsRead } from './customer.ts';
 import { type Delivered, type DeliveredAs, reservedPieces } from './reserved.ts';
 import { flagOf, stylesOf } from './styles.ts';
 
-const linesOfOrder = kept((db: Db, orderId: Value<number>) =>
-  db
-    .selectFrom('sales_order_line')
-    .select(['barcode', 'quantity', 'size_quantity', 'price', 'season_name', 'delivery_name'])
-    .where('order_id', '=', orderId)
-    .orderBy('line_no'),
+const linesOfOrder = keptAmong(
+  (db, among) =>
+    db
+      .selectFrom('sales_order_line')
+      .select([
+        'order_id',
+        'barcode',
+        'quantity',
+        'size_quantity',
+        'price',
+        'season_name',
+        'delivery_name',
+      ])
+      .where(among('order_id'))
+      .orderBy('line_no'),
+  'order_id',
 );
 
 /** Reads the lines of an order; empty names become null. */
@@ -71,7 +81,7 @@ interface StockRead {
   readonly unlisted: 0 | null;
 }
 
-const stockState = kept((db: Db) =>
+const stockState = keptForAll((db) =>
   db
     .selectFrom('stream_state')
     .select(['complete_at', 'unlisted'])
@@ -233,14 +243,16 @@ function listedPrices(listed: Listed | undefined, currency: string | null) {
 }
 
 function stockedWith(extra: AliasedExpression<string | null, 'extra'>) {
-  return kept((db: Db, barcodes: Value<string>) =>
-    db
-      .selectFrom('stock_variant')
-      .select(LISTED)
-      .select(['quantity', 'season_name', 'changed_at'])
-      .select(extra)
-      .where(sql<boolean>`barcode in (select value from json_each(${barcodes}))`)
-      .where('deleted_at', 'is', null),
+  return keptOf(
+    (db, among) =>
+      db
+        .selectFrom('stock_variant')
+        .select(LISTED)
+        .select(['quantity', 'season_name', 'changed_at'])
+        .select(extra)
+        .where(among('barcode'))
+        .where('deleted_at', 'is', null),
+    'barcode',
   );
 }
 
@@ -249,7 +261,7 @@ const stockedBare = stockedWith(NO_EXTRA);
 
 function variantsOf(tx: Tx, barcodes: readonly string[], isRead: IsRead) {
   const read = isExtraRead(isRead) ? stockedWhole : stockedBare;
-  return byBarcode(tx, barcodes, (asked) => read(tx, JSON.stringify(asked)));
+  return byBarcode(tx, barcodes, (asked) => read(tx, asked));
 }
 
 function freeOf(quantity: number | null, others: number | null): number | null {
@@ -318,12 +330,10 @@ interface ReadLines {
   readonly unread: readonly string[];
 }
 
-const packedLines = kept((db: Db, orderDeliveryId: Value<number>) =>
-  db
-    .selectFrom('delivery_line')
-    .selectAll()
-    .where('order_delivery_id', '=', orderDeliveryId)
-    .orderBy('line_no'),
+const packedLines = keptAmong(
+  (db, among) =>
+    db.selectFrom('delivery_line').selectAll().where(among('order_delivery_id')).orderBy('line_no'),
+  'order_delivery_id',
 );
 
 export async function lineFacts(

@@ -10,11 +10,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import { sumOfUnits } from '../../lib/money.ts';
 import { currencyOf } from '../../lib/strings.ts';
-import { formsText, isLikely, spellingStarts } from '../../mirror/catalog/spelt.ts';
+import { formsText, likelyAmong, spellingStarts } from '../../mirror/catalog/spelt.ts';
 import { unreadPaths } from '../../mirror/rows/prepared.ts';
 import { claimsSince } from '../../mirror/upkeep.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { kept, type Value } from '../../store/transaction/kept.ts';
+import { askedTogether, keptAmong } from '../../store/transaction/together.ts';
 import { hasOpenPush } from '../push.ts';
 import { leaping } from './leap.ts';
 
@@ -40,6 +41,8 @@ export interface Delivered {
 }
 
 interface Row {
+  /** The delivery that asks for those of its order. */
+  readonly asked: number;
   readonly id: number;
   readonly status: string;
   readonly unread: string | null;
@@ -61,27 +64,26 @@ function countByStatus(rows: readonly Row[]): ReadonlyMap<string, number> {
   return counts;
 }
 
-const linesOfDeliveries = kept(
-  (_: Db, orderId: Value<number>, orderDeliveryId: Value<number>) => sql<Row>`
-    select d.order_delivery_id id, d.status, d.unread, line.line_no, line.barcode,
+const linesOfDeliveries = keptAmong(
+  (_, among) => sql<Row>`
+    select own.order_delivery_id asked, d.order_delivery_id id, d.status, d.unread,
+      line.line_no, line.barcode,
       line.fulfilled_quantity pieces, line.price,
       exists (select 1 from shared_number s
         where s.order_id = d.order_id and s.entity = 'delivery') shared
-    from delivery d
+    from delivery own
+    cross join delivery d on d.order_id = own.order_id
+      and (d.order_delivery_id = own.order_delivery_id or d.deleted_at is null)
     left join delivery_line line on line.order_delivery_id = d.order_delivery_id
-    where d.order_id = ${orderId}
-      and (d.order_delivery_id = ${orderDeliveryId} or d.deleted_at is null)`,
+    where ${among('own.order_delivery_id')}`,
+  'asked',
 );
 
 /**
- * Reads all deliveries of the order; the pieces of `orderDeliveryId` count whatever its status is.
+ * Reads all deliveries of its order; the pieces of `orderDeliveryId` count whatever its status is.
  */
-export async function deliveredPieces(
-  tx: Tx,
-  orderId: number,
-  orderDeliveryId: number,
-): Promise<Delivered> {
-  const rows = await linesOfDeliveries(tx, orderId, orderDeliveryId);
+export async function deliveredPieces(tx: Tx, orderDeliveryId: number): Promise<Delivered> {
+  const rows = await linesOfDeliveries(tx, orderDeliveryId);
   // Deliveries with an unknown status count: their goods may be on their way.
   const isCounted = ({ id, status }: Row): boolean =>
     id === orderDeliveryId || (status !== 'rejected' && status !== 'canceled');
@@ -181,6 +183,10 @@ function ordersFound(accountNo: string, isWhole: boolean): RawBuilder<unknown> {
 
 interface Reserved {
   readonly barcode: string;
+  /** The delivery that has the pieces, where it is not the same for all that ask; else null. */
+  readonly apart: number | null;
+  /** 1 when they count only for deliveries that were packed later. */
+  readonly isLater: number;
   readonly pieces: number | null;
 }
 
@@ -190,57 +196,89 @@ function reservedOf(isWhole: boolean) {
     (
       _: Db,
       forms: Value<string>,
-      orderDeliveryId: Value<number>,
+      asking: Value<string>,
+      first: Value<number>,
+      last: Value<number>,
       stockReadAt: Value<number>,
       acceptedSince: Value<number>,
       // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
       // deliveries, not from all pending deliveries.
     ) => sql<Reserved>`
-    with recursive ${linesFound(forms, isWhole)}
-    select line.barcode, iif(count(line.fulfilled_quantity) = count(*),
-      sum(line.fulfilled_quantity), null) pieces
-    from found
-    cross join delivery d on d.order_delivery_id = found.id
-    cross join delivery_line line on line.order_delivery_id = found.id
-      and +line.barcode = found.barcode
-    where d.order_delivery_id <> ${orderDeliveryId} and d.deleted_at is null
-      and case d.status
-        when 'pending' then d.order_delivery_id < ${orderDeliveryId} or ${BEING_ACCEPTED}
+    with recursive ${linesFound(forms, isWhole)},
+    claiming(barcode, id, claims)
+    as materialized (select found.barcode, found.id, case d.status
+        when 'pending' then iif(d.order_delivery_id < ${first} or ${BEING_ACCEPTED}, 'all',
+          iif(d.order_delivery_id < ${last}, 'later', null))
         -- Accepted or shipped since the stock was read, the stock cannot know.
-        when 'accepted' then d.changed_at >= ${stockReadAt}
+        when 'accepted' then iif(d.changed_at >= ${stockReadAt}
           -- Most have left long ago: only of the others the order is looked up. One that was
           -- completed since may have been so by a parcel that was not read yet.
           or (d.tracking_numbers = '[]'
             and (select o.completed = 1 and o.changed_at < ${stockReadAt} from sales_order o
               where o.order_id = d.order_id) is not 1
-            and ${ACCEPTED_AT} >= ${acceptedSince})
-        else 0 end
-    group by line.barcode`,
+            and ${ACCEPTED_AT} >= ${acceptedSince}), 'all', null)
+        end
+      from found cross join delivery d on d.order_delivery_id = found.id
+      where d.deleted_at is null)
+    select line.barcode, c.claims = 'later' isLater,
+      iif(c.claims = 'later' or c.id in (select value from json_each(${asking})), c.id, null) apart,
+      iif(count(line.fulfilled_quantity) = count(*), sum(line.fulfilled_quantity), null) pieces
+    from claiming c
+    cross join delivery_line line on line.order_delivery_id = c.id
+      and +line.barcode = c.barcode
+    where c.claims is not null
+    group by 1, 2, 3`,
   );
 }
 
 const reservedOfOpen = reservedOf(false);
 const reservedOfAll = reservedOf(true);
 
+interface Asking {
+  readonly orderDeliveryId: number;
+  readonly barcodes: readonly string[];
+  readonly stockReadAt: number;
+}
+
+/** Pieces of each barcode that these claim; null when those of one of them are unknown. */
+function sumByBarcode(rows: readonly Reserved[]): ReadonlyMap<string, number | null> {
+  const sums = new Map<string, number | null>();
+  for (const { barcode, pieces } of rows) {
+    const before = sums.get(barcode) ?? (sums.has(barcode) ? null : 0);
+    sums.set(barcode, before === null || pieces === null ? null : before + Number(pieces));
+  }
+  return sums;
+}
+
+const claimedPieces = askedTogether(async (tx, asking: readonly Asking[]) => {
+  const stockReadAt = Math.min(...asking.map((one) => one.stockReadAt));
+  const acceptedSince = stockReadAt - SHIPS_WITHIN_MS;
+  const query = acceptedSince < (await claimsSince(tx)) ? reservedOfAll : reservedOfOpen;
+  const ids = asking.map((one) => one.orderDeliveryId);
+  const [first, last] = [Math.min(...ids), Math.max(...ids)];
+  const forms = formsText(asking.flatMap(({ barcodes }) => barcodes));
+  const asked = JSON.stringify(ids);
+  const rows = await query(tx, forms, asked, first, last, stockReadAt, acceptedSince);
+  const likely = likelyAmong(rows);
+  return ({ orderDeliveryId: id, barcodes }: Asking) => {
+    const counts = ({ apart, isLater }: Reserved): boolean =>
+      isLater === 1 ? apart !== null && apart < id : apart !== id;
+    return sumByBarcode([...likely(barcodes).values()].flat().filter(counts));
+  };
+});
+
 /**
  * Pieces that other deliveries claim, by the spellings of these barcodes: older pending ones, those
  * that are being accepted, and accepted ones whose pieces are still in the stock read at
  * `stockReadAt`. Null when the pieces of one of them are unknown.
  */
-export async function reservedPieces(
+export function reservedPieces(
   tx: Tx,
   orderDeliveryId: number,
   barcodes: readonly string[],
   stockReadAt: number,
 ): Promise<ReadonlyMap<string, number | null>> {
-  const acceptedSince = stockReadAt - SHIPS_WITHIN_MS;
-  const query = acceptedSince < (await claimsSince(tx)) ? reservedOfAll : reservedOfOpen;
-  const forms = formsText(barcodes);
-  const rows = await query(tx, forms, orderDeliveryId, stockReadAt, acceptedSince);
-  const likely = rows.filter(({ barcode }) => isLikely(barcode, barcodes));
-  return new Map(
-    likely.map(({ barcode, pieces }) => [barcode, pieces === null ? null : Number(pieces)]),
-  );
+  return claimedPieces(tx, { orderDeliveryId, barcodes, stockReadAt });
 }
 
 /**

@@ -11,8 +11,8 @@ import { isJsonObject, tryParseJson } from '../../lib/json.ts';
 import { nameKey, nameOf } from '../../lib/strings.ts';
 import { PDM } from '../../mirror/catalog/pdm.ts';
 import { unlistedAmong } from '../../mirror/list.ts';
-import { inKeys } from '../../store/bulk.ts';
 import type { Tx } from '../../store/store.ts';
+import { keptForAll, keptOf } from '../../store/transaction/together.ts';
 
 interface StyleRow {
   readonly style_id: string;
@@ -91,10 +91,8 @@ function styleOf({ style_id: id, active, deleted_at, brand, colors }: StyleRow):
   };
 }
 
-async function readStyles(tx: Tx, styleNos: readonly string[]) {
-  const found = new Map<string, Style[]>();
-  if (styleNos.length === 0) return found;
-  const { rows } = await sql<StyleRow>`
+const stylesWith = keptOf(
+  (_, among) => sql<StyleRow>`
     select s.style_id, s.style_no, s.active, s.deleted_at, b.name brand,
       (select json_group_array(json_object('code', c.code, 'noos', sc.noos_type,
           'active', sc.active))
@@ -102,21 +100,27 @@ async function readStyles(tx: Tx, styleNos: readonly string[]) {
         left join style_color sc on sc.style_color_id = id.value and sc.deleted_at is null
         left join color c on c.color_id = sc.color_id and c.deleted_at is null) colors
     from style s left join pdm_brand b on b.brand_id = s.brand_id and b.deleted_at is null
-    where ${inKeys('s.style_no', styleNos)}`.execute(tx);
-  for (const row of rows) {
+    where ${among('s.style_no')}`,
+  'style_no',
+);
+
+async function readStyles(tx: Tx, styleNos: readonly string[]) {
+  const found = new Map<string, Style[]>();
+  if (styleNos.length === 0) return found;
+  for (const row of await stylesWith(tx, styleNos)) {
     const styles = found.get(row.style_no) ?? [];
     found.set(row.style_no, [...styles, styleOf(row)]);
   }
   return found;
 }
 
+const brandNames = keptForAll((db) =>
+  db.selectFrom('pdm_brand').select('name').where('deleted_at', 'is', null),
+);
+
 /** Keys of the brands' names in the product data; names that the lists of variants do not have. */
 async function readBrands(tx: Tx): Promise<ReadonlySet<string>> {
-  const rows = await tx
-    .selectFrom('pdm_brand')
-    .select('name')
-    .where('deleted_at', 'is', null)
-    .execute();
+  const rows = await brandNames(tx);
   return new Set(rows.flatMap(({ name }) => (name === null ? [] : [nameKey(name)])));
 }
 

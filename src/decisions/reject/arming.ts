@@ -4,7 +4,7 @@
  */
 import type { RuleSet } from '../../rules/rule.ts';
 import type { Db, Tx } from '../../store/store.ts';
-import { kept } from '../../store/transaction/kept.ts';
+import { keptForAll } from '../../store/transaction/together.ts';
 import { readBreaker } from './breaker.ts';
 
 interface OpenArming {
@@ -15,7 +15,7 @@ interface OpenArming {
   readonly expiresAt: number;
 }
 
-const openRows = kept((db: Db) =>
+const openRows = keptForAll((db) =>
   db
     .selectFrom('arming')
     .select(['rule_id', 'rule_hash', 'expires_at'])

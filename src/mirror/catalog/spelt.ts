@@ -6,6 +6,7 @@ import { sql } from 'kysely';
 import { nameKey, spellingsOf } from '../../lib/strings.ts';
 import type { Db, Tx } from '../../store/store.ts';
 import { kept, type Value } from '../../store/transaction/kept.ts';
+import { askedTogether } from '../../store/transaction/together.ts';
 
 interface Row {
   readonly barcode: string;
@@ -18,6 +19,7 @@ const DIGITS_MAX = 14;
 
 /** Normalizes a barcode for comparison: as a name, and without leading zeros. */
 function barcodeKey(barcode: string): string {
+  if (/^[1-9]\d*$/.test(barcode)) return barcode;
   const key = nameKey(barcode);
   return /^0\d{1,13}$/.test(key) ? key.replace(/^0+(?=\d)/, '') : key;
 }
@@ -112,9 +114,27 @@ export function spellingStarts(forms: Value<string>, ...tables: readonly string[
 }
 
 /** Whether a barcode that was found so is a likely spelling, or one of those asked. */
-export function isLikely(barcode: string, asked: readonly string[]): boolean {
+function isLikely(barcode: string, asked: readonly string[]): boolean {
   const name = nameKey(barcode);
   return barcode === name || asked.includes(barcode) || spellingsOf(name).includes(barcode);
+}
+
+/**
+ * Gives those of the rows found so, for the barcodes of any number of others, that are likely
+ * spellings of the barcodes asked, by key.
+ */
+export function likelyAmong<R extends Row>(
+  rows: readonly R[],
+): (asked: readonly string[]) => ReadonlyMap<string, readonly R[]> {
+  const found = Map.groupBy(rows, ({ barcode }) => barcodeKey(barcode));
+  return (asked) => {
+    const own = new Map<string, readonly R[]>();
+    for (const key of asked.map(barcodeKey)) {
+      const likely = own.get(key) ?? found.get(key)?.filter((row) => isLikely(row.barcode, asked));
+      if (likely) own.set(key, likely);
+    }
+    return own;
+  };
 }
 
 /** SQL: a barcode begins as `start` and goes on with nothing but a space or a tab. */
@@ -134,14 +154,9 @@ const formsAmong = kept(
  * Reads which spellings of these barcodes the lists have or had, by key. Those that left count: a
  * barcode that was listed beside another one is no other spelling of it.
  */
-async function formsOf(
-  db: Db | Tx,
-  barcodes: readonly string[],
-): Promise<ReadonlyMap<string, readonly Form[]>> {
-  const rows = await formsAmong(db, formsText(barcodes));
-  const found = rows.filter(({ barcode }) => isLikely(barcode, barcodes));
-  return Map.groupBy(found, ({ barcode }) => barcodeKey(barcode));
-}
+const formsOf = askedTogether(async (db, asked: readonly (readonly string[])[]) =>
+  likelyAmong(await formsAmong(db, formsText(asked.flat()))),
+);
 
 /**
  * Looks up rows by barcode: an exact match, else the only row with an equivalent spelling. The

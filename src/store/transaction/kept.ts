@@ -9,7 +9,7 @@ import type { Db } from '../store.ts';
 /** A value that is not known yet while the query is built. */
 export type Value<T extends string | number | null> = RawBuilder<T>;
 
-interface Buildable<R> {
+export interface Buildable<R> {
   compile(db: Db): CompiledQuery<R>;
 }
 

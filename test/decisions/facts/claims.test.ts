@@ -5,7 +5,8 @@ import { reservedCredit, reservedPieces } from '../../../src/decisions/facts/res
 import { manualClock } from '../../../src/lib/clock.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
 import { deleteOldClaims } from '../../../src/mirror/upkeep.ts';
-import type { SqliteStore } from '../../../src/store/store.ts';
+import type { SqliteStore, Tx } from '../../../src/store/store.ts';
+import { together } from '../../../src/store/transaction/together.ts';
 import { temporaryStore } from '../../support/store.ts';
 
 const DAY = 86_400_000;
@@ -71,6 +72,37 @@ describe('what others claim', () => {
       await store.transaction((tx) => deleteOldClaims(tx, NOW + DAY));
       expect(await claims(store)).toEqual(found);
       expect(JSON.stringify(found)).toMatch(/\["a",\d/);
+    }
+  });
+
+  it('is the same for deliveries that ask together as for each alone', async () => {
+    for (const seed of [5, 6, 7]) {
+      const store = await temporaryStore(manualClock(NOW));
+      await fill(store, seededRandom(seed));
+      await sql`
+        insert into outbox (kind, ordering_key, reference, order_delivery_id, body, body_hash,
+          due_at, created_at, cause)
+        select 'delivery_status', 'o', order_delivery_id, order_delivery_id,
+          '{"status":"accepted"}', 'h', 0, 0, ''
+        from delivery where status = 'pending' and order_delivery_id % 2 = 0`.execute(store.db);
+      const random = seededRandom(seed);
+      const every = Array.from({ length: DELIVERIES }, (_, at) => at + 1);
+      const ids = every.filter(() => random.chance(0.5));
+      const asked = new Map(ids.map((id) => [id, BARCODES.filter(() => random.chance(0.7))]));
+      const read = (tx: Tx, id: number) =>
+        reservedPieces(tx, id, asked.get(id) ?? [], NOW - 10 * DAY);
+      const found = await store.snapshot((tx) => together(tx, ids, (id) => read(tx, id)));
+      for (const [at, id] of ids.entries()) {
+        const alone = await store.snapshot((tx) => read(tx, id));
+        const value = new Map([...alone].toSorted());
+        expect(found[at], `seed ${seed}, delivery ${id}`).toEqual({ status: 'fulfilled', value });
+      }
+      for (const id of ids) {
+        const before = await store.snapshot((tx) => read(tx, id));
+        await sql`delete from delivery_line where order_delivery_id = ${id}`.execute(store.db);
+        const about = `seed ${seed}, delivery ${id} counts against itself`;
+        expect(await store.snapshot((tx) => read(tx, id)), about).toEqual(before);
+      }
     }
   });
 

@@ -7,6 +7,7 @@ import { readSubject } from '../../../src/decisions/facts.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
 import { writeRefunds } from '../../../src/mirror/refund.ts';
 import { completeFacts } from '../../../src/rules/facts/build.ts';
+import { together } from '../../../src/store/transaction/together.ts';
 import { rulesOf } from '../../rules/support.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture } from '../support.ts';
 
@@ -201,11 +202,23 @@ function expected(order: Order, all: readonly Order[], now: number) {
   };
 }
 
-async function gathered(fixture: DeciderFixture, id: number, like: ReturnType<typeof expected>) {
+/** The delivery's facts, read alone, and read together with those of all others. */
+async function subjectOf(fixture: DeciderFixture, id: number, all: readonly number[]) {
   const { settings } = rulesOf(ACCEPT_SMALL);
   const context = { now: fixture.clock.now(), settings };
-  const subject = await fixture.store.transaction((tx) => readSubject(tx, id, context));
-  if (!subject) throw new Error(`no delivery ${id}`);
+  const alone = await fixture.store.transaction((tx) => readSubject(tx, id, context));
+  const others = await fixture.store.snapshot((tx) =>
+    together(tx, all, (one) => readSubject(tx, one, context)),
+  );
+  expect(others[all.indexOf(id)]).toEqual({ status: 'fulfilled', value: alone });
+  return alone;
+}
+
+function gathered(
+  subject: Awaited<ReturnType<typeof subjectOf>>,
+  like: ReturnType<typeof expected>,
+) {
+  if (!subject) throw new Error('no delivery');
   const { order, delivery, customer } = completeFacts(subject.facts);
   const only = (names: object, from: object | null | undefined) => {
     const values = new Map(Object.entries(from ?? {}));
@@ -226,10 +239,12 @@ it.each(Array.from({ length: LAST - FIRST + 1 }, (_, at) => FIRST + at))(
     const now = fixture.clock.now();
     const orders = Array.from({ length: ORDERS }, (_, at) => randomOrder(random, at + 1, now));
     for (const order of orders) await write(fixture, order);
+    const all = orders.flatMap(({ deliveries }) => deliveries.map(({ id }) => id));
     for (const order of orders) {
       const wanted = expected(order, orders, now);
       const about = `seed ${seed}, order ${order.id}`;
-      expect(await gathered(fixture, order.id * 10 + 9, wanted), about).toEqual(wanted);
+      const subject = await subjectOf(fixture, order.id * 10 + 9, all);
+      expect(gathered(subject, wanted), about).toEqual(wanted);
     }
   },
   SEED_MS_MAX,
