@@ -238,8 +238,10 @@ describe('a wake-up', () => {
     expect(await worker.after(HALF_A_MINUTE)).toContain('11 hold');
     await fixture.complete('stock');
     const run = { outcome: 'complete', changed: 0 };
-    worker.decider.runEnded({ ...run, stream: 'brands' });
-    expect(await worker.after(0)).not.toContain('evaluated');
+    for (const stream of ['brands', 'seasons']) {
+      worker.decider.runEnded({ ...run, stream });
+      expect(await worker.after(0)).not.toContain('evaluated');
+    }
     worker.decider.runEnded({ ...run, stream: 'stock' });
     expect((await worker.after(0)).slice(0, 3)).toEqual(['evaluated', 'written', '11 accept']);
     await fixture.complete('stock');
