@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { applyPlan } from '../../src/decisions/plan/apply.ts';
 import { planDecision } from '../../src/decisions/plan/plan.ts';
-import type { Tx } from '../../src/store/store.ts';
+import type { Store, Tx } from '../../src/store/store.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 
 const RULES = loadedRules(ACCEPT_SMALL);
@@ -27,6 +27,30 @@ it('is applied in the transaction that made it, and in no other', async () => {
   );
   expect(decided?.outcome.kind).toBe('accept');
   expect([await fixture.decisions(), await fixture.pushes()]).toHaveLength(2);
+});
+
+it('is made in the deciding transaction, whatever was found before that began', async () => {
+  const fixture = await createDeciderFixture();
+  const { store } = fixture;
+  await fixture.delivery({ id: 1 });
+  let isGrown = false;
+  const grow = async (): Promise<void> => {
+    if (isGrown) return;
+    isGrown = true;
+    await fixture.delivery({ id: 1, lines: [['a', 21]] });
+  };
+  const growing: Store = {
+    db: store.db,
+    path: store.path,
+    snapshot: (read) => store.snapshot(read),
+    async transaction(work) {
+      await grow();
+      return store.transaction(work);
+    },
+    close: () => store.close(),
+  };
+  expect(await fixture.decide({ store: growing, rules: () => RULES })).toEqual(['1 hold']);
+  expect(await fixture.pushes()).toEqual([]);
 });
 
 it('writes nothing, also where much is to be written', async () => {
