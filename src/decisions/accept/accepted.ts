@@ -30,7 +30,7 @@ export async function acceptedSince(
 ): Promise<readonly AcceptedBefore[]> {
   // CROSS JOIN fixes SQLite's join order: from the decisions since then to their pushes.
   const { rows } = await sql<AcceptedBefore>`
-    select n.at, o.account_no accountNo, c.currency,
+    select n.at, nullif(o.account_no, '') accountNo, c.currency,
       ${acceptedAmount} amount
     from decision n indexed by decision_day
     cross join outbox p on p.decision_id = n.decision_id

@@ -43,6 +43,14 @@ describe('an accept that would exceed a limit is held, and goes on by itself', (
     expect(await fixture.lastReason()).not.toContain('customer');
   });
 
+  it('of orders without an account number, as if they were of one customer', async () => {
+    const fixture = await withLimits({ max_per_customer_per_day: 1 });
+    await fixture.order(1, { shippingAddress: { accountNo: ' ' } });
+    await fixture.order(2, { shippingAddress: { accountNo: '' } });
+    for (const id of [1, 2, 3]) await fixture.delivery({ id, order: id });
+    expect(await fixture.decide()).toEqual(['1 accept', '2 hold', '3 hold']);
+  });
+
   it('of an amount in one currency, and none in another', async () => {
     const fixture = await withLimits({ max_amount_per_day: { DKK: 300 } });
     await fixture.order(3, { currency: 'EUR' });
