@@ -2,7 +2,9 @@
  * The judgement about a delivery: its facts, the evaluation of the rules, and a digest of what the
  * outcome rests on.
  */
+
 import { canonicalJson, sha256 } from '../lib/json.ts';
+import { parseDuration } from '../lib/units.ts';
 import type { Operand } from '../rules/cel/operands.ts';
 import {
   decidingValues,
@@ -195,4 +197,18 @@ export function basisOf({ mode, subject, outcome, evaluation, valuesOf }: Judgem
       values: valuesOf(rules),
     }),
   );
+}
+
+/**
+ * Most milliseconds that a decision by the rules may wait to be sent: nobody asks the rules again
+ * while it waits, and the ERP may block the customer meanwhile.
+ */
+const WAIT_MS_MAX = 180_000;
+
+/**
+ * Time, in epoch milliseconds, until which the push of a decision made at `at` may be sent: it
+ * waits no longer than its facts may age.
+ */
+export function sendBefore({ safeguards }: RuleSet['settings'], at: number): number {
+  return at + Math.min(parseDuration(safeguards.freshness.mirror) ?? 0, WAIT_MS_MAX);
 }

@@ -3,9 +3,7 @@
  * outbox writes.
  */
 import { type RawBuilder, sql } from 'kysely';
-import { parseDuration } from '../lib/units.ts';
 import type { DeliveryStatus } from '../outbox/enqueue.ts';
-import type { RuleSet } from '../rules/rule.ts';
 import type { Tx } from '../store/store.ts';
 import type { Value } from '../store/transaction/kept.ts';
 
@@ -121,20 +119,6 @@ export async function wasCounted(tx: Tx, orderDeliveryId: number, since: number)
     return actor === 'daemon' && at >= since && state !== null;
   });
   return last?.state === 'canceled';
-}
-
-/**
- * Most milliseconds that a decision by the rules may wait to be sent: nobody asks the rules again
- * while it waits, and the ERP may block the customer meanwhile.
- */
-const WAIT_MS_MAX = 180_000;
-
-/**
- * Time, in epoch milliseconds, until which the push of a decision made at `at` may be sent: it
- * waits no longer than its facts may age.
- */
-export function sendBefore({ safeguards }: RuleSet['settings'], at: number): number {
-  return at + Math.min(parseDuration(safeguards.freshness.mirror) ?? 0, WAIT_MS_MAX);
 }
 
 /**

@@ -7,7 +7,6 @@
  */
 import { sql } from 'kysely';
 import { canonicalJson, sha256 } from '../../lib/json.ts';
-import { parseDuration } from '../../lib/units.ts';
 import {
   decidingValues,
   type Evaluation,
@@ -27,12 +26,10 @@ import {
 } from '../journal.ts';
 import {
   basisOf,
-  type Candidate,
   type DecisionContext,
   type Effect,
   type Judgement,
   type Planned,
-  type Precaution,
   type RulesContext,
 } from '../judgement.ts';
 import { waitsForChanges } from './freshness.ts';
@@ -40,7 +37,6 @@ import { waitsForChanges } from './freshness.ts';
 const DAY_MS = 86_400_000;
 /** Milliseconds after which an accepted delivery without a tracking number counts as shipped. */
 export const REVOKED_WITHIN_MS = 14 * DAY_MS;
-const COOLDOWN_MS_DEFAULT = 3_600_000;
 const HELD = 'hold_rule';
 
 interface Revocations {
@@ -53,7 +49,7 @@ interface Revocations {
  * revocation with a future timestamp was made before the clock was set back; it does not count,
  * because its cooldown would never end.
  */
-async function revocationsWithin(
+export async function revocationsWithin(
   tx: Tx,
   orderDeliveryId: number,
   ms: number,
@@ -219,21 +215,4 @@ export async function planAccepted(
     return { isChange, effects: [(own) => reportRevokedTooOften(own, id, detail, now)] };
   }
   return { isChange, effects: endRevoked, verdict: { judgement, trigger, push: 'pending' } };
-}
-
-/** Holds a delivery that the rules would accept until the cooldown after its revocation is over. */
-export async function holdForCooldown(
-  tx: Tx,
-  { subject, ruleSet: { settings }, outcome, now }: Candidate,
-): Promise<Precaution | undefined> {
-  if (outcome.kind !== 'accept' || !subject.past.isDecided) return undefined;
-  const cooldown = parseDuration(settings.safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
-  const { order_delivery_id: id } = subject.delivery;
-  const { lastAt } = await revocationsWithin(tx, id, cooldown, now);
-  if (lastAt === null) return undefined;
-  const lookAt = lastAt + cooldown;
-  const time = new Date(lookAt).toISOString();
-  const reason = `its accept was revoked; not accepted again until ${time}`;
-  const held = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
-  return { outcome: held, lookAt };
 }

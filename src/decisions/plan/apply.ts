@@ -15,9 +15,9 @@ import {
   type Decided,
   type DecisionContext,
   groundsOf,
+  sendBefore,
   type Verdict,
 } from '../judgement.ts';
-import { sendBefore } from '../push.ts';
 import { finishPushedRejects } from '../reject/finish-reject.ts';
 import { updateRejectEntry } from '../reject/outcome.ts';
 import { type Plan, planDecision } from './plan.ts';

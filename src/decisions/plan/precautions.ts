@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import { caseKey } from '../../lib/strings.ts';
+import { parseDuration } from '../../lib/units.ts';
 import { cancelPushes } from '../../outbox/cancel-pushes.ts';
 import { DELIVERY_STATUS_KIND } from '../../outbox/enqueue.ts';
 import type { Outcome } from '../../rules/evaluate.ts';
@@ -17,7 +18,7 @@ import { kept, type Value } from '../../store/transaction/kept.ts';
 import type { RestoreSteps } from '../../store/upkeep.ts';
 import { holdForChanges, holdForStaleData } from '../accept/freshness.ts';
 import { holdForCap, holdForPace } from '../accept/pace.ts';
-import { holdForCooldown } from '../accept/revocation.ts';
+import { revocationsWithin } from '../accept/revocation.ts';
 import type { Candidate, Precaution } from '../judgement.ts';
 import { holdForRepacked, holdOfSafeguard, safeguardHold } from '../reject/outcome.ts';
 
@@ -214,6 +215,25 @@ async function holdForOwnOrder(
   const { detail, againMs = RELOOK_MS } = open;
   const held = safeguardHold(undefined, { safeguard: 'document', detail });
   return { outcome: held, lookAt: now + againMs };
+}
+
+const COOLDOWN_MS_DEFAULT = 3_600_000;
+
+/** Holds a delivery that the rules would accept until the cooldown after its revocation is over. */
+async function holdForCooldown(
+  tx: Tx,
+  { subject, ruleSet: { settings }, outcome, now }: Candidate,
+): Promise<Precaution | undefined> {
+  if (outcome.kind !== 'accept' || !subject.past.isDecided) return undefined;
+  const cooldown = parseDuration(settings.safeguards.revocation.cooldown) ?? COOLDOWN_MS_DEFAULT;
+  const { order_delivery_id: id } = subject.delivery;
+  const { lastAt } = await revocationsWithin(tx, id, cooldown, now);
+  if (lastAt === null) return undefined;
+  const lookAt = lastAt + cooldown;
+  const time = new Date(lookAt).toISOString();
+  const reason = `its accept was revoked; not accepted again until ${time}`;
+  const held = { ...outcome, kind: 'hold', code: 'hold_rule', rules: [], reason } as const;
+  return { outcome: held, lookAt };
 }
 
 interface PrecautionRow {

@@ -17,8 +17,13 @@ import type { Store, Tx } from '../../store/store.ts';
 import { noteExternal } from '../external.ts';
 import { readSubject } from '../facts.ts';
 import { recordDecision } from '../journal.ts';
-import { askRules, type DecisionMode, type FreshnessMs, type Judgement } from '../judgement.ts';
-import { sendBefore } from '../push.ts';
+import {
+  askRules,
+  type DecisionMode,
+  type FreshnessMs,
+  type Judgement,
+  sendBefore,
+} from '../judgement.ts';
 import type { LoadedRuleSet } from '../rule-files.ts';
 import { disarmExpired } from './arm.ts';
 import { endingArmings } from './arming.ts';
