@@ -2,23 +2,17 @@
 import type { CallOptions } from '../client/calls.ts';
 import type { Listing } from '../client/v1/calls.ts';
 import type { Config } from '../config/schema.ts';
-import { STATUSES } from '../config/statuses.ts';
 import type { PushKind } from '../config/words.ts';
 import type { Clock } from '../lib/clock.ts';
-import { RefusedError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
 import type { Random } from '../lib/random.ts';
 import type { RecentReads } from '../mirror/refetch-queue.ts';
-import { writeDeliveries } from '../mirror/sales-order.ts';
-import { createDispatcher } from '../outbox/dispatcher.ts';
-import { PAUSED_BY } from '../outbox/document-state.ts';
+import { createDispatcher, reasonsOf, troublesFor } from '../outbox/dispatcher.ts';
 import { createOrderFinder } from '../outbox/evidence/find-order.ts';
 import type { AlsoConfirm, OutboxItem, OutboxKind } from '../outbox/item.ts';
 import {
-  createDeliveryReader,
+  createDeliveryStatusApi,
   createDeliveryStatusKind,
-  type DeliveryStatusApi,
-  setDeliveryStatus,
 } from '../outbox/kinds/delivery-status.ts';
 import { createNewestOrders, createOrderKind, type OrderKindDeps } from '../outbox/kinds/order.ts';
 import { createPendingRefundKind } from '../outbox/kinds/pending-refund.ts';
@@ -29,14 +23,13 @@ import { createOrderCheck, type OrderCheck } from '../outbox/preflight/check-ord
 import { createPreOrderNames } from '../outbox/preflight/pre-order-names.ts';
 import { createConfirmation } from '../outbox/review/confirmation.ts';
 import { createOutboxReview, type OutboxReview } from '../outbox/review/operations.ts';
-import { unreadableStatus } from '../outbox/service.ts';
 import { createAccountWatch } from '../outbox/watch/account-watch.ts';
 import { createOrderedStock } from '../outbox/watch/ordered-stock.ts';
 import { createWatch } from '../outbox/watch/watch.ts';
 import type { Pauses } from '../store/pauses.ts';
 import type { SpaceWatch } from '../store/space.ts';
 import type { ReadSequence } from '../store/state.ts';
-import type { Store, Tx } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { LevelWatch } from '../sync/account-traits.ts';
 import type { ReadDelivery, ReadOrder } from '../sync/read-order.ts';
 import type { RulesInForce } from './decisions.ts';
@@ -88,42 +81,6 @@ const IDLE_MS_MAX = 30_000;
 /** Most unknown outcomes to look up together, in one walk over the orders. */
 const LOOKUPS = 200;
 
-const CAUSE = 'outbox';
-
-function deliveryApi(deps: OutboxDeps): DeliveryStatusApi {
-  const { sequence, clock } = deps;
-  const readDelivery = createDeliveryReader(deps, CAUSE);
-  return {
-    readDelivery,
-    async readBack(orderId, orderDeliveryId, signal) {
-      const call = { cause: CAUSE, priority: 'push', signal } as const;
-      try {
-        const { status } = await deps.readDelivery(orderId, orderDeliveryId, call);
-        const known = STATUSES.delivery.find((one) => one === status);
-        if (!known) throw unreadableStatus(`delivery ${orderDeliveryId}`);
-        return { orderDeliveryId, status: known, contentHash: undefined };
-      } catch (error) {
-        // Some accounts cannot read a single delivery, but show it with its order.
-        if (!(error instanceof RefusedError)) throw error;
-        return readDelivery(orderId, orderDeliveryId, signal);
-      }
-    },
-    async setDeliveryStatus(orderId, orderDeliveryId, status, request) {
-      const readSeq = await sequence.next();
-      const call = { priority: 'push', ...request } as const;
-      const set = await setDeliveryStatus(deps, { orderId, id: orderDeliveryId, status }, call);
-      const { delivery } = set.value;
-      const answer = { orderDeliveryId, status: set.value.status };
-      if (!delivery) return answer;
-      const write = async (tx: Tx): Promise<void> => {
-        const from = { source: `refresh:${CAUSE}`, readSeq, at: clock.now() };
-        await writeDeliveries(tx, [delivery], from);
-      };
-      return { ...answer, shown: { readSeq, write } };
-    },
-  };
-}
-
 type Settings = Pick<Config, 'intake' | 'outbox' | 'service' | 'streams'>;
 
 function createCheck(
@@ -162,7 +119,7 @@ function createKinds(
   const account = service.v1.baseUrl;
   const limits = { refundsUpTo: outbox.refundsUpTo, priceFactor: intake.priceFactor };
   const kinds: Readonly<Record<PushKind, OutboxKind>> = {
-    delivery_status: createDeliveryStatusKind(deliveryApi(deps), {
+    delivery_status: createDeliveryStatusKind(createDeliveryStatusApi(deps), {
       store,
       clock,
       recentReads: deps.recentReads,
@@ -237,14 +194,8 @@ export function createOutbox(config: Config, deps: OutboxDeps): Outbox {
       lookupMs: outbox.lookEvery,
       idleMsMax: IDLE_MS_MAX,
     },
-    pausedReason(kind, seen) {
-      const why = deps.sending?.whyNot();
-      if (why !== undefined) return `${PAUSED_BY.standby}: ${why}`;
-      return deps.space.allows('send') ? seen.reason('pushes', kind) : PAUSED_BY.disk;
-    },
-    onMoved(_item, state) {
-      if (state === 'dead' || state === 'in_doubt') watch.wakeUp();
-    },
+    pausedReason: reasonsOf(deps),
+    onMoved: troublesFor(watch.wakeUp),
   });
   deps.sending?.onTurn(dispatcher.wakeUp);
   const review = createOutboxReview({

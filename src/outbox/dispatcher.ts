@@ -6,6 +6,8 @@
  */
 import { createOutages, type OutageMessages } from '../lib/log/outages.ts';
 import type { PauseLook } from '../store/pauses.ts';
+import type { SpaceWatch } from '../store/space.ts';
+import { PAUSED_BY } from './document-state.ts';
 import type { OutboxItem } from './item.ts';
 import {
   createEchoes,
@@ -51,6 +53,28 @@ type Busy = Map<string, { readonly work: Work; readonly done: Promise<void> }>;
 type Take = (item: OutboxItem) => Promise<void>;
 
 const WORKS = ['lookup', 'send'] as const;
+
+/** Says what keeps pushes from being sent: the standby, the disk or a person, in this order. */
+export function reasonsOf({
+  sending,
+  space,
+}: {
+  readonly sending?: { whyNot(): string | undefined } | undefined;
+  readonly space: Pick<SpaceWatch, 'allows'>;
+}): DispatcherDeps['pausedReason'] {
+  return (kind, seen) => {
+    const why = sending?.whyNot();
+    if (why !== undefined) return `${PAUSED_BY.standby}: ${why}`;
+    return space.allows('send') ? seen.reason('pushes', kind) : PAUSED_BY.disk;
+  };
+}
+
+/** Calls `task` for rows that gave up or whose outcome is unknown. */
+export function troublesFor(task: () => void): DispatcherDeps['onMoved'] {
+  return (_item, state) => {
+    if (state === 'dead' || state === 'in_doubt') task();
+  };
+}
 
 /** Rows that no slot may take: their key is busy, or their kind is paused by this look. */
 function excluded({ kinds, pausedReason }: DispatcherDeps, seen: PauseLook, busy: Busy): Excluded {

@@ -15,7 +15,8 @@ import type { JsonObject } from '../../lib/json.ts';
 import { otherAnnouncedId } from '../../mirror/announced.ts';
 import { quarantinedAmong } from '../../mirror/quarantine.ts';
 import { pendingRefetch, type RecentReads } from '../../mirror/refetch-queue.ts';
-import { isMirroredContent } from '../../mirror/sales-order.ts';
+import { isMirroredContent, writeDeliveries } from '../../mirror/sales-order.ts';
+import type { ReadSequence } from '../../store/state.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { kept, type Value } from '../../store/transaction/kept.ts';
 import { DELIVERY_STATUS_KIND, type DeliveryStatus, deliveryLinesHash } from '../enqueue.ts';
@@ -182,6 +183,54 @@ export interface DeliveryStatusApi {
     status: DeliveryStatus,
     call: SendCall,
   ): Promise<Answered>;
+}
+
+interface ApiDeps extends SetDeps {
+  readonly clock: Clock;
+  readonly sequence: ReadSequence;
+  readonly readOrder: ReadOrder;
+  /** Reads a single delivery into the mirror, which some accounts cannot show. */
+  readonly readDelivery: (
+    orderId: number,
+    orderDeliveryId: number,
+    request: Omit<Parameters<ReadOrder>[1], 'refunds'>,
+  ) => Promise<{ readonly status: string | null }>;
+}
+
+const CAUSE = 'outbox';
+
+export function createDeliveryStatusApi(deps: ApiDeps): DeliveryStatusApi {
+  const { sequence, clock } = deps;
+  const readDelivery = createDeliveryReader(deps, CAUSE);
+  return {
+    readDelivery,
+    async readBack(orderId, orderDeliveryId, signal) {
+      const call = { cause: CAUSE, priority: 'push', signal } as const;
+      try {
+        const { status } = await deps.readDelivery(orderId, orderDeliveryId, call);
+        const known = STATUSES.delivery.find((one) => one === status);
+        if (!known) throw unreadableStatus(`delivery ${orderDeliveryId}`);
+        return { orderDeliveryId, status: known, contentHash: undefined };
+      } catch (error) {
+        // Such an account shows the delivery with its order.
+        if (!(error instanceof RefusedError)) throw error;
+        return readDelivery(orderId, orderDeliveryId, signal);
+      }
+    },
+    async setDeliveryStatus(orderId, orderDeliveryId, status, request) {
+      const readSeq = await sequence.next();
+      const call = { priority: 'push', ...request } as const;
+      const set = await setDeliveryStatus(deps, { orderId, id: orderDeliveryId, status }, call);
+      const { delivery } = set.value;
+      const answer = { orderDeliveryId, status: set.value.status };
+      if (!delivery) return answer;
+      const write = async (tx: Tx): Promise<void> => {
+        const from = { source: `refresh:${CAUSE}`, readSeq, at: clock.now() };
+        await writeDeliveries(tx, [delivery], from);
+      };
+      return { ...answer, shown: { readSeq, write } };
+    },
+  };
 }
 
 const targetSchema = z.object({
