@@ -68,6 +68,14 @@ function silenceOf({ clock, before }: AnsweringDeps): Silence | undefined {
   return { since, from, unansweredMs, why: why ?? '' };
 }
 
+/** Notes that a request is sent, at the API with the longest of the URLs that its own begins with. */
+export function askedAmong(
+  apis: readonly { readonly url: string; readonly answering: Answering }[],
+): (url: string) => ReturnType<Answering['asked']> | undefined {
+  const longestFirst = apis.toSorted((a, b) => b.url.length - a.url.length);
+  return (url) => longestFirst.find((one) => url.startsWith(one.url))?.answering.asked();
+}
+
 export function createAnswering(deps: AnsweringDeps): Answering {
   const { clock, before, onChange = () => undefined } = deps;
   const refusals = new Map<string, string>();

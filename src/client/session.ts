@@ -365,3 +365,32 @@ export function createSession(credential: Credential, deps: SessionDeps): Sender
       }),
   };
 }
+
+/** Wraps a sender: nothing is sent while `hold` gives a reason, of which the error is made. */
+export function heldBy(
+  sender: Sender,
+  hold: (() => string | undefined) | undefined,
+  errorOf: (why: string) => Error,
+): Sender {
+  const check = (): void => {
+    const why = hold?.();
+    if (why !== undefined) throw errorOf(why);
+  };
+  return {
+    scrub: sender.scrub,
+    note: sender.note,
+    decimals: sender.decimals,
+    async request(request) {
+      check();
+      return sender.request(request);
+    },
+    async send(request, decode) {
+      check();
+      return sender.send(request, decode);
+    },
+    async stream(request) {
+      check();
+      return sender.stream(request);
+    },
+  };
+}

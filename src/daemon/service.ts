@@ -1,12 +1,13 @@
 /** Builds the client of the service from the configuration: transport, sessions, V1, V2. */
 import { readFileSync } from 'node:fs';
-import { type Answering, createAnswering } from '../client/answering.ts';
+import { type Answering, askedAmong, createAnswering } from '../client/answering.ts';
 import type { Route } from '../client/http/tunnel.ts';
 import type { RawTarget } from '../client/raw-call.ts';
 import {
   type Credential,
   createLoginGate,
   createSession,
+  heldBy,
   type LoginResult,
   type LoginSpacing,
 } from '../client/session.ts';
@@ -116,33 +117,10 @@ export function accountOf({ v1 }: Pick<Config['service'], 'v1'>): Account {
   };
 }
 
-/** Wraps a sender: nothing is sent while the account may not be that of the mirror. */
-function held(sender: Sender, hold: () => string | undefined): Sender {
-  const check = (): void => {
-    const why = hold();
-    if (why === undefined) return;
-    const hint = 'selvedge account show';
-    throw new RetryLaterError('account.unknown', `${PAUSED_BY.account}: ${why}`, {
-      hint,
-    });
-  };
-  return {
-    scrub: sender.scrub,
-    note: sender.note,
-    decimals: sender.decimals,
-    async request(request) {
-      check();
-      return sender.request(request);
-    },
-    async send(request, decode) {
-      check();
-      return sender.send(request, decode);
-    },
-    async stream(request) {
-      check();
-      return sender.stream(request);
-    },
-  };
+/** Error of requests while the account may not be that of the mirror. */
+function accountUnknown(why: string): RetryLaterError {
+  const hint = 'selvedge account show';
+  return new RetryLaterError('account.unknown', `${PAUSED_BY.account}: ${why}`, { hint });
 }
 
 type Login = NonNullable<Config['service']['v1']['login']>;
@@ -236,9 +214,7 @@ async function createAnswers(
   });
   return {
     of: (api: Api): Answering | undefined => known.find((one) => one.api === api)?.answering,
-    at: (url: string): Answering | undefined =>
-      known.toSorted((a, b) => b.url.length - a.url.length).find((one) => url.startsWith(one.url))
-        ?.answering,
+    asked: askedAmong(known),
     states: (): readonly ServiceAnswer[] =>
       known.flatMap(({ api, host, answering }) => {
         const state = answering.state();
@@ -332,7 +308,7 @@ export async function createService(
       random,
       scrubber,
       ...tellers(deps),
-      onAsked: (url) => answers.at(url)?.asked(),
+      onAsked: answers.asked,
     },
   );
   const spacing = await loginSpacing(deps.store, clock);
@@ -351,8 +327,8 @@ export async function createService(
     const own = { gate, onLogin, decimals: api === 'V1' ? decimals : undefined };
     return createSession(credential, { transport, clock, scrubber, ...own });
   };
-  const { hold = () => undefined } = deps;
-  const v2 = createV2(config, (credential) => held(session('V2', credential), hold));
+  const held = (sender: Sender): Sender => heldBy(sender, deps.hold, accountUnknown);
+  const v2 = createV2(config, (credential) => held(session('V2', credential)));
   const brands = await createBrands(config, deps);
   const sender = session('V1', v1Credential(config));
   const v1Options = {
@@ -377,8 +353,8 @@ export async function createService(
       ? undefined
       : session('V1', { kind: 'key', header: dialect.readTokenHeader, key: readToken });
   const v1 = createV1Client(v1Options, {
-    sender: held(sender, hold),
-    catalogSender: catalogSender && held(catalogSender, hold),
+    sender: held(sender),
+    catalogSender: catalogSender && held(catalogSender),
   });
   const unheld = createV1Client(v1Options, { sender, catalogSender });
   // Raw calls are not held, because the person who makes them looks at the answer.
