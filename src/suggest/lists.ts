@@ -2,128 +2,18 @@
 import { z } from 'zod';
 import { plural } from '../lib/strings.ts';
 import { list, pageOfAll } from '../surface/lists.ts';
-import { as, oneOf, text, time, whole } from '../surface/members.ts';
+import { text, time } from '../surface/members.ts';
 import {
+  beside,
   type Evidence,
   type Proposal,
-  REFUSALS,
+  proposal,
   type Suggestion,
   type SuggestOptions,
 } from '../surface/suggestion.ts';
 
 const DAY_MS = 86_400_000;
 const SINCE_MS = 90 * DAY_MS;
-
-const words = (title: string) => as(z.string(), title, 'text');
-const texts = z.array(z.string()).readonly();
-const KINDS = ['accept', 'hold', 'unless'] as const;
-const kind = z.enum(KINDS);
-
-const stake = z
-  .strictObject({
-    deliveries: z.int(),
-    amounts: z.record(z.string(), z.number().nullable()).readonly(),
-  })
-  .readonly()
-  .meta({ id: 'SuggestionStake', description: 'Deliveries, and sums of their values by currency' });
-
-const evidence = z
-  .strictObject({
-    since: time('Since'),
-    until: time('Until'),
-    agreed: stake,
-    disagreed: stake,
-    undecided: stake,
-    acts: z.int().meta({ description: 'One act on many deliveries counts once' }),
-    otherwise: z.int().meta({ description: 'Acts that decided otherwise' }),
-  })
-  .readonly()
-  .meta({ id: 'SuggestionEvidence' });
-
-const outcome = z.enum(['accept', 'reject', 'hold', 'release', 'no_rule']);
-
-const row = {
-  id: text('Rule', { isCode: true }),
-  kind: oneOf('Proposal', KINDS, {
-    words: { accept: 'accept', hold: 'hold', unless: 'exception' },
-  }),
-  title: words('Conditions'),
-  errorMax: z.number().meta({ description: 'Share of acts that may be wrong (one-sided, 95 %)' }),
-  errorAllowed: z.number(),
-  days: whole('Days'),
-  people: whole('People'),
-  customers: whole('Customers'),
-  lookAgainOn: words('Look again on').nullable(),
-  conditions: texts,
-  text: z.string().meta({ description: 'Rule file for a trial' }),
-  draft: z.string().meta({ description: 'Rule file to keep, in shadow' }),
-  learned: evidence,
-  checked: evidence,
-  counterexamples: z
-    .array(
-      z.strictObject({
-        orderDeliveryId: z.int().min(1),
-        deliveryNo: z.string(),
-        decisionId: z.int().min(1),
-        at: time('Decided'),
-        decided: z.enum(['accept', 'hold', 'reject']),
-      }),
-    )
-    .readonly(),
-  backtest: z
-    .array(z.strictObject({ from: outcome, to: outcome, ...stake.unwrap().shape }))
-    .readonly(),
-};
-
-const refusal = z.strictObject({
-  kind,
-  rule: z.string().nullable(),
-  conditions: texts,
-  code: z.enum(REFUSALS),
-  why: z.string(),
-});
-
-const twoWays = z.strictObject({
-  rule: z.string().nullable(),
-  conditions: texts,
-  ways: z
-    .array(
-      z.strictObject({
-        roles: texts,
-        people: z.int(),
-        acts: z.int(),
-        accepted: z.int(),
-      }),
-    )
-    .readonly(),
-});
-
-const overruled = z.strictObject({
-  rule: z.string(),
-  title: z.string(),
-  held: z.int(),
-  alone: z.int(),
-  accepted: z.int(),
-  rejected: z.int(),
-  kept: z.int(),
-});
-
-const beside = {
-  since: time('Since'),
-  until: time('Until'),
-  learnedUntil: time('Learned until'),
-  rules: z.string(),
-  decided: z.int(),
-  undecided: z.int(),
-  acts: z.int(),
-  covered: z.int().meta({ description: 'Decided by people, and by the rules in force now' }),
-  refused: z.array(refusal).readonly(),
-  twoWays: z.array(twoWays).readonly(),
-  overruled: z.array(overruled).readonly(),
-  notGathered: texts,
-};
-
-export const besideSchema = z.strictObject(beside);
 
 /** How people decided, in a line: `412 of 420 agree`. */
 export function agreedText({ agreed, disagreed, undecided }: Evidence): string {
@@ -176,7 +66,7 @@ export const suggestions = list({
     ['rules suggest --write drafts', 'a copy of the rules with the proposals in shadow'],
   ],
   query,
-  row,
+  row: proposal,
   shown: [
     'id',
     'kind',

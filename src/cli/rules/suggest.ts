@@ -10,14 +10,9 @@ import { isoDay } from '../../lib/local-time.ts';
 import { plural } from '../../lib/strings.ts';
 import { parseYaml } from '../../lib/yaml.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
-import {
-  agreedText,
-  besideSchema,
-  errorText,
-  learnedText,
-  suggestions,
-} from '../../suggest/lists.ts';
+import { agreedText, errorText, learnedText, suggestions } from '../../suggest/lists.ts';
 import { freeId } from '../../suggest/text/rule.ts';
+import { type Beside, besideSchema } from '../../surface/suggestion.ts';
 import type { CliContext } from '../command.ts';
 import type { Output } from '../output.ts';
 import { withMirror } from '../reading.ts';
@@ -25,7 +20,6 @@ import { remoteConsoleOf, requireHere } from '../remote/console.ts';
 import { listCommand, printRows, readRows } from '../surface-lists.ts';
 
 type Row = z.output<typeof suggestions.row>;
-type Beside = z.output<typeof besideSchema>;
 
 interface Options {
   readonly since?: string;

@@ -1,16 +1,12 @@
 /** Page of proposals: what people decided, as rules in draft with all that they rest on. */
+
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { wordFor } from '../../config/words.ts';
 import { type Html, type HtmlValue, html } from '../../lib/html.ts';
 import { plural } from '../../lib/strings.ts';
-import {
-  type besideSchema,
-  errorText,
-  learnedText,
-  type suggestions,
-} from '../../suggest/lists.ts';
-import type { Evidence, Stake } from '../../surface/suggestion.ts';
+import { errorText, learnedText, type suggestions } from '../../suggest/lists.ts';
+import type { Beside, Evidence, Stake } from '../../surface/suggestion.ts';
 import type { Cells } from '../surface/html.ts';
 import { time, whole } from './format.ts';
 import { figures, type Reader, tableOf } from './parts.ts';
@@ -18,7 +14,6 @@ import { rulePath } from './rules.ts';
 import { amountsOf, amountsText, outcomeWord } from './trial.ts';
 
 type Row = z.output<typeof suggestions.row>;
-type Beside = z.output<typeof besideSchema>;
 
 export interface SuggestView {
   readonly rows: readonly Row[];

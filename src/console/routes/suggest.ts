@@ -1,11 +1,12 @@
 /** Routes of proposals: the page, which waits for them, and a proposal to try. */
+
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
-import { besideSchema, suggestions, suggestQuery, wished } from '../../suggest/lists.ts';
+import { suggestions, suggestQuery, wished } from '../../suggest/lists.ts';
 import { namesLocalTime, readGiven } from '../../surface/given.ts';
 import type { Reading } from '../../surface/reading.ts';
-import type { Suggestion, SuggestOptions } from '../../surface/suggestion.ts';
+import { besideSchema, type Suggestion, type SuggestOptions } from '../../surface/suggestion.ts';
 import { commandOf } from '../command-line.ts';
 import {
   keyOf,
