@@ -2,7 +2,6 @@
  * The judgement about a delivery: its facts, the evaluation of the rules, and a digest of what the
  * outcome rests on.
  */
-
 import { canonicalJson, sha256 } from '../lib/json.ts';
 import { parseDuration } from '../lib/units.ts';
 import type { Operand } from '../rules/cel/operands.ts';

@@ -1,17 +1,8 @@
-/** Lists of events and of missed events, for people and programs. */
-import { WORDS } from '../config/words.ts';
 import { formatDuration } from '../lib/units.ts';
 import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
-import { oneOf, text, time, whole } from '../surface/members.ts';
+import { time, whole } from '../surface/members.ts';
 import { listMissed } from './event-coverage.ts';
-import { eventPlace, listEvents } from './overview.ts';
-
-const eventId = text('Event', { link: 'event', csv: 'event', about: 'As the relay has it' });
-const type = text('Type', {
-  words: WORDS.event,
-  values: async () => Object.keys(WORDS.event),
-  about: 'Such as sales_order.delivery_created, or delivery_created',
-});
+import { EVENT, eventPlace, eventType, listEvents } from './overview.ts';
 
 export const events = list({
   name: 'events.list',
@@ -29,21 +20,11 @@ export const events = list({
     ['events list --follow', 'while you press "send example" in the portal'],
   ],
   query: {
-    type: type.optional(),
+    type: eventType.optional(),
     order: whole('Order', { about: 'Id of the order that events name' }, 1).optional(),
     since: time('Since', { about: 'From then on: a time, or 2h for two hours ago' }).optional(),
   },
-  row: {
-    eventId,
-    receivedAt: time('Received'),
-    sentAt: time('Sent'),
-    type: type.nullable(),
-    orderId: whole('Order', { link: 'order' }, 1).nullable(),
-    outcome: oneOf('Outcome', ['refresh', 'stored']),
-    duplicates: whole('Again', { about: 'How often it came again' }),
-    lastDuplicateAt: time('Last').nullable(),
-    secretName: text('Signed by'),
-  },
+  row: EVENT,
   shown: [
     'receivedAt',
     'type',

@@ -1,8 +1,11 @@
 /** Reads stored events for people: a list, one event with its effects, and newly arrived ones. */
 import { sql } from 'kysely';
+import { z } from 'zod';
+import { WORDS } from '../config/words.ts';
 import { RefusedError } from '../lib/errors.ts';
 import type { IdPage } from '../store/pages.ts';
 import type { Db } from '../store/store.ts';
+import { oneOf, text, time, whole } from '../surface/members.ts';
 
 export interface EventFilter {
   /** Type of event, in full or without its prefix: `delivery_created`. */
@@ -12,19 +15,26 @@ export interface EventFilter {
   readonly since?: number | undefined;
 }
 
-export interface EventRow {
-  readonly eventId: string;
-  /** Epoch ms of the first arrival; `sentAt` is the relay's time of its first attempt. */
-  readonly receivedAt: number;
-  readonly sentAt: number;
-  readonly type: string | null;
-  readonly orderId: number | null;
-  /** Effect of the event: `refresh`: its order is read again; `stored`: nothing is read. */
-  readonly outcome: 'refresh' | 'stored';
-  readonly duplicates: number;
-  readonly lastDuplicateAt: number | null;
-  readonly secretName: string;
-}
+export const eventType = text('Type', {
+  words: WORDS.event,
+  values: async () => Object.keys(WORDS.event),
+  about: 'Such as sales_order.delivery_created, or delivery_created',
+});
+
+/** Members of an event; `refresh`: its order is read again, `stored`: nothing is read. */
+export const EVENT = {
+  eventId: text('Event', { link: 'event', csv: 'event', about: 'As the relay has it' }),
+  receivedAt: time('Received'),
+  sentAt: time('Sent'),
+  type: eventType.nullable(),
+  orderId: whole('Order', { link: 'order' }, 1).nullable(),
+  outcome: oneOf('Outcome', ['refresh', 'stored']),
+  duplicates: whole('Again', { about: 'How often it came again' }),
+  lastDuplicateAt: time('Last').nullable(),
+  secretName: text('Signed by'),
+};
+const eventSchema = z.strictObject(EVENT);
+export type EventRow = z.output<typeof eventSchema>;
 
 function eventRows(db: Db) {
   return db

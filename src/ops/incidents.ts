@@ -1,5 +1,7 @@
 /** Incidents one by one: their list, one with those before it, and what people do about them. */
 import { sql } from 'kysely';
+import { z } from 'zod';
+import { WORDS } from '../config/words.ts';
 import type { Clock } from '../lib/clock.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
@@ -7,22 +9,26 @@ import { type Actor, writeAudit } from '../store/audit.ts';
 import { acknowledge, endIncidentRows } from '../store/incidents.ts';
 import { type IdPage, newestFirst } from '../store/pages.ts';
 import type { Db, Store, Tx } from '../store/store.ts';
+import { as, text, time, whole } from '../surface/members.ts';
 import { INCIDENTS } from './incident-kinds.ts';
 
-export interface IncidentRow {
-  readonly incidentId: number;
-  readonly kind: string;
-  readonly entity: string;
-  readonly key: string;
-  readonly at: number;
-  readonly resolvedAt: number | null;
-  readonly acknowledgedBy: string | null;
-  readonly acknowledgedAt: number | null;
-  readonly note: string | null;
-  /** The event in a sentence. */
-  readonly says: string;
-  /** Advice for who has a terminal on the host. */
-  readonly advice: string;
+/** Members of an incident; `says` is the event in a sentence. */
+export const INCIDENT = {
+  incidentId: whole('Number', { link: 'incident', csv: 'incident' }, 1),
+  kind: text('Incident', { words: WORDS.incident }),
+  entity: as(z.string(), 'Of', 'text'),
+  key: as(z.string(), 'Key', 'text', { about: 'What it is about, by the entity' }),
+  at: time('Since'),
+  resolvedAt: time('Ended').nullable(),
+  acknowledgedBy: text('Looks after it').nullable(),
+  acknowledgedAt: time('Taken up').nullable(),
+  note: text('Note').nullable(),
+  says: as(z.string(), 'What happened', 'text'),
+  advice: as(z.string(), 'Advice', 'text', { about: 'For who has a terminal on the host' }),
+};
+const incidentSchema = z.strictObject(INCIDENT);
+
+export interface IncidentRow extends z.output<typeof incidentSchema> {
   readonly detail: unknown;
 }
 

@@ -13,7 +13,7 @@ import {
 import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { as, flag, oneOf, text, time, whole } from '../surface/members.ts';
 import type { Reading } from '../surface/reading.ts';
-import { listIncidents } from './incidents.ts';
+import { INCIDENT, listIncidents } from './incidents.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -251,20 +251,6 @@ function backupsOf({ host, now }: Reading): BackupsShown {
   return host ? readBackups(host.backups, now) : { rows: [], others: 0, problem: null };
 }
 
-const incident = {
-  incidentId: whole('Number', { link: 'incident', csv: 'incident' }, 1),
-  kind: text('Incident', { words: WORDS.incident }),
-  entity: as(z.string(), 'Of', 'text'),
-  key: as(z.string(), 'Key', 'text', { about: 'What it is about, by the entity' }),
-  at: time('Since'),
-  resolvedAt: time('Ended').nullable(),
-  acknowledgedBy: text('Looks after it').nullable(),
-  acknowledgedAt: time('Taken up').nullable(),
-  note: text('Note').nullable(),
-  says: as(z.string(), 'What happened', 'text'),
-  advice: as(z.string(), 'Advice', 'text', { about: 'For who has a terminal on the host' }),
-};
-
 export const incidents = list({
   name: 'incidents.list',
   operation: 'listIncidents',
@@ -280,7 +266,7 @@ export const incidents = list({
     kind: oneOf('Kind', INCIDENT_NAMES, { words: WORDS.incident }).optional(),
     all: flag('Ended ones, too', { about: 'Whether ended ones are listed, too' }).optional(),
   },
-  row: incident,
+  row: INCIDENT,
   shown: ['incidentId', 'kind', 'says', 'at', 'acknowledgedBy', 'resolvedAt'],
   terminal: ['Number', 'Incident', 'What happened', 'Since', 'Looks after it'],
   empty: 'No incident is open. What is over by now stands under "What went wrong".',

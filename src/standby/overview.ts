@@ -4,6 +4,7 @@ import { formatDuration } from '../lib/units.ts';
 import { type LeaseRow, readLease } from './lease.ts';
 import { type Replication, readReplication } from './replication.ts';
 import { literal, type Session } from './session.ts';
+import type { StandbyStatus } from './status-file.ts';
 import { TRIMMED } from './trim.ts';
 
 const MACHINE = z.object({
@@ -15,15 +16,7 @@ const MACHINE = z.object({
 });
 
 /** A machine that waits, or has waited; times are ages by the server's clock. */
-export interface WaitingSeen {
-  readonly machine: string;
-  readonly version: string;
-  readonly seenMsAgo: number;
-  /** Age of the backup that it would begin from; null: it has none. */
-  readonly backupMsAgo: number | null;
-  /** Rows of the record that it would play; null: it has no backup. */
-  readonly behind: number | null;
-}
+export type WaitingSeen = NonNullable<StandbyStatus['standbys']>[number];
 
 /** A standby tells of itself each half minute. */
 const SEEN_MS_MAX = 90_000;

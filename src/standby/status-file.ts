@@ -34,7 +34,9 @@ const STATUS = z.object({
         machine: z.string(),
         version: z.string(),
         seenMsAgo: z.number(),
+        /** Age of the backup that it would begin from; null: it has none. */
         backupMsAgo: z.number().nullable(),
+        /** Rows of the record that it would play; null: it has no backup. */
         behind: z.number().nullable(),
       }),
     )

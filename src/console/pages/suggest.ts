@@ -1,5 +1,4 @@
 /** Page of proposals: what people decided, as rules in draft with all that they rest on. */
-
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { wordFor } from '../../config/words.ts';

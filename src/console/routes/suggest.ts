@@ -1,5 +1,4 @@
 /** Routes of proposals: the page, which waits for them, and a proposal to try. */
-
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';

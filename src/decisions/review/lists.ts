@@ -5,11 +5,10 @@ import { formatDuration } from '../../lib/units.ts';
 import { absenceNotes, readAnswers } from '../../store/answering.ts';
 import { type Given, readGiven } from '../../surface/given.ts';
 import { list, pageOfAll } from '../../surface/lists.ts';
-import { flag, text, time } from '../../surface/members.ts';
 import type { Reading } from '../../surface/reading.ts';
 import { filterOf, listFilter, ownersOf, type ReviewFilter, type ReviewQuery } from './filter.ts';
 import { listForReview, type ReviewRow, reviewRow, SORTS } from './listing.ts';
-import { savedViews } from './views.ts';
+import { SAVED_VIEW, savedViews } from './views.ts';
 
 async function filterIn(from: Reading, query: ReviewQuery): Promise<ReviewFilter> {
   const inForce = query.owner === undefined ? undefined : await from.rules.inForce();
@@ -126,13 +125,7 @@ export const views = list({
   about: 'filters of the list that are kept under a name, for all of the house',
   examples: [['deliveries views', 'what each of them shows']],
   query: {},
-  row: {
-    name: text('Name'),
-    filter: text('Filter'),
-    default: flag('Default', { about: 'The list shows it at first' }),
-    author: text('By'),
-    at: time('Since'),
-  },
+  row: SAVED_VIEW,
   shown: ['name', 'filter', 'default', 'author', 'at'],
   sorts: ['name', 'at'],
   empty: 'No view is saved.',

@@ -8,17 +8,20 @@ import { RefusedError } from '../../lib/errors.ts';
 import { type Actor, writeAudit } from '../../store/audit.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
 import { invalid, readGiven } from '../../surface/given.ts';
+import { flag, text, time } from '../../surface/members.ts';
 import { LIST_SHOWN, listFilter } from './filter.ts';
 import { SORTS } from './listing.ts';
 
-export interface SavedView {
-  readonly name: string;
-  /** Filter and order as parameters of an address. */
-  readonly filter: string;
-  readonly default: boolean;
-  readonly author: string;
-  readonly at: number;
-}
+/** Members of a view; its filter and order are the parameters of an address. */
+export const SAVED_VIEW = {
+  name: text('Name'),
+  filter: text('Filter'),
+  default: flag('Default', { about: 'The list shows it at first' }),
+  author: text('By'),
+  at: time('Since'),
+};
+const savedView = z.strictObject(SAVED_VIEW);
+export type SavedView = z.output<typeof savedView>;
 
 interface ViewToSave {
   readonly name: string;

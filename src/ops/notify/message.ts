@@ -3,28 +3,31 @@
  * and the command that shows the rest. No names, addresses or amounts: mail is read by many, and
  * kept for long.
  */
-import type { NotifyEvent } from '../../config/schema/notify.ts';
+import { z } from 'zod';
+import { NOTIFY_EVENTS, type NotifyEvent } from '../../config/schema/notify.ts';
 import { WORDS, wordFor } from '../../config/words.ts';
 import type { LocalClock } from '../../lib/local-time.ts';
 import { WAITING_KINDS, type WaitingKind, waitingOfKind } from '../waiting.ts';
 import type { News } from './news.ts';
 
 /** Message to people as it is stored and sent; times are ISO 8601 in UTC. */
-export interface Message {
-  readonly subject: string;
-  readonly text: string;
-  readonly causes: readonly ToldCause[];
-}
-
-interface ToldCause {
-  readonly event: NotifyEvent;
-  readonly cause: string;
-  readonly count: number;
-  readonly says: string;
-  readonly oldest: readonly { readonly id: number; readonly since: string }[];
-  /** Command that shows more about the cause. */
-  readonly look: string;
-}
+export const messageSchema = z.object({
+  subject: z.string(),
+  text: z.string(),
+  causes: z.array(
+    z.object({
+      event: z.enum(NOTIFY_EVENTS),
+      cause: z.string(),
+      count: z.number(),
+      says: z.string(),
+      oldest: z.array(z.object({ id: z.number(), since: z.string() })),
+      /** Command that shows more about the cause. */
+      look: z.string(),
+    }),
+  ),
+});
+export type Message = z.output<typeof messageSchema>;
+type ToldCause = Message['causes'][number];
 
 interface Words {
   /** Word behind the number in the subject, as in `3 held`. */

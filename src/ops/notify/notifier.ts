@@ -8,8 +8,6 @@
  * `notify_failed` while a channel does not work.
  */
 import { sql } from 'kysely';
-import { z } from 'zod';
-import { NOTIFY_EVENTS } from '../../config/schema/notify.ts';
 import type { Config } from '../../config/schema.ts';
 import { RefusedError, toError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
@@ -26,7 +24,7 @@ import {
   endTelling,
   isQuiet,
 } from './digest.ts';
-import type { Message } from './message.ts';
+import { messageSchema } from './message.ts';
 
 export interface NotifierDeps extends DigestDeps, Omit<SendDeps, 'signal'> {
   readonly log: Logger;
@@ -42,21 +40,6 @@ const GIVE_UP_MS = 86_400_000;
 const FAILURES_TOLD = 3;
 
 const NOTIFY_FAILED = { kind: 'notify_failed', entity: 'channel' } as const;
-
-const MESSAGE: z.ZodType<Message> = z.object({
-  subject: z.string(),
-  text: z.string(),
-  causes: z.array(
-    z.object({
-      event: z.enum(NOTIFY_EVENTS),
-      cause: z.string(),
-      count: z.number(),
-      says: z.string(),
-      oldest: z.array(z.object({ id: z.number(), since: z.string() })),
-      look: z.string(),
-    }),
-  ),
-});
 
 /** Channels of the configuration, with their defaults filled in. */
 export function channelsOf({ notify }: Pick<Config, 'notify'>): readonly Channel[] {
@@ -105,7 +88,7 @@ async function endTry(
       .where('notification_id', '=', row.notification_id)
       .execute();
     if (state === 'waiting') return;
-    const { subject, causes } = MESSAGE.parse(tryParseJson(row.message));
+    const { subject, causes } = messageSchema.parse(tryParseJson(row.message));
     const told = causes.map(({ event, cause, count }) => ({ event, cause, count }));
     const detail = { notificationId: row.notification_id, attempts, told, error, note };
     const action = state === 'delivered' ? 'notify.send' : 'notify.give_up';
@@ -123,7 +106,7 @@ async function deliver(
 ): Promise<void> {
   const { log, instance, scrub } = deps;
   const id = `${instance}_${row.at}_${row.notification_id}`;
-  const message = MESSAGE.parse(tryParseJson(row.message));
+  const message = messageSchema.parse(tryParseJson(row.message));
   const sending = { id, at: row.at, instance, message, isTest: false };
   let [error, note]: (string | undefined)[] = [];
   let isFinal = false;
