@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { Db } from '../store/store.ts';
 import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
-import { as, flag, text, time, whole } from '../surface/members.ts';
+import { as, flag, type Naming, text, time, whole } from '../surface/members.ts';
 import type { Reading, ReportsRead } from '../surface/reading.ts';
 import { type Reports, readReports } from './report-file.ts';
 import { OFFERS } from './report-head.ts';
@@ -54,7 +54,7 @@ export async function readSchedules(
   return rows;
 }
 
-async function reportsOfSchedules({ reports: { schedules: all } }: Reading) {
+async function reportsOfSchedules({ reports: { schedules: all } }: Naming) {
   return [...new Set(all.map(({ report }) => report))].sort();
 }
 

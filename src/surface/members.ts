@@ -3,7 +3,6 @@
  * cell, form field, command option and OpenAPI schema follow from it.
  */
 import { z } from 'zod';
-import type { Reading } from './reading.ts';
 
 /** Things that have a page of their own; a door knows the address. */
 export type Thing =
@@ -18,6 +17,11 @@ export type Thing =
   | 'run'
   | 'stream'
   | 'style';
+
+/** Part of the surroundings of a list (reading.ts) that names what a member can be. */
+export interface Naming {
+  readonly reports: { readonly schedules: readonly { readonly report: string }[] };
+}
 
 export interface Member {
   readonly title: string;
@@ -34,7 +38,7 @@ export interface Member {
   /** Meaning of the value, for programs and for the help. */
   readonly about?: string;
   /** Texts that the value can be now, for a picker; a member without it takes any text. */
-  readonly values?: (from: Reading) => Promise<readonly string[]>;
+  readonly values?: (from: Naming) => Promise<readonly string[]>;
   /** Option of a command where it has another name, as `search <text>`; empty: it has none. */
   readonly option?: string;
   /** Whether a command must state it, though programs may leave it out. */

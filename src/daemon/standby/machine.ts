@@ -4,15 +4,12 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { z } from 'zod';
 import type { SentFor } from '../../client/http/request.ts';
 import type { Permits } from '../../client/transport.ts';
 import type { Config } from '../../config/schema.ts';
 import { type Clock, systemUptime } from '../../lib/clock.ts';
 import { RetryLaterError, StoreError, SUPERSEDED } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
-import { actorFields } from '../../local-api/actor.ts';
-import type { RouteGroup } from '../../local-api/api.ts';
 import { version } from '../../ops/version.ts';
 import { beginFeed, forgetKept, openFeed, readPlace, renameFeed } from '../../standby/feed.ts';
 import { createHolder, type Holder } from '../../standby/holder.ts';
@@ -33,6 +30,7 @@ import { behind, type CatchUpDeps, createCatchUp } from './catch-up.ts';
 import { createGiveBack } from './give-back.ts';
 import { watchOthers } from './others.ts';
 import type { Begun, Standby, StandbyDeps } from './parts.ts';
+import { standbyRoutes } from './routes.ts';
 
 /** A random UUID (version 4). */
 export function uuidFrom(random: Random): string {
@@ -208,19 +206,4 @@ export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begu
   await holder.begin();
   const taken = { settings, servers, holder, memory };
   return { open: (store) => openStandby(config, taken, { ...deps, log, store }) };
-}
-
-const handOverBody = z.strictObject({ actor: actorFields.actor, to: z.string().optional() });
-
-/** Has the daemon give its lease away: it stops sending, and waits until PostgreSQL has all. */
-function standbyRoutes(handOver: (to?: string) => Promise<void>): RouteGroup {
-  return {
-    access: 'operator',
-    install(app) {
-      app.post('/api/standby/hand-over', async (request) => {
-        await handOver(handOverBody.parse(request.body).to);
-        return { handedOver: true };
-      });
-    },
-  };
 }
