@@ -68,7 +68,7 @@ function silenceOf({ clock, before }: AnsweringDeps): Silence | undefined {
   return { since, from, unansweredMs, why: why ?? '' };
 }
 
-/** Notes that a request is sent, at the API with the longest of the URLs that its own begins with. */
+/** Notes that a request is sent, at the API with the longest URL that its own begins with. */
 export function askedAmong(
   apis: readonly { readonly url: string; readonly answering: Answering }[],
 ): (url: string) => ReturnType<Answering['asked']> | undefined {
