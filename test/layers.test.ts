@@ -168,7 +168,7 @@ describe('layers', () => {
   it('starts the thread of the console without what speaks with the service', () => {
     const loaded = loadedBy('src/console/server-main.ts');
     expect(loaded).toContain('fastify');
-    expect(loaded).not.toContain('undici');
+    expect(loaded).not.toContain('src/lib/http-client.ts');
   });
 
   it('starts the command line without what only some commands need', () => {
@@ -185,6 +185,15 @@ describe('layers', () => {
     const theirs = (path: string) => roomOf(path) === 'plane' || path === 'pg';
     expect([...loaded].filter(theirs)).toEqual(['src/plane/status-file.ts']);
   });
+
+  it.each(['src/daemon/daemon.ts', 'src/cli/main.ts', 'src/local-api/ask.ts'])(
+    'loads the parts of undici that are used, and not all of it, from %s',
+    (program) => {
+      const loaded = loadedBy(program);
+      expect(loaded.size).toBeGreaterThan(5);
+      expect(loaded).not.toContain('undici');
+    },
+  );
 
   it('finds an edge that breaks the plan', () => {
     const edges = importsOf('src/rules/evaluate.ts', "import { x } from '../store/open.ts';\n");

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { systemClock } from './clock.ts';
-import { ConfigError, toError } from './errors.ts';
+import { BugError, ConfigError, toError } from './errors.ts';
 import { isJsonObject } from './json.ts';
 import type { Logger } from './log.ts';
 
@@ -78,6 +78,19 @@ const CLOSE_MS_MAX = 5_000;
  */
 const CONNECTIONS_CHECK_MS = 1_000;
 
+function refuseSchema(): never {
+  throw new BugError('bug.route_schema', 'a route has a schema for fastify: zod checks ours');
+}
+
+/**
+ * Compilers of fastify's schemas, which no route of ours has. Its own would be loaded with each
+ * server: 130 modules, and with their checks six MiB.
+ */
+const NO_COMPILERS = {
+  buildValidator: () => refuseSchema,
+  buildSerializer: () => refuseSchema,
+};
+
 /**
  * Makes a fastify instance with bounded bodies, headers, times and connections. The caller adds
  * routes and its own error shape (`setErrorHandler`), then calls {@link listenOn}.
@@ -87,6 +100,7 @@ export function createHttpServer(
   limits: HttpServerLimits = HTTP_SERVER_LIMITS,
 ): FastifyInstance {
   const app = Fastify({
+    schemaController: { compilersFactory: NO_COMPILERS },
     bodyLimit: limits.bodyBytesMax,
     // Fastify sets this limit and the next on the server itself, overriding `http` below.
     requestTimeout: limits.requestMs,

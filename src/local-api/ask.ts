@@ -3,7 +3,7 @@
  * global dispatcher into a proxy's, and the token of the local API would travel to it.
  */
 import { join } from 'node:path';
-import { Agent, request } from 'undici';
+import { Agent, requestBy } from '../lib/http-client.ts';
 
 /** Path of the file in which a running daemon publishes its address and token. */
 export function localFile(dataDir: string): string {
@@ -32,10 +32,10 @@ export async function askHere(
 }> {
   const dispatcher = new Agent();
   try {
-    const { statusCode, headers, body } = await request(url, {
+    const { statusCode, headers, body } = await requestBy(dispatcher, new URL(url), {
       ...options,
+      method: options.method ?? 'GET',
       signal: signal ?? null,
-      dispatcher,
     });
     return { statusCode, text: await body.text(), isKeptHere: headers[KEPT_HEADER] === 'here' };
   } finally {

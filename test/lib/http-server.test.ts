@@ -1,8 +1,9 @@
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { connect } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { createHttpServer, holdAddress, listenOn } from '../../src/lib/http-server.ts';
-import { createLogger } from '../../src/lib/log.ts';
+import { createLogger, silentLogger } from '../../src/lib/log.ts';
 import { createScrubber } from '../../src/lib/secret.ts';
 
 it('an error of ours is in the log although its caller has hung up', async () => {
@@ -25,6 +26,22 @@ it('an error of ours is in the log although its caller has hung up', async () =>
   await called.promise;
   socket.destroy();
   expect(await told.promise).toContain('the disk is gone');
+});
+
+it('a server takes no schema of a route, and loads nothing that compiles them', async () => {
+  const app = createHttpServer(silentLogger());
+  onTestFinished(() => app.close());
+  const { cache } = createRequire(import.meta.url);
+  const loaded = (name: string) =>
+    Object.keys(cache).filter((path) => path.includes(`/node_modules/${name}/`));
+  app.get('/', async () => 'here');
+  await app.ready();
+  expect(loaded('fastify').length).toBeGreaterThan(10);
+  expect([...loaded('ajv'), ...loaded('@fastify/ajv-compiler')]).toEqual([]);
+  const other = createHttpServer(silentLogger());
+  onTestFinished(() => other.close());
+  other.get('/', { schema: { querystring: { type: 'object' } } }, async () => 'here');
+  await expect(other.ready()).rejects.toThrow('a route has a schema');
 });
 
 it('an address that is only held is let go of, whoever has come meanwhile', async () => {

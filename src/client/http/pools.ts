@@ -1,6 +1,7 @@
 /** undici's connection pools by origin: one for reads, one for writes. */
-import { Pool } from 'undici';
+import type * as undici from 'undici';
 import { ConfigError } from '../../lib/errors.ts';
+import { Pool } from '../../lib/http-client.ts';
 import { type OutgoingProxy, type Route, tlsOf, tunnelled } from './tunnel.ts';
 
 export interface PoolOptions extends Route {
@@ -9,7 +10,7 @@ export interface PoolOptions extends Route {
 }
 
 export interface Pools {
-  of(origin: string, safe: boolean): Pool;
+  of(origin: string, safe: boolean): undici.Pool;
   /** Makes new connections with these certificates; open ones end with their requests. */
   renew(certificates: Pick<Route, 'caText' | 'client'>): void;
   destroy(): Promise<void>;
@@ -40,9 +41,9 @@ export function proxyFor(origin: string, { proxy }: Route): OutgoingProxy | unde
 }
 
 export function createPools(options: PoolOptions): Pools {
-  const pools = new Map<string, Pool>();
+  const pools = new Map<string, undici.Pool>();
   /** Pools of former certificates whose requests are still on their way. */
-  const retired = new Set<Pool>();
+  const retired = new Set<undici.Pool>();
   let route = options;
   return {
     of(origin, safe) {

@@ -3,8 +3,9 @@
  * that no request leaves before the service has shown its certificate.
  */
 import { Socket } from 'node:net';
-import { buildConnector, Client } from 'undici';
+import type { buildConnector as Connector } from 'undici';
 import { errorCode, toError } from '../../lib/errors.ts';
+import { buildConnector, Client, connectBy } from '../../lib/http-client.ts';
 import type { Secret } from '../../lib/secret.ts';
 import { UNTRUSTED_CODES } from './answer.ts';
 
@@ -98,14 +99,15 @@ export async function openTunnel(
     connect: { timeout: timeoutMs, ...tlsOf({ caText: route.caText }) },
   });
   try {
-    const { statusCode, socket } = await client
-      .connect({ path: target, headers: headersOf(proxy, target) })
-      .catch((error: unknown) => {
-        const { message } = toError(error);
-        const text = `gives no route to ${target}: ${message}`;
-        const code = OWN_CERTIFICATE[errorCode(error)] ?? 'PROXY_UNREACHABLE';
-        throw new ProxyFailure(proxy, text, code, error);
-      });
+    const { statusCode, socket } = await connectBy(client, {
+      path: target,
+      headers: headersOf(proxy, target),
+    }).catch((error: unknown) => {
+      const { message } = toError(error);
+      const text = `gives no route to ${target}: ${message}`;
+      const code = OWN_CERTIFICATE[errorCode(error)] ?? 'PROXY_UNREACHABLE';
+      throw new ProxyFailure(proxy, text, code, error);
+    });
     if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;
     socket.destroy();
     const code = statusCode === 407 ? 'PROXY_CREDENTIALS' : 'PROXY_REFUSED';
@@ -120,7 +122,7 @@ export function tunnelled(
   proxy: OutgoingProxy,
   route: Route,
   connectMs: number,
-): buildConnector.connector {
+): Connector.connector {
   const secure = buildConnector({ allowH2: false, timeout: connectMs, ...tlsOf(route) });
   return (options, callback) => {
     const host = options.hostname.includes(':') ? `[${options.hostname}]` : options.hostname;

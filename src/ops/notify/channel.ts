@@ -5,10 +5,11 @@
  */
 
 import { readFileSync } from 'node:fs';
-import { type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, RefusedError, RetryLaterError, toError } from '../../lib/errors.ts';
+import { requestBy } from '../../lib/http-client.ts';
 import { revealed, type Secret } from '../../lib/secret.ts';
 import { formatSize } from '../../lib/units.ts';
 import { signatureHeaders } from '../../lib/webhook-signature.ts';
@@ -109,11 +110,10 @@ export async function callAddress(
 ): Promise<void> {
   const url = new URL(revealed(address));
   const ask = async (either: AbortSignal): Promise<number> => {
-    const answer = await request(url, {
+    const answer = await requestBy(dispatcher(url.origin, caText), url, {
       method: body === undefined ? 'GET' : 'POST',
       headers: { 'user-agent': 'selvedge', ...headers },
       body: body ?? null,
-      dispatcher: dispatcher(url.origin, caText),
       signal: either,
     });
     // The status is the answer: a body that never ends must not make a message that came a failure.

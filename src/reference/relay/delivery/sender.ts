@@ -2,9 +2,10 @@
  * Makes an attempt over HTTP: POSTs the bytes, waits for the answer, keeps its first part. The
  * sender never throws for anything that a receiver can do, and follows no redirects.
  */
-import { Agent, type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../lib/clock.ts';
 import { toError } from '../../../lib/errors.ts';
+import { Agent, requestBy } from '../../../lib/http-client.ts';
 import { parseRetryAfter } from './schedule.ts';
 import type { TargetGuard } from './target.ts';
 
@@ -77,11 +78,10 @@ export function createSender(guard: TargetGuard, wallClock: Clock): Sender {
         ...part,
       });
       try {
-        const response = await request(guard.check(url), {
+        const response = await requestBy(agent, guard.check(url), {
           method: 'POST',
           headers,
           body,
-          dispatcher: agent,
           signal: deadline.signal,
         });
         return outcome({
