@@ -7,6 +7,7 @@ import { setFlagsFromString } from 'node:v8';
 import { type Clock, systemClock } from '../lib/clock.ts';
 import { EXIT, toError } from '../lib/errors.ts';
 import type { Logger } from '../lib/log.ts';
+import { collectAtRest, ownHeap } from './memory.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
@@ -36,6 +37,7 @@ export function preferMemory(): void {
   // MiB), several times a second during a pull, at a third of the cost of a pull without changes.
   setFlagsFromString('--heap-growing-percent=60');
   setFlagsFromString('--bytecode-old-age=2');
+  collectAtRest(ownHeap(), systemClock());
 }
 
 /** Keeps SIGHUP from ending the process; `release` tells whether one has arrived meanwhile. */

@@ -1,0 +1,57 @@
+/** Keeps the memory of a process small that stays for months and rests most of the time. */
+import { performance } from 'node:perf_hooks';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Clock } from '../lib/clock.ts';
+
+/** A heap of V8 and the thread that it belongs to. */
+export interface Heap {
+  usedBytes(): number;
+  /** Share of the time since the last question in which the thread had something to do. */
+  busyShare(): number;
+  /** Collects all garbage. It stops the thread for some 50 ms. */
+  collect(): void;
+}
+
+const LOOK_MS = 30_000;
+/** Share of its time in which a resting daemon has something to do, at most. */
+const REST_SHARE_MAX = 0.1;
+/** Bytes of garbage that are worth the time of collecting them. */
+const GARBAGE_BYTES_MIN = 4_194_304;
+
+/**
+ * Collects what a burst of work has left behind, once the thread rests. V8 collects when the heap
+ * has grown by a share of itself, and after a pull that does not happen for hours.
+ */
+export function collectAtRest(heap: Heap, clock: Pick<Clock, 'after'>): void {
+  let keptBytes = 0;
+  const look = (): void => {
+    clock.after(LOOK_MS, look);
+    if (heap.busyShare() > REST_SHARE_MAX) return;
+    // V8 may have collected by itself.
+    keptBytes = Math.min(keptBytes, heap.usedBytes());
+    if (heap.usedBytes() - keptBytes < GARBAGE_BYTES_MIN) return;
+    heap.collect();
+    keptBytes = heap.usedBytes();
+  };
+  clock.after(LOOK_MS, look);
+}
+
+/** The heap of this thread. */
+export function ownHeap(): Heap {
+  // Node gives the function to a new context only, and only while the flag is set.
+  setFlagsFromString('--expose-gc');
+  const collect: () => void = runInNewContext('gc');
+  setFlagsFromString('--no-expose-gc');
+  let before = performance.eventLoopUtilization();
+  return {
+    usedBytes: () => process.memoryUsage().heapUsed,
+    busyShare() {
+      const now = performance.eventLoopUtilization();
+      const { utilization } = performance.eventLoopUtilization(now, before);
+      before = now;
+      return utilization;
+    },
+    collect,
+  };
+}
