@@ -168,7 +168,7 @@ describe('layers', () => {
   it('starts the thread of the console without what speaks with the service', () => {
     const loaded = loadedBy('src/console/server-main.ts');
     expect(loaded).toContain('fastify');
-    expect(loaded).not.toContain('src/lib/http-client.ts');
+    expect(loaded).not.toContain('src/lib/http-client/undici.ts');
   });
 
   it('starts the command line without what only some commands need', () => {

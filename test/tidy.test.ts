@@ -32,7 +32,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 40: permits for requests that change something, looked at as they begin.
   // By 10: the short lists as a table, from which streams and the probe read.
   // By 40: senders that are held, which the daemon had.
-  client: 8_410, // how each request ended; lists beyond a body, and second looks where one may err
+  // By 5: the parts of undici, each by its name.
+  client: 8_415, // how each request ended; lists beyond a body, and second looks where one may err
   // With the settings of a standby.
   // By 50: lists of the service with their words, times and limits, which four files repeated.
   config: 3_860, // with the table of words for all names that programs have
@@ -55,7 +56,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 150: a holder that is asked for its lease gives it back; what the doctor says of replicas.
   // By 30: the doctor of a machine that waits; whether record and database are of one past.
   // By 30: pulls that come again until a take-over has read all; one that was cut off.
-  daemon: 6_155, // whether the service answers; the machine that waits, and catches up
+  // By 50: garbage that is collected at rest.
+  daemon: 6_205, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -76,7 +78,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Raised by 17: members that are understood only later.
   // By 20: the time since the machine was started.
   // By 100: what two to five rooms each had for themselves.
-  lib: 4_500, // and names of axes; references in any letters, which the outbox had
+  // By 65: the parts of undici; servers without compilers of schemas.
+  lib: 4_565, // and names of axes; references in any letters, which the outbox had
   'local-api': 990, // what a standby may lack
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.

@@ -3,7 +3,7 @@
  * global dispatcher into a proxy's, and the token of the local API would travel to it.
  */
 import { join } from 'node:path';
-import { Agent, requestBy } from '../lib/http-client.ts';
+import { Agent, requestBy } from '../lib/http-client/undici.ts';
 
 /** Path of the file in which a running daemon publishes its address and token. */
 export function localFile(dataDir: string): string {

@@ -1,7 +1,7 @@
 /** undici's connection pools by origin: one for reads, one for writes. */
 import type * as undici from 'undici';
 import { ConfigError } from '../../lib/errors.ts';
-import { Pool } from '../../lib/http-client.ts';
+import { Pool } from '../../lib/http-client/undici.ts';
 import { type OutgoingProxy, type Route, tlsOf, tunnelled } from './tunnel.ts';
 
 export interface PoolOptions extends Route {

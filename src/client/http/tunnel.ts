@@ -5,7 +5,7 @@
 import { Socket } from 'node:net';
 import type { buildConnector as Connector } from 'undici';
 import { errorCode, toError } from '../../lib/errors.ts';
-import { buildConnector, Client, connectBy } from '../../lib/http-client.ts';
+import { buildConnector, Client, connectBy } from '../../lib/http-client/undici.ts';
 import type { Secret } from '../../lib/secret.ts';
 import { UNTRUSTED_CODES } from './answer.ts';
 

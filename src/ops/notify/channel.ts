@@ -9,7 +9,7 @@ import type { Dispatcher } from 'undici';
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { errorCode, RefusedError, RetryLaterError, toError } from '../../lib/errors.ts';
-import { requestBy } from '../../lib/http-client.ts';
+import { requestBy } from '../../lib/http-client/undici.ts';
 import { revealed, type Secret } from '../../lib/secret.ts';
 import { formatSize } from '../../lib/units.ts';
 import { signatureHeaders } from '../../lib/webhook-signature.ts';

@@ -5,7 +5,7 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../lib/clock.ts';
 import { toError } from '../../../lib/errors.ts';
-import { Agent, requestBy } from '../../../lib/http-client.ts';
+import { Agent, requestBy } from '../../../lib/http-client/undici.ts';
 import { parseRetryAfter } from './schedule.ts';
 import type { TargetGuard } from './target.ts';
 
