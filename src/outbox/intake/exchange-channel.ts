@@ -31,12 +31,19 @@ import type {
   Submitted,
 } from '../../store/exchange/statements.ts';
 import { deleteState, readRestored, writeRestored, writeState } from '../../store/state.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Db, Store, Tx } from '../../store/store.ts';
+import { kept } from '../../store/transaction/kept.ts';
 import { endLossOfCustomers, importCustomers } from './customers.ts';
 import { parsePayload } from './envelope.ts';
 import { createLockWatch, type LockWatch } from './exchange-wait.ts';
 import { type Intake, invalid, type Submission, type SubmitResult } from './intake.ts';
-import { dueOutcomes, forgetOutcomes, outcomesAgain, outcomesWritten } from './outcomes.ts';
+import {
+  dueOutcomes,
+  forgetOutcomes,
+  OUTCOMES_PER_ROUND,
+  outcomesAgain,
+  outcomesWritten,
+} from './outcomes.ts';
 import { type Receipt, readReceipt, refusalReceipt } from './receipt.ts';
 
 export interface ExchangeChannelDeps {
@@ -185,8 +192,8 @@ interface DueReceipts {
   readonly receipts: readonly ReceiptRow[];
 }
 
-async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueReceipts> {
-  const due = await store.db
+const dueDocuments = kept((db: Db) =>
+  db
     .selectFrom('intake')
     .innerJoin('outbox', 'outbox.outbox_id', 'intake.outbox_id')
     .select(['intake.outbox_id', 'receipt_due'])
@@ -194,8 +201,11 @@ async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueRe
     // Documents whose push is under way are left out: their state changes in a moment.
     .where('state', 'not in', ['sending', 'sent'])
     .orderBy('intake.outbox_id')
-    .limit(RECEIPTS_PER_ROUND)
-    .execute();
+    .limit(RECEIPTS_PER_ROUND),
+);
+
+async function dueReceipts({ store, clock }: ExchangeChannelDeps): Promise<DueReceipts> {
+  const due = await dueDocuments(store.db);
   const at = isoTime(clock.now());
   const receipts: ReceiptRow[] = [];
   for (const { outbox_id } of due) {
@@ -329,7 +339,7 @@ async function written(deps: ExchangeChannelDeps, progress: Progress): Promise<b
   progress.outcomes = undefined;
   if (receipts) await receiptsWritten(deps, receipts);
   if (outcomes.length > 0) await outcomesWritten(deps.store, outcomes, deps.hasCallback);
-  return receipts?.due.length === RECEIPTS_PER_ROUND || outcomes.length > 0;
+  return receipts?.due.length === RECEIPTS_PER_ROUND || outcomes.length === OUTCOMES_PER_ROUND;
 }
 
 /** Takes note that readers kept a commit away. */

@@ -8,8 +8,10 @@ import { sql } from 'kysely';
 import { z } from 'zod';
 import { tryParseJson } from '../../lib/json.ts';
 import { isoTime } from '../../lib/units.ts';
+import { inKeys } from '../../store/bulk.ts';
 import type { OutcomeRow } from '../../store/exchange/statements.ts';
 import type { Db, Store, Tx } from '../../store/store.ts';
+import { kept } from '../../store/transaction/kept.ts';
 
 export interface Outcome extends Omit<OutcomeRow, 'rules' | 'state'> {
   /** Tells an outcome from a receipt, which has the kind of its document here. */
@@ -77,18 +79,17 @@ export async function outcomesAfter(db: Db, after: number, limit: number): Promi
   return rows.map(outcomeOf);
 }
 
-const ROWS_PER_ROUND = 200;
+export const OUTCOMES_PER_ROUND = 200;
+
+const dueRows = kept((db: Db) =>
+  select(db).where('t.row_due', '=', sql.lit(1)).orderBy('t.outcome_id').limit(OUTCOMES_PER_ROUND),
+);
 
 /**
  * Reads outcomes that exchange.db does not have yet, in the form in which they are written there.
  */
 export async function dueOutcomes({ db }: Store): Promise<readonly OutcomeRow[]> {
-  const rows = await select(db)
-    .where('t.row_due', '=', sql.lit(1))
-    .orderBy('t.outcome_id')
-    .limit(ROWS_PER_ROUND)
-    .execute();
-  return rows.map(outcomeOf).map(({ kind: _, rules, ...row }) => {
+  return (await dueRows(db)).map(outcomeOf).map(({ kind: _, rules, ...row }) => {
     return { ...row, rules: JSON.stringify(rules) };
   });
 }
@@ -98,15 +99,11 @@ export async function outcomesWritten(
   rows: readonly OutcomeRow[],
   hasCallback: boolean,
 ): Promise<void> {
-  await store.transaction(async (tx) => {
-    for (const { outcomeId } of rows) {
-      await tx
-        .updateTable('outcome')
-        .set({ row_due: 0, ...(hasCallback ? {} : { callback_due_at: null }) })
-        .where('outcome_id', '=', outcomeId)
-        .execute();
-    }
-  });
+  const done = { row_due: 0, ...(hasCallback ? {} : { callback_due_at: null }) };
+  const ids = rows.map(({ outcomeId }) => outcomeId);
+  await store.transaction((tx) =>
+    tx.updateTable('outcome').set(done).where(inKeys('outcome_id', ids)).execute(),
+  );
 }
 
 /** Makes all stored outcomes due again, for a new exchange.db. */
