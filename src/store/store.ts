@@ -7,7 +7,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
-import { Kysely, type Transaction, type TransactionBuilder } from 'kysely';
+import type { Kysely, Transaction, TransactionBuilder } from 'kysely';
 import type { Config } from '../config/schema.ts';
 import type { Clock } from '../lib/clock.ts';
 import { BugError, invariant, isDiskFull, isStoreUnusable, StoreError } from '../lib/errors.ts';
@@ -15,11 +15,7 @@ import { type ConnectionOptions, openReader, openWriter, verifyPragmas } from '.
 import { type MigrationReport, migrate, pendingMigrations, triggersOf } from './migrate.ts';
 import { asDiskFullError, copyBytes, requireRoom } from './space.ts';
 import type { Tables } from './tables.ts';
-import {
-  asCorruptionError,
-  ImmediateSqliteDialect,
-  type WithWriteLock,
-} from './transaction/dialect.ts';
+import { asCorruptionError, overConnection, type WithWriteLock } from './transaction/dialect.ts';
 import { type FileIds, filesOf, refuseToForget, requireInPlace } from './writers/in-place.ts';
 import { writeAgainBeside } from './writers/write-again.ts';
 import {
@@ -119,9 +115,7 @@ export class SqliteStore implements Store {
       ? (write) => write()
       : (write) => this.#withWriteLock(write);
     const translate = (thrown: unknown): unknown => this.#translate(thrown);
-    this.#db = new Kysely<Tables>({
-      dialect: new ImmediateSqliteDialect(database, locked, translate),
-    });
+    this.#db = overConnection<Tables>(database, locked, translate);
   }
 
   /** Registers the emergency release of disk space; it returns true when there may be room now. */
@@ -365,10 +359,8 @@ export class SqliteStore implements Store {
       this.checkpoint('passive');
       releaseCheckpoint(this.writeHandOff);
     }
-    await this.#db.destroy();
-    // Kysely closes only a handle that it has used; one left open would leave its write-ahead log
-    // behind.
-    if (this.#database.open) this.#database.close();
+    // Kysely has not opened it: it would leave the write-ahead log behind.
+    this.#database.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -9,9 +9,12 @@ import type Database from 'better-sqlite3';
 import {
   type CompiledQuery,
   type DatabaseConnection,
-  type Driver,
-  type QueryCompiler,
+  DefaultConnectionProvider,
+  DefaultQueryExecutor,
+  type DialectAdapter,
+  Kysely,
   type QueryResult,
+  SingleConnectionProvider,
   SqliteDialect,
   SqliteDriver,
   SqliteQueryCompiler,
@@ -86,17 +89,19 @@ function withStatementCache(database: Database.Database): Prepare {
 }
 
 class ImmediateDriver extends SqliteDriver {
+  readonly connection: DatabaseConnection;
   readonly #database: Database.Database;
   readonly #prepare: Prepare;
   readonly #translate: TranslateError;
-  readonly #connection: DatabaseConnection;
+  /** Pending while a transaction, or a query outside of one, has the connection. */
+  #taken: PromiseWithResolvers<void> | undefined;
 
   constructor(database: Database.Database, locked: WithWriteLock, translate: TranslateError) {
     super({ database });
     this.#database = database;
     this.#prepare = withStatementCache(database);
     this.#translate = translate;
-    this.#connection = {
+    this.connection = {
       streamQuery: () => {
         throw new BugError(
           'bug.streamed_query',
@@ -104,24 +109,26 @@ class ImmediateDriver extends SqliteDriver {
         );
       },
       executeQuery: async <R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> => {
-        const prepared = this.#guarded(() => this.#prepare(sql));
-        const execute = () => this.#guarded(() => run<R>(prepared, parameters));
-        if (prepared.isReadOnly || database.inTransaction) return execute();
-        return locked(async () => execute());
+        try {
+          const prepared = this.#prepare(sql);
+          if (prepared.isReadOnly || database.inTransaction) return run<R>(prepared, parameters);
+          return await locked(async () => run<R>(prepared, parameters));
+        } catch (thrown) {
+          throw translate(thrown);
+        }
       },
     };
   }
 
-  #guarded<T>(work: () => T): T {
-    try {
-      return work();
-    } catch (thrown) {
-      throw this.#translate(thrown);
-    }
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    while (this.#taken) await this.#taken.promise;
+    this.#taken = Promise.withResolvers();
+    return this.connection;
   }
 
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    return this.#connection;
+  override async releaseConnection(): Promise<void> {
+    this.#taken?.resolve();
+    this.#taken = undefined;
   }
 
   override async beginTransaction(
@@ -134,7 +141,11 @@ class ImmediateDriver extends SqliteDriver {
   }
 
   override async commitTransaction(): Promise<void> {
-    this.#guarded(() => this.#prepare('commit').statement.run());
+    try {
+      this.#prepare('commit').statement.run();
+    } catch (thrown) {
+      throw this.#translate(thrown);
+    }
   }
 
   /**
@@ -162,23 +173,49 @@ class PlannedOnce extends SqliteQueryCompiler {
   }
 }
 
-export class ImmediateSqliteDialect extends SqliteDialect {
-  readonly #createDriver: () => Driver;
+/**
+ * Runs each query of a transaction at once. Kysely's executor asks for the connection again at each
+ * of them, through ten promises, although nothing else has it; that takes longer than most queries.
+ */
+class InsideExecutor extends DefaultQueryExecutor {
+  readonly #connection: DatabaseConnection;
 
-  constructor(
-    database: Database.Database,
-    withWriteLock: WithWriteLock,
-    translate: TranslateError,
-  ) {
-    super({ database });
-    this.#createDriver = () => new ImmediateDriver(database, withWriteLock, translate);
+  constructor(adapter: DialectAdapter, connection: DatabaseConnection) {
+    super(new PlannedOnce(), adapter, new SingleConnectionProvider(connection));
+    this.#connection = connection;
   }
 
-  override createDriver(): Driver {
-    return this.#createDriver();
+  override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.#connection.executeQuery<R>(query);
   }
 
-  override createQueryCompiler(): QueryCompiler {
-    return new PlannedOnce();
+  override withConnectionProvider(): DefaultQueryExecutor {
+    return this;
   }
+}
+
+/** Runs each query outside of transactions once it has the connection. */
+class OutsideExecutor extends DefaultQueryExecutor {
+  readonly #inside: InsideExecutor;
+
+  constructor(adapter: DialectAdapter, driver: ImmediateDriver) {
+    super(new PlannedOnce(), adapter, new DefaultConnectionProvider(driver));
+    this.#inside = new InsideExecutor(adapter, driver.connection);
+  }
+
+  override withConnectionProvider(): DefaultQueryExecutor {
+    return this.#inside;
+  }
+}
+
+/** Kysely over this connection. */
+export function overConnection<T>(
+  database: Database.Database,
+  withWriteLock: WithWriteLock,
+  translate: TranslateError,
+): Kysely<T> {
+  const dialect = new SqliteDialect({ database });
+  const driver = new ImmediateDriver(database, withWriteLock, translate);
+  const executor = new OutsideExecutor(dialect.createAdapter(), driver);
+  return new Kysely<T>({ config: { dialect }, dialect, driver, executor });
 }
