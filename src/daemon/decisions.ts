@@ -130,7 +130,7 @@ function noteActing(
   most: Config['rules']['mode'],
 ): Promise<void> {
   const { rules, settings } = keeper.current().ruleSet;
-  const isValid = !keeper.isProvisional();
+  const isValid = !keeper.current().isProvisional;
   const live = rules.filter((rule) => rule.mode === 'live').length;
   const mode = isValid ? most : 'observe';
   const acting = { mode, valid: isValid, set: settings.mode, rules: rules.length, live };
@@ -150,7 +150,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   await nowSound();
   let { rules } = config;
   const keeper = await openRuleKeeper({ ...deps, directory: rules.directory });
-  if (keeper.isProvisional()) {
+  if (keeper.current().isProvisional) {
     log.error(
       { rules: keeper.current().ruleSet.hash.slice(0, 12) },
       'no valid rules: only observing',
@@ -159,7 +159,7 @@ export async function openRules(config: Config, deps: RulesInForceDeps): Promise
   tellUnread(log, rules.directory);
   const note = () => noteActing(deps, keeper, rules.mode);
   await note();
-  const mode = () => (keeper.isProvisional() ? 'observe' : rules.mode);
+  const mode = () => (keeper.current().isProvisional ? 'observe' : rules.mode);
   const changesTo = (fresh: Config) => ({
     mode: { from: mode(), to: fresh.rules.mode },
     directory: { from: rules.directory, to: fresh.rules.directory },

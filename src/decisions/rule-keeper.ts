@@ -42,12 +42,15 @@ export interface Reloaded {
   readonly disarmed: readonly string[];
 }
 
-export interface RuleKeeper {
-  current(): LoadedRuleSet;
+interface RulesInUse extends LoadedRuleSet {
   /**
    * True until a rule set was loaded without mistakes: until then the last good one only observes.
    */
-  isProvisional(): boolean;
+  readonly isProvisional: boolean;
+}
+
+export interface RuleKeeper {
+  current(): RulesInUse;
   /**
    * Reads the rule set's lists that come from the database again; gives whether their contents made
    * it another set. A list that cannot be read stays as it was, and opens an incident.
@@ -229,14 +232,13 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     await reportLists(deps, failed);
     return { ruleSet, files };
   };
-  let inForce: LoadedRuleSet;
-  let provisional = false;
+  let inForce: RulesInUse;
   // Loads run one after the other: else the slower of two could put back what the other replaced.
   const inTurn = createTurns();
   try {
     const loaded = loadRuleSet(deps.directory);
     const lists = readsLists(loaded) ? readListsFile(await lastFiles(deps)) : undefined;
-    inForce = await fill(loaded, lists ?? {});
+    inForce = { ...(await fill(loaded, lists ?? {})), isProvisional: false };
     const disarmed = await store.transaction((tx) =>
       putFilesInForce(tx, inForce, deps, 'at a start'),
     );
@@ -244,8 +246,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
   } catch (thrown) {
     if (!(thrown instanceof ConfigError)) throw thrown;
     await reportInvalid(deps, thrown);
-    inForce = await lastGood(deps);
-    provisional = true;
+    inForce = { ...(await lastGood(deps)), isProvisional: true };
   }
   const refreshLists = async (): Promise<boolean> => {
     const before = inForce;
@@ -257,7 +258,7 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
     const others = Object.keys(lists).filter((list) => lists[list]?.digest !== had[list]?.digest);
     const reason = `lists were read with another content: ${others.join(', ')}`;
     const disarmed = await store.transaction((tx) => putInForce(tx, next, deps, reason));
-    inForce = next;
+    inForce = { ...next, isProvisional: before.isProvisional };
     const rules = next.ruleSet.hash.slice(0, 12);
     log.info({ rules, lists, disarmed }, 'a list of the rules has another content');
     return true;
@@ -283,14 +284,12 @@ export async function openRuleKeeper(deps: RuleKeeperDeps): Promise<RuleKeeper> 
       return ids;
     });
     onInForce?.();
-    inForce = next;
-    provisional = false;
+    inForce = { ...next, isProvisional: false };
     logReloaded(log, diff, disarmed);
     return { diff, counts, disarmed };
   };
   return {
     current: () => inForce,
-    isProvisional: () => provisional,
     refreshLists: () => inTurn(refreshLists),
     preview: (directory) => inTurn(() => preview(deps, inForce, directory)),
     reload: (who, from) => inTurn(() => reload(who, from)),

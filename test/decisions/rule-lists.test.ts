@@ -199,13 +199,13 @@ describe('a list from what the ERP tells', () => {
       from erp_customer, n`.execute(fixture.store.db);
     await expect(keeper.reload(WHO, fixture)).rejects.toThrow('list blocked has more than 50000');
     const again = await fixture.open();
-    expect(again.isProvisional()).toBe(true);
+    expect(again.current().isProvisional).toBe(true);
     for (const { current } of [keeper, again]) {
       expect(current().ruleSet.settings.lists.blocked).toEqual(['C-9']);
     }
     fixture.write('settings.yaml', SETTINGS.replace(LIST, 'blocked: [C-8]'));
     await again.reload(WHO, fixture);
-    expect(again.isProvisional()).toBe(false);
+    expect(again.current().isProvisional).toBe(false);
   });
 
   it('that has another content does not make rules with mistakes good', async () => {
