@@ -1,15 +1,15 @@
 /**
- * The daemon that has nothing to do, as its unit starts it: the seconds from the start to READY on
- * a database that is there, how much memory it keeps after a start and after a whole pull, and the
- * share of a core that it uses while nothing happens.
+ * The daemon that has nothing to do, as its unit starts the compiled program: the seconds from the
+ * start to READY on a database that is there, how much memory it keeps after a start and after a
+ * whole pull, and the share of a core that it uses while nothing happens.
  *
  * `node bench/idle.ts [--rows 100000] [--starts 5] [--quiet 60]`; `--rows` may be given several
  * times, `--quiet` are the seconds that it is left alone. CPU seconds say more than seconds on a
  * machine that is busy with other things.
  */
-import { execFileSync, fork } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,7 +17,7 @@ import { parseArgs } from 'node:util';
 import { openReader } from '../src/store/connection.ts';
 import { lower, tell } from './support/figures.ts';
 import { cell, median, report, table } from './support/results.ts';
-import { LAUNCHER, startUnit, type UnitProcess, writeConfig } from './support/unit-process.ts';
+import { install, startUnit, type UnitProcess, writeConfig } from './support/unit-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -28,6 +28,7 @@ const { values } = parseArgs({
 });
 const QUIET_SECONDS = Number(values.quiet);
 const LOOK_MS = 500;
+const COMPILING_ROWS = 1_000;
 
 interface Idle {
   readonly residentMiB: number;
@@ -54,29 +55,47 @@ async function pulled(folder: string, rows: number): Promise<void> {
   reader.close();
 }
 
-async function measure(variants: number): Promise<string[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+interface Begun {
+  readonly unit: UnitProcess;
+  readonly source: ChildProcess;
+  readonly config: string;
+  readonly rows: number;
+}
+
+/** Starts a daemon in the folder that pulls so many variants, and waits until it has them. */
+async function begin(folder: string, launcher: string, variants: number): Promise<Begun> {
+  mkdirSync(folder, { recursive: true });
   const source = fork(join(import.meta.dirname, 'support/stock-source.ts'), [String(variants)]);
   const [{ v1Url, rows }] = await once(source, 'message');
   const config = writeConfig(folder, v1Url);
-  // The first start compiles, and the result is kept: the state after an installation.
-  execFileSync(process.execPath, [LAUNCHER, '--version']);
-  const first = await startUnit(folder, config);
+  const unit = await startUnit(folder, config, launcher);
   await pulled(folder, rows);
+  return { unit, source, config, rows };
+}
+
+async function measure(variants: number): Promise<string[]> {
+  const parent = mkdtempSync(join(tmpdir(), 'selvedge-bench-'));
+  const launcher = install(join(parent, 'installed'));
+  // The first daemon compiles, and the result is kept.
+  const compiling = await begin(join(parent, 'compiling'), launcher, COMPILING_ROWS);
+  await compiling.unit.stop();
+  compiling.source.disconnect();
+  const folder = join(parent, 'measured');
+  const { unit: first, source, config, rows } = await begin(folder, launcher, variants);
   const afterPull = await leaveAlone(first);
   await first.stop();
   source.disconnect();
   const starts: UnitProcess['ready'][] = [];
   for (let start = 1; start < Number(values.starts); start += 1) {
-    const unit = await startUnit(folder, config);
+    const unit = await startUnit(folder, config, launcher);
     starts.push(unit.ready);
     await unit.stop();
   }
-  const last = await startUnit(folder, config);
+  const last = await startUnit(folder, config, launcher);
   starts.push(last.ready);
   const afterStart = await leaveAlone(last);
   await last.stop();
-  rmSync(folder, { recursive: true });
+  rmSync(parent, { recursive: true });
   const seconds = median(starts.map((start) => start.seconds));
   const cpuSeconds = median(starts.map((start) => start.cpuSeconds));
   const share = Math.max(afterStart.share, afterPull.share);
@@ -100,7 +119,7 @@ async function measure(variants: number): Promise<string[]> {
 const lines: string[][] = [];
 for (const variants of values.rows) lines.push(await measure(Number(variants)));
 const intro = [
-  `Median of ${values.starts} starts on a database with so many variants;`,
+  `The compiled program. Median of ${values.starts} starts on a database with so many variants;`,
   `the memory ${values.quiet} s after a start and after a whole pull, while nobody asks anything,`,
   `and the larger share of a core in the ${values.quiet} s that follow.`,
 ].join(' ');

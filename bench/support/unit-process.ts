@@ -3,9 +3,9 @@
  * a configuration that pulls the stock of a source and nothing else; and what the system says of
  * the process.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +15,19 @@ import { type Use, useOf } from './process-use.ts';
 const ROOT = join(import.meta.dirname, '../..');
 export const LAUNCHER = join(ROOT, 'bin/selvedge.mjs');
 const LOOK_MS = 10;
+
+/**
+ * Writes the compiled program into a new folder, as a package has it, and gives its launcher. From
+ * the sources, a daemon keeps what has stripped their types.
+ */
+export function install(folder: string): string {
+  execFileSync(process.execPath, [join(ROOT, 'scripts/build.mjs'), join(folder, 'dist')]);
+  for (const part of ['bin', 'config', 'docs', 'migrations', 'package.json']) {
+    cpSync(join(ROOT, part), join(folder, part), { recursive: true });
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  return join(folder, 'bin/selvedge.mjs');
+}
 
 /** `Environment=` of the unit, by name. */
 function unitEnvironment(): Record<string, string> {
@@ -77,11 +90,15 @@ async function isReady(file: string): Promise<boolean> {
 }
 
 /** Starts it and waits until it is ready. Throws when it ends instead. */
-export async function startUnit(folder: string, config: string): Promise<UnitProcess> {
+export async function startUnit(
+  folder: string,
+  config: string,
+  launcher = LAUNCHER,
+): Promise<UnitProcess> {
   const known = localFile(join(folder, 'data'));
   rmSync(known, { force: true });
   const startedAt = performance.now();
-  const child: ChildProcess = spawn(process.execPath, [LAUNCHER, 'run', '--config', config], {
+  const child: ChildProcess = spawn(process.execPath, [launcher, 'run', '--config', config], {
     env: { PATH: process.env.PATH, ...unitEnvironment() },
     stdio: ['ignore', 'ignore', 2],
   });
