@@ -7,24 +7,17 @@
  * A timeout leaves the push with an unknown outcome, which only a lookup resolves: nothing is
  * repeated blindly. All state is in the database, so a kill loses nothing.
  */
+
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable, toError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
 import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import { reconcileIncidents } from '../../store/incidents.ts';
-import type { Store, Tx } from '../../store/store.ts';
+import type { Tx } from '../../store/store.ts';
+import type { DeciderDeps } from '../decider.ts';
 import { noteExternal } from '../external.ts';
 import { readSubject } from '../facts.ts';
 import { recordDecision } from '../journal.ts';
-import {
-  askRules,
-  type DecisionMode,
-  type FreshnessMs,
-  type Judgement,
-  sendBefore,
-} from '../judgement.ts';
-import type { LoadedRuleSet } from '../rule-files.ts';
+import { askRules, type Judgement, sendBefore } from '../judgement.ts';
 import { disarmExpired } from './arm.ts';
 import { endingArmings } from './arming.ts';
 import { tripBreaker } from './breaker.ts';
@@ -41,14 +34,9 @@ import {
 } from './queue.ts';
 import { firstObjection, type Objection } from './safeguards.ts';
 
-export interface RejectDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly rules: () => LoadedRuleSet;
-  readonly mode: () => DecisionMode;
-  /** Milliseconds that the data of each pulled stream may be old. */
-  readonly freshness: FreshnessMs;
+type Shared = 'store' | 'clock' | 'log' | 'rules' | 'mode' | 'freshness' | 'onPush';
+
+export interface RejectDeps extends Pick<DeciderDeps, Shared> {
   /**
    * Reads the delivery from the service into the mirror; throws when the service cannot be asked.
    */
@@ -57,8 +45,6 @@ export interface RejectDeps {
     orderDeliveryId: number,
     signal: AbortSignal,
   ) => Promise<unknown>;
-  /** Called after a push was put into the outbox. */
-  readonly onPush: () => void;
   /** Called when deliveries must be decided again. */
   readonly onDecided: () => void;
 }

@@ -1,10 +1,10 @@
 /** Checks that the data behind a reject is fresh enough. */
+
 import { formatDuration, parseDuration } from '../../lib/units.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 import type { Tx } from '../../store/store.ts';
 import { completeAt, customerAt, tooOldFor } from '../accept/freshness.ts';
-import type { Subject } from '../facts.ts';
-import type { FreshnessMs } from '../judgement.ts';
+import type { Candidate } from '../judgement.ts';
 
 type Settings = RuleSet['settings'];
 
@@ -69,12 +69,7 @@ export async function lackOfCustomers(
 
 const STOCK_FACTS = new Set(['delivery.lines.stock_free', 'delivery.lines.missing']);
 
-interface Asked {
-  readonly subject: Subject;
-  readonly ruleSet: RuleSet;
-  readonly freshness: FreshnessMs;
-  readonly now: number;
-}
+type Asked = Pick<Candidate, 'subject' | 'ruleSet' | 'freshness' | 'now'>;
 
 /** Names the data that is too old for this rule; undefined when none is. */
 export async function notFresh(tx: Tx, rule: Rule, asked: Asked): Promise<string | undefined> {
