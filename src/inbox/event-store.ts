@@ -219,16 +219,11 @@ function rowsOf(group: readonly Waiting[]) {
   }));
 }
 
-/** Deliveries and refunds that the group's events announce, each with its latest state. */
+/** Deliveries and refunds that the group's events announce. */
 function announcedIn(group: readonly Waiting[]): readonly Announced[] {
-  const latest = new Map<string, Announced>();
-  for (const { event, parsed } of group) {
-    if (parsed.announces === null || parsed.orderId === null) continue;
-    const one = { ...parsed.announces, orderId: parsed.orderId, sentAt: event.sentAt };
-    const name = `${one.thing} ${one.id} ${one.orderId}`;
-    if ((latest.get(name)?.sentAt ?? 0) <= one.sentAt) latest.set(name, one);
-  }
-  return [...latest.values()];
+  return group.flatMap(({ event: { sentAt }, parsed: { announces, orderId } }) =>
+    announces === null || orderId === null ? [] : [{ ...announces, orderId, sentAt }],
+  );
 }
 
 /** Ids of events that came again with another body than the stored one. */

@@ -57,6 +57,28 @@ describe('the journal', () => {
     expect(b.clock.pending()).toBe(0);
   });
 
+  it('keeps what was announced last, in whatever order it arrives together', async () => {
+    const b = await bench();
+    const announce = (orderId: number, status: string, sentAt: number) => {
+      const salesOrderDelivery = { orderDeliveryId: orderId * 10, orderId, status };
+      const body = { type: 'sales_order.delivery_updated', data: { salesOrderDelivery } };
+      return b.journal.accept({ ...event(`${orderId}${status}`, JSON.stringify(body)), sentAt });
+    };
+    const [early, late] = [1_767_600_000_000, 1_767_600_001_000];
+    await Promise.all([
+      announce(1, 'pending', early),
+      announce(1, 'canceled', late),
+      announce(2, 'canceled', late),
+      announce(2, 'pending', early),
+    ]);
+    const kept = await b.store.db.selectFrom('announced').select(['order_id', 'status']).execute();
+    const status = 'canceled';
+    expect(kept).toEqual([
+      { order_id: 1, status },
+      { order_id: 2, status },
+    ]);
+  });
+
   it('acknowledges once a standby would have it, and else asks for it again (R2)', async () => {
     const clock = manualClock();
     const store = await temporaryStore(clock);
