@@ -136,7 +136,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 10: whether a daemon runs, which three rooms ask.
   // By 110: single rows are written without a query builder, and changes are compiled once, too.
   // By 110: questions that several ask at once.
-  store: 7_190, // and queries that are compiled once, and those of a transaction that run at once
+  // By 10: no query of a transaction after its end.
+  store: 7_200, // and queries that are compiled once, and those of a transaction that run at once
   // Rules from what people decided: examples, exact search, proofs, drafts with tests. Raised by
   // 150: accepts that were waited for, and what a hold must know before an exception frees it.
   suggest: 4_505,

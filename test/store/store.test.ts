@@ -121,6 +121,23 @@ describe('transactions', () => {
     expect(await readState(store.db, 'a')).toBe('b');
   });
 
+  it('let nothing be written after they are rolled back, by whoever goes on beside', async () => {
+    const store = await temporaryStore();
+    const late: Promise<void>[] = [];
+    const writeAfter = async (tx: Tx, turns: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn += 1) await undefined;
+      await writeState(tx, `late ${turns}`, 'yes', manualClock());
+    };
+    const work = store.transaction(async (tx) => {
+      for (let turns = 0; turns < 40; turns += 1) late.push(writeAfter(tx, turns));
+      throw new Error('no');
+    });
+    await expect(work).rejects.toThrow('no');
+    await Promise.allSettled(late);
+    const written = await store.db.selectFrom('daemon_state').select('key').execute();
+    expect(written.filter(({ key }) => key.startsWith('late'))).toEqual([]);
+  });
+
   it('take their turn when many are begun at once', async () => {
     const store = await temporaryStore();
     const clock = manualClock();

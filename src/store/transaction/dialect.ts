@@ -120,6 +120,12 @@ class ImmediateDriver extends SqliteDriver {
     };
   }
 
+  /** Runs a query of a transaction; once that is over, it would be a change of its own. */
+  runInside<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#database.inTransaction) return this.connection.executeQuery<R>(query);
+    throw new BugError('bug.transaction_over', 'a query came after the end of its transaction');
+  }
+
   override async acquireConnection(): Promise<DatabaseConnection> {
     while (this.#taken) await this.#taken.promise;
     this.#taken = Promise.withResolvers();
@@ -178,15 +184,15 @@ class PlannedOnce extends SqliteQueryCompiler {
  * of them, through ten promises, although nothing else has it; that takes longer than most queries.
  */
 class InsideExecutor extends DefaultQueryExecutor {
-  readonly #connection: DatabaseConnection;
+  readonly #driver: ImmediateDriver;
 
-  constructor(adapter: DialectAdapter, connection: DatabaseConnection) {
-    super(new PlannedOnce(), adapter, new SingleConnectionProvider(connection));
-    this.#connection = connection;
+  constructor(adapter: DialectAdapter, driver: ImmediateDriver) {
+    super(new PlannedOnce(), adapter, new SingleConnectionProvider(driver.connection));
+    this.#driver = driver;
   }
 
   override executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return this.#connection.executeQuery<R>(query);
+    return this.#driver.runInside<R>(query);
   }
 
   override withConnectionProvider(): DefaultQueryExecutor {
@@ -200,7 +206,7 @@ class OutsideExecutor extends DefaultQueryExecutor {
 
   constructor(adapter: DialectAdapter, driver: ImmediateDriver) {
     super(new PlannedOnce(), adapter, new DefaultConnectionProvider(driver));
-    this.#inside = new InsideExecutor(adapter, driver.connection);
+    this.#inside = new InsideExecutor(adapter, driver);
   }
 
   override withConnectionProvider(): DefaultQueryExecutor {
