@@ -48,6 +48,16 @@ describe('free stock', () => {
     expect(await freeOf(fixture, 2)).toEqual([0]);
   });
 
+  it('is not known while the pieces of one of those that claim some are not', async () => {
+    const fixture = await createDeciderFixture();
+    await fixture.stock({ a: 10 });
+    const fulfilledLineItems = [{ barcode: 'a', fulfilledQuantity: null }];
+    await fixture.delivery({ id: 1, more: { fulfilledLineItems } });
+    await fixture.delivery({ id: 2, lines: [['a', 4]] });
+    await fixture.delivery({ id: 3, lines: [['a', 1]] });
+    expect(await freeOf(fixture, 3)).toEqual([null]);
+  });
+
   it('is less what was accepted, until the stock was read after it was shipped', async () => {
     const fixture = await createDeciderFixture();
     await fixture.stock({ a: 10 });
