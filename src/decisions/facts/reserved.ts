@@ -220,13 +220,14 @@ function reservedOf(isWhole: boolean) {
         end
       from found cross join delivery d on d.order_delivery_id = found.id
       where d.deleted_at is null)
-    select line.barcode, c.claims = 'later' isLater,
-      iif(c.claims = 'later' or c.id in (select value from json_each(${asking})), c.id, null) apart,
+    select line.barcode, claims = 'later' isLater,
+      iif(claims = 'later' or claiming.id in (select value from json_each(${asking})),
+        claiming.id, null) apart,
       iif(count(line.fulfilled_quantity) = count(*), sum(line.fulfilled_quantity), null) pieces
-    from claiming c
-    cross join delivery_line line on line.order_delivery_id = c.id
-      and +line.barcode = c.barcode
-    where c.claims is not null
+    from claiming
+    cross join delivery_line line on line.order_delivery_id = claiming.id
+      and +line.barcode = claiming.barcode
+    where claims is not null
     group by 1, 2, 3`,
   );
 }
