@@ -305,6 +305,17 @@ describe('tidy', () => {
     expect(bad.map(({ at }) => at).slice(Math.ceil(comments.length * 0.03))).toEqual([]);
   });
 
+  it('has each comment in front of what it is about, and not of another comment', () => {
+    const found = everything.flatMap(({ path, lines }) =>
+      lines.flatMap((line, index) =>
+        /^\s*(?:\/?\*.*)?\*\/$/.test(line) && lines[index + 1]?.trim().startsWith('/**')
+          ? [`${path}:${index + 1}`]
+          : [],
+      ),
+    );
+    expect(found).toEqual([]);
+  });
+
   it('keeps retired words out of names, comments and messages', () => {
     const written = [...sources, ...filesBelow('config', ['.yaml', '.sql'])];
     const found = written.flatMap((file) =>

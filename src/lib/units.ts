@@ -54,12 +54,12 @@ export function parseExactTime(text: string): number | undefined {
   return /^[\d-]+$|T.*(?:Z|[+-]\d\d:\d\d)$/.test(text) ? parseTime(text) : undefined;
 }
 
-/** Reads a size as bytes; undefined: the text is no size. */
 /** A time as people and programs read it, in UTC. */
 export function isoTime(at: number): string {
   return new Date(at).toISOString();
 }
 
+/** Reads a size as bytes; undefined: the text is no size. */
 export function parseSize(text: string): number | undefined {
   const match = /^(\d+(?:\.\d+)?) ?(B|kB|MB|GB|KiB|MiB|GiB)$/.exec(text);
   if (!match) return undefined;

@@ -1,4 +1,5 @@
 /** Configuration values that remember where each was written, and the overlaying of such trees. */
+
 /** Place of a written value. Lines and columns count from 1. */
 export interface Place {
   readonly source: 'default' | 'file';

@@ -24,8 +24,10 @@ const DECIDED_MS = 60_000;
 const FRESH_MS = HOUR_MS + DECIDED_MS;
 
 export interface Act {
-  /** `asked`: a person has asked for it, and may hear that it is refused. */
-  /** `lines`: they are others by now, and what people said before was about those. */
+  /**
+   * `asked`: a person has asked for it, and may hear that it is refused; `lines`: they are others
+   * by now, and what people said before was about those.
+   */
   readonly by: 'person' | 'service' | 'asked' | 'lines';
   readonly action: 'accept' | 'reject' | 'hold' | 'release';
   readonly at: number;
