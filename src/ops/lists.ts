@@ -10,9 +10,8 @@ import {
   isAhead,
   requireBackups,
 } from '../store/backup/manifest.ts';
-import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
+import { list, onceForAnswer, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { as, flag, oneOf, text, time, whole } from '../surface/members.ts';
-import type { Reading } from '../surface/reading.ts';
 import { INCIDENT, listIncidents } from './incidents.ts';
 
 const DAY_MS = 86_400_000;
@@ -247,9 +246,10 @@ export function readBackups(place: BackupPlace, now: number): BackupsShown {
   }
 }
 
-function backupsOf({ host, now }: Reading): BackupsShown {
-  return host ? readBackups(host.backups, now) : { rows: [], others: 0, problem: null };
-}
+const backupsOf = onceForAnswer(
+  ({ host, now }): BackupsShown =>
+    host ? readBackups(host.backups, now) : { rows: [], others: 0, problem: null },
+);
 
 export const incidents = list({
   name: 'incidents.list',

@@ -1,7 +1,7 @@
 /** Lists of reports, and of the schedules by which they are made. */
 import { z } from 'zod';
 import type { Db } from '../store/store.ts';
-import { list, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
+import { list, onceForAnswer, pageOfAll, ROWS_MAX } from '../surface/lists.ts';
 import { as, flag, type Naming, text, time, whole } from '../surface/members.ts';
 import type { Reading, ReportsRead } from '../surface/reading.ts';
 import { type Reports, readReports } from './report-file.ts';
@@ -191,14 +191,7 @@ export const reports = list({
   place: ({ name }) => name,
 });
 
-/** Files that one answer has read: its rows and its remarks are of the same ones. */
-const filesRead = new WeakMap<Reading, Reports>();
-
-function filesOf(from: Reading): Reports {
-  const files = filesRead.get(from) ?? readReports(from.reports.directory);
-  filesRead.set(from, files);
-  return files;
-}
+const filesOf = onceForAnswer(({ reports: { directory } }) => readReports(directory));
 
 function wrongFiles(from: Reading) {
   return filesOf(from).wrong.map(({ name, error }) => ({ name, message: error.message }));

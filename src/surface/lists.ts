@@ -326,6 +326,16 @@ export function list<Q extends Shape, R extends Shape, B extends Shape>(
   };
 }
 
+/** Makes a reader that reads once for an answer, whose rows and remarks are of the same state. */
+export function onceForAnswer<T extends object>(read: (from: Reading) => T): (from: Reading) => T {
+  const known = new WeakMap<Reading, T>();
+  return (from) => {
+    const found = known.get(from) ?? read(from);
+    known.set(from, found);
+    return found;
+  };
+}
+
 /** Schema of a parameter; of a time it is a text, which may be `7d` for seven days ago. */
 function asParameter(schema: z.core.$ZodType): z.core.$ZodType {
   const { kind, about } = memberOf(schema) ?? {};

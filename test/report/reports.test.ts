@@ -6,12 +6,15 @@ import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { manualClock, systemClock } from '../../src/lib/clock.ts';
 import { EXIT } from '../../src/lib/errors.ts';
+import { reports } from '../../src/report/lists.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
 import { runQuery } from '../../src/report/query.ts';
 import { readReports } from '../../src/report/report-file.ts';
+import type { Reading } from '../../src/surface/reading.ts';
 import { selvedge } from '../cli/support.ts';
 import { LAUNCHER, launcherEnv } from '../support/launcher.ts';
-import { damage, placeDatabase, temporaryFolder } from '../support/store.ts';
+import { readingOf } from '../support/reading.ts';
+import { damage, placeDatabase, temporaryFolder, temporaryStore } from '../support/store.ts';
 import { type ReportHouse, reportHouse } from './support.ts';
 
 function house(settings: readonly string[] = []): ReportHouse {
@@ -525,6 +528,25 @@ describe('a file in reports/ that is no report', () => {
     expect(wrong.map(({ name }) => name)).toEqual(['wrong']);
     expect(wrong[0]?.error.message).toContain(words);
   });
+});
+
+it('an answer about all reports reads their files once, and the next one reads them anew', async () => {
+  const store = await temporaryStore();
+  const directory = temporaryFolder();
+  const more = { rowsMax: 10_000, reports: { directory, schedules: [] } };
+  const of = () => readingOf(store, 0, more);
+  const [before, after] = [of(), of()];
+  const namesOf = async (from: Reading) => {
+    const { rows } = await reports.read(from, {});
+    return rows.flatMap(({ name }) => (name === 'mine' ? [name] : []));
+  };
+  expect(await namesOf(before)).toEqual([]);
+  writeFileSync(join(directory, 'mine.sql'), '/* title: Mine */ select 1');
+  writeFileSync(join(directory, 'wrong.sql'), 'select 1');
+  expect(await reports.notes(before)).toEqual([]);
+  expect(await reports.readBeside(before, {}, [])).toEqual({ wrong: [], notes: [] });
+  expect(await namesOf(after)).toEqual(['mine']);
+  expect(await reports.notes(after)).toMatchObject([expect.stringContaining('wrong.sql')]);
 });
 
 describe('a report that would take all memory', () => {
