@@ -142,8 +142,8 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // 150: accepts that were waited for, and what a hold must know before an exception frees it.
   suggest: 4_505,
   // With wrong paths and methods.
-  // By 25: what a proposal is, which suggest declared a second time.
-  surface: 1_800, // and dates of the house in filters; what a proposed rule is
+  // By 25: what a proposal is, which suggest declared a second time; 10: one reading an answer.
+  surface: 1_810, // and dates of the house in filters; what a proposed rule is
   // Changes compared with what was there before those that wait for a person.
   // Raised by 37: rows below an order that name the number under which it answered.
   // By 40: runs that broke off, told of few rows of a long list, end with the first whole one.

@@ -530,7 +530,7 @@ describe('a file in reports/ that is no report', () => {
   });
 });
 
-it('an answer about all reports reads their files once, and the next one reads them anew', async () => {
+it('an answer about all reports reads their files once, the next one anew', async () => {
   const store = await temporaryStore();
   const directory = temporaryFolder();
   const more = { rowsMax: 10_000, reports: { directory, schedules: [] } };
