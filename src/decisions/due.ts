@@ -280,8 +280,12 @@ export async function sweepPending(
 // loses nothing.
 
 const PAUSE = 3;
-/** Number of deliveries that a pass evaluates together: few enough to keep nobody waiting. */
-const TOGETHER = 20;
+/**
+ * Most deliveries that a pass evaluates together, and milliseconds that this may take: nothing else
+ * has a turn meanwhile. Where it took longer, fewer are next.
+ */
+const TOGETHER_MAX = 20;
+const TOGETHER_MS = 50;
 /**
  * Minimum milliseconds between passes: one accept changes other deliveries' facts, so a hundred
  * accepts in a row make one pass.
@@ -406,27 +410,36 @@ function withFirst(pass: Pass, ids: readonly number[], looked: number, now: numb
   return { ...pass, begun: own.begun, trigger: own.trigger, deliveries: [...ids, ...others] };
 }
 
-/** Evaluates these deliveries together; gives those whose decision or holds would change. */
-async function look(
-  { store, contextNow }: ReevaluationDeps,
-  trigger: Trigger,
-  ids: readonly number[],
-): Promise<ReadonlyMap<number, DueDelivery>> {
+/** Makes the function that evaluates deliveries together, which tells how many fit its time. */
+function createLook({ store, clock, contextNow }: ReevaluationDeps) {
+  let size = TOGETHER_MAX;
   const one = (tx: Tx, id: number) =>
     planDecision(tx, { ...contextNow(), trigger: 'facts' }, id, 'look');
-  const plans = await store.snapshot((tx) => together(tx, ids, (id) => one(tx, id)));
-  const due = ids.filter((_, at) => {
-    const plan = plans[at];
-    return plan?.status !== 'fulfilled' || plan.value.isChange;
-  });
-  return new Map(due.map((id) => [id, { orderDeliveryId: id, trigger }]));
+  return {
+    size: () => size,
+    /** Gives those whose decision or holds would change. */
+    async look(
+      trigger: Trigger,
+      ids: readonly number[],
+    ): Promise<ReadonlyMap<number, DueDelivery>> {
+      const begun = clock.monotonic();
+      const plans = await store.snapshot((tx) => together(tx, ids, (id) => one(tx, id)));
+      const tookMs = Math.max(1, clock.monotonic() - begun);
+      size = Math.min(TOGETHER_MAX, Math.max(1, Math.floor((ids.length * TOGETHER_MS) / tookMs)));
+      const due = ids.filter((_, at) => {
+        const plan = plans[at];
+        return plan?.status !== 'fulfilled' || plan.value.isChange;
+      });
+      return new Map(due.map((id) => [id, { orderDeliveryId: id, trigger }]));
+    },
+  };
 }
 
 export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
   const { store, clock, contextNow, reconsiderMs } = deps;
   let pass: Pass | undefined;
-  let looked = 0;
-  let pausedUntil = 0;
+  let [looked, pausedUntil] = [0, 0];
+  const { size, look } = createLook(deps);
   let lastAccepted = Number.MIN_SAFE_INTEGER;
   /** Accepted deliveries that nobody has looked at yet by these facts. */
   let owed = 0;
@@ -487,7 +500,7 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
     },
     isUnderWay: () => pass !== undefined && looked < pass.deliveries.length,
     next() {
-      const ids = pass?.deliveries.slice(looked, looked + TOGETHER) ?? [];
+      const ids = pass?.deliveries.slice(looked, looked + size()) ?? [];
       looked += ids.length;
       return ids;
     },
@@ -495,7 +508,7 @@ export function createReevaluation(deps: ReevaluationDeps): Reevaluation {
       looked = pass?.deliveries.lastIndexOf(id, looked) ?? 0;
     },
     async evaluate(ids) {
-      const due = await look(deps, pass?.trigger ?? 'facts', ids);
+      const due = await look(pass?.trigger ?? 'facts', ids);
       const now = clock.monotonic();
       pausedUntil = now + Math.max(PAUSE_MS_MIN, PAUSE * (now - (pass?.begun ?? now)));
       return due;

@@ -433,6 +433,34 @@ it('holds no delivery that is gone, and tells of none', async () => {
   expect(await open.execute()).toEqual([]);
 });
 
+it('looks at fewer together where a look takes long, so that it keeps nobody waiting', async () => {
+  const fixture = await waiting(40);
+  const { clock } = fixture;
+  let looksMs = 200;
+  const store: Store = {
+    db: fixture.store.db,
+    path: fixture.store.path,
+    close: () => fixture.store.close(),
+    transaction: (work) => fixture.store.transaction(work),
+    async snapshot(read) {
+      await clock.advance(looksMs);
+      return fixture.store.snapshot(read);
+    },
+  };
+  const contextNow = () =>
+    ({ rules: RULES, mode: 'live', freshness: {}, now: clock.now() }) as const;
+  const passes = createReevaluation({ store, clock, contextNow, reconsiderMs: 3_600_000 });
+  const look = async (): Promise<number> => {
+    const ids = passes.next();
+    await passes.evaluate(ids);
+    return ids.length;
+  };
+  expect(await passes.prepare()).toBe(0);
+  expect([await look(), await look()]).toEqual([20, 5]);
+  looksMs = 1;
+  expect([await look(), await look()]).toEqual([1, 14]);
+});
+
 it('looks at a slice of the accepted ones in each pass, and at all of them by and by', async () => {
   const fixture = await waiting(1);
   const { store, clock } = fixture;
