@@ -7,14 +7,14 @@ import type { Clock } from '../lib/clock.ts';
 /** A heap of V8 and the thread that it belongs to. */
 export interface Heap {
   usedBytes(): number;
-  /** Share of the time since the last question in which the thread had something to do. */
+  /** Share of a processor that the thread has used since the last question. */
   busyShare(): number;
   /** Collects all garbage. It stops the thread for some 50 ms. */
   collect(): void;
 }
 
 const LOOK_MS = 30_000;
-/** Share of its time in which a resting daemon has something to do, at most. */
+/** Share of a processor that a resting daemon uses at most. */
 const REST_SHARE_MAX = 0.1;
 /** Bytes of garbage that are worth the time of collecting them. */
 const GARBAGE_BYTES_MIN = 4_194_304;
@@ -24,7 +24,7 @@ const GARBAGE_BYTES_MIN = 4_194_304;
  * has grown by a share of itself, and after a pull that does not happen for hours.
  */
 export function collectAtRest(heap: Heap, clock: Pick<Clock, 'after'>): void {
-  let keptBytes = 0;
+  let keptBytes = heap.usedBytes();
   const look = (): void => {
     clock.after(LOOK_MS, look);
     if (heap.busyShare() > REST_SHARE_MAX) return;
@@ -43,14 +43,16 @@ export function ownHeap(): Heap {
   setFlagsFromString('--expose-gc');
   const collect: () => void = runInNewContext('gc');
   setFlagsFromString('--no-expose-gc');
-  let before = performance.eventLoopUtilization();
+  let before = { at: performance.now(), ...process.threadCpuUsage() };
   return {
     usedBytes: () => process.memoryUsage().heapUsed,
     busyShare() {
-      const now = performance.eventLoopUtilization();
-      const { utilization } = performance.eventLoopUtilization(now, before);
+      // Processor time: on a busy machine the loop seems busy while it waits for a processor.
+      const now = { at: performance.now(), ...process.threadCpuUsage() };
+      const usedMs = (now.user + now.system - before.user - before.system) / 1_000;
+      const share = usedMs / (now.at - before.at);
       before = now;
-      return utilization;
+      return share;
     },
     collect,
   };

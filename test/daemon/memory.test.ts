@@ -8,7 +8,7 @@ const LOOK_MS = 30_000;
 describe('a heap', () => {
   it('is collected once its thread rests, and again only when enough is garbage', async () => {
     const clock = manualClock();
-    const heap = { usedMiB: 60, busy: 0.5, collected: 0 };
+    const heap = { usedMiB: 40, busy: 0.5, collected: 0 };
     const asked: Heap = {
       usedBytes: () => heap.usedMiB * MIB,
       busyShare: () => heap.busy,
@@ -18,6 +18,7 @@ describe('a heap', () => {
       },
     };
     collectAtRest(asked, clock);
+    heap.usedMiB = 60;
     await clock.advance(LOOK_MS);
     expect(heap.collected).toBe(0);
     heap.busy = 0.01;
@@ -35,6 +36,15 @@ describe('a heap', () => {
     heap.usedMiB = 39;
     await clock.advance(LOOK_MS);
     expect(heap.collected).toBe(3);
+  });
+
+  it('belongs to a busy thread as long as that computes, and not while it waits', () => {
+    const heap = ownHeap();
+    const until = process.threadCpuUsage().user + 20_000;
+    while (process.threadCpuUsage().user < until) JSON.stringify({ until });
+    expect(heap.busyShare()).toBeGreaterThan(0);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    expect(heap.busyShare()).toBeLessThan(0.5);
   });
 
   it('gives back what nobody holds', () => {
