@@ -15,7 +15,7 @@ interface DeclaredList {
   /** Name of a row's entity in the mirror. */
   readonly entity: string;
   readonly words: readonly [one: string, all: string];
-  /** What of the stream is no setting; a time that is left out is one. */
+  /** Values that are no settings; a time that is left out is a setting. */
   readonly fixed: {
     readonly schedule?: string;
     readonly freshness?: number;

@@ -145,7 +145,7 @@ const overruled = z.strictObject({
 });
 export type Overruled = z.output<typeof overruled>;
 
-/** What stands beside the proposals. */
+/** Figures and remarks beside the proposals. */
 export const beside = {
   since: time('Since'),
   until: time('Until'),

@@ -107,7 +107,7 @@ describe('pages that share a commit', () => {
         const second = others.map((other, at) => (isKept[at] && first[at]) || other);
         expect(await pulled([first, second], false)).toEqual(await pulled([first, second], true));
       }),
-      { numRuns: 8 },
+      { numRuns: 25 },
     );
   });
 
