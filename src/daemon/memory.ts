@@ -9,7 +9,7 @@ export interface Heap {
   usedBytes(): number;
   /** Share of a processor that the thread has used since the last question. */
   busyShare(): number;
-  /** Collects all garbage. It stops the thread for some 50 ms. */
+  /** Collects all garbage. It stops the thread, on a busy machine for up to 0.2 s. */
   collect(): void;
 }
 
