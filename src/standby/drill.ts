@@ -199,15 +199,21 @@ class Drill {
     let wished: string | undefined;
     let told = '';
     let last: LeaseRow | undefined;
+    const hear = ({ holder, says }: LeaseRow, isGiven: boolean): void => {
+      const text = isGiven ? 'gives the lease back' : (says ?? '');
+      if (text !== told && text !== '') this.#tell(isGiven ? 'given back' : 'says', holder, text);
+      told = text;
+    };
     const back = await this.#until(this.#leftMs(), async () => {
       const row = await this.#look();
-      if (row === undefined || row.holder === machine) return row;
-      last = row;
-      const says = row.handedOver ? 'gives the lease back' : (row.says ?? '');
-      if (says !== told && says !== '') {
-        this.#tell(row.handedOver ? 'given back' : 'says', row.holder, says);
+      if (row?.holder === machine) {
+        // Given and taken between two looks: a lease that has ended is taken after its end.
+        if (last !== undefined && row.takenAt < last.endsAt) hear(last, true);
+        return row;
       }
-      told = says;
+      if (row === undefined) return undefined;
+      last = row;
+      hear(row, row.handedOver);
       if (row.handedOver || row.taking === wished) return undefined;
       // A daemon that starts takes its own lease again, by which a wish is forgotten.
       const wish = { to: machine, withinMs: this.#leftMs() };
