@@ -112,7 +112,7 @@ async function* textStream(
     for await (const chunk of streamedBody(answer, limit)) {
       const text = transcoder.push(chunk);
       if (text.length === 0) continue;
-      if (isFirst && isPage(text.toString('latin1', 0, 64).replace(/^\xef\xbb\xbf/, ''))) {
+      if (isFirst && isPage(text.toString('latin1', 0, 64))) {
         heard?.(heardInBody(textOf(text), undefined));
         throw errorOfPage(asked, textOf(text));
       }

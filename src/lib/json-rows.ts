@@ -83,8 +83,6 @@ export interface RowScanner {
   end(): RowScanEnd;
 }
 
-const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf] as const;
-
 type Place =
   | 'rest'
   | 'first_row'
@@ -105,7 +103,6 @@ class StreamedRows implements RowScanner {
   readonly #known: KnownRows;
   #place: Place = 'rest';
   #found = false;
-  #markBytes = 0;
   #rows = 0;
   /**
    * The chunk that is still open: its earlier buffers, and its start in the present one (-1: no
@@ -138,12 +135,12 @@ class StreamedRows implements RowScanner {
 
   push(input: Buffer): RowChunk[] {
     this.#out = [];
-    this.#scan(input, this.#skipMark(input));
+    this.#scan(input);
     return this.#out;
   }
 
-  #scan(input: Buffer, from: number): void {
-    let at = from;
+  #scan(input: Buffer): void {
+    let at = 0;
     while (at >= 0 && at < input.length) at = this.#step(input, at);
     if (this.#chunkAt >= 0) {
       this.#keep(input.subarray(this.#chunkAt));
@@ -166,20 +163,6 @@ class StreamedRows implements RowScanner {
     }
     const { foundAt: at, isKeyed } = this.#rest;
     return { chunks: this.#out, rest, found: this.#found, at, isKeyed, rows: this.#rows };
-  }
-
-  #skipMark(input: Buffer): number {
-    let at = 0;
-    while (this.#markBytes < BYTE_ORDER_MARK.length && at < input.length) {
-      if (input[at] !== BYTE_ORDER_MARK[this.#markBytes]) {
-        if (this.#markBytes > 0) throw new JsonRowsError('malformed', 'at the very beginning');
-        this.#markBytes = BYTE_ORDER_MARK.length;
-      } else {
-        this.#markBytes += 1;
-        at += 1;
-      }
-    }
-    return at;
   }
 
   /**
@@ -319,7 +302,7 @@ class StreamedRows implements RowScanner {
     const held = this.#dropHeld();
     // The state `next_row` starts a row in the same way as `first_row`.
     this.#place = 'next_row';
-    for (const part of held) this.#scan(part, 0);
+    for (const part of held) this.#scan(part);
   }
 
   #dropHeld(): readonly Buffer[] {

@@ -46,6 +46,7 @@ const dialects = (transport: Transport) => Object.keys(transport.stats().dialect
 const NAMES = { brand: 'Ålborg Côté', color: 'Blåbær’s' };
 const WINDOWS = Buffer.from(JSON.stringify(NAMES).replace('’', '\x92'), 'latin1');
 const UTF8 = Buffer.from(JSON.stringify(NAMES));
+const MARK = Buffer.from('\ufeff');
 const UTF16 = Buffer.from(`\ufeff${JSON.stringify(NAMES)}`, 'utf16le');
 
 describe('charset', () => {
@@ -73,6 +74,14 @@ describe('charset', () => {
       ['charset=x-own (unknown)'],
     ],
     ['a mark of UTF-16', UTF16, {}, ['charset=utf-16le']],
+    ['a mark of UTF-8', Buffer.concat([MARK, UTF8]), {}, []],
+    ['the marks of two scripts that make the answer', Buffer.concat([MARK, MARK, UTF8]), {}, []],
+    [
+      'windows-1252, behind the mark of a script in UTF-8',
+      Buffer.concat([MARK, WINDOWS]),
+      { 'content-type': 'text/json;charset=windows-1252' },
+      ['charset=windows-1252'],
+    ],
     [
       'utf-16 without a mark',
       UTF16.subarray(2),
@@ -93,6 +102,11 @@ describe('charset', () => {
       [Buffer.from(JSON.stringify(rows)), 'application/json; charset=utf-8'],
       [Buffer.from(JSON.stringify(rows).replaceAll('’', '\x92'), 'latin1'), 'application/json'],
       [Buffer.from(JSON.stringify(rows), 'utf16le'), 'application/json; charset=utf-16le'],
+      [Buffer.from(`\ufeff\ufeff${JSON.stringify(rows)}`), 'application/json'],
+      [
+        Buffer.concat([MARK, Buffer.from(JSON.stringify(rows).replaceAll('’', '\x92'), 'latin1')]),
+        'application/json; charset=windows-1252',
+      ],
     ] as const) {
       await with_(answer(bytes, { 'content-type': type }, piece), async (url, transport) => {
         expect(JSON.parse(await streamed(transport, url))).toEqual(rows);

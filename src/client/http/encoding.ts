@@ -37,6 +37,20 @@ const NEAR_CHARS_MAX = 40;
 
 const LABEL = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
 
+const MARK = Buffer.from('\ufeff');
+
+/**
+ * Bytes behind the byte order marks of UTF-8: each script that makes an answer may put one before
+ * it, whatever its charset.
+ */
+function behindMarks(bytes: Buffer): Buffer {
+  let at = 0;
+  while (MARK.equals(bytes.subarray(at, at + MARK.length))) at += MARK.length;
+  return at === 0 ? bytes : bytes.subarray(at);
+}
+
+const mayBecomeMark = (bytes: Buffer): boolean => MARK.subarray(0, bytes.length).equals(bytes);
+
 interface Declared {
   /** Lower-case name of the declared charset; undefined: none named, or one that is unknown. */
   readonly label: string | undefined;
@@ -119,7 +133,7 @@ export class Transcoder {
   /** Whether windows-1252 is a guess, so that the bytes are checked for contradictions. */
   #isGuess = false;
   #isFirst = true;
-  /** Bytes of a character whose end has not arrived yet. */
+  /** Bytes of a character, or of a mark, whose end has not arrived yet. */
   #open: Buffer = NO_BYTES;
 
   constructor(contentType: string | undefined, note: Note) {
@@ -133,7 +147,16 @@ export class Transcoder {
    */
   push(chunk: Buffer): Buffer {
     if (chunk.length === 0) return chunk;
-    if (this.#isFirst) this.#begin(chunk);
+    if (!this.#isFirst) return this.#more(chunk);
+    const text = behindMarks(Buffer.concat([this.#open, chunk]));
+    const isOpen = mayBecomeMark(text);
+    this.#open = isOpen ? text : NO_BYTES;
+    if (isOpen) return NO_BYTES;
+    this.#begin(text);
+    return this.#more(text);
+  }
+
+  #more(chunk: Buffer): Buffer {
     if (this.#decoder) return this.#decode(chunk);
     if (this.#mode === 'undecided' && this.#open.length === 0 && isAscii(chunk)) return chunk;
     const bytes = this.#open.length === 0 ? chunk : Buffer.concat([this.#open, chunk]);
@@ -201,14 +224,15 @@ export class Transcoder {
   }
 }
 
-/** Converts a whole body to UTF-8; UTF-8 is returned unchanged. */
+/** Converts a whole body to UTF-8 without a byte order mark; it is not copied if it is that. */
 export function utf8Of(body: Buffer, contentType: string | undefined, note: Note): Buffer {
   const label = LABEL.exec(contentType ?? '')?.[1];
   const isSaidSo = label === undefined || label.toLowerCase() === 'utf-8';
   // Zero bytes at the beginning would be UTF-16.
-  if (isSaidSo && body[0] !== 0 && body[1] !== 0 && isUtf8(body)) return body;
+  const bytes = behindMarks(body);
+  if (isSaidSo && bytes[0] !== 0 && bytes[1] !== 0 && isUtf8(bytes)) return bytes;
   const transcoder = new Transcoder(contentType, note);
-  const text = transcoder.push(body);
+  const text = transcoder.push(bytes);
   const rest = transcoder.end();
   return rest.length === 0 ? text : Buffer.concat([text, rest]);
 }
@@ -224,7 +248,7 @@ export function looseTextOf(body: Buffer, contentType: string | undefined): stri
 
 /** Text of a UTF-8 body, without a byte order mark. */
 export function textOf(body: Buffer): string {
-  return body.toString().replace(/^\ufeff/, '');
+  return behindMarks(body).toString();
 }
 
 /** Content codings that every request declares as accepted. */

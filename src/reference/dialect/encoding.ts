@@ -32,9 +32,13 @@ function byteOf(sign: string, charset: Dialect['charset']): number | undefined {
   return code < 0x100 && !isTaken ? code : undefined;
 }
 
+const MARK = '\ufeff';
+
 function encoded(text: string, charset: Dialect['charset'], isJson: boolean): Buffer {
-  let out = '';
-  for (let at = 0; at < text.length; at += 1) {
+  // A script in UTF-8 puts its byte order mark before an answer in any charset.
+  const mark = text.startsWith(MARK) ? MARK : '';
+  let out = Buffer.from(mark).toString('latin1');
+  for (let at = mark.length; at < text.length; at += 1) {
     const sign = text.charAt(at);
     const byte = byteOf(sign, charset);
     if (byte !== undefined) out += String.fromCharCode(byte);

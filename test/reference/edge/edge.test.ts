@@ -193,6 +193,9 @@ describe('faults', () => {
     knobs({ faults: [{ kind: 'byteOrderMark' }] });
     const bytes = Buffer.from(await (await fetch(url + stock)).arrayBuffer());
     expect(bytes.subarray(0, 3)).toEqual(Buffer.from([0xef, 0xbb, 0xbf]));
+    knobs({ faults: [{ kind: 'byteOrderMark' }], dialect: { charset: 'windows-1252' } });
+    const other = Buffer.from(await (await fetch(url + stock)).arrayBuffer());
+    expect(other.subarray(0, 4).toString('latin1')).toBe('\xef\xbb\xbf{');
   });
 
   it('pads an answer, plainly or packed', async () => {
