@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import type { Config } from '../config/schema.ts';
 import { RefusedError } from '../lib/errors.ts';
 import { formatDuration } from '../lib/units.ts';
-import { isConfirmed } from '../standby/replication.ts';
 import { readStandbyStatus, type StandbyStatus } from '../standby/status-file.ts';
 
 /** Told every five seconds, and at each change. */
@@ -24,8 +23,6 @@ export interface StandbyHere {
   readonly heldMs: number | null;
   /** Whether this machine may send. */
   readonly sends: boolean;
-  /** Whether a synchronous replica confirms what is kept; null: not known. */
-  readonly synced: boolean | null;
   /** Entries that PostgreSQL does not have yet. */
   readonly waiting: number;
   readonly acknowledge: StandbyStatus['acknowledge'];
@@ -56,7 +53,6 @@ const ABSENT: StandbyHere = {
   holder: null,
   heldMs: null,
   sends: false,
-  synced: null,
   waiting: 0,
   acknowledge: 'postgresql',
   ready: null,
@@ -84,7 +80,6 @@ export function readStandbyHere(
     holder: told.holder ?? null,
     heldMs: told.since === undefined ? null : Math.max(0, now - told.since),
     sends: !isSilent && told.state === 'sending',
-    synced: told.replication ? isConfirmed(told.replication) : null,
     waiting: told.waiting,
     acknowledge: told.acknowledge,
     ready: ready?.length ?? null,

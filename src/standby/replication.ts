@@ -32,9 +32,3 @@ export function gradeReplication({
   if (replicas.some(({ state }) => state === 'sync' || state === 'quorum')) return 'confirmed';
   return replicas.some(({ state }) => state === null) ? 'unknown' : 'nobody';
 }
-
-/** Whether a synchronous replica confirms what is kept; null: not known. */
-export function isConfirmed(replication: Replication): boolean | null {
-  const grade = gradeReplication(replication);
-  return grade === 'unknown' ? null : grade === 'confirmed';
-}

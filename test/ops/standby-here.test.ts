@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { standbyWire } from '../../src/console/openapi/postgres-wire.ts';
 import {
   describeStandby,
   isStandbyWell,
@@ -74,16 +75,12 @@ describe('this machine with a standby', () => {
     expect(readStandbyHere(null, NOW)).toBeNull();
   });
 
-  it('tells whether a replica confirms what is kept, as far as its user may see that', () => {
-    const confirms = (names: string, ...states: readonly (string | null)[]) => {
-      const replicas = states.map((state) => ({ name: 'one', state }));
-      return here({ replication: { names, replicas } })?.synced;
-    };
-    expect([confirms('*', 'async', 'quorum'), confirms('', 'async'), confirms('*')]).toEqual([
-      true,
-      false,
-      false,
-    ]);
-    expect([confirms('*', null), here({})?.synced]).toEqual([null, null]);
+  it('is told to programs whole, as their description has it', () => {
+    const error = { code: 'standby.unknown', message: 'PostgreSQL: no answer in time' };
+    const waits = { role: 'standby', state: 'waiting', holder: 'b:/data' } as const;
+    for (const one of [{ standbys: [machine({})] }, { ...waits, backupAt: NOW }, { error }]) {
+      const found = here(one);
+      expect(standbyWire.parse(found)).toEqual(found);
+    }
   });
 });

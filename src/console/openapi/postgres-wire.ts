@@ -11,11 +11,11 @@ export const standbyWire = z
     holder: textOrNull,
     heldMs: numberOrNull,
     sends: z.boolean(),
-    synced: z.boolean().nullable(),
     waiting: z.number(),
     acknowledge: z.string(),
     ready: numberOrNull,
     behind: numberOrNull,
+    backupMs: numberOrNull,
     error: z.strictObject({ message: z.string(), hint: textOrNull }).nullable(),
   })
   .nullable()
