@@ -1,5 +1,6 @@
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { stockSource, wholeList } from '../../src/reference/v1/lists.ts';
+import { inTurns, stockSource, wholeList } from '../../src/reference/v1/lists.ts';
 import { createRowWriter } from '../../src/reference/v1/variant-rows.ts';
 import { isEan13 } from '../../src/reference/world/catalog/catalog.ts';
 import { type Rig, startRig } from './support.ts';
@@ -118,6 +119,22 @@ describe('V1 log-in and catalog of the reference service', () => {
     expect(first.length).toBeLessThan(text.length);
     expect(data.variants).toHaveLength(data.count);
     expect(data.count).toBe(480);
+  });
+
+  it('answers another request before the next piece of a list that is being sent', async () => {
+    // Some 40 pieces, of which the sockets take all at once.
+    const pieces = Array.from({ length: 40 }, () => Buffer.alloc(1_024));
+    const sent: string[] = [];
+    function* list(): Generator<Buffer> {
+      for (const [at, piece] of pieces.entries()) {
+        sent.push(`piece ${at}`);
+        yield piece;
+      }
+    }
+    setImmediate(() => sent.push('another'));
+    const body = Readable.from(inTurns(list()), { objectMode: false, highWaterMark: 1_048_576 });
+    expect(Buffer.concat(await body.toArray())).toEqual(Buffer.concat(pieces));
+    expect(sent.slice(0, 3)).toEqual(['piece 0', 'another', 'piece 1']);
   });
 
   it('shows details when asked, and the single row is the row of the list', async () => {

@@ -2,6 +2,7 @@
  * Lists of variants, whole or by page. A source decides which variants are listed, and with which
  * quantity: stock, stock with variants on order, or a season's pre-order quantities.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ListedRow } from '../dialect/lists.ts';
 import type { Range } from '../world/catalog/catalog.ts';
 import type { Stock } from '../world/catalog/stock.ts';
@@ -139,6 +140,17 @@ export function* wholeList(
   }
   sink.ascii(LIST_TAIL);
   yield sink.take();
+}
+
+/**
+ * Gives the pieces one by one, each in a turn of the event loop of its own: other requests are
+ * answered in between, as at a service that has more than one thread.
+ */
+export async function* inTurns(pieces: Iterable<Buffer>): AsyncGenerator<Buffer, void> {
+  for (const piece of pieces) {
+    yield piece;
+    await nextTurn();
+  }
 }
 
 export interface PageRequest {

@@ -18,6 +18,7 @@ import type { Portal } from '../portal/portal.ts';
 import type { World } from '../world/world.ts';
 import { type Answer, envelope, errorBody, JSON_TYPE, V1Error } from './answer.ts';
 import { catalogRoutes } from './catalog.ts';
+import { inTurns } from './lists.ts';
 import { orderRoutes } from './orders.ts';
 import { allRefundRoutes } from './refunds.ts';
 import { type Access, defineRoute, type Route } from './route.ts';
@@ -105,7 +106,7 @@ function send(reply: FastifyReply, answer: Answer): FastifyReply {
     return reply.send(answer.bytes);
   }
   const options = { objectMode: false, highWaterMark: STREAM_BUFFER_BYTES };
-  return reply.send(Readable.from(answer.pieces, options));
+  return reply.send(Readable.from(inTurns(answer.pieces), options));
 }
 
 function sendError(reply: FastifyReply, error: V1Error): FastifyReply {
