@@ -202,11 +202,11 @@ function reservedOf(isWhole: boolean) {
       stockReadAt: Value<number>,
       acceptedSince: Value<number>,
       // CROSS JOIN fixes SQLite's join order: from the few lines with these barcodes to their
-      // deliveries, not from all pending deliveries.
+      // deliveries, not from all pending deliveries; and from each of these once to its lines.
     ) => sql<Reserved>`
     with recursive ${linesFound(forms, isWhole)},
-    claiming(barcode, id, claims)
-    as materialized (select found.barcode, found.id, case d.status
+    claiming(id, claims)
+    as materialized (select d.order_delivery_id, case d.status
         when 'pending' then iif(d.order_delivery_id < ${first} or ${BEING_ACCEPTED}, 'all',
           iif(d.order_delivery_id < ${last}, 'later', null))
         -- Accepted or shipped since the stock was read, the stock cannot know.
@@ -218,7 +218,8 @@ function reservedOf(isWhole: boolean) {
               where o.order_id = d.order_id) is not 1
             and ${ACCEPTED_AT} >= ${acceptedSince}), 'all', null)
         end
-      from found cross join delivery d on d.order_delivery_id = found.id
+      from (select distinct id from found) one
+      cross join delivery d on d.order_delivery_id = one.id
       where d.deleted_at is null)
     select line.barcode, claims = 'later' isLater,
       iif(claims = 'later' or claiming.id in (select value from json_each(${asking})),
@@ -226,9 +227,9 @@ function reservedOf(isWhole: boolean) {
       iif(count(line.fulfilled_quantity) = count(*), sum(line.fulfilled_quantity), null) pieces
     from claiming
     cross join delivery_line line on line.order_delivery_id = claiming.id
-      and +line.barcode = claiming.barcode
+      and +line.barcode in (select barcode from found)
     where claims is not null
-    group by 1, 2, 3`,
+    group by 1, 2, 3 order by 1, 2, 3`,
   );
 }
 
@@ -241,14 +242,55 @@ interface Asking {
   readonly stockReadAt: number;
 }
 
-/** Pieces of each barcode that these claim; null when those of one of them are unknown. */
-function sumByBarcode(rows: readonly Reserved[]): ReadonlyMap<string, number | null> {
-  const sums = new Map<string, number | null>();
-  for (const { barcode, pieces } of rows) {
-    const before = sums.get(barcode) ?? (sums.has(barcode) ? null : 0);
-    sums.set(barcode, before === null || pieces === null ? null : before + Number(pieces));
+interface Sum {
+  readonly claims: number;
+  /** Number of claims whose pieces are unknown. */
+  readonly unknown: number;
+  readonly pieces: number;
+}
+
+const NOTHING: Sum = { claims: 0, unknown: 0, pieces: 0 };
+
+/** Number of those below the limit, of numbers that rise. */
+function countBelow(rising: readonly number[], limit: number): number {
+  let [from, to] = [0, rising.length];
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (Number(rising[middle]) < limit) from = middle + 1;
+    else to = middle;
   }
-  return sums;
+  return from;
+}
+
+/** Sums the claims on a barcode, so that who asks need not look at those of all others that ask. */
+function claimsOn(barcode: string, rows: readonly Reserved[]) {
+  const own = new Map<number | null, Sum>();
+  const later: number[] = [];
+  const sums: Sum[] = [];
+  let sum = NOTHING;
+  for (const { apart, isLater, pieces } of rows) {
+    const one: Sum = { claims: 1, unknown: Number(pieces === null), pieces: Number(pieces) };
+    if (isLater === 1) {
+      later.push(Number(apart));
+      sums.push(sum);
+    } else own.set(apart, one);
+    sum = {
+      claims: sum.claims + one.claims,
+      unknown: sum.unknown + one.unknown,
+      pieces: sum.pieces + one.pieces,
+    };
+  }
+  sums.push(sum);
+  return {
+    barcode,
+    /** Null when the pieces of a claim are unknown; undefined: there is no claim of others. */
+    piecesFor(id: number): number | null | undefined {
+      const all = sums[countBelow(later, id)] ?? NOTHING;
+      const mine = own.get(id) ?? NOTHING;
+      if (all.claims === mine.claims) return undefined;
+      return all.unknown > mine.unknown ? null : all.pieces - mine.pieces;
+    },
+  };
 }
 
 const claimedPieces = askedTogether(async (tx, asking: readonly Asking[]) => {
@@ -260,11 +302,15 @@ const claimedPieces = askedTogether(async (tx, asking: readonly Asking[]) => {
   const forms = formsText(asking.flatMap(({ barcodes }) => barcodes));
   const asked = JSON.stringify(ids);
   const rows = await query(tx, forms, asked, first, last, stockReadAt, acceptedSince);
-  const likely = likelyAmong(rows);
+  const byBarcode = Map.groupBy(rows, ({ barcode }) => barcode);
+  const likely = likelyAmong([...byBarcode].map(([barcode, own]) => claimsOn(barcode, own)));
   return ({ orderDeliveryId: id, barcodes }: Asking) => {
-    const counts = ({ apart, isLater }: Reserved): boolean =>
-      isLater === 1 ? apart !== null && apart < id : apart !== id;
-    return sumByBarcode([...likely(barcodes).values()].flat().filter(counts));
+    const claims = new Map<string, number | null>();
+    for (const { barcode, piecesFor } of [...likely(barcodes).values()].flat()) {
+      const pieces = piecesFor(id);
+      if (pieces !== undefined) claims.set(barcode, pieces);
+    }
+    return claims;
   };
 });
 

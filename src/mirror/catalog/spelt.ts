@@ -97,7 +97,8 @@ interface Form extends Row {
 
 /** Makes a JSON text of the forms of these barcodes, for {@link spellingStarts}. */
 export function formsText(barcodes: readonly string[]): string {
-  return JSON.stringify([...new Set(barcodes).union(new Set(barcodes.flatMap(formsOfKey)))]);
+  const all = new Set(barcodes);
+  return JSON.stringify([...all.union(new Set([...all].flatMap(formsOfKey)))]);
 }
 
 /**
@@ -114,9 +115,9 @@ export function spellingStarts(forms: Value<string>, ...tables: readonly string[
 }
 
 /** Whether a barcode that was found so is a likely spelling, or one of those asked. */
-function isLikely(barcode: string, asked: readonly string[]): boolean {
+function isLikely(barcode: string, asked: ReadonlySet<string>): boolean {
   const name = nameKey(barcode);
-  return barcode === name || asked.includes(barcode) || spellingsOf(name).includes(barcode);
+  return barcode === name || asked.has(barcode) || spellingsOf(name).includes(barcode);
 }
 
 /**
@@ -127,9 +128,10 @@ export function likelyAmong<R extends Row>(
   rows: readonly R[],
 ): (asked: readonly string[]) => ReadonlyMap<string, readonly R[]> {
   const found = Map.groupBy(rows, ({ barcode }) => barcodeKey(barcode));
-  return (asked) => {
+  return (barcodes) => {
+    const asked = new Set(barcodes);
     const own = new Map<string, readonly R[]>();
-    for (const key of asked.map(barcodeKey)) {
+    for (const key of barcodes.map(barcodeKey)) {
       const likely = own.get(key) ?? found.get(key)?.filter((row) => isLikely(row.barcode, asked));
       if (likely) own.set(key, likely);
     }

@@ -4,10 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { reservedCredit, reservedPieces } from '../../../src/decisions/facts/reserved.ts';
 import { manualClock } from '../../../src/lib/clock.ts';
 import { type Random, seededRandom } from '../../../src/lib/random.ts';
+import { isLookedFor } from '../../../src/mirror/catalog/spelt.ts';
 import { deleteOldClaims } from '../../../src/mirror/upkeep.ts';
 import type { SqliteStore, Tx } from '../../../src/store/store.ts';
 import { together } from '../../../src/store/transaction/together.ts';
 import { temporaryStore } from '../../support/store.ts';
+import { readsOf, visitsOf } from '../../support/visits.ts';
 
 const DAY = 86_400_000;
 const NOW = 400 * DAY;
@@ -41,6 +43,81 @@ async function fill({ db }: SqliteStore, random: Random): Promise<void> {
       values (${order}, 'pending', ${Number(random.chance(0.3))}, 'DKK',
         ${random.pick(['A', 'A', 'B'])}, '{}', '{}', 'h', 0, 0, 1, '')`.execute(db);
   }
+}
+
+/** Has the accepts of some that are pending wait in the outbox. */
+async function acceptEverySecond({ db }: SqliteStore): Promise<void> {
+  await sql`
+    insert into outbox (kind, ordering_key, reference, order_delivery_id, body, body_hash,
+      due_at, created_at, cause)
+    select 'delivery_status', 'o', order_delivery_id, order_delivery_id,
+      '{"status":"accepted"}', 'h', 0, 0, ''
+    from delivery where status = 'pending' and order_delivery_id % 2 = 0`.execute(db);
+}
+
+/** Writes some barcodes as other programs do, and forgets how many pieces some lines have. */
+async function spellOddly({ db }: SqliteStore, random: Random): Promise<void> {
+  const odd = (text: string) => random.pick([text, text, ` ${text}`, `${text}\u00a0`, `0${text}`]);
+  for (let id = 1; id <= DELIVERIES; id += 1) {
+    for (const [line, barcode] of ['a', '12', '012'].entries()) {
+      await sql`update delivery_line set barcode = ${odd(barcode)},
+          fulfilled_quantity = iif(${Number(random.chance(0.15))}, null, fulfilled_quantity)
+        where order_delivery_id = ${id} and line_no = ${line}`.execute(db);
+    }
+  }
+}
+
+interface Line {
+  readonly id: number;
+  readonly status: string;
+  readonly isAccepting: number;
+  readonly hasLeft: number;
+  readonly at: number;
+  readonly barcode: string;
+  readonly pieces: number | null;
+}
+
+/** What each delivery claims, line by line and without any index. */
+async function claimedOf({ db }: SqliteStore, readAt: number) {
+  const { rows } = await sql<Line>`select d.order_delivery_id id, d.status, d.created_at at,
+      exists (select 1 from outbox o where o.order_delivery_id = d.order_delivery_id) isAccepting,
+      d.tracking_numbers <> '[]' or o.completed hasLeft, l.barcode, l.fulfilled_quantity pieces
+    from delivery_line l join delivery d using (order_delivery_id)
+    join sales_order o using (order_id)
+    where d.deleted_at is null`.execute(db);
+  const claims = ({ id, status, isAccepting, hasLeft, at }: Line, asking: number): boolean => {
+    if (id === asking) return false;
+    if (status === 'pending') return id < asking || isAccepting === 1;
+    const isLate = hasLeft === 0 && at >= readAt - 14 * DAY;
+    return status === 'accepted' && (at >= readAt || isLate);
+  };
+  return (asking: number, barcodes: readonly string[]) => {
+    const sums = new Map<string, number | null>();
+    for (const line of rows.filter((one) => claims(one, asking))) {
+      const { barcode, pieces } = line;
+      if (!barcodes.some((own) => isLookedFor(barcode, own))) continue;
+      const sum = sums.has(barcode) ? (sums.get(barcode) ?? null) : 0;
+      sums.set(barcode, sum === null || pieces === null ? null : sum + pieces);
+    }
+    return new Map([...sums].toSorted());
+  };
+}
+
+/** Pending deliveries that all have the same articles. */
+async function filledAlike(lines: number, deliveries: number) {
+  const store = await temporaryStore(manualClock(NOW));
+  const barcodes = Array.from({ length: lines }, (_, at) => `b${at}`);
+  for (let id = 1; id <= deliveries; id += 1) {
+    await sql`insert into delivery (order_delivery_id, order_id, status, tracking_numbers,
+        tracking_links, extra, content_hash, created_at, first_seen_at, changed_at, read_seq,
+        source)
+      values (${id}, ${id}, 'pending', '[]', '[]', '{}', 'h', 1, 1, 1, 1, '')`.execute(store.db);
+    await sql`insert into delivery_line (order_delivery_id, line_no, barcode, fulfilled_quantity,
+        price, extra)
+      select ${id}, key, value, 2, 10, '{}'
+      from json_each(${JSON.stringify(barcodes)})`.execute(store.db);
+  }
+  return { store, barcodes };
 }
 
 /** What others claim of each article and customer, by claims of some days and of many. */
@@ -79,12 +156,7 @@ describe('what others claim', () => {
     for (const seed of [5, 6, 7]) {
       const store = await temporaryStore(manualClock(NOW));
       await fill(store, seededRandom(seed));
-      await sql`
-        insert into outbox (kind, ordering_key, reference, order_delivery_id, body, body_hash,
-          due_at, created_at, cause)
-        select 'delivery_status', 'o', order_delivery_id, order_delivery_id,
-          '{"status":"accepted"}', 'h', 0, 0, ''
-        from delivery where status = 'pending' and order_delivery_id % 2 = 0`.execute(store.db);
+      await acceptEverySecond(store);
       const random = seededRandom(seed);
       const every = Array.from({ length: DELIVERIES }, (_, at) => at + 1);
       const ids = every.filter(() => random.chance(0.5));
@@ -104,6 +176,60 @@ describe('what others claim', () => {
         expect(await store.snapshot((tx) => read(tx, id)), about).toEqual(before);
       }
     }
+  });
+
+  it('is what the lines of others sum up to, however they are spelt, whoever asks', async () => {
+    const asked = ['a', '12', '012', 'none'];
+    for (const seed of [8, 9, 10, 11]) {
+      const store = await temporaryStore(manualClock(NOW));
+      const random = seededRandom(seed);
+      await fill(store, random);
+      await acceptEverySecond(store);
+      await spellOddly(store, random);
+      const readAt = NOW - random.int(0, 20) * DAY;
+      const claimed = await claimedOf(store, readAt);
+      const asks = Array.from({ length: DELIVERIES }, (_, at) => ({
+        id: at + 1,
+        barcodes: asked.filter(() => random.chance(0.6)),
+      }));
+      const found = await store.snapshot((tx) =>
+        together(tx, asks, ({ id, barcodes }) => reservedPieces(tx, id, barcodes, readAt)),
+      );
+      const sums = found.map((one) =>
+        one.status === 'fulfilled' ? [...one.value].toSorted() : one,
+      );
+      expect(sums, `seed ${seed}`).toEqual(
+        asks.map(({ id, barcodes }) => [...claimed(id, barcodes)]),
+      );
+      expect(JSON.stringify(sums)).toContain('null');
+    }
+  });
+
+  it('costs what is claimed: twice the lines or the claims twice', async () => {
+    const visits = async (lines: number, claiming: number) => {
+      const { store, barcodes } = await filledAlike(lines, claiming + 1);
+      return visitsOf(store, 'delivery_line', 'order_delivery_id', (tx) =>
+        reservedPieces(tx, claiming + 1, barcodes, NOW),
+      );
+    };
+    const few = await visits(40, 5);
+    expect(few).toBeGreaterThanOrEqual(40 * 5);
+    expect(await visits(80, 5)).toBeLessThanOrEqual(2 * few);
+    expect(await visits(40, 10)).toBeLessThanOrEqual(2 * few);
+  });
+
+  it('costs the same for each of those that ask together, however many they are', async () => {
+    const reads = async (deliveries: number) => {
+      const { store, barcodes } = await filledAlike(20, deliveries);
+      const ids = Array.from({ length: deliveries }, (_, at) => at + 1);
+      return readsOf(store, 'pieces', (tx) =>
+        together(tx, ids, (id) => reservedPieces(tx, id, barcodes, NOW)),
+      );
+    };
+    const few = await reads(10);
+    expect(few).toBeGreaterThanOrEqual(20 * 9);
+    // Nobody waits behind the last of them, so that its claims are not read.
+    expect(await reads(20)).toBeLessThanOrEqual((19 / 9) * few);
   });
 
   it('names the deliveries that are pending or accepted, whatever becomes of them', async () => {
