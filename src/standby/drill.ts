@@ -148,18 +148,22 @@ class Drill {
   }
 
   async #give(to: string, { taking }: LeaseRow): Promise<void> {
-    const { handOver, settings } = this.#deps;
+    const { handOver, settings, clock } = this.#deps;
     const over = new AbortController();
-    // A daemon that is stopped in the midst answers nothing, and its lease runs out.
+    let movedAt: number | undefined;
+    // A daemon that is stopped in the midst answers nothing, and its lease runs out. One that gave
+    // it may answer a while after another machine has taken it.
     const lost = this.#until(GIVE_MS, async () => {
       const row = over.signal.aborted ? undefined : await this.#look();
-      return over.signal.aborted || (row !== undefined && row.taking !== taking) || undefined;
+      if (row !== undefined && row.taking !== taking) movedAt ??= clock.monotonic();
+      const isLong = movedAt !== undefined && clock.monotonic() - movedAt >= settings.leaseMs;
+      return over.signal.aborted || isLong || undefined;
     });
-    const giving = handOver(to, over.signal).then(() => undefined);
+    const giving = handOver(to, over.signal).then(() => true);
     try {
-      const isLost = await Promise.race([giving, lost]);
-      if (isLost === true) {
-        this.#tell('says', settings.machine, 'no answer, and the lease is another machine’s');
+      if (!(await Promise.race([giving, lost.then(() => false)]))) {
+        const since = movedAt === undefined ? ' in time' : ', and the lease is another machine’s';
+        this.#tell('says', settings.machine, `no answer${since}`);
         return;
       }
     } catch (thrown) {
