@@ -172,8 +172,9 @@ function createPartReader(
         throw error;
       });
       if (list instanceof RefusedError) return missing('pendingRefunds', list);
-      if (!list.isUnknown) await levels.answered('pendingRefunds');
       const others = list.isUnknown ? await refunds : undefined;
+      // Where both are answered alike, a 404 is an empty list: then it is there, too.
+      if (!list.isUnknown || others?.isUnknown) await levels.answered('pendingRefunds');
       if (!others || others.isUnknown || others.rows.length > 0) return list;
       return missing('pendingRefunds', new Error(UNKNOWN));
     },

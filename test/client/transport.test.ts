@@ -427,6 +427,20 @@ describe('transport', () => {
     expect(transport.limiter.active()).toBe(0);
   });
 
+  it.each(['{"status":404,"message":"Nothing fou', '\n[{"status"'])(
+    'asks again where the answer 404 ends too early: %s',
+    async (text) => {
+      let answers = 0;
+      await using server = await startFaulty((_request, response) => {
+        answers += 1;
+        if (answers > 1) answerJson(response, 200, { fine: true });
+        else response.writeHead(404, { 'content-type': 'application/json' }).end(text);
+      });
+      await using transport = impatient();
+      expect((await transport.request(get(server.url))).json).toEqual({ fine: true });
+    },
+  );
+
   it('reads over a byte order mark', async () => {
     await using server = await startFaulty((_request, response) => {
       response.writeHead(200).end('\ufeff{"fine":true}');

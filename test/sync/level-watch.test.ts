@@ -1,6 +1,6 @@
 /** Accounts that have less than their level says. */
 import { expect, it } from 'vitest';
-import { manualClock, systemClock } from '../../src/lib/clock.ts';
+import { type Clock, manualClock, systemClock } from '../../src/lib/clock.ts';
 import { RefusedError } from '../../src/lib/errors.ts';
 import { createReadSequence } from '../../src/store/state.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -85,7 +85,7 @@ type Answered = 'list' | 'page' | 'unknown';
 async function openReader(
   level: string,
   answer: (path: string) => Answered,
-  { status = 'pending', refunds = [] as readonly object[] } = {},
+  { status = 'pending', refunds = [] as readonly object[], clock = systemClock() as Clock } = {},
 ) {
   const asked: string[] = [];
   const { v1 } = await startClients((request, response) => {
@@ -109,7 +109,6 @@ async function openReader(
     const lists = { deliveries: [], refunds, pendingRefunds: [] };
     answerJson(response, 200, envelope(200, list === undefined ? order : lists));
   });
-  const clock = systemClock();
   const store = await temporaryStore(clock);
   const levels = await levelsOf(store, clock, level);
   const sequence = createReadSequence(store, clock);
@@ -118,6 +117,7 @@ async function openReader(
   const { signal } = new AbortController();
   return {
     store,
+    levels,
     async read(orderId: number) {
       asked.length = 0;
       await read(orderId, { cause: 'event:m', priority: 'read', refunds: true, signal });
@@ -150,6 +150,23 @@ it('takes a 404 for an empty list where other lists without rows are one, too', 
   const { store, read } = await openReader('1.4.14', () => 'unknown');
   for (const orderId of [1, 2, 3, 4]) expect(await read(orderId)).toHaveLength(4);
   expect(await incidents(store)).toEqual([]);
+});
+
+it('has pending refunds after all where pages end, and a 404 is an empty list', async () => {
+  const clock = manualClock();
+  let arePages = true;
+  const { store, levels, read } = await openReader(
+    '1.4.14',
+    (path) => (arePages && path.endsWith('pending-refunds') ? 'page' : 'unknown'),
+    { clock },
+  );
+  for (const orderId of [1, 2, 3]) await read(orderId);
+  expect(levels.whyNot('pendingRefunds')).toContain('set service.dialect.v1.level');
+  arePages = false;
+  await clock.advance(10 * MINUTE_MS);
+  await read(4);
+  expect(levels.whyNot('pendingRefunds')).toBeUndefined();
+  expect(await incidents(store)).toMatchObject([{ isOpen: false }]);
 });
 
 it('cannot tell what a 404 means for an order that has refunds', async () => {

@@ -13,6 +13,7 @@ import {
   SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
+import { tryParseJson } from '../../lib/json.ts';
 import { quoted } from '../../lib/reading/quoted.ts';
 import type { Heard } from '../answering.ts';
 import { type AnswerHeaders, ExchangeFailure, headerText } from './exchange.ts';
@@ -189,6 +190,11 @@ const REFUSALS: Readonly<Record<number, string>> = {
   422: 'service.invalid',
 };
 
+/** Whether a text begins as a JSON object, or a list of them, and is none. */
+function isCutOff(text: string): boolean {
+  return /^\s*\[?\s*\{/.test(text) && tryParseJson(text) === undefined;
+}
+
 const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
 
 /**
@@ -337,6 +343,10 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);
   const refusal = REFUSALS[status];
+  // What is cut off is no page of an intermediary, and may be the word of the service.
+  if (refusal !== undefined && NOT_FOUND.has(refusal) && isCutOff(answer.text)) {
+    return new RetryLaterError('transport.broken_answer', text);
+  }
   if (refusal) return refusalOf(asked, answer, refusal, said, text);
   const wait = { retryAfterMs: retryAfterMs(answer.headers, nowMs) };
   if (status === TOO_FAST) return new RetryLaterError('service.too_fast', text, wait);
