@@ -161,16 +161,19 @@ export async function startTestDaemon(
 /** Long enough for a machine that is busy with something else. */
 const UNTIL_MS_MAX = 240_000;
 
-/** Waits until `look` gives something, asking every few milliseconds; fails after four minutes. */
+/**
+ * Waits until `look` gives something other than false, asking every few milliseconds; fails after
+ * four minutes.
+ */
 export async function until<T>(
   what: string,
-  look: () => Promise<T | undefined> | T | undefined,
+  look: () => Promise<T | false | undefined> | T | false | undefined,
 ): Promise<T> {
   const clock = systemClock();
   const deadline = clock.monotonic() + UNTIL_MS_MAX;
   for (;;) {
     const found = await look();
-    if (found !== undefined) return found;
+    if (found !== undefined && found !== false) return found;
     if (clock.monotonic() > deadline) throw new Error(`waited four minutes in vain for: ${what}`);
     await clock.sleep(10);
   }

@@ -21,6 +21,17 @@ beforeAll(async () => {
 
 afterAll(() => postgres.remove());
 
+/** The count once it has stayed the same for many turns of the loop in which the service runs. */
+async function settled(count: () => number): Promise<number> {
+  let last = count();
+  for (let same = 0; same < 50; same += 1) {
+    await sleep(10);
+    if (count() !== last) same = 0;
+    last = count();
+  }
+  return last;
+}
+
 it('a holder that was stopped begins no POST once another machine has its lease', async () => {
   const reference = await startFastReference({
     world: { styles: 20, orders: 3 },
@@ -49,8 +60,7 @@ it('a holder that was stopped begins no POST once another machine has its lease'
     await until('some orders', () => posts() > before + 3 || undefined);
     child.freeze();
     // The kernel delivers the rest of what was begun; later requests would be begun later.
-    await sleep(300);
-    const begun = posts();
+    const begun = await settled(posts);
     const there = `taking = '${drawTaking()}', holder = 'there'`;
     postgres.sql(`update ${SCHEMA}.standby_lease set ${there}`);
     await sleep(1_000);

@@ -99,12 +99,18 @@ describe('the standby in PostgreSQL', () => {
   it('makes a taking wait for a row that is being written, and a row for a taking', async () => {
     const [a, b] = [me('race'), me('race')];
     await withSession(url, (session) => takeFirst(session, a));
-    const takeOver = await serversFor([url]).open();
+    const takeOver = await serversFor([url], { timeoutMs: 60_000 }).open();
     const holder = await serversFor([url]).open();
-    // A taking that is not committed yet: the old holder's row waits for it, and is then refused.
+    // A taking that is not committed until the old holder's row waits for it, and is then refused.
     const late = takeOver.ask(
       `update standby_lease set taking = ${literal(b.taking)} where account = 'race';
-       select pg_sleep(0.4)`,
+       do $$ begin
+         loop
+           perform pg_stat_clear_snapshot();
+           exit when exists (select from pg_stat_activity where wait_event_type = 'Lock');
+           perform pg_sleep(0.01);
+         end loop;
+       end $$`,
     );
     await takeOverHasLock();
     expect(await append(holder, a, [row(1)], [], true)).toMatchObject({ isFenced: true });
@@ -133,7 +139,7 @@ describe('the standby in PostgreSQL', () => {
     const confirm = withoutReplica();
     try {
       for (const seq of [2, 1]) {
-        const session = await serversFor([url], { timeoutMs: 500 }).open();
+        const session = await serversFor([url], { timeoutMs: 2_000 }).open();
         const late = append(session, a, [row(seq)], [], true);
         await expect(late).rejects.toMatchObject({ code: 'standby.unknown' });
         await expect(session.ask('select 1')).rejects.toMatchObject({ code: /^standby\./ });
@@ -164,7 +170,7 @@ describe('the standby in PostgreSQL', () => {
     const proxy = await startProxy(postgres.port);
     onTestFinished(() => proxy.close());
     const through = url.replace(`:${postgres.port}/`, `:${proxy.port}/`);
-    const servers = serversFor([through], { timeoutMs: 1_000 });
+    const servers = serversFor([through], { timeoutMs: 2_000 });
     const [asking, idle] = [await servers.open(), await servers.open()];
     proxy.isSilent = true;
     const begunAt = performance.now();
@@ -211,7 +217,7 @@ describe('the standby in PostgreSQL', () => {
   /** Waits until the taking is written and not committed. */
   function takeOverHasLock(): Promise<true> {
     const sleepers = `select count(*) from pg_stat_activity
-      where query like '%pg_sleep(0.4)' and state = 'active'`;
+      where query like '%end $$' and state = 'active'`;
     return until('the taking', () => sql(sleepers).trim() === '1' || undefined);
   }
 });
