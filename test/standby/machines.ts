@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
+import { tryParseJson } from '../../src/lib/json.ts';
 import type { Reference } from '../../src/reference/reference.ts';
 import { SIMPLE_RULES, WEBHOOK_SECRET } from '../support/house.ts';
 import { temporaryFolder } from '../support/store.ts';
@@ -53,12 +54,14 @@ export async function submitTo(
   barcode: string | undefined,
   own: string,
 ): Promise<number> {
-  const local: unknown = JSON.parse(readFileSync(join(dataDir, 'local.json'), 'utf8'));
-  const { url } = z.object({ url: z.string() }).parse(local);
+  const written = tryParseJson(readFileSync(join(dataDir, 'local.json'), 'utf8'));
+  const local = z.object({ url: z.string() }).safeParse(written);
+  // The daemon, another process, has begun to write it: as good as not there yet.
+  if (!local.success) return 503;
   const headers = { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' };
   // Documents of equal content would be taken for each other while one of them is in doubt.
   const quantity = 1 + Number(own.replace(/\D/g, ''));
   const lines = [{ barcode, quantity, price: '12.50', priceConfirmed: true }];
   const body = JSON.stringify({ reference: own, lines });
-  return (await fetch(`${url}/api/orders`, { method: 'POST', headers, body })).status;
+  return (await fetch(`${local.data.url}/api/orders`, { method: 'POST', headers, body })).status;
 }

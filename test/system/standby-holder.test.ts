@@ -219,7 +219,9 @@ describe('a daemon that holds the lease', () => {
   it('gives the lease away once nothing is sent and PostgreSQL has all', async () => {
     postgres.sql('create database given');
     await initStandby(postgres.url('given'));
-    const machine = await startMachine(machineOn('given'), 'given');
+    // What is given away is asked once, within a fifth of a lease.
+    const lease = { path: 'standby.lease', value: '15s' };
+    const machine = await startMachine(machineOn('given', [lease]), 'given');
     await machine.submit('G-1');
     await until('the order to be confirmed', async () =>
       (await machine.statesOf('G-1')) === 'confirmed' ? true : undefined,
