@@ -1,8 +1,9 @@
 /** The rules in force for pages: owners and titles of rules, their tests, the time zone. */
 
 import { type OwnersOfRules, ownersOf } from '../decisions/review/filter.ts';
+import type { LoadedRuleSet } from '../decisions/rule-files.ts';
 import { RULES_IN_FORCE } from '../decisions/rule-keeper.ts';
-import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
+import { ruleSetInForce } from '../decisions/simulation/rule-sets.ts';
 import { ConfigError, RefusedError } from '../lib/errors.ts';
 import { runRuleTests, type TestReport } from '../rules/testing.ts';
 import { readState } from '../store/state.ts';
@@ -14,7 +15,7 @@ export interface RulesShown {
   readonly titles: ReadonlyMap<string, string>;
   readonly timeZone: string;
   /** Rule set in force; undefined: none yet, or unreadable for this version. */
-  readonly inForce: StoredRuleSet | undefined;
+  readonly inForce: LoadedRuleSet | undefined;
   /** Error because of which the rule set cannot be read; undefined: none. */
   readonly unreadable: string | undefined;
   /** Runs the tests of the rules on the first call, and remembers the report. */
@@ -32,7 +33,7 @@ const NOTHING = {
   tests: () => undefined,
 };
 
-function testsOnce({ ruleSet }: StoredRuleSet): () => TestReport {
+function testsOnce({ ruleSet }: LoadedRuleSet): () => TestReport {
   let report: TestReport | undefined;
   return () => {
     report ??= runRuleTests(ruleSet);
@@ -44,7 +45,7 @@ function testsOnce({ ruleSet }: StoredRuleSet): () => TestReport {
  * Rule set in force; undefined: none yet.
  * @throws RefusedError `rules.unreadable`
  */
-export async function inForceOf(rulesShown: ReadRules): Promise<StoredRuleSet | undefined> {
+export async function inForceOf(rulesShown: ReadRules): Promise<LoadedRuleSet | undefined> {
   const { inForce, unreadable } = await rulesShown();
   if (unreadable === undefined) return inForce;
   throw new RefusedError('rules.unreadable', unreadable, { hint: 'selvedge rules check' });

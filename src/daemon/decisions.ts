@@ -5,7 +5,7 @@ import { createDecider, type Decider } from '../decisions/decider.ts';
 import { type Decided, type DecisionMode, rulesKey } from '../decisions/judgement.ts';
 import { createRejectOperations } from '../decisions/reject/arm.ts';
 import { createRejectExecutor } from '../decisions/reject/executor.ts';
-import type { RuleOperations } from '../decisions/reject/surface.ts';
+import type { AgreedRules, RuleOperations } from '../decisions/reject/surface.ts';
 import { createReview, type Review } from '../decisions/review/review.ts';
 import { unreadRuleFiles } from '../decisions/rule-files.ts';
 import { openRuleKeeper, type Reloaded, type RuleKeeper } from '../decisions/rule-keeper.ts';
@@ -49,12 +49,6 @@ interface RulesReloaded extends Reloaded {
   readonly unread: readonly string[];
 }
 
-interface Agreed {
-  /** Hash of the rule set that the person agreed to. */
-  readonly rules: string;
-  readonly mode: string;
-}
-
 export interface RulesInForce {
   /**
    * Creates the worker that reads the rules' lists from the database again; `onChanged` is called
@@ -71,7 +65,7 @@ export interface RulesInForce {
    * Reloads the rules and the configuration. @param agreed preview that a person saw; a reload that
    * would do something else is refused
    */
-  reload(who: Actor, agreed?: Agreed): Promise<RulesReloaded>;
+  reload(who: Actor, agreed?: AgreedRules): Promise<RulesReloaded>;
   /** Calls `task` with the configuration of each reload, before the reload is answered. */
   onReloaded(task: (fresh: Config) => Promise<void>): void;
 }
@@ -98,7 +92,7 @@ function isChange({ from, to }: Change<string>): boolean {
 }
 
 /** Refuses what differs from what a person agreed to; by then, mistakes have their incidents. */
-function requireSame(agreed: Agreed, { rules, mode }: Agreed): void {
+function requireSame(agreed: AgreedRules, { rules, mode }: AgreedRules): void {
   if (agreed.mode === mode && agreed.rules === rules) return;
   const other = agreed.mode === mode ? 'the rules' : 'rules.mode';
   const message = `${other} changed meanwhile; nothing was reloaded`;

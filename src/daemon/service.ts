@@ -33,21 +33,17 @@ import type { Random } from '../lib/random.ts';
 import { type Scrubber, Secret } from '../lib/secret.ts';
 import { PAUSED_BY } from '../outbox/document-state.ts';
 import { APIS, type Api, readAnswers, type ServiceAnswer } from '../store/answering.ts';
+import type { Timed } from '../store/clock-guard.ts';
 import { type Account, readState, writeState } from '../store/state.ts';
 import type { Store } from '../store/store.ts';
 import { readDecimals } from '../sync/upgrade.ts';
 
 const KEY = 'v1_brand_needs';
 
-interface BrandDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-}
-
 /** Kinds of reads known to need a brand; those of another address or level do not count. */
 async function knownOf(
   { v1, dialect }: Config['service'],
-  { store }: BrandDeps,
+  { store }: Timed,
 ): Promise<readonly string[]> {
   const text = await readState(store.db, KEY);
   if (text === undefined) return [];
@@ -57,7 +53,7 @@ async function knownOf(
 }
 
 /** Brands that a barcode may belong to: that of its mirrored row first, then all others. */
-async function candidatesIn({ store: { db } }: BrandDeps, barcode: string) {
+async function candidatesIn({ store: { db } }: Timed, barcode: string) {
   const own = await db
     .selectFrom('stock_variant')
     .select('brand_name')
@@ -73,7 +69,7 @@ async function candidatesIn({ store: { db } }: BrandDeps, barcode: string) {
   return [...new Set([...(own?.brand_name ? [own.brand_name] : []), ...names])];
 }
 
-async function createBrands(config: Config['service'], deps: BrandDeps): Promise<Brands> {
+async function createBrands(config: Config['service'], deps: Timed): Promise<Brands> {
   const { baseUrl } = config.v1;
   const { level, perBrand } = config.dialect.v1;
   const memory = {

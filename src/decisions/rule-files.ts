@@ -6,11 +6,7 @@ import { notUtf8At } from '../lib/strings.ts';
 import { loadRules } from '../rules/load.ts';
 import type { RuleSet } from '../rules/rule.ts';
 import { formatProblem } from '../rules/text/problem.ts';
-
-interface RuleFile {
-  readonly path: string;
-  readonly text: string;
-}
+import type { RuleFile } from '../rules/text/yaml.ts';
 
 export interface LoadedRuleSet {
   readonly ruleSet: RuleSet;

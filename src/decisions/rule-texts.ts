@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { sha256 } from '../lib/json.ts';
+import type { RuleFile } from '../rules/text/yaml.ts';
 import type { Db, Tx } from '../store/store.ts';
 
 /** A text up to this length is stored in the set itself. */
@@ -20,15 +21,10 @@ const STORED_FILES = z.array(
 /** Names of the set's files, with the hash of each text that is stored by itself. */
 export type StoredFiles = z.output<typeof STORED_FILES>;
 
-interface File {
-  readonly path: string;
-  readonly text: string;
-}
-
 /** Stores the texts of a rule set, so that every decision by it can be explained later. */
 export async function storeTexts(
   tx: Tx,
-  { hash, files }: { readonly hash: string; readonly files: readonly File[] },
+  { hash, files }: { readonly hash: string; readonly files: readonly RuleFile[] },
   now: number,
 ): Promise<void> {
   const known = await tx
@@ -68,8 +64,8 @@ export async function readStoredFiles(db: Db | Tx, hash: string): Promise<Stored
 }
 
 /** Reads the texts of these files. */
-export async function readTexts(db: Db | Tx, files: StoredFiles): Promise<readonly File[]> {
-  const read: File[] = [];
+export async function readTexts(db: Db | Tx, files: StoredFiles): Promise<readonly RuleFile[]> {
+  const read: RuleFile[] = [];
   for (const file of files) {
     if ('text' in file) {
       read.push(file);
@@ -89,7 +85,7 @@ export async function readTexts(db: Db | Tx, files: StoredFiles): Promise<readon
 export async function readRuleSetFiles(
   db: Db | Tx,
   hash: string,
-): Promise<readonly File[] | undefined> {
+): Promise<readonly RuleFile[] | undefined> {
   const stored = await readStoredFiles(db, hash);
   return stored && readTexts(db, stored);
 }

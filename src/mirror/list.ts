@@ -18,6 +18,7 @@ import {
   forgetPlacesBeside,
   hasDuplicates,
   keepPlaces,
+  type ListPlace,
   type Placed,
 } from './catalog/duplicates.ts';
 import { appendKeys, endContradictions, insertAll, upsertPrepared } from './entity.ts';
@@ -56,12 +57,6 @@ export function unitedByKey(
   const keyOf = (record: unknown) => (isJsonObject(record) ? record[wireKey] : undefined);
   const byKey = Map.groupBy(records, keyOf);
   return [...byKey.values()].map((of) => (of.length === 1 ? of[0] : unite(of)));
-}
-
-export interface ListPlace {
-  readonly stream: string;
-  /** Name of the part of the list; '' for an undivided list. */
-  readonly part: string;
 }
 
 interface ListRows {

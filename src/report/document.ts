@@ -1,8 +1,9 @@
 /** A finished report with everything that its pages, files and tables show. */
 import type { Manner } from './cells.ts';
 import type { ParameterValues } from './parameters.ts';
+import type { Rows } from './pivot.ts';
 import type { Report } from './report-file.ts';
-import type { ReportTable, Rows } from './table.ts';
+import type { ReportTable } from './table.ts';
 import { labelOf } from './words/columns.ts';
 
 export interface ReportDocument {

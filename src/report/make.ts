@@ -7,10 +7,11 @@ import type { ReportDocument } from './document.ts';
 import { type Format, linesOf, objectsOf, textTable } from './formats.ts';
 import { pageOf } from './page.ts';
 import type { ParameterValues } from './parameters.ts';
+import type { Rows } from './pivot.ts';
 import { type Query, type RowSink, runQuery } from './query.ts';
 import { chartsOf } from './report-chart.ts';
 import type { Report } from './report-file.ts';
-import { createCollector, type Rows, reachesLimit, requireColumns, shapeTable } from './table.ts';
+import { createCollector, reachesLimit, requireColumns, shapeTable } from './table.ts';
 import { workbookOf } from './xlsx.ts';
 
 export interface Order {

@@ -5,7 +5,7 @@ import type { Report } from './report-file.ts';
 
 type Pivot = NonNullable<Report['pivot']>;
 
-interface Given {
+export interface Rows {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly Cell[])[];
 }
@@ -50,7 +50,7 @@ function joined(file: string, before: Cell | undefined, cell: Cell, pivot: Pivot
 }
 
 /** Names of the pivot's new columns, sorted by the least value of `order` in each. */
-function newColumns(file: string, pivot: Pivot, { columns, rows }: Given): string[] {
+function newColumns(file: string, pivot: Pivot, { columns, rows }: Rows): string[] {
   const across = columns.indexOf(pivot.column);
   const order = pivot.order === undefined ? -1 : columns.indexOf(pivot.order);
   const found = new Map<string, Cell>();
@@ -78,7 +78,7 @@ function requireAllUsed(file: string, pivot: Pivot, columns: readonly string[]):
 }
 
 /** Pivots rows, in order of first appearance; `withTotal` adds a column of sums. */
-export function pivotRows(file: string, pivot: Pivot, given: Given, withTotal: boolean) {
+export function pivotRows(file: string, pivot: Pivot, given: Rows, withTotal: boolean) {
   const { columns, rows } = given;
   requireAllUsed(file, pivot, columns);
   const added = newColumns(file, pivot, given);

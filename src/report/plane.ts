@@ -7,9 +7,9 @@
 import { RefusedError, UsageError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { ParameterValues } from './parameters.ts';
+import type { Rows } from './pivot.ts';
 import type { Cell, RowSink } from './query.ts';
 import type { Report } from './report-file.ts';
-import type { Rows } from './table.ts';
 
 /** Read-only session with PostgreSQL in the plane's schema, which sees one moment. */
 export interface PlaneReader {

@@ -5,10 +5,11 @@ import { sortSizes } from '../lib/sizes.ts';
 import { createCellFormat, LOCALE, type Manner } from './cells.ts';
 import type { ReportDocument } from './document.ts';
 import type { ParameterValues } from './parameters.ts';
+import type { Rows } from './pivot.ts';
 import type { Cell } from './query.ts';
 import type { Report } from './report-file.ts';
 import type { ColumnKind } from './report-head.ts';
-import { addUp, CURRENCY, kindIn, type Rows } from './table.ts';
+import { addUp, CURRENCY, kindIn } from './table.ts';
 import { headingOf, valueInWords } from './words/columns.ts';
 
 /** Most values on the x axis of a chart. */

@@ -6,16 +6,11 @@
 import { RefusedError } from '../lib/errors.ts';
 import { nearestName } from '../lib/nearest.ts';
 import type { ParameterValues } from './parameters.ts';
-import { pivotRows, ROW_TOTAL } from './pivot.ts';
+import { pivotRows, ROW_TOTAL, type Rows } from './pivot.ts';
 import type { Cell, RowSink } from './query.ts';
 import type { Report } from './report-file.ts';
 import type { ColumnKind } from './report-head.ts';
 import { declaredKind, headingOf } from './words/columns.ts';
-
-export interface Rows {
-  readonly columns: readonly string[];
-  readonly rows: readonly (readonly Cell[])[];
-}
 
 export interface TableColumn {
   readonly name: string;

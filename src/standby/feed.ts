@@ -10,7 +10,7 @@ import { sql } from 'kysely';
 import type { Clock } from '../lib/clock.ts';
 import { sha256 } from '../lib/json.ts';
 import { openReader } from '../store/connection.ts';
-import { dropTriggers } from '../store/ledger-feed.ts';
+import { dropTriggers, presentTriggers, type Trigger } from '../store/ledger-feed.ts';
 import { deleteState, readState, writeState } from '../store/state.ts';
 import type { Db, Store, StoreOptions, Tx } from '../store/store.ts';
 import { FEED_KEY, RECORDED } from './recorded.ts';
@@ -23,25 +23,14 @@ const DIGEST_KEY = 'standby_triggers';
 
 const PREFIX = 'standby_change_';
 
-interface Named {
-  readonly name: string;
-  readonly sql: string;
-}
-
-async function presentTriggers(db: Db | Tx): Promise<ReadonlyMap<string, string>> {
-  const { rows } = await sql<Named>`select name, sql from sqlite_schema
-    where type = 'trigger' and substr(name, 1, ${PREFIX.length}) = ${PREFIX}`.execute(db);
-  return new Map(rows.map((row) => [row.name, row.sql]));
-}
-
 async function keysOf(db: Db | Tx, table: string): Promise<readonly string[]> {
   const { rows } = await sql<{ name: string }>`select name from pragma_table_info(${table})
     where pk > 0 order by pk`.execute(db);
   return rows.map(({ name }) => name);
 }
 
-async function wantedTriggers(db: Db | Tx): Promise<readonly Named[]> {
-  const made: Named[] = [];
+async function wantedTriggers(db: Db | Tx): Promise<readonly Trigger[]> {
+  const made: Trigger[] = [];
   for (const { table, deletes, where } of RECORDED) {
     const keys = await keysOf(db, table);
     for (const event of ['INSERT', 'UPDATE', ...(deletes ? ['DELETE'] : [])]) {
@@ -72,7 +61,7 @@ export async function beginFeed(store: Store, clock: Clock, name: string): Promi
   // An older program made all that is there, and nothing of it was dropped.
   const isUpgrade = present === (await readState(store.db, DIGEST_KEY));
   await store.transaction(async (tx) => {
-    await dropTriggers(tx, (await presentTriggers(tx)).keys());
+    await dropTriggers(tx, (await presentTriggers(tx, PREFIX)).keys());
     await sql`create table if not exists standby_change (
       seq integer primary key autoincrement,
       "table" text not null,
@@ -86,7 +75,7 @@ export async function beginFeed(store: Store, clock: Clock, name: string): Promi
 
 /** Ends the feed: the next one has another name, and another beginning in the record. */
 export async function endFeed(tx: Tx): Promise<void> {
-  await dropTriggers(tx, (await presentTriggers(tx)).keys());
+  await dropTriggers(tx, (await presentTriggers(tx, PREFIX)).keys());
   await sql`drop table if exists standby_change`.execute(tx);
   await deleteState(tx, FEED_KEY);
   await deleteState(tx, DIGEST_KEY);

@@ -63,7 +63,7 @@ function noteOf(table: string, keys: readonly string[], row: 'NEW' | 'OLD'): str
   return `INSERT INTO ledger_change (at, "table", key) VALUES (${NOW}, '${table}', ${key});`;
 }
 
-interface Trigger {
+export interface Trigger {
   readonly name: string;
   readonly sql: string;
 }
@@ -124,9 +124,13 @@ function triggersOfMirror(): readonly Trigger[] {
 
 export type LedgerFeedState = 'absent' | 'whole' | 'broken';
 
-async function presentTriggers(db: Db | Tx): Promise<ReadonlyMap<string, string>> {
+/** Texts of the triggers whose names begin so, by their names. */
+export async function presentTriggers(
+  db: Db | Tx,
+  prefix = PREFIX,
+): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<Trigger>`select name, sql from sqlite_schema
-    where type = 'trigger' and substr(name, 1, ${PREFIX.length}) = ${PREFIX}`.execute(db);
+    where type = 'trigger' and substr(name, 1, ${prefix.length}) = ${prefix}`.execute(db);
   return new Map(rows.map((row) => [row.name, row.sql]));
 }
 

@@ -1,9 +1,9 @@
 /** Writes proposals as texts of rules with tests, and proves that the rules can be loaded so. */
 import { createHash } from 'node:crypto';
 import { provenFacts } from '../decisions/journal.ts';
+import type { LoadedRuleSet } from '../decisions/rule-files.ts';
 import type { Period } from '../decisions/simulation/history.ts';
 import { createPastFacts } from '../decisions/simulation/past/facts.ts';
-import type { StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
 import { layOver } from '../decisions/simulation/trial-files.ts';
 import { completeFacts } from '../rules/facts/build.ts';
 import type { Facts } from '../rules/facts/plain.ts';
@@ -129,7 +129,7 @@ export interface Drafted {
 }
 
 interface Draft {
-  readonly inForce: StoredRuleSet;
+  readonly inForce: LoadedRuleSet;
   readonly question: Question;
   readonly literals: readonly Literal[];
   readonly columns: Examples['columns'];

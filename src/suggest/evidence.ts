@@ -1,4 +1,5 @@
 /** Evidence for and against a proposal: everything that people decided where it applies. */
+import type { Period } from '../decisions/simulation/history.ts';
 import { decimalOf, sumOfUnits } from '../lib/money.ts';
 import type { Evidence, Stake } from '../surface/suggestion.ts';
 import { isPerson } from './acts.ts';
@@ -7,11 +8,6 @@ import { isAsked, type Question } from './question.ts';
 import type { Statistics } from './statistics.ts';
 
 const DAY_MS = 86_400_000;
-
-export interface Part {
-  readonly since: number;
-  readonly until: number;
-}
 
 /** Adds up deliveries and their values. */
 export function createStake({ amount, currency, currencies }: Examples) {
@@ -40,7 +36,7 @@ export function askedRows(
   examples: Examples,
   question: Question,
   members: Uint8Array,
-  { since, until }: Part,
+  { since, until }: Period,
 ): readonly number[] {
   const rows: number[] = [];
   for (let row = 0; row < examples.rows; row += 1) {
@@ -55,7 +51,7 @@ export function evidenceOf(
   examples: Examples,
   { wanted }: Question,
   rows: readonly number[],
-  part: Part,
+  part: Period,
 ): Evidence {
   const [agreed, disagreed, undecided] = [1, 2, 3].map(() => createStake(examples));
   const acts = new Set<number>();
@@ -159,7 +155,7 @@ export function chanceOfDays(
   examples: Examples,
   question: Question,
   rows: readonly number[],
-  part: Part,
+  part: Period,
   statistics: Statistics,
 ): number {
   const all = new Uint8Array(examples.rows).fill(1);
@@ -190,7 +186,7 @@ export function chanceOf(
   examples: Examples,
   question: Question,
   rows: readonly number[],
-  part: Part,
+  part: Period,
   statistics: Statistics,
 ): number {
   const all = new Uint8Array(examples.rows).fill(1);

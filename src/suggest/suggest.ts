@@ -5,7 +5,10 @@
  * No reject is proposed, and nothing that it cannot prove on decisions that it has not learned
  * from: what remains goes to people as a draft.
  */
-import { ruleSetInForce, type StoredRuleSet } from '../decisions/simulation/rule-sets.ts';
+
+import type { LoadedRuleSet } from '../decisions/rule-files.ts';
+import type { Period } from '../decisions/simulation/history.ts';
+import { ruleSetInForce } from '../decisions/simulation/rule-sets.ts';
 import type { Db } from '../store/store.ts';
 import type {
   ClaimedChange,
@@ -33,7 +36,6 @@ import {
   evidenceOf,
   type Ground,
   groundOf,
-  type Part,
 } from './evidence.ts';
 import { type Examples, readExamples, VOTE } from './examples.ts';
 import { PACKED_ON } from './facts/fields.ts';
@@ -107,8 +109,8 @@ function candidatesOf(
 
 interface Judging {
   readonly examples: Examples;
-  readonly inForce: StoredRuleSet;
-  readonly parts: { readonly learned: Part; readonly checked: Part; readonly all: Part };
+  readonly inForce: LoadedRuleSet;
+  readonly parts: { readonly learned: Period; readonly checked: Period; readonly all: Period };
   readonly statistics: Statistics;
   readonly shown: Shown;
   readonly owner: string | undefined;
@@ -202,7 +204,7 @@ function lookAt(judging: Judging, candidate: Candidate): Found {
   const { examples, parts, statistics } = judging;
   const { question, literals } = candidate;
   const members = membersOf(examples.columns, examples.rows, literals);
-  const rowsIn = (part: Part) => askedRows(examples, question, members, part);
+  const rowsIn = (part: Period) => askedRows(examples, question, members, part);
   const rows = rowsIn(parts.all);
   const checked = evidenceOf(examples, question, rowsIn(parts.checked), parts.checked);
   const conditions = conditionsFor(examples.columns, literals, question.kind !== 'accept');
@@ -329,7 +331,7 @@ async function judge(judging: Judging, candidate: Candidate): Promise<Verdict> {
 /** Questions that are asked: about all rules, or those of one owner. */
 function wantedQuestions(
   examples: Examples,
-  { ruleSet }: StoredRuleSet,
+  { ruleSet }: LoadedRuleSet,
   owner: string | undefined,
 ): readonly Question[] {
   const all = questionsOf(examples);

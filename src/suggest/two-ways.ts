@@ -1,8 +1,10 @@
 /** Cells in which people decide alike deliveries in two ways, without saying who does which. */
+
+import type { Period } from '../decisions/simulation/history.ts';
 import type { Db } from '../store/store.ts';
 import type { TwoWays } from '../surface/suggestion.ts';
 import type { ChoiceColumn, Column } from './columns.ts';
-import { askedRows, type Part } from './evidence.ts';
+import { askedRows } from './evidence.ts';
 import { type Examples, VOTE } from './examples.ts';
 import { choiceField } from './facts/fields.ts';
 import { learnedFrom, type Question } from './question.ts';
@@ -152,7 +154,7 @@ function isProved([a, b]: readonly [Group, Group], statistics: Statistics): bool
 interface Asked {
   readonly examples: Examples;
   readonly questions: readonly Question[];
-  readonly parts: { readonly learned: Part; readonly checked: Part; readonly all: Part };
+  readonly parts: { readonly learned: Period; readonly checked: Period; readonly all: Period };
   readonly statistics: Statistics;
 }
 
@@ -171,7 +173,7 @@ export async function twoWaysOf(db: Db, asked: Asked): Promise<readonly Way[]> {
       const population = populationOf(columns, from.rows, labels);
       return findCells(population, person).flatMap(({ literals, people }): readonly Way[] => {
         const members = membersOf(columns, examples.rows, literals);
-        const rowsIn = (part: Part) => askedRows(examples, question, members, part);
+        const rowsIn = (part: Period) => askedRows(examples, question, members, part);
         if (!isProved(groupsIn(examples, rowsIn(parts.checked), people), statistics)) return [];
         const ways = groupsIn(examples, rowsIn(parts.all), people).map((group) => ({
           roles: [...new Set([...group.people].map((one) => roles[one] ?? NO_SESSION))].sort(),

@@ -3,7 +3,6 @@
  * at once, the service's count of it is off for good, or the ERP removed most of its customers.
  */
 import { sql } from 'kysely';
-import type { Clock } from '../lib/clock.ts';
 import { invariant, RefusedError } from '../lib/errors.ts';
 import { isJsonObject, tryParseJson } from '../lib/json.ts';
 import {
@@ -12,16 +11,12 @@ import {
   readCustomerLoss,
 } from '../mirror/customer-loss.ts';
 import { type Actor, writeAudit } from '../store/audit.ts';
+import type { Timed } from '../store/clock-guard.ts';
 import { endIncidents } from '../store/incidents.ts';
-import type { Db, Store, Tx } from '../store/store.ts';
+import type { Db, Tx } from '../store/store.ts';
 import { type CountsOff, describeDifferences, writeAcceptedCounts } from './run/counts.ts';
 import { MASS_CHANGE } from './run/run-repository.ts';
 import { countsIn } from './stream.ts';
-
-interface Deps {
-  readonly store: Store;
-  readonly clock: Clock;
-}
 
 export interface AcceptedChange {
   readonly stream: string;
@@ -49,7 +44,7 @@ async function waitingRuns(tx: Tx, stream: string, runId: number): Promise<reado
  * them.
  */
 export function acceptChange(
-  { store, clock }: Deps,
+  { store, clock }: Timed,
   runId: number,
   asker: Actor,
 ): Promise<AcceptedChange> {
@@ -119,7 +114,7 @@ export async function takeCounts(
  * Accepts that the service's counts of the stream are permanently off by as much as in this run.
  */
 export function acceptCount(
-  { store, clock }: Deps,
+  { store, clock }: Timed,
   runId: number,
   asker: Actor,
 ): Promise<AcceptedCount> {
@@ -161,7 +156,7 @@ export async function waitingLoss(db: Db | Tx): Promise<CustomerLoss> {
  * when it is another loss than the person saw.
  */
 export function acceptLoss(
-  { store, clock }: Deps,
+  { store, clock }: Timed,
   asker: Actor,
   check: (gone: number) => void,
 ): Promise<CustomerLoss> {

@@ -22,9 +22,10 @@ import { ensureSchema } from '../../src/plane/schema.ts';
 import { MirrorReader } from '../../src/plane/source.ts';
 import { PLANE_TABLES, type PlaneContent } from '../../src/plane/tables.ts';
 import { bindParameters } from '../../src/report/parameters.ts';
+import type { Rows } from '../../src/report/pivot.ts';
 import { runOnPlane } from '../../src/report/plane.ts';
 import { planeSqlOf, type Report, readReports } from '../../src/report/report-file.ts';
-import { createCollector, type Rows } from '../../src/report/table.ts';
+import { createCollector } from '../../src/report/table.ts';
 import { VIEWS } from '../../src/report/views.ts';
 
 const ROWS_MAX = 1_000_000;

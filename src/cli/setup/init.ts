@@ -1,7 +1,6 @@
 /** `selvedge init`: makes a working configuration from an address and its credentials. */
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { DEFAULT_FILE, readConfig, requireConfig } from '../../config/load.ts';
 import type { Config } from '../../config/schema.ts';
@@ -14,6 +13,7 @@ import { configurationText, type Line } from '../../probe/configuration.ts';
 import type { Finding } from '../../probe/findings.ts';
 import { probeAccount } from '../../probe/probe.ts';
 import { type CliContext, examples } from '../command.ts';
+import { EXAMPLE_RULES } from '../demo/folder.ts';
 import { readDescription, spacedLogIns, tellFinding } from './telling.ts';
 
 interface Options {
@@ -38,8 +38,6 @@ interface Options {
   readonly description?: string;
   readonly force?: boolean;
 }
-
-const EXAMPLE_RULES = fileURLToPath(new URL('../../../config/rules/', import.meta.url));
 
 /** Files made so far, which are removed when `init` fails. */
 interface Made {

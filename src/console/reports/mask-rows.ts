@@ -2,9 +2,9 @@
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
 import { MASK } from '../../lib/reading/quoted.ts';
+import type { Rows } from '../../report/pivot.ts';
 import type { Cell } from '../../report/query.ts';
 import type { Report } from '../../report/report-file.ts';
-import type { Rows } from '../../report/table.ts';
 import { peopleIn } from '../../store/tables/people.ts';
 import { maskPrivate } from '../mask.ts';
 

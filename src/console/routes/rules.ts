@@ -5,7 +5,7 @@ import { missingForArming } from '../../decisions/reject/arm.ts';
 import { readBreaker } from '../../decisions/reject/breaker.ts';
 import { ordersOfDeliveries, ruleIn, rules } from '../../decisions/reject/lists.ts';
 import { type Reload, reloadRules, reloadSchema } from '../../decisions/reject/surface.ts';
-import type { StoredRuleSet } from '../../decisions/simulation/rule-sets.ts';
+import type { LoadedRuleSet } from '../../decisions/rule-files.ts';
 import { RefusedError } from '../../lib/errors.ts';
 import type { Rule } from '../../rules/rule.ts';
 import { previewSchema } from '../../surface/acts.ts';
@@ -29,7 +29,7 @@ const armQuery = z.object({ before: z.string().max(20).optional() });
 
 const armCommand = (id: string): string => `selvedge rules arm ${id} --reason "…"`;
 
-async function stored({ rulesShown }: PageContext): Promise<StoredRuleSet> {
+async function stored({ rulesShown }: PageContext): Promise<LoadedRuleSet> {
   const inForce = await inForceOf(rulesShown);
   if (inForce) return inForce;
   const hint = 'selvedge rules check';
@@ -57,7 +57,7 @@ async function showRules(context: PageContext, request: FastifyRequest, reply: F
 async function viewFor(
   { deps: { db, clock } }: PageContext,
   request: FastifyRequest,
-  inForce: StoredRuleSet,
+  inForce: LoadedRuleSet,
   rule: Rule,
   figures: readonly RuleFigures[] | undefined,
 ): Promise<RuleView> {

@@ -2,8 +2,6 @@
 import type { Config } from '../../config/schema.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { RefusedError } from '../../lib/errors.ts';
-import type { Logger } from '../../lib/log.ts';
-import type { Random } from '../../lib/random.ts';
 import { version } from '../../ops/version.ts';
 import { openMemory } from '../../standby/memory.ts';
 import { createServers, type Servers } from '../../standby/session.ts';
@@ -14,12 +12,7 @@ import { announce, type ServiceManager } from '../systemd/manager.ts';
 import { createWatchdog } from '../systemd/watchdog.ts';
 import { RESTORE_STEPS } from '../upkeep.ts';
 import { uuidFrom } from './machine.ts';
-
-export interface WaitingParts {
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Logger;
-}
+import type { StandbyDeps } from './parts.ts';
 
 /** The settings of the standby. Throws `standby.off` where there are none. */
 export function requireStandby(config: Config): StandbySettings {
@@ -40,7 +33,7 @@ export function serversOf(config: Config, clock: Clock): Servers {
 /** Runs the work with the lock of the data folder, which a restore takes by itself. */
 async function withDeps<T>(
   config: Config,
-  { clock, random, log }: WaitingParts,
+  { clock, random, log }: StandbyDeps,
   work: (deps: Parameters<typeof waitAndTakeOver>[0]) => Promise<T>,
 ): Promise<T> {
   const settings = requireStandby(config);
@@ -68,7 +61,7 @@ async function withDeps<T>(
 /** Waits until this machine has taken over; undefined: the signal aborted. */
 export function runStandby(
   config: Config,
-  parts: WaitingParts & { readonly manager: ServiceManager },
+  parts: StandbyDeps & { readonly manager: ServiceManager },
   signal: AbortSignal,
 ): Promise<Ended | undefined> {
   return withDeps(config, parts, async (deps) => {
@@ -98,7 +91,7 @@ export function runStandby(
 /** Takes over by hand. */
 export function takeOverByHand(
   config: Config,
-  parts: WaitingParts,
+  parts: StandbyDeps,
   how: Parameters<typeof takeOverNow>[1],
 ): Promise<Ended> {
   return withDeps(config, parts, (deps) => takeOverNow(deps, how));

@@ -57,6 +57,7 @@ export type Reload = z.output<typeof reloadSchema>;
 
 /** State of rules and configuration that a person agreed to. */
 export interface AgreedRules {
+  /** Hash of the rule set. */
   readonly rules: string;
   readonly mode: string;
 }

@@ -6,9 +6,9 @@ import { ConfigError, invariant, SelvedgeError } from '../../lib/errors.ts';
 import { loadRules } from '../../rules/load.ts';
 import type { RuleSet } from '../../rules/rule.ts';
 import { formatProblem } from '../../rules/text/problem.ts';
-import type { RuleFile } from '../../rules/text/yaml.ts';
 import { readState } from '../../store/state.ts';
 import type { Db } from '../../store/store.ts';
+import type { LoadedRuleSet } from '../rule-files.ts';
 import { RULES_IN_FORCE } from '../rule-keeper.ts';
 import { readRuleSetFiles } from '../rule-texts.ts';
 
@@ -38,17 +38,11 @@ async function hashBeginning(db: Db, prefix: string): Promise<string> {
   return first.hash;
 }
 
-/** A rule set from the database, with its exact texts. */
-export interface StoredRuleSet {
-  readonly ruleSet: RuleSet;
-  readonly files: readonly RuleFile[];
-}
-
 /**
  * Reads a rule set from the database.
  * @throws ConfigError when this version cannot read it
  */
-async function readRuleSet(db: Db, hash: string): Promise<StoredRuleSet> {
+async function readRuleSet(db: Db, hash: string): Promise<LoadedRuleSet> {
   const files = await readRuleSetFiles(db, hash);
   invariant(files !== undefined, `the journal has no rule set ${hash}`);
   const loaded = loadRules(files, true);
@@ -63,7 +57,7 @@ export async function storedRuleSet(db: Db, prefix: string): Promise<RuleSet> {
 }
 
 /** Reads the rule set in force; an empty one if none was loaded yet. */
-export async function ruleSetInForce(db: Db): Promise<StoredRuleSet> {
+export async function ruleSetInForce(db: Db): Promise<LoadedRuleSet> {
   const hash = await readState(db, RULES_IN_FORCE);
   if (hash !== undefined) return readRuleSet(db, hash);
   const none = loadRules([]);

@@ -27,9 +27,10 @@ const SLICE = 500;
 
 const COLUMNS = ['first_row', 'at', 'key', 'season_name', 'brand_name', 'quantity', 'prepared'];
 
-/** The list that has the duplicate keys, or a part of that list. */
-interface Place {
+/** A list of the service, or a part of that list. */
+export interface ListPlace {
   readonly stream: string;
+  /** Name of the part of the list; '' for an undivided list. */
   readonly part: string;
 }
 
@@ -69,7 +70,7 @@ async function makeDue(tx: Tx, stream: string, keys: readonly SqlValue[]): Promi
  */
 export async function forgetPlaces(
   tx: Tx,
-  { stream, part }: Place,
+  { stream, part }: ListPlace,
   from: number,
   to: number = Number.MAX_SAFE_INTEGER,
 ): Promise<void> {
@@ -113,7 +114,7 @@ export interface Placed {
  */
 export async function keepPlaces(
   tx: Tx,
-  { stream, part }: Place,
+  { stream, part }: ListPlace,
   definition: EntityDefinition,
   placed: readonly Placed[],
 ): Promise<void> {

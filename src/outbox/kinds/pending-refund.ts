@@ -26,7 +26,7 @@ import {
   refundFit,
 } from '../evidence/known-spellings.ts';
 import { mirroredPendingRefund, orderIdOf } from '../evidence/mirrored.ts';
-import { disowned, knownBefore } from '../evidence/records.ts';
+import { type Claim, disowned, knownBefore } from '../evidence/records.ts';
 import type { Clearance, LookupResult, OutboxItem, OutboxKind } from '../item.ts';
 import {
   acceptedPieces,
@@ -120,7 +120,7 @@ async function candidates(
 interface Around {
   readonly references: RefundReferences;
   /** Other documents that own refunds of the order, by their result or by their reference. */
-  readonly others: ReadonlyMap<unknown, Owner>;
+  readonly others: ReadonlyMap<unknown, Claim>;
 }
 
 async function aroundOf(
@@ -188,7 +188,7 @@ function judge(item: OutboxItem, found: PendingRefund, references: RefundReferen
   };
 }
 
-function ofAnother(pendingRefundId: number, { outboxId, reference }: Owner): LookupResult {
+function ofAnother(pendingRefundId: number, { outboxId, reference }: Claim): LookupResult {
   const whose = `that of outbox ${outboxId} (${reference})`;
   const reason = `the service answered with pending refund ${pendingRefundId}, which is ${whose}`;
   return { outcome: 'ambiguous', reason, detail: { pendingRefundId } };
@@ -435,16 +435,11 @@ export function createPendingRefundKind(deps: PendingRefundKindDeps): OutboxKind
 
 // Owners: other documents of ours to which pending refunds of the order belong.
 
-interface Owner {
-  readonly outboxId: number;
-  readonly reference: string;
-}
-
 async function ownerOf(
   { db }: Store,
   { kind, outboxId }: OutboxItem,
   reference: string | null | undefined,
-): Promise<Owner | undefined> {
+): Promise<Claim | undefined> {
   return db
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference'])
@@ -458,7 +453,7 @@ async function ownerOf(
 async function claimed(
   { db }: Store,
   { outboxId, orderingKey }: OutboxItem,
-): Promise<ReadonlyMap<unknown, Owner>> {
+): Promise<ReadonlyMap<unknown, Claim>> {
   const others = await db
     .selectFrom('outbox')
     .select(['outbox_id as outboxId', 'reference', 'result'])

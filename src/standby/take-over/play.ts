@@ -7,6 +7,7 @@ import { CompiledQuery, sql } from 'kysely';
 import { z } from 'zod';
 import { RefusedError } from '../../lib/errors.ts';
 import { tryParseJson } from '../../lib/json.ts';
+import type { Trigger } from '../../store/ledger-feed.ts';
 import type { Tx } from '../../store/store.ts';
 import type { Permitted } from '../../store/upkeep.ts';
 import { RECORDED } from '../recorded.ts';
@@ -46,11 +47,6 @@ async function permitsOf(source: RecordSource): Promise<readonly Permitted[]> {
     }
   }
   return [...permits.values()];
-}
-
-interface Trigger {
-  readonly name: string;
-  readonly sql: string;
 }
 
 const NAMES = new Set(RECORDED.map(({ table }) => table));

@@ -10,13 +10,9 @@ import type { RowBatch } from '../../client/v1/variants.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { JsonObject } from '../../lib/json.ts';
 import { digestOf, type KnownChunks } from '../../lib/json-rows/known.ts';
+import type { ListPlace } from '../../mirror/catalog/duplicates.ts';
 import { hasOutOfBandWrites } from '../../mirror/catalog/out-of-band.ts';
-import {
-  findChangedChunks,
-  knownChunks,
-  type ListPlace,
-  unchangedCounts,
-} from '../../mirror/list.ts';
+import { findChangedChunks, knownChunks, unchangedCounts } from '../../mirror/list.ts';
 import type { Db, Store } from '../../store/store.ts';
 import {
   mayBeMixed,

@@ -4,16 +4,11 @@
  * not come back, because a list that loses a little with each run is empty within a day.
  */
 import { sql } from 'kysely';
-import type { Clock } from '../../lib/clock.ts';
 import type { ListDiff } from '../../mirror/rows/full-diff.ts';
 import type { SqlValue } from '../../store/bulk.ts';
-import type { Db, Store } from '../../store/store.ts';
+import type { Timed } from '../../store/clock-guard.ts';
+import type { Db } from '../../store/store.ts';
 import { isBeyond, isBeyondShare, type Stream } from '../stream.ts';
-
-interface GuardDeps {
-  readonly store: Store;
-  readonly clock: Clock;
-}
 
 const WINDOW_MS = 86_400_000;
 const WINDOW = '24 h';
@@ -32,7 +27,7 @@ async function releasedAt(db: Db, stream: string): Promise<number> {
 
 /** Keys of rows that were deleted in the last 24 hours and are still gone. */
 async function goneLately(
-  { store, clock }: GuardDeps,
+  { store, clock }: Timed,
   name: string,
   { entity }: List,
 ): Promise<readonly SqlValue[]> {
@@ -77,7 +72,7 @@ function beyondShare(
 
 /** Describes why a person must look before so much is deleted; undefined: the guard allows it. */
 export async function deletionGuardReason(
-  deps: GuardDeps,
+  deps: Timed,
   { name }: Pick<Stream, 'name'>,
   list: List,
   { live, missing }: ListDiff,

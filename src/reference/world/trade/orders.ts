@@ -194,18 +194,3 @@ export function createOrderBook(): OrderBook {
     posts: 0,
   };
 }
-
-export interface NewOrder {
-  readonly reference: string;
-  readonly comment: string;
-  readonly lines: readonly Omit<OrderLine, 'packed' | 'fulfilled' | 'pieces'>[];
-  readonly address: ShippingAddress;
-  readonly freight: Freight;
-  readonly hides?: NonNullable<Order['hides']>;
-  readonly currency: Currency;
-  readonly account: number;
-  readonly season?: string;
-  readonly key?: string;
-  /** Key under which a repeated request finds this order again. */
-  readonly made?: string;
-}
