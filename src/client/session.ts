@@ -37,12 +37,6 @@ export interface LoginGate {
 /** Milliseconds that a log-in waits at most; beyond, it fails and its callers retry later. */
 const LOGIN_WAIT_MS_MAX = 60_000;
 
-function held(ms: number): RetryLaterError {
-  return new RetryLaterError('session.login_held', 'the service asked to wait with the log-in', {
-    retryAfterMs: ms,
-  });
-}
-
 /**
  * Creates the gate for log-ins with one system key, shared by all its sessions. `stop` ends the
  * waiting when the process ends, because a log-in belongs to no single caller.
@@ -70,7 +64,10 @@ export function createLoginGate(
     const waitMs = Math.min(Math.max(spacingMs - sinceLast, 0), spacingMs);
     if (waitMs > 0) await wait(waitMs);
     for (let ms = heldMs(); ms > 0; ms = heldMs()) {
-      if (ms > LOGIN_WAIT_MS_MAX) throw held(ms);
+      if (ms > LOGIN_WAIT_MS_MAX) {
+        const message = 'the service asked to wait with the log-in';
+        throw new RetryLaterError('session.login_held', message, { retryAfterMs: ms });
+      }
       await wait(ms);
     }
     await spacing.recordLogin(clock.now());

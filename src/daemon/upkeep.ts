@@ -15,8 +15,12 @@ import {
   mirrorClockStep,
 } from '../mirror/upkeep.ts';
 import { deleteOldNotifications, notifyClockStep } from '../ops/notify/upkeep.ts';
-import { doubtPermitted } from '../outbox/permitted.ts';
-import { leaveCanceled, markPushesUnknown, outboxClockStep } from '../outbox/upkeep.ts';
+import {
+  doubtPermitted,
+  leaveCanceled,
+  markPushesUnknown,
+  outboxClockStep,
+} from '../outbox/upkeep.ts';
 import { createActsLog } from '../store/backup/acts-log.ts';
 import { databaseMadeAt } from '../store/backup/inspect.ts';
 import { backupDirectory } from '../store/backup/manifest.ts';

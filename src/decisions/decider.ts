@@ -41,7 +41,7 @@ import {
   type PendingContext,
   rulesKey,
 } from './judgement.ts';
-import { decide } from './plan/apply.ts';
+import { decide } from './plan/plan.ts';
 import type { LoadedRuleSet } from './rule-files.ts';
 
 export interface DeciderDeps {

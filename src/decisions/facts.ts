@@ -57,12 +57,6 @@ function statusAmong<S extends string>(known: readonly S[], status: string): S |
   return known.find((candidate) => candidate === status) ?? null;
 }
 
-function knownStatus<S extends string>(known: readonly S[], status: string): S {
-  const found = statusAmong(known, status);
-  if (found === null) throw new UnknownStatus(`unknown status "${status}"`);
-  return found;
-}
-
 const ORDER_STATUSES = ['pending', 'fulfilled', 'partially_fulfilled', 'canceled'] as const;
 
 function distinct(values: readonly (string | null)[]): string[] {
@@ -297,16 +291,6 @@ function isReadBy(rules: readonly Rule[] | undefined): IsRead {
 
 const LOST = 'the customer (erp_customer had the account and has it no more)';
 
-/** Whether rules rest on a customer that the ERP has removed. */
-async function isLost(
-  tx: Tx,
-  accountNo: string,
-  rules: readonly Rule[] = [],
-  settings: RuleSet['settings'],
-): Promise<boolean> {
-  return areCustomersRead({ rules, settings }) && (await isCustomerGone(tx, accountNo));
-}
-
 /** Facts of the customer account: what the ERP says of it, and what the mirror has. */
 async function customerOf(
   tx: Tx,
@@ -325,11 +309,13 @@ async function customerOf(
   const mirrored = await accountFacts(tx, { accountNo, orderId: order.id }, isRead, now);
   const isKnown = erp ?? mirrored ?? accepts.customer;
   const facts = { ...erp?.facts, ...mirrored, ...accepts.customer };
+  // Rules may rest on a customer that the ERP has removed.
+  const mayBeLost = erp === undefined && areCustomersRead({ rules: rules ?? [], settings });
   return {
     facts: isKnown === undefined ? null : facts,
     today: accepts.today,
     invalidFields: erp?.invalidFields ?? [],
-    unread: erp === undefined && (await isLost(tx, accountNo, rules, settings)) ? [LOST] : [],
+    unread: mayBeLost && (await isCustomerGone(tx, accountNo)) ? [LOST] : [],
   };
 }
 
@@ -433,11 +419,13 @@ export async function readSubject(
     ...line.unread,
   ];
   const packedAt = delivery.created_at ?? delivery.first_seen_at;
+  const status = statusAmong(DELIVERY_STATUSES, delivery.status);
+  if (status === null) throw new UnknownStatus(`unknown status "${delivery.status}"`);
   const facts: Facts = {
     delivery: {
       id: delivery.order_delivery_id,
       number: delivery.delivery_no ?? '',
-      status: knownStatus(DELIVERY_STATUSES, delivery.status),
+      status,
       created_at: packedAt,
       ...(isRead('delivery.weekday') && { weekday: weekdayAt(packedAt, settings) }),
       currency,

@@ -218,8 +218,10 @@ class OpenMembers implements Members {
   }
 
   json(name: string, missing: string): string {
-    const value = this.#take(name);
-    return value === undefined ? missing : JSON.stringify(withWhatCame(value));
+    const value = this.#left[name];
+    if (value === undefined) return missing;
+    this.#left[name] = undefined;
+    return JSON.stringify(withWhatCame(value));
   }
 
   rest(): object {
@@ -235,12 +237,6 @@ class OpenMembers implements Members {
     for (const name in this.#left) if (this.#left[name] !== undefined) return false;
     for (const members of this.#nested?.values() ?? []) if (!members.#isEmpty()) return false;
     return true;
-  }
-
-  #take(name: string): unknown {
-    const value = this.#left[name];
-    if (value !== undefined) this.#left[name] = undefined;
-    return value;
   }
 
   /** Gives null. A member that is null counts as taken; one of another type stays for `rest`. */

@@ -27,12 +27,6 @@ const COLUMNS = [
   'created_at as createdAt',
 ] as const;
 
-type Row = Omit<OutboxItem, 'body'> & { readonly body: string };
-
-function itemOf({ body, ...row }: Row): OutboxItem {
-  return { ...row, body: parseJsonObject(body) };
-}
-
 export interface Excluded {
   readonly busy: ReadonlySet<string>;
   /**
@@ -112,7 +106,7 @@ export async function waitingFor(
   const rows = await SEARCHES[work](db, JSON.stringify([...busy]), JSON.stringify([...paused]));
   const due = rows.filter((row) => row.due_at <= now);
   return {
-    due: due.map(({ due_at: _, ...row }) => itemOf(row)),
+    due: due.map(({ due_at: _, body, ...row }) => ({ ...row, body: parseJsonObject(body) })),
     nextAt: rows[due.length]?.due_at ?? Number.POSITIVE_INFINITY,
     areMore: due.length === ROWS_MAX,
   };

@@ -60,14 +60,11 @@ export async function foreignEvents(db: Db): Promise<Record<string, number>> {
   return Object.fromEntries(foreign.map(([key, one]) => [key, one.unknown + one.skipped]));
 }
 
+const NO_COUNTS = { known: 0, unknown: 0, skipped: 0, shown: 0, at: 0 };
+
 function parse(text: string | undefined): Counts {
   const parsed = countsSchema.safeParse(tryParseJson(text ?? ''));
   return parsed.success ? parsed.data : {};
-}
-
-function isStrangerBy(counts: Counts, key: string): boolean {
-  const { known = 0, unknown = 0 } = counts[key] ?? {};
-  return known === 0 && unknown >= FOREIGN_MIN;
 }
 
 function hasOurs(counts: Counts): boolean {
@@ -75,7 +72,8 @@ function hasOurs(counts: Counts): boolean {
 }
 
 function isForeignBy(counts: Counts, key: string): boolean {
-  return isStrangerBy(counts, key) && hasOurs(counts);
+  const { known = 0, unknown = 0 } = counts[key] ?? {};
+  return known === 0 && unknown >= FOREIGN_MIN && hasOurs(counts);
 }
 
 /** Key that gives way to a new one; undefined: there is room, or all are ours. */
@@ -123,7 +121,7 @@ export async function openSystemKeys(
         if (oldest !== undefined) delete counts[oldest];
         else if (Object.keys(counts).length >= KEYS_MAX) return;
       }
-      const one = counts[key] ?? { known: 0, unknown: 0, skipped: 0, shown: 0, at: 0 };
+      const one = counts[key] ?? NO_COUNTS;
       // Enough is known of the key, so that nothing more is written for each event.
       if (isKnown && one.known >= OURS_MIN && isWritten) return;
       const wasForeign = isForeignBy(counts, key);
@@ -137,7 +135,7 @@ export async function openSystemKeys(
     },
     async acquit(key) {
       if (key === null) return;
-      const one = counts[key] ?? { known: 0, unknown: 0, skipped: 0, shown: 0, at: 0 };
+      const one = counts[key] ?? NO_COUNTS;
       if (one.unknown === 0 && one.shown > 0) return;
       const wasForeign = isForeignBy(counts, key);
       counts[key] = { ...one, unknown: 0, shown: 1 };

@@ -4,13 +4,12 @@
  * them, and the last decision of a person about these lines. The facts at the time of the act would
  * give the answer away.
  */
-
 import { provenFacts, storedFacts } from '../decisions/journal.ts';
 import type { PastDecision, Period } from '../decisions/simulation/history.ts';
 import { createPastFacts, type PastFacts } from '../decisions/simulation/past/facts.ts';
 import { canonicalJson } from '../lib/json.ts';
 import { combine, evaluate, possibleKinds, type RuleResult } from '../rules/evaluate.ts';
-import { amountOf, completeFacts, currencyOf } from '../rules/facts/build.ts';
+import { amountOf, completeFacts, completeLine, currencyOf } from '../rules/facts/build.ts';
 import { notGatheredOf } from '../rules/facts/gathered.ts';
 import type { Facts } from '../rules/facts/plain.ts';
 import type { RuleSet } from '../rules/rule.ts';
@@ -22,7 +21,6 @@ import { bytes, type Column, createColumns, createNames, floats, integers } from
 import type { Field } from './facts/field.ts';
 import { fieldsFor } from './facts/fields.ts';
 import { isKnown, neededBy } from './text/known.ts';
-import { hasImproved } from './waited.ts';
 
 /** Votes: what people finally did with an example. `NONE`: it is open, as after a release. */
 export const VOTE = { UNDECIDED: 0, ACCEPT: 1, HOLD: 2, REJECT: 3, NONE: 4 } as const;
@@ -441,4 +439,43 @@ export async function readExamples(db: Db, period: Period, ruleSet: RuleSet): Pr
     watching: [...reader.watching].map(([id, of]) => ({ id, rows: of })),
     notGathered: [...open].sort(),
   };
+}
+
+// Whether an accept had been waited for. The facts of an example are those of the first decision:
+// what people accepted only once the customer had paid, the goods were there, or a hold had ended
+// is no accept of what came.
+
+/** Pieces that the free stock does not cover, the most of any line. */
+function missingIn({ delivery }: Facts): number | null {
+  const known = delivery.lines.flatMap((line) => completeLine(line).missing ?? []);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+/** Obstacles to an accept: the more of one, the more it is; null: not known. */
+const OBSTACLES: readonly ((facts: Facts) => number | null)[] = [
+  missingIn,
+  ({ order }) => negative(numberOf(order.address_complete)),
+  ({ customer }) => numberOf(customer?.blocked),
+  ({ customer }) => customer?.credit?.overdue_days ?? null,
+  ({ delivery, customer }) => {
+    const { headroom } = customer?.credit ?? {};
+    if (typeof delivery.amount !== 'number' || typeof headroom !== 'number') return null;
+    return Math.max(0, delivery.amount - headroom);
+  },
+];
+
+function negative(value: number | null): number | null {
+  return value === null ? null : -value;
+}
+
+function numberOf(value: boolean | null | undefined): number | null {
+  return typeof value === 'boolean' ? Number(value) : null;
+}
+
+/** Whether something that stood in the way at first does so less; both facts are complete. */
+export function hasImproved(first: Facts, then: Facts): boolean {
+  return OBSTACLES.some((read) => {
+    const [before, after] = [read(first), read(then)];
+    return before !== null && after !== null && after < before;
+  });
 }

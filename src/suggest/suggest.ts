@@ -5,15 +5,16 @@
  * No reject is proposed, and nothing that it cannot prove on decisions that it has not learned
  * from: what remains goes to people as a draft.
  */
-
 import type { LoadedRuleSet } from '../decisions/rule-files.ts';
 import type { Period } from '../decisions/simulation/history.ts';
 import { ruleSetInForce } from '../decisions/simulation/rule-sets.ts';
+import type { RuleSet } from '../rules/rule.ts';
 import type { Db } from '../store/store.ts';
 import type {
   ClaimedChange,
   Counterexample,
   Evidence,
+  Overruled,
   Proposal,
   Refusal,
   Suggestion,
@@ -21,6 +22,7 @@ import type {
   TwoWays,
 } from '../surface/suggestion.ts';
 import { claimedChanges } from './claims.ts';
+import type { Column } from './columns.ts';
 import {
   chosenRows,
   createShown,
@@ -39,10 +41,8 @@ import {
 } from './evidence.ts';
 import { type Examples, readExamples, VOTE } from './examples.ts';
 import { PACKED_ON } from './facts/fields.ts';
-import { overruledOf } from './overruled.ts';
 import { askedPopulation, isAsked, learnedFrom, type Question, questionsOf } from './question.ts';
 import { refusalOf, type Why } from './refusals.ts';
-import { rounded } from './rounding.ts';
 import { type Literal, membersOf } from './search/literal.ts';
 import { findRules } from './search/search.ts';
 import { createStatistics, type Statistics } from './statistics.ts';
@@ -403,4 +403,70 @@ export async function suggest(db: Db, options: SuggestOptions): Promise<Suggesti
     overruled: overruledOf(examples, inForce.ruleSet, owner),
     notGathered: examples.notGathered,
   };
+}
+
+// The other direction: live hold rules, and how often people accepted what they held.
+
+export function overruledOf(
+  examples: Examples,
+  { rules }: RuleSet,
+  owner: string | undefined,
+): readonly Overruled[] {
+  const counts = examples.holdRules.map(() => ({ alone: 0, accepted: 0, rejected: 0, kept: 0 }));
+  for (let row = 0; row < examples.rows; row += 1) {
+    const count = counts[examples.heldBy[row] ?? -1];
+    if (!count || examples.isFirst[row] !== 1) continue;
+    count.alone += 1;
+    const vote = examples.vote[row];
+    if (vote === VOTE.ACCEPT) count.accepted += 1;
+    else if (vote === VOTE.REJECT) count.rejected += 1;
+    else if (vote === VOTE.HOLD) count.kept += 1;
+  }
+  return examples.holdRules.flatMap((id, at): readonly Overruled[] => {
+    const rule = rules.find((one) => one.id === id);
+    const count = counts[at];
+    const held = examples.matchedBy[at] ?? 0;
+    if (!rule || !count || held === 0) return [];
+    if (owner !== undefined && rule.owner !== owner) return [];
+    return [{ rule: id, title: rule.title, held, ...count }];
+  });
+}
+
+// Limits are rounded: of all numbers between two neighbouring values, people would have written
+// one.
+
+/** Share of a granule that is an error of binary fractions. */
+const ROUNDING = 1e-9;
+
+/** Smallest multiple of the coarsest granule in an interval that includes `from` and not `to`. */
+function roundest(from: number, to: number, granules: readonly number[]): number {
+  for (const granule of granules) {
+    const multiple = Number((Math.ceil(from / granule - ROUNDING) * granule).toFixed(4));
+    if (multiple >= from && multiple < to) return multiple;
+  }
+  return from;
+}
+
+/** The literal with a round limit that keeps apart the same values of these rows. */
+export function rounded(
+  columns: readonly Column[],
+  members: Uint8Array,
+  literal: Literal,
+): Literal {
+  const column = columns[literal.column];
+  if (literal.kind !== 'number' || column?.kind !== 'number') return literal;
+  let [below, above] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
+  for (let row = 0; row < column.values.length; row += 1) {
+    const value = column.values[row] ?? Number.NaN;
+    if (members[row] !== 1 || Number.isNaN(value)) continue;
+    if (value <= literal.limit) below = Math.max(below, value);
+    else above = Math.min(above, value);
+  }
+  const { granules, step } = column.field;
+  const smallest = granules.at(-1) ?? step;
+  if (!Number.isFinite(below)) return literal;
+  // A limit that people can write, even where two values lie closer together.
+  const from = Math.ceil(below / smallest - ROUNDING) * smallest;
+  const end = Number.isFinite(above) ? above : below + step;
+  return { ...literal, limit: roundest(from, Math.max(end, from + step), granules) };
 }

@@ -3,7 +3,7 @@ import { createLimiter, type PaceFigures } from '../../src/client/http/limiter.t
 import type { HttpRequest } from '../../src/client/http/request.ts';
 import { type ManualClock, manualClock } from '../../src/lib/clock.ts';
 import { seededRandom } from '../../src/lib/random.ts';
-import { createRateLimit } from '../../src/reference/edge/rates.ts';
+import { createRateLimit } from '../../src/reference/edge/edge.ts';
 import { answerJson, envelope, impatient, rejection, startFaulty } from './support.ts';
 
 /** A service that takes so many requests in a second, and clients who want more without end. */

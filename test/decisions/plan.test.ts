@@ -1,7 +1,6 @@
 /** A plan of a decision: what it reads, what it writes, and where it may be applied. */
 import { expect, it } from 'vitest';
-import { applyPlan } from '../../src/decisions/plan/apply.ts';
-import { planDecision } from '../../src/decisions/plan/plan.ts';
+import { applyPlan, planDecision } from '../../src/decisions/plan/plan.ts';
 import type { Store, Tx } from '../../src/store/store.ts';
 import { ACCEPT_SMALL, createDeciderFixture, type DeciderFixture, loadedRules } from './support.ts';
 

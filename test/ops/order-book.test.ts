@@ -1,6 +1,6 @@
 /** What is told of the book of open orders: in the status, its check, the doctor and metrics. */
 import { expect, it } from 'vitest';
-import { checkOpenOrders } from '../../src/daemon/doctor/open-orders.ts';
+import { checkOpenOrders } from '../../src/daemon/doctor/database.ts';
 import { manualClock } from '../../src/lib/clock.ts';
 import { writeBook } from '../../src/mirror/order-book.ts';
 import { noteDetailsRead, writeOrders } from '../../src/mirror/sales-order.ts';

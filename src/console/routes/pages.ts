@@ -1,25 +1,40 @@
 /** Installs the pages for people, each with its twins for programs: `/x`, `/x.json`, `/x.csv`. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { RefusedError } from '../../lib/errors.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { wordFor } from '../../config/words.ts';
+import { RefusedError, UsageError } from '../../lib/errors.ts';
+import { shellWord } from '../../lib/strings.ts';
+import { readStyleStock, type StyleStock, variants } from '../../mirror/stock/style.ts';
+import { incidentOf, incidentsBefore } from '../../ops/incidents.ts';
 import { showOutbox } from '../../outbox/review/listing.ts';
 import type { Db } from '../../store/store.ts';
-import type { ConsoleDeps } from '../context.ts';
-import { signedIn } from '../context.ts';
+import { isoTime } from '../../surface/forms.ts';
+import type { Reading } from '../../surface/reading.ts';
+import { type ConsoleDeps, signedIn } from '../context.ts';
+import { incidentPage } from '../pages/incident.ts';
 import { outboxItemPage } from '../pages/outbox.ts';
+import { stylePage } from '../pages/stock.ts';
+import { readStockHistory } from '../read/stock.ts';
 import type { ReadRules } from '../rules.ts';
 import { isoTimes } from '../show.ts';
+import { addressOf } from '../surface/addresses.ts';
 import { mountActs } from '../surface/http.ts';
-import { mountLists } from '../surface/lists.ts';
+import { belowParts, mountLists, readingFor } from '../surface/lists.ts';
 import { installDeliveryParts } from './delivery-parts.ts';
 import { installEvents } from './events.ts';
-import { installIncidents } from './incidents.ts';
 import { installOverview } from './overview.ts';
-import { createPageContext, idParams, maskedForOrders, type PageContext } from './page-context.ts';
+import {
+  createPageContext,
+  idParams,
+  maskedFor,
+  maskedForOrders,
+  type PageContext,
+  parametersOf,
+} from './page-context.ts';
 import { installPulls } from './pulls.ts';
 import { installReports } from './reports.ts';
 import { installReview } from './review.ts';
 import { installRules } from './rules.ts';
-import { installStock } from './stock.ts';
 import { installSuggest } from './suggest.ts';
 import { installSystem } from './system.ts';
 import { installTrial } from './trial.ts';
@@ -50,6 +65,77 @@ function installOutbox(app: FastifyInstance, context: PageContext): void {
     const page = { title: `Push ${name}`, tab: '/outbox', cli } as const;
     return show(request, reply, page, outboxItemPage(card, role, await zoneOf()));
   });
+}
+
+// Route of one incident, with those before it.
+
+function numberIn(id: string): number {
+  if (/^\d{1,15}$/.test(id)) return Number(id);
+  const hint = 'the list of incidents is at /incidents';
+  throw new RefusedError('incidents.unknown', `there is no incident ${id}`, { hint });
+}
+
+export function installIncidents(app: FastifyInstance, context: PageContext): void {
+  const { deps, show, readerOf } = context;
+  app.get('/incidents/:id', async (request, reply) => {
+    const id = numberIn(idParams.parse(request.params).id);
+    const one = await incidentOf(deps.db, id);
+    const before = await incidentsBefore(deps.db, one);
+    const title = wordFor('incident', one.kind);
+    const cli = `selvedge incidents list --kind ${one.kind}`;
+    const page = incidentPage(maskedFor(request, { one, before }), await readerOf(request));
+    return show(request, reply, { title, tab: '/', cli }, page);
+  });
+}
+
+// Route for the page of a style's stock; lists and twins are those that are declared.
+
+const styleParams = z.object({ id: z.string().min(1).max(200) });
+const lines = z.enum(['size', 'color']).catch('size');
+
+/** Stock at the time asked for; if that is unusable, the present one and a refusal. */
+async function stockOf(
+  from: Reading,
+  style: string,
+  asOf: string | undefined,
+): Promise<{ readonly stock: StyleStock; readonly problem?: string }> {
+  try {
+    return { stock: await readStyleStock(from, { style, asOf }) };
+  } catch (thrown) {
+    const isRefusal = thrown instanceof RefusedError || thrown instanceof UsageError;
+    if (!isRefusal || asOf === undefined) throw thrown;
+    const stock = await readStyleStock(from, { style });
+    return { stock, problem: `${thrown.message}: ${thrown.hint}` };
+  }
+}
+
+async function showStyle(context: PageContext, request: FastifyRequest, reply: FastifyReply) {
+  const { id: named } = styleParams.parse(request.params);
+  const query = parametersOf(request);
+  const from = readingFor(context, request);
+  const { stock, problem } = await stockOf(from, named, query.get('asOf') ?? undefined);
+  const { style } = stock;
+  if (style !== named) return reply.code(303).header('location', addressOf('style', style)).send();
+  const reader = await context.readerOf(request);
+  const isNow = stock.asOf === null && problem === undefined;
+  const view = {
+    stock,
+    below: isNow ? await belowParts({ from, reader }, variants.below, { style }) : [],
+    by: lines.parse(query.get('by') ?? 'size'),
+    query,
+    days: await readStockHistory(from.db, style, from.now, reader.timeZone),
+    reader,
+    problem,
+  };
+  const now = `selvedge stock ${shellWord(style)}`;
+  const cli = stock.asOf === null ? now : `${now} --as-of ${isoTime(stock.asOf)}`;
+  const head = { title: `Stock of ${style}`, tab: '/stock', cli } as const;
+  const code = problem === undefined ? 200 : 409;
+  return context.show(request, reply.code(code), head, stylePage(view));
+}
+
+export function installStock(app: FastifyInstance, context: PageContext): void {
+  app.get('/stock/:id', (request, reply) => showStyle(context, request, reply));
 }
 
 // Route `/openapi.json`: the description of the console, for signed-in people and programs.

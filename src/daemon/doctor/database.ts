@@ -8,20 +8,19 @@ import { formatDuration } from '../../lib/units.ts';
 import { CAUSE_KINDS } from '../../ops/causes.ts';
 import { type Check, checksOf, describeSilence } from '../../ops/health-grade.ts';
 import { type Installation, installationOf, readInstallation } from '../../ops/installation.ts';
+import { bookDemand, describeBook, limitOf, overdueLooks } from '../../ops/order-book.ts';
 import { describeCopy, planeSettingsOf, readPlaneCopy, stepOfCopy } from '../../ops/plane-copy.ts';
 import { waitingHere } from '../../ops/standby-here.ts';
 import { LISTS_FILE } from '../../rules/load.ts';
 import type { RuleFile } from '../../rules/text/yaml.ts';
-import { describeService } from '../../store/answering.ts';
+import { absent, describeService } from '../../store/answering.ts';
 import { ledgerFeedState } from '../../store/ledger-feed.ts';
 import { isFolderLocked, lockFile } from '../../store/lock.ts';
 import { TRIGGER_ADVICE } from '../../store/migrate.ts';
-import type { Db } from '../../store/store.ts';
-import { openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
+import { type Db, openReadOnlyStore, type SqliteStore, storeOptions } from '../../store/store.ts';
 import { driftOfStream } from '../../sync/drift.ts';
 import { describeOtherName } from '../../sync/other-names.ts';
 import { bad, type Finding, fine, guarded, odd, skipped } from './finding.ts';
-import { checkOpenOrders } from './open-orders.ts';
 import { checkStandby, findingOf } from './standby.ts';
 
 // Checks the copy in PostgreSQL from the daemon's machine: its feed in the database, and the state
@@ -219,4 +218,31 @@ export async function checkDatabase(config: Config, now: number): Promise<readon
   } finally {
     await store.close();
   }
+}
+
+/** Part of the requests from which on sweeps leave too little for everything else. */
+const SWEEPS_SHARE_MAX = 0.5;
+
+/** Tells whether the account's limit can carry the book of open orders. */
+export function checkOpenOrders(
+  { book, pace, service }: Pick<Installation, 'book' | 'pace' | 'service'>,
+  config: Pick<Config, 'service' | 'streams'>,
+  now: number,
+): Finding[] {
+  if (book === null || config.streams.off.includes('orders')) return [];
+  const limit = limitOf(config, pace, now);
+  const demand = bookDemand(book, config);
+  const text = describeBook(book, limit);
+  const advice =
+    'name the days of the delivery windows (season_windows in settings.yaml), raise ' +
+    'streams.orders.freshness or calmFreshness, or have the service allow more requests';
+  const needs = `${text}; looks in time need ${demand}/s`;
+  if (demand > limit) return [bad('open orders', `the limit cannot carry them: ${needs}`, advice)];
+  if (demand > limit * SWEEPS_SHARE_MAX) return [odd('open orders', needs, advice)];
+  const late = overdueLooks(book, config);
+  if (late !== undefined) {
+    const text = [late, absent(service, 'V1')].filter((one) => one !== undefined).join(': ');
+    return [odd('open orders', text, 'selvedge sync show orders says why')];
+  }
+  return [fine('open orders', text)];
 }

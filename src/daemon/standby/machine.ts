@@ -4,20 +4,24 @@
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import type { SentFor } from '../../client/http/request.ts';
 import type { Permits } from '../../client/transport.ts';
 import type { Config } from '../../config/schema.ts';
 import { type Clock, systemUptime } from '../../lib/clock.ts';
 import { RetryLaterError, StoreError, SUPERSEDED } from '../../lib/errors.ts';
 import type { Random } from '../../lib/random.ts';
+import { actorFields } from '../../local-api/actor.ts';
+import type { RouteGroup } from '../../local-api/api.ts';
 import { version } from '../../ops/version.ts';
 import { beginFeed, forgetKept, openFeed, readPlace, renameFeed } from '../../standby/feed.ts';
 import { createHolder, type Holder } from '../../standby/holder.ts';
 import { type Memory, openMemory } from '../../standby/memory.ts';
-import { readOverview, whyNotReady } from '../../standby/overview.ts';
+import { readOverview, type WaitingSeen, whyNotReady } from '../../standby/overview.ts';
 import { isOfOnePast } from '../../standby/past.ts';
 import { createRecord, type Recorder } from '../../standby/record.ts';
 import { FEED_KEY } from '../../standby/recorded.ts';
+import type { Replication } from '../../standby/replication.ts';
 import { createServers, type Servers, type Session } from '../../standby/session.ts';
 import { type StandbySettings, standbySettingsOf } from '../../standby/settings.ts';
 import { placeOfBackups } from '../../standby/trim.ts';
@@ -28,9 +32,7 @@ import { type SqliteStore, storeOptions } from '../../store/store.ts';
 import type { Worker } from '../supervisor.ts';
 import { behind, type CatchUpDeps, createCatchUp } from './catch-up.ts';
 import { createGiveBack } from './give-back.ts';
-import { watchOthers } from './others.ts';
 import type { Begun, Standby, StandbyDeps } from './parts.ts';
-import { standbyRoutes } from './routes.ts';
 
 /** A random UUID (version 4). */
 export function uuidFrom(random: Random): string {
@@ -206,4 +208,67 @@ export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begu
   await holder.begin();
   const taken = { settings, servers, holder, memory };
   return { open: (store) => openStandby(config, taken, { ...deps, log, store }) };
+}
+
+const body = z.strictObject({ actor: actorFields.actor, to: z.string().optional() });
+
+/** Has the daemon give its lease away: it stops sending, and waits until PostgreSQL has all. */
+export function standbyRoutes(handOver: (to?: string) => Promise<void>): RouteGroup {
+  return {
+    access: 'operator',
+    install(app) {
+      app.post('/api/standby/hand-over', async (request) => {
+        await handOver(body.parse(request.body).to);
+        return { handedOver: true };
+      });
+    },
+  };
+}
+
+// Looks which machines wait for the lease, and whether a replica confirms commits: both are read
+// alone, which goes on while a commit waits for a replica that is not there.
+
+const OTHERS_LOOK_MS = 30_000;
+
+interface Seen {
+  readonly standbys: readonly WaitingSeen[];
+  readonly replication: Replication;
+}
+
+export interface Others extends Worker {
+  /** Undefined: not known now. */
+  seen(): Seen | undefined;
+}
+
+export function watchOthers({
+  servers,
+  settings,
+  clock,
+}: {
+  readonly servers: Servers;
+  readonly settings: Pick<StandbySettings, 'account' | 'machine'>;
+  readonly clock: Clock;
+}): Others {
+  let seen: Seen | undefined;
+  const look = async (): Promise<Seen> => {
+    const session = await servers.open();
+    try {
+      const { machines, replication } = await readOverview(session, settings.account);
+      const standbys = machines.filter(({ machine }) => machine !== settings.machine);
+      return { standbys, replication };
+    } finally {
+      await session.end();
+    }
+  };
+  return {
+    name: 'standby-others',
+    seen: () => seen,
+    async run(signal) {
+      while (!signal.aborted) {
+        // The lease's own worker says why PostgreSQL cannot be asked.
+        seen = await look().catch(() => undefined);
+        await clock.sleep(OTHERS_LOOK_MS, signal).catch(() => undefined);
+      }
+    },
+  };
 }

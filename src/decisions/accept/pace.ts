@@ -88,12 +88,6 @@ const latestEnds = kept(
     order by outbox_id desc limit ${max}`,
 );
 
-/** Whether the last `max` pushes of accepts since `since` all failed. */
-async function allRefused(tx: Tx, max: number, since: number): Promise<boolean> {
-  const rows = await latestEnds(tx, since, max);
-  return rows.filter(({ state }) => state !== 'confirmed').length === max;
-}
-
 async function reasonToPause(
   tx: Tx,
   { safeguards }: Settings,
@@ -102,7 +96,8 @@ async function reasonToPause(
 ): Promise<string | undefined> {
   const { max_per_hour: max, refused_in_a_row: refused } = safeguards.accept;
   if (!isCounted && count >= max) return `${max} accepts in this hour are the limit`;
-  if (!(await allRefused(tx, refused, pausedUntil))) return undefined;
+  const ends = await latestEnds(tx, pausedUntil, refused);
+  if (ends.filter(({ state }) => state !== 'confirmed').length < refused) return undefined;
   return `the service did not take the last ${refused} pushes`;
 }
 

@@ -259,11 +259,6 @@ function stockedWith(extra: AliasedExpression<string | null, 'extra'>) {
 const stockedWhole = stockedWith(EXTRA);
 const stockedBare = stockedWith(NO_EXTRA);
 
-function variantsOf(tx: Tx, barcodes: readonly string[], isRead: IsRead) {
-  const read = isExtraRead(isRead) ? stockedWhole : stockedBare;
-  return byBarcode(tx, barcodes, (asked) => read(tx, asked));
-}
-
 function freeOf(quantity: number | null, others: number | null): number | null {
   return quantity === null || others === null ? null : Math.max(0, quantity - others);
 }
@@ -346,7 +341,8 @@ export async function lineFacts(
   const lines = packed.map(withNames);
   const readable = lines.flatMap(({ barcode }) => (barcode === null ? [] : [barcode]));
   const barcodes = [...new Set(readable)];
-  const stock = await variantsOf(tx, barcodes, isRead);
+  const stocked = isExtraRead(isRead) ? stockedWhole : stockedBare;
+  const stock = await byBarcode(tx, barcodes, (asked) => stocked(tx, asked));
   const ahead = await seasonVariants(tx, order.season, barcodes, isRead);
   const prices: ReadonlyMap<string, Listed> = order.season === null ? stock : ahead;
   const known = [...stock.values(), ...ahead.values()];

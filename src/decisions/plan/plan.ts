@@ -1,11 +1,17 @@
 /**
  * Plans the decision about one delivery: reads its state and its facts, asks the rules and the
  * precautions, and says what is to be written; writes nothing. A pass plans in a snapshot, to see
- * whether anything would change; a decision is planned and applied (apply.ts) in one transaction.
+ * whether anything would change; a decision is planned and applied in one transaction.
  */
+
+import { sql } from 'kysely';
+import { BugError } from '../../lib/errors.ts';
+import { enqueueDeliveryStatus } from '../../outbox/enqueue.ts';
 import type { Outcome } from '../../rules/evaluate.ts';
-import type { Tx } from '../../store/store.ts';
+import type { Db, Tx } from '../../store/store.ts';
+import { kept, type Value } from '../../store/transaction/kept.ts';
 import { planAccepted } from '../accept/revocation.ts';
+import { noteExternal } from '../external.ts';
 import { readSubject, type Subject, UnknownStatus } from '../facts.ts';
 import {
   endHolds,
@@ -16,16 +22,27 @@ import {
   storeHolds,
 } from '../holds.ts';
 import { type ToldOf, toldOf } from '../incidents.ts';
-import { hasManualDecision, rememberEvaluation, unchangedDecision } from '../journal.ts';
+import {
+  hasManualDecision,
+  recordDecision,
+  rememberEvaluation,
+  unchangedDecision,
+} from '../journal.ts';
 import {
   askRules,
+  basisOf,
+  type Decided,
   type DecisionContext,
   type Effect,
   groundsOf,
   type Judgement,
   type Planned,
+  sendBefore,
+  type Verdict,
 } from '../judgement.ts';
 import { overtakenBy, settledAccept } from '../push.ts';
+import { finishPushedRejects } from '../reject/finish-reject.ts';
+import { updateRejectEntry } from '../reject/outcome.ts';
 import { endEntry } from '../reject/queue.ts';
 import { withPrecautions } from './precautions.ts';
 
@@ -171,4 +188,83 @@ export async function planDecision(
   if (subject && status === 'pending')
     planned = await planPending(tx, context, subject, told, depth);
   return { ...plan, ...planned, effects: [...told.endFailed, ...planned.effects] };
+}
+
+// Decides about one delivery in one transaction: notes what others did to it, plans, and applies
+// the plan, which is the effects before the decision, the journal entry, the reject's place in its
+// queue, and the push. After a kill either everything of it is there or nothing is.
+
+/**
+ * Minimum milliseconds in which an accept may be sent; with less, an accept could expire unsent and
+ * be made again for ever.
+ */
+const TO_LEAVE_MS = 60_000;
+
+async function enqueue(
+  tx: Tx,
+  { judgement, push: to = 'accepted' }: Verdict,
+  decisionId: number,
+): Promise<void> {
+  const { subject, rules, at } = judgement;
+  const { order_id: orderId, order_delivery_id: orderDeliveryId, status: from } = subject.delivery;
+  const change = { orderId, orderDeliveryId, from, to, decisionId };
+  // An accept expires, because the facts that it rests on age behind a pause or an outage.
+  const until = Math.max(sendBefore(rules.ruleSet.settings, at), at + TO_LEAVE_MS);
+  const valid = { onlyTheseLines: true, sendBefore: until, grounds: groundsOf(judgement) } as const;
+  await enqueueDeliveryStatus(tx, to === 'accepted' ? { ...change, ...valid } : change, at);
+}
+
+/** Writes the plan; gives the decision, undefined: nothing new is decided. */
+export async function applyPlan(
+  tx: Tx,
+  plan: Plan,
+  onPush: () => void,
+): Promise<Decided | undefined> {
+  if (plan.tx !== tx) throw new BugError('bug.foreign_plan', 'a plan of another transaction');
+  for (const effect of plan.effects) await effect(tx);
+  const { verdict, orderDeliveryId } = plan;
+  if (!verdict) return undefined;
+  const { judgement, trigger, standing, push } = verdict;
+  if (standing !== undefined) {
+    const other = { decision_id: standing, basis: basisOf(judgement) };
+    await rememberEvaluation(tx, judgement, other);
+    await updateRejectEntry(tx, judgement, standing);
+    return undefined;
+  }
+  const { outcome } = judgement;
+  const decisionId = await recordDecision(tx, judgement, { actor: 'daemon', trigger });
+  const rejectAt = await updateRejectEntry(tx, judgement, decisionId);
+  if (push !== undefined) {
+    await enqueue(tx, verdict, decisionId);
+    onPush();
+  }
+  return { decisionId, orderDeliveryId, outcome, rejectAt };
+}
+
+/** Whether a push of the delivery is open, it was ever decided, and waits for a reject. */
+const standingWith = kept(
+  (_db: Db, id: Value<number>) => sql<{
+    readonly [Name in 'pushed' | 'decided' | 'queued']: number;
+  }>`select exists (select 1 from outbox
+        where order_delivery_id = ${id} and ended_at is null) pushed,
+      exists (select 1 from decision where order_delivery_id = ${id}) decided,
+      exists (select 1 from reject_entry
+        where order_delivery_id = ${id} and ended_at is null) queued`,
+);
+
+/**
+ * Decides about the delivery; gives the decision, undefined: nothing has changed. `onPush` is
+ * called before the commit.
+ */
+export async function decide(
+  tx: Tx,
+  context: DecisionContext,
+  orderDeliveryId: number,
+  onPush: () => void,
+): Promise<Decided | undefined> {
+  const [standing] = await standingWith(tx, orderDeliveryId);
+  if (standing?.pushed === 1) return undefined;
+  await noteExternal(tx, context, orderDeliveryId, standing?.decided === 1);
+  if (standing?.queued === 1) await finishPushedRejects(tx, context.now);
+  return applyPlan(tx, await planDecision(tx, context, orderDeliveryId), onPush);
 }

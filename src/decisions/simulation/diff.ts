@@ -1,5 +1,5 @@
 /** Differences in effect between two rule sets; titles, comments and tests have no effect. */
-import { canonicalJson, isJsonObject, valueText } from '../../lib/json.ts';
+import { canonicalJson, isJsonObject } from '../../lib/json.ts';
 import type { Rule, RuleSet } from '../../rules/rule.ts';
 
 interface Difference {
@@ -78,26 +78,4 @@ export function diffRuleSets(from: RuleSet, to: RuleSet): RuleSetDiff {
     changed,
     settings: differences('', from.settings, to.settings),
   };
-}
-
-function differenceLines({ path, before, after }: Difference): readonly string[] {
-  return [
-    ...(before === undefined ? [] : [`   - ${path}: ${valueText(before)}`]),
-    ...(after === undefined ? [] : [`   + ${path}: ${valueText(after)}`]),
-  ];
-}
-
-export function formatRuleSetDiff(diff: RuleSetDiff): string {
-  const { from, to, added, removed, changed, settings } = diff;
-  const lines = [
-    ...removed.map((id) => `- rule ${id}`),
-    ...added.map((id) => `+ rule ${id}`),
-    ...changed.flatMap(({ id, differences: found }) => [
-      `~ rule ${id}`,
-      ...found.flatMap(differenceLines),
-    ]),
-    ...(settings.length > 0 ? ['~ settings', ...settings.flatMap(differenceLines)] : []),
-  ];
-  const head = `rules ${from.slice(0, 16)} -> ${to.slice(0, 16)}`;
-  return [head, ...(lines.length > 0 ? lines : ['no difference in effect'])].join('\n');
 }

@@ -21,11 +21,6 @@ function contentOf({ line_no: _, ...content }: SqlRow): string {
   return JSON.stringify(content);
 }
 
-/** Indexes of old lines by their barcode, in order; each is taken once. */
-function placesOf(lines: readonly SqlRow[]): Map<SqlValue, number[]> {
-  return Map.groupBy(lines.keys(), (at) => lines[at]?.barcode ?? null);
-}
-
 const NAMED_BY: readonly string[] = ['line_no', 'barcode'];
 
 /** Columns of the line that differ from the other one, with those that name it. */
@@ -41,7 +36,8 @@ export function linesDiff(
   before: readonly SqlRow[],
   after: readonly SqlRow[],
 ): LinesDiff | undefined {
-  const places = placesOf(before);
+  // Indexes of old lines by their barcode, in order; each is taken once.
+  const places = Map.groupBy(before.keys(), (at) => before[at]?.barcode ?? null);
   const old: (SqlRow | undefined)[] = [...before];
   const fresh: SqlRow[] = [];
   // Old lines above this one stay where they are, or are named.

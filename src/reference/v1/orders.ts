@@ -1,6 +1,7 @@
 /** Routes of V1 for orders and their deliveries. */
 import { z } from 'zod';
 import type { Clock } from '../../lib/clock.ts';
+import type { JsonObject } from '../../lib/json.ts';
 import type { CurrentKnobs } from '../control/knobs.ts';
 import {
   aliasedDelivery,
@@ -27,7 +28,7 @@ export interface OrderDeps {
 
 const SALT_LATE = 95;
 
-const orderParams = z.object({ orderId: wholeNumber });
+export const orderParams = z.object({ orderId: wholeNumber });
 const deliveryParams = orderParams.extend({ orderDeliveryId: wholeNumber });
 export const statusBody = z.object({ status: z.enum(['pending', 'accepted', 'rejected']) });
 
@@ -47,6 +48,23 @@ export function findShownOrder(deps: OrderDeps, key: Key, orderId: number): Orde
   const order = findOrder(deps, key, orderId);
   if (!isShown(deps, order)) throw notFound(`Order ${orderId}`);
   return order;
+}
+
+/** The route of a list below an order: what of it the service shows. */
+export function listBelowOrder(
+  deps: OrderDeps,
+  name: string,
+  summary: string,
+  shown: (order: Order) => JsonObject,
+): Route {
+  return defineRoute({
+    method: 'GET',
+    path: `/orders/:orderId/${name}`,
+    access: 'full',
+    summary,
+    params: orderParams,
+    handle: ({ key, params }) => ({ data: shown(findShownOrder(deps, key, params.orderId)) }),
+  });
 }
 
 function findDelivery(deps: OrderDeps, order: Order, id: number): Delivery {
@@ -168,22 +186,12 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
   const { book, trade } = deps.world;
   const path = '/orders/:orderId/deliveries';
   return [
-    defineRoute({
-      method: 'GET',
-      path,
-      access: 'full',
-      summary: 'Deliveries of an order',
-      params: orderParams,
-      handle({ key, params }) {
-        const order = findShownOrder(deps, key, params.orderId);
-        const deliveries = book.deliveries
-          .ofOrder(order.orderId)
-          .map((one) => readDelivery(deps, order, one))
-          .filter((shape) => shape !== undefined)
-          .map((shape) => aliasedDelivery(shape, deps.knobs().dialect, 'lists'));
-        return { data: { deliveries } };
-      },
-    }),
+    listBelowOrder(deps, 'deliveries', 'Deliveries of an order', (order) => ({
+      deliveries: book.deliveries
+        .ofOrder(order.orderId)
+        .flatMap((one) => readDelivery(deps, order, one) ?? [])
+        .map((shape) => aliasedDelivery(shape, deps.knobs().dialect, 'lists')),
+    })),
     defineRoute({
       method: 'GET',
       path: `${path}/:orderDeliveryId`,

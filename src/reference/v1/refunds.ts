@@ -5,7 +5,14 @@ import type { Order, PendingRefund, Refund } from '../world/trade/orders.ts';
 import { pendingRefundShape, refundShape } from '../world/trade/shapes.ts';
 import type { World } from '../world/world.ts';
 import { invalid, notFound, V1Error } from './answer.ts';
-import { findOrder, findShownOrder, type OrderDeps, statusBody } from './orders.ts';
+import {
+  findOrder,
+  findShownOrder,
+  listBelowOrder,
+  type OrderDeps,
+  orderParams,
+  statusBody,
+} from './orders.ts';
 import { readPendingRefund, readRefund } from './read-lag.ts';
 import { defineRoute, type Route, wholeNumber } from './route.ts';
 
@@ -18,7 +25,6 @@ const REFUND_TYPES = [
   'price_reduction/credit',
 ] as const;
 
-const orderParams = z.object({ orderId: wholeNumber });
 const refundParams = orderParams.extend({ orderRefundId: wholeNumber });
 const pendingParams = orderParams.extend({ pendingRefundId: wholeNumber });
 const pendingLine = z.object({
@@ -72,21 +78,11 @@ function refundRoutes(deps: OrderDeps): Route[] {
     return found;
   };
   return [
-    defineRoute({
-      method: 'GET',
-      path,
-      access: 'full',
-      summary: 'Refunds of an order',
-      params: orderParams,
-      handle({ key, params }) {
-        const order = findShownOrder(deps, key, params.orderId);
-        const refunds = book.refunds
-          .ofOrder(order.orderId)
-          .map((one) => readRefund(deps, order, one))
-          .filter((shape) => shape !== undefined);
-        return { data: { refunds } };
-      },
-    }),
+    listBelowOrder(deps, 'refunds', 'Refunds of an order', (order) => ({
+      refunds: book.refunds
+        .ofOrder(order.orderId)
+        .flatMap((one) => readRefund(deps, order, one) ?? []),
+    })),
     defineRoute({
       method: 'GET',
       path: `${path}/:orderRefundId`,
@@ -142,21 +138,11 @@ function pendingRefundRoutes(deps: OrderDeps): Route[] {
         return { data: pendingRefundShape(pending) };
       },
     }),
-    defineRoute({
-      method: 'GET',
-      path,
-      access: 'full',
-      summary: 'Pending refunds of an order',
-      params: orderParams,
-      handle({ key, params }) {
-        const order = findShownOrder(deps, key, params.orderId);
-        const pendingRefunds = book.pendingRefunds
-          .ofOrder(order.orderId)
-          .map((one) => readPendingRefund(deps, one))
-          .filter((shape) => shape !== undefined);
-        return { data: { pendingRefunds } };
-      },
-    }),
+    listBelowOrder(deps, 'pending-refunds', 'Pending refunds of an order', (order) => ({
+      pendingRefunds: book.pendingRefunds
+        .ofOrder(order.orderId)
+        .flatMap((one) => readPendingRefund(deps, one) ?? []),
+    })),
     defineRoute({
       method: 'GET',
       path: `${path}/:pendingRefundId`,

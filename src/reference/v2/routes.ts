@@ -1,4 +1,5 @@
 /** All routes of V2 in the wire contract, section 5. */
+import { isoTime } from '../../lib/units.ts';
 import type { KeyRing } from '../keys.ts';
 import type { Portal } from '../portal/portal.ts';
 import type { NamedType } from './pdm/pdm.ts';
@@ -31,8 +32,6 @@ export interface RouteDeps extends ReadDeps {
   readonly portalLink: Portal['mintLink'];
 }
 
-const iso = (ms: number): string => new Date(ms).toISOString();
-
 function loginRoute(keys: KeyRing): V2Route {
   return {
     method: 'POST',
@@ -48,7 +47,7 @@ function loginRoute(keys: KeyRing): V2Route {
       const answer = keys.login(clientId, clientSecret);
       if (answer.kind === 'token') {
         const { token, expiresAt } = answer;
-        return { status: 200, document: { data: { token, expiresAt: iso(expiresAt) } } };
+        return { status: 200, document: { data: { token, expiresAt: isoTime(expiresAt) } } };
       }
       if (answer.kind === 'refused') {
         const detail = 'Unknown clientId or clientSecret';

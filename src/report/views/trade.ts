@@ -13,6 +13,19 @@ import {
   WORTH,
 } from './columns.ts';
 
+/** Columns of a refund and of its lines. */
+const REFUND = {
+  order_refund_id: 'id of the refund in the service',
+  refund_no: 'number that people see',
+  order_id: DELIVERY.order_id,
+  order_no: DELIVERY.order_no,
+  reference: DELIVERY.reference,
+  account_no: DELIVERY.account_no,
+  company: DELIVERY.company,
+  country_code: DELIVERY.country_code,
+  refunded_at: `when it was made, or first seen (${TIME})`,
+};
+
 export const TRADE_VIEWS: readonly ViewSpec[] = [
   {
     name: 'v_order',
@@ -207,15 +220,7 @@ export const TRADE_VIEWS: readonly ViewSpec[] = [
     name: 'v_refund',
     about: 'Every refund with its order.',
     columns: {
-      order_refund_id: 'id of the refund in the service',
-      refund_no: 'number that people see',
-      order_id: DELIVERY.order_id,
-      order_no: DELIVERY.order_no,
-      reference: DELIVERY.reference,
-      account_no: DELIVERY.account_no,
-      company: DELIVERY.company,
-      country_code: DELIVERY.country_code,
-      refunded_at: `when it was made, or first seen (${TIME})`,
+      ...REFUND,
       status: 'pending, accepted, rejected or canceled',
       pending_refund_id: 'the pending refund that it was made of; null: none',
       pieces: 'pieces refunded; null when a line does not tell',
@@ -232,15 +237,7 @@ export const TRADE_VIEWS: readonly ViewSpec[] = [
     name: 'v_refund_line',
     about: 'Lines of refunds with what they are of: what came back.',
     columns: {
-      order_refund_id: 'id of the refund in the service',
-      refund_no: 'number that people see',
-      order_id: DELIVERY.order_id,
-      order_no: DELIVERY.order_no,
-      reference: DELIVERY.reference,
-      account_no: DELIVERY.account_no,
-      company: DELIVERY.company,
-      country_code: DELIVERY.country_code,
-      refunded_at: `when it was made, or first seen (${TIME})`,
+      ...REFUND,
       status: 'of the refund: pending, accepted, rejected or canceled',
       line_no: 'line of the refund, from 1',
       refund_type: 'type of the refund, such as return/credit',

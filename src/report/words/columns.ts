@@ -3,11 +3,12 @@
  * mails show them; CSV and JSON keep the SQL names, which programs read. They hold in every report;
  * one that means something else, or less, says so in its head (`columns`, `formats`).
  */
+
+import { WORDS } from '../../config/words.ts';
 import type { ParameterValues } from '../parameters.ts';
 import type { Cell } from '../query.ts';
 import type { Report } from '../report-file.ts';
 import type { ColumnKind, Parameter } from '../report-head.ts';
-import { VALUES } from './values.ts';
 
 interface ColumnWords {
   readonly heading: string;
@@ -229,3 +230,31 @@ export function valueInWords(column: string, cell: Cell): Cell {
   if (words[name] !== undefined || !/^[\w/]+$/.test(name)) return words[name] ?? cell;
   return inWords(name.replaceAll('/', ', ').replaceAll(/([a-z])([A-Z])/g, '$1 $2'));
 }
+
+// Words for values of columns that are names of states, kinds and lists, as cells begin.
+
+function begun(words: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(words).map(([name, word]) => [
+      name,
+      `${word.charAt(0).toUpperCase()}${word.slice(1)}`,
+    ]),
+  );
+}
+
+export const VALUES = {
+  outcome: { ...begun(WORDS.runOutcome), ...begun(WORDS.outcome) },
+  status: begun(WORDS.status),
+  state: begun(WORDS.pushState),
+  figure: {
+    'in stock': 'On hand',
+    'pre-orders': 'Pre-orders',
+    'cover %': 'Cover (%)',
+  },
+  op: begun(WORDS.change),
+  entity: begun(WORDS.thing),
+  stream: begun(WORDS.stream),
+  incident: begun(WORDS.incident),
+  reason: { '(none)': 'Not told' },
+  yes: { 0: 'No', 1: 'Yes' },
+} as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;

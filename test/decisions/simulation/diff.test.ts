@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { diffRuleSets, formatRuleSetDiff } from '../../../src/decisions/simulation/diff.ts';
+import { diffRuleSets, type RuleSetDiff } from '../../../src/decisions/simulation/diff.ts';
+import { valueText } from '../../../src/lib/json.ts';
 import { rulesOf, ruleText } from '../../rules/support.ts';
 
 const SETTINGS = 'version: 1\ntables: { limits: { DKK: 100, SEK: 200 } }\n';
@@ -16,6 +17,32 @@ const AFTER = `${ruleText(WHEN, '    unless: [ order.preorder ]\n')}
     action: hold
     when: [ order.preorder ]
 `.replace('mode: live', 'mode: shadow');
+
+function differenceLines({
+  path,
+  before,
+  after,
+}: RuleSetDiff['settings'][number]): readonly string[] {
+  return [
+    ...(before === undefined ? [] : [`   - ${path}: ${valueText(before)}`]),
+    ...(after === undefined ? [] : [`   + ${path}: ${valueText(after)}`]),
+  ];
+}
+
+function formatRuleSetDiff(diff: RuleSetDiff): string {
+  const { from, to, added, removed, changed, settings } = diff;
+  const lines = [
+    ...removed.map((id) => `- rule ${id}`),
+    ...added.map((id) => `+ rule ${id}`),
+    ...changed.flatMap(({ id, differences: found }) => [
+      `~ rule ${id}`,
+      ...found.flatMap(differenceLines),
+    ]),
+    ...(settings.length > 0 ? ['~ settings', ...settings.flatMap(differenceLines)] : []),
+  ];
+  const head = `rules ${from.slice(0, 16)} -> ${to.slice(0, 16)}`;
+  return [head, ...(lines.length > 0 ? lines : ['no difference in effect'])].join('\n');
+}
 
 describe('the difference of two rule sets', () => {
   it('is told rule by rule and setting by setting', () => {

@@ -1,6 +1,8 @@
 /** Records of the management API as Svix has them (names on the wire, camelCase). */
+
 import { z } from 'zod';
 import type { Json } from '../../../lib/json.ts';
+import { isoTime } from '../../../lib/units.ts';
 import type { EventType } from '../event-types.ts';
 import type { Attempt, Delivery, DeliveryStatus, Endpoint, Message, Page } from '../model.ts';
 
@@ -16,10 +18,6 @@ const TRIGGER_CODES = { scheduled: 0, manual: 1 } as const;
 const CATALOGUE_SINCE = '2026-01-01T00:00:00.000Z';
 
 const jsonSchema: z.ZodType<Json> = z.json();
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
-}
 
 function statusOf(status: DeliveryStatus): { status: number; statusText: string } {
   return { status: STATUS_CODES[status], statusText: STATUS_TEXTS[status] };
@@ -50,8 +48,8 @@ export function endpointOut(endpoint: Endpoint) {
     rateLimit: null,
     disabled: endpoint.disabledReason !== null,
     metadata: {},
-    createdAt: iso(endpoint.createdAt),
-    updatedAt: iso(endpoint.updatedAt),
+    createdAt: isoTime(endpoint.createdAt),
+    updatedAt: isoTime(endpoint.updatedAt),
   };
 }
 
@@ -63,7 +61,7 @@ export function messageOut(message: Message, withContent: boolean) {
     payload: withContent ? jsonSchema.parse(JSON.parse(message.body.toString('utf8'))) : {},
     channels: null,
     tags: null,
-    timestamp: iso(message.createdAt),
+    timestamp: isoTime(message.createdAt),
     deliverAt: null,
   };
 }
@@ -79,12 +77,15 @@ export function attemptOut(attempt: Attempt, withContent: boolean) {
     responseDurationMs: attempt.durationMs,
     ...statusOf(attempt.status),
     triggerType: TRIGGER_CODES[attempt.trigger],
-    timestamp: iso(attempt.at),
+    timestamp: isoTime(attempt.at),
   };
 }
 
 export function deliveryOut({ status, nextAttemptAt }: Delivery) {
-  return { ...statusOf(status), nextAttempt: nextAttemptAt === null ? null : iso(nextAttemptAt) };
+  return {
+    ...statusOf(status),
+    nextAttempt: nextAttemptAt === null ? null : isoTime(nextAttemptAt),
+  };
 }
 
 export function eventTypeOut({ name, description }: EventType) {

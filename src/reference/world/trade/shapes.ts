@@ -1,13 +1,11 @@
 /**
  * Records of the order book in the form of the wire contract, section 4, for answers and events.
  */
+
 import type { JsonObject } from '../../../lib/json.ts';
+import { isoTime } from '../../../lib/units.ts';
 import { wireAmount } from '../catalog/prices.ts';
 import type { Delivery, Freight, Order, PendingRefund, Refund } from './orders.ts';
-
-function iso(ms: number): string {
-  return new Date(ms).toISOString();
-}
 
 function freightShape(freight: Freight): JsonObject {
   return {
@@ -39,7 +37,7 @@ export function orderShape(order: Order): JsonObject {
     })),
     shippingAddress: hides?.address ? {} : { ...order.address },
     freight: hides?.freight ? {} : freightShape(freight),
-    createdAt: iso(order.createdAt),
+    createdAt: isoTime(order.createdAt),
     currency: order.currency,
     SeasonName: order.season,
   };
@@ -76,7 +74,7 @@ export function deliveryShape(order: Order, delivery: Delivery): JsonObject {
       trackingNumbers: trackingNumber === undefined ? [] : [trackingNumber],
       trackingLinks: trackingNumber === undefined ? [] : trackingLinks(trackingNumber),
     },
-    createdAt: iso(delivery.createdAt),
+    createdAt: isoTime(delivery.createdAt),
   };
 }
 
@@ -107,7 +105,7 @@ export function pendingRefundShape(pending: PendingRefund): JsonObject {
     reference: pending.reference,
     status: pending.status,
     comment: pending.comment,
-    createdAt: iso(pending.createdAt),
+    createdAt: isoTime(pending.createdAt),
     refundLineItems: pending.lines.map((line) => ({
       barcode: line.barcode,
       quantity: line.quantity,
