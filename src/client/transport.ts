@@ -516,7 +516,7 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
 
 // Observations are kept until somebody fetches them; where nobody does, only the newest are.
 
-export interface Observations<T> {
+interface Observations<T> {
   note(observed: T): void;
   /** Gives all observations and keeps none. */
   take(): readonly T[];
@@ -528,7 +528,7 @@ export interface Observations<T> {
  */
 const KEPT_MAX = 5_000;
 
-export function createObservations<T>(): Observations<T> {
+function createObservations<T>(): Observations<T> {
   let kept: T[] = [];
   return {
     note(observed) {

@@ -254,7 +254,7 @@ function at(path: string, value: unknown): Given {
     : { delivery: { lines: [{ [inner]: value }] } };
 }
 
-export function limitTestsOf(ruleSet: RuleSet, rule: Rule, real: Given): readonly RuleTest[] {
+function limitTestsOf(ruleSet: RuleSet, rule: Rule, real: Given): readonly RuleTest[] {
   const samples = { ...ruleSet, variables: ruleSet.samples };
   const frame = (given: Given) => contextOf(samples, factsOfTest(given));
   return limitsOf(rule, ruleSet.types).flatMap((limit): readonly RuleTest[] => {

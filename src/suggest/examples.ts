@@ -473,7 +473,7 @@ function numberOf(value: boolean | null | undefined): number | null {
 }
 
 /** Whether something that stood in the way at first does so less; both facts are complete. */
-export function hasImproved(first: Facts, then: Facts): boolean {
+function hasImproved(first: Facts, then: Facts): boolean {
   return OBSTACLES.some((read) => {
     const [before, after] = [read(first), read(then)];
     return before !== null && after !== null && after < before;

@@ -407,7 +407,7 @@ export async function suggest(db: Db, options: SuggestOptions): Promise<Suggesti
 
 // The other direction: live hold rules, and how often people accepted what they held.
 
-export function overruledOf(
+function overruledOf(
   examples: Examples,
   { rules }: RuleSet,
   owner: string | undefined,
@@ -448,11 +448,7 @@ function roundest(from: number, to: number, granules: readonly number[]): number
 }
 
 /** The literal with a round limit that keeps apart the same values of these rows. */
-export function rounded(
-  columns: readonly Column[],
-  members: Uint8Array,
-  literal: Literal,
-): Literal {
+function rounded(columns: readonly Column[], members: Uint8Array, literal: Literal): Literal {
   const column = columns[literal.column];
   if (literal.kind !== 'number' || column?.kind !== 'number') return literal;
   let [below, above] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];

@@ -75,7 +75,7 @@ function numberIn(id: string): number {
   throw new RefusedError('incidents.unknown', `there is no incident ${id}`, { hint });
 }
 
-export function installIncidents(app: FastifyInstance, context: PageContext): void {
+function installIncidents(app: FastifyInstance, context: PageContext): void {
   const { deps, show, readerOf } = context;
   app.get('/incidents/:id', async (request, reply) => {
     const id = numberIn(idParams.parse(request.params).id);
@@ -134,7 +134,7 @@ async function showStyle(context: PageContext, request: FastifyRequest, reply: F
   return context.show(request, reply.code(code), head, stylePage(view));
 }
 
-export function installStock(app: FastifyInstance, context: PageContext): void {
+function installStock(app: FastifyInstance, context: PageContext): void {
   app.get('/stock/:id', (request, reply) => showStyle(context, request, reply));
 }
 

@@ -213,7 +213,7 @@ export async function takeLease(config: Config, deps: StandbyDeps): Promise<Begu
 const body = z.strictObject({ actor: actorFields.actor, to: z.string().optional() });
 
 /** Has the daemon give its lease away: it stops sending, and waits until PostgreSQL has all. */
-export function standbyRoutes(handOver: (to?: string) => Promise<void>): RouteGroup {
+function standbyRoutes(handOver: (to?: string) => Promise<void>): RouteGroup {
   return {
     access: 'operator',
     install(app) {
@@ -235,12 +235,12 @@ interface Seen {
   readonly replication: Replication;
 }
 
-export interface Others extends Worker {
+interface Others extends Worker {
   /** Undefined: not known now. */
   seen(): Seen | undefined;
 }
 
-export function watchOthers({
+function watchOthers({
   servers,
   settings,
   clock,

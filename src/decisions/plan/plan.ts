@@ -49,7 +49,7 @@ import { withPrecautions } from './precautions.ts';
 const DAY_MS = 86_400_000;
 
 /** A plan holds only in the transaction that made it. */
-export interface Plan extends Planned {
+interface Plan extends Planned {
   readonly tx: Tx;
   readonly orderDeliveryId: number;
 }

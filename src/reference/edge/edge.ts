@@ -313,7 +313,7 @@ export function createEdge(edgeDeps: EdgeDeps): Edge {
 // Rate limit of requests per second and key: a bucket that fills evenly and holds one second's
 // worth.
 
-export interface RateLimit {
+interface RateLimit {
   /**
    * Takes a request of the key, which may cost as much as several. Returns 0 when it may pass, else
    * the seconds to wait (at least 1).

@@ -97,9 +97,9 @@ export function readSingle(
 // Documents of V2: sparse fields, and `included` as an object keyed by type and then by id.
 
 /** Finds a resource by its type and id. */
-export type Lookup = (type: ResourceType, id: string) => Resource | undefined;
+type Lookup = (type: ResourceType, id: string) => Resource | undefined;
 
-export type Included = Record<string, Record<string, Resource>>;
+type Included = Record<string, Record<string, Resource>>;
 
 function withFields(resource: Resource, fields: Query['fields']): Resource {
   const asked = fields.get(resource.type);
@@ -150,12 +150,12 @@ function includedOf(primary: readonly Resource[], query: Query, lookup: Lookup):
   return out;
 }
 
-export function singleDocument(resource: Resource, query: Query, lookup: Lookup) {
+function singleDocument(resource: Resource, query: Query, lookup: Lookup) {
   const included = query.include && includedOf([resource], query, lookup);
   return { data: withFields(resource, query.fields), ...(included ? { included } : {}) };
 }
 
-export function collectionDocument(rows: readonly Resource[], query: Query, lookup: Lookup) {
+function collectionDocument(rows: readonly Resource[], query: Query, lookup: Lookup) {
   const included = query.include && includedOf(rows, query, lookup);
   return {
     data: rows.map((row) => withFields(row, query.fields)),

@@ -242,7 +242,7 @@ function begun(words: Readonly<Record<string, string>>): Readonly<Record<string,
   );
 }
 
-export const VALUES = {
+const VALUES = {
   outcome: { ...begun(WORDS.runOutcome), ...begun(WORDS.outcome) },
   status: begun(WORDS.status),
   state: begun(WORDS.pushState),
