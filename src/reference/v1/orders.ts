@@ -189,7 +189,8 @@ function deliveryRoutes(deps: OrderDeps): Route[] {
     listBelowOrder(deps, 'deliveries', 'Deliveries of an order', (order) => ({
       deliveries: book.deliveries
         .ofOrder(order.orderId)
-        .flatMap((one) => readDelivery(deps, order, one) ?? [])
+        .map((one) => readDelivery(deps, order, one))
+        .filter((shape) => shape !== undefined)
         .map((shape) => aliasedDelivery(shape, deps.knobs().dialect, 'lists')),
     })),
     defineRoute({

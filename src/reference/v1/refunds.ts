@@ -81,7 +81,8 @@ function refundRoutes(deps: OrderDeps): Route[] {
     listBelowOrder(deps, 'refunds', 'Refunds of an order', (order) => ({
       refunds: book.refunds
         .ofOrder(order.orderId)
-        .flatMap((one) => readRefund(deps, order, one) ?? []),
+        .map((one) => readRefund(deps, order, one))
+        .filter((shape) => shape !== undefined),
     })),
     defineRoute({
       method: 'GET',
@@ -141,7 +142,8 @@ function pendingRefundRoutes(deps: OrderDeps): Route[] {
     listBelowOrder(deps, 'pending-refunds', 'Pending refunds of an order', (order) => ({
       pendingRefunds: book.pendingRefunds
         .ofOrder(order.orderId)
-        .flatMap((one) => readPendingRefund(deps, one) ?? []),
+        .map((one) => readPendingRefund(deps, one))
+        .filter((shape) => shape !== undefined),
     })),
     defineRoute({
       method: 'GET',
