@@ -60,7 +60,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 30: the doctor of a machine that waits; whether record and database are of one past.
   // By 30: pulls that come again until a take-over has read all; one that was cut off.
   // By 50: garbage that is collected at rest.
-  daemon: 6_205, // whether the service answers; the machine that waits, and catches up
+  daemon: 6_175, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -71,7 +71,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 110: what a pass looks at is read together, by one statement for all.
   // By 15: how many deliveries fit the time of a look.
   // By 40: claims on a barcode are summed once for all that ask, and not by each of them.
-  decisions: 16_080, // and barcodes that lost their zeros; customers by part of a name; weekdays
+  decisions: 16_015, // and barcodes that lost their zeros; customers by part of a name; weekdays
   // What a read after an event looks for, which was the daemon's; memory of bodies as they arrive.
   // With orders of other accounts.
   // With new deliveries before a backlog.
@@ -84,7 +84,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 20: the time since the machine was started.
   // By 100: what two to five rooms each had for themselves.
   // By 65: the parts of undici; servers without compilers of schemas.
-  lib: 4_545, // and names of axes; references in any letters, which the outbox had
+  lib: 4_520, // and names of axes; references in any letters, which the outbox had
   'local-api': 990, // what a standby may lack
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.
@@ -96,7 +96,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // Losses of customers are counted by what each loses, which the store did by sums.
   // By 60: what each read of an order asks and writes is compiled once.
   // By 10: spellings of barcodes that several ask for at once.
-  mirror: 6_485, // an announced delivery is proved to be that of its number
+  mirror: 6_475, // an announced delivery is proved to be that of its number
   // One table of checks, with advice and tiles; what waits for a person, counted for every place.
   // Raised by 98: reasons beneath failed messages, own authorities, what is too large.
   // By 380: what each incident means and what to do, its list and what people do about it.
@@ -114,16 +114,16 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // delivery is proved to be that of no other one.
   // By 90: what each request is for, documents that wait for a standby, permits of another machine.
   // By 65: how a status is read and set, and what keeps pushes back, which the daemon had.
-  outbox: 14_790, // with barcodes that differ in zeros alone; doubles in capitals beyond ASCII
+  outbox: 14_780, // with barcodes that differ in zeros alone; doubles in capitals beyond ASCII
   // Raised by 350: locks, poolers, cut ways and standbys are told as what they are.
   // Statistics at the end of a copy, without which its views take seconds until PostgreSQL looks.
   plane: 2_640,
   probe: 2_785, // with numbers and sizes of pages, and what is behind the last
   // By 12: deliveries that answer under another number; marks in any charset.
-  reference: 13_436, // by 13: other requests between the pieces of a list
+  reference: 13_415, // by 13: other requests between the pieces of a list
   // Raised by 790: one dictionary of columns with headings, units and words of states; charts by
   // currency; values that forms offer.
-  report: 4_370,
+  report: 4_360,
   // Raised by 1,190: conditions are compiled to functions of plain facts, beside the library;
   // by 190: messages name the lines that made a rule match.
   // By 60: limits are read by the code of their conditions, once for all deliveries of a backtest.
@@ -138,7 +138,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 210: a record longer than memory, and a lease that is renewed beside a long restore.
   // By 610: a drill that comes back, a hand-over that nobody takes, replicas, a feed that ends.
   // By 200: whether record, database and server are of one past.
-  standby: 3_645,
+  standby: 3_625,
   // By 10: whether a daemon runs, which three rooms ask.
   // By 110: single rows are written without a query builder, and changes are compiled once, too.
   // By 110: questions that several ask at once.
@@ -146,7 +146,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   store: 7_200, // and queries that are compiled once, and those of a transaction that run at once
   // Rules from what people decided: examples, exact search, proofs, drafts with tests. Raised by
   // 150: accepts that were waited for, and what a hold must know before an exception frees it.
-  suggest: 4_505,
+  suggest: 4_490,
   // With wrong paths and methods.
   // By 25: what a proposal is, which suggest declared a second time; 10: one reading an answer.
   surface: 1_810, // and dates of the house in filters; what a proposed rule is
@@ -155,7 +155,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 40: runs that broke off, told of few rows of a long list, end with the first whole one.
   // And the request of such a pull.
   // By 10: pulls that were under way when a backup was made begin anew.
-  sync: 8_660, // decimals that two rows prove; answers under another number than was asked for
+  sync: 8_650, // decimals that two rows prove; answers under another number than was asked for
 };
 
 /** Matches a literal that is spread into another, as if it stood there itself. */

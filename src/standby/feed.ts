@@ -56,7 +56,7 @@ const digestOf = (triggers: readonly string[]): string => sha256(triggers.toSort
 export async function beginFeed(store: Store, clock: Clock, name: string): Promise<void> {
   const wanted = await wantedTriggers(store.db);
   const digest = digestOf(wanted.map((one) => one.sql));
-  const present = digestOf([...(await presentTriggers(store.db)).values()]);
+  const present = digestOf([...(await presentTriggers(store.db, PREFIX)).values()]);
   if (present === digest) return;
   // An older program made all that is there, and nothing of it was dropped.
   const isUpgrade = present === (await readState(store.db, DIGEST_KEY));

@@ -127,7 +127,7 @@ export type LedgerFeedState = 'absent' | 'whole' | 'broken';
 /** Texts of the triggers whose names begin so, by their names. */
 export async function presentTriggers(
   db: Db | Tx,
-  prefix = PREFIX,
+  prefix: string,
 ): Promise<ReadonlyMap<string, string>> {
   const { rows } = await sql<Trigger>`select name, sql from sqlite_schema
     where type = 'trigger' and substr(name, 1, ${prefix.length}) = ${prefix}`.execute(db);
@@ -147,7 +147,7 @@ const wantedTriggers = (): readonly Trigger[] => [
 
 /** State of the feed; `broken`: another release made it, or somebody dropped a part of it. */
 export async function ledgerFeedState(db: Db | Tx): Promise<LedgerFeedState> {
-  const present = await presentTriggers(db);
+  const present = await presentTriggers(db, PREFIX);
   if (!(await isThere(db))) return present.size === 0 ? 'absent' : 'broken';
   const wanted = wantedTriggers();
   const isWhole = wanted.every((one) => present.get(one.name) === one.sql);
@@ -166,7 +166,7 @@ export async function dropTriggers(tx: Tx, names: Iterable<string>): Promise<voi
  */
 export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
   if ((await ledgerFeedState(tx)) === 'whole') return;
-  await dropTriggers(tx, (await presentTriggers(tx)).keys());
+  await dropTriggers(tx, (await presentTriggers(tx, PREFIX)).keys());
   await sql`create table if not exists ledger_change (
     seq integer primary key autoincrement,
     at integer not null,
@@ -186,7 +186,7 @@ export async function addLedgerFeed(tx: Tx, now: number): Promise<void> {
 export const LEDGER_FEED_KEY = 'ledger_feed';
 
 export async function removeLedgerFeed(tx: Tx): Promise<void> {
-  await dropTriggers(tx, (await presentTriggers(tx)).keys());
+  await dropTriggers(tx, (await presentTriggers(tx, PREFIX)).keys());
   await sql`drop table if exists ledger_change`.execute(tx);
   await tx.deleteFrom('daemon_state').where('key', '=', LEDGER_FEED_KEY).execute();
 }
