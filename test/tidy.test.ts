@@ -60,7 +60,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 30: the doctor of a machine that waits; whether record and database are of one past.
   // By 30: pulls that come again until a take-over has read all; one that was cut off.
   // By 50: garbage that is collected at rest.
-  daemon: 6_175, // whether the service answers; the machine that waits, and catches up
+  daemon: 6_185, // whether the service answers; the machine that waits, and catches up
   // Which style a line is of, its own order line, customers that the ERP lost; decides what is
   // named; accepts that wait, judged by the rules in force; says what the service has not
   // confirmed; what people stopped since a backup. By 560: pages back, values at rates, whose a
@@ -84,7 +84,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 20: the time since the machine was started.
   // By 100: what two to five rooms each had for themselves.
   // By 65: the parts of undici; servers without compilers of schemas.
-  lib: 4_520, // and names of axes; references in any letters, which the outbox had
+  lib: 4_545, // and names of axes; references in any letters, which the outbox had
   'local-api': 990, // what a standby may lack
   // With the loss of the ERP's customers, which import, decisions and release must all know of.
   // And reads of orders by two lanes.

@@ -7,9 +7,11 @@
  * arrive as UTF-8. Writes use their own connections, closed after a short idle time, because a
  * reset on an idle socket is the most common false doubt.
  */
+
 import pRetry from 'p-retry';
 import type { Clock } from '../lib/clock.ts';
 import { type LoginAgainError, RetryLaterError, SelvedgeError } from '../lib/errors.ts';
+import { createObservations, type Observations } from '../lib/observations.ts';
 import type { Random } from '../lib/random.ts';
 import type { Scrubber } from '../lib/secret.ts';
 import type { Answering } from './answering.ts';
@@ -511,34 +513,5 @@ export function createTransport(options: TransportOptions, deps: TransportDeps):
     },
     stats: () => ({ ...counters, dialects: Object.fromEntries(counters.dialects) }),
     [Symbol.asyncDispose]: () => pools.destroy(),
-  };
-}
-
-// Observations are kept until somebody fetches them; where nobody does, only the newest are.
-
-interface Observations<T> {
-  note(observed: T): void;
-  /** Gives all observations and keeps none. */
-  take(): readonly T[];
-}
-
-/**
- * Number of observations kept: more than happen between two fetches of a program that fetches at
- * all.
- */
-const KEPT_MAX = 5_000;
-
-function createObservations<T>(): Observations<T> {
-  let kept: T[] = [];
-  return {
-    note(observed) {
-      kept.push(observed);
-      if (kept.length >= 2 * KEPT_MAX) kept = kept.slice(-KEPT_MAX);
-    },
-    take() {
-      const taken = kept;
-      kept = [];
-      return taken;
-    },
   };
 }
