@@ -35,8 +35,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 5: the parts of undici, each by its name.
   // By 35: byte order marks before texts in any charset, which the rows of lists left out alone,
   // and a 404 that is cut off, which was taken for a page of a gateway.
-  // By 10: turns of the event loop by the bytes of a stream, no longer after each read.
-  client: 8_460, // how each request ended; lists beyond a body, and second looks where one may err
+  client: 8_450, // how each request ended; lists beyond a body, and second looks where one may err
   // With the settings of a standby.
   // By 50: lists of the service with their words, times and limits, which four files repeated.
   config: 3_860, // with the table of words for all names that programs have

@@ -37,9 +37,6 @@ export function preferMemory(): void {
   // MiB), several times a second during a pull, at a third of the cost of a pull without changes.
   setFlagsFromString('--heap-growing-percent=60');
   setFlagsFromString('--bytecode-old-age=2');
-  // Code that V8 made of bytecode after a few calls ages with it: of a start, three MiB stay
-  // otherwise for as long as the process lives.
-  setFlagsFromString('--flush-baseline-code');
   collectAtRest(ownHeap(), systemClock());
 }
 

@@ -351,12 +351,6 @@ export function understood<T>(request: HttpRequest, scan: () => T): T {
   }
 }
 
-/**
- * Bytes of a stream that are scanned in one turn of the event loop: four reads of the network, a
- * millisecond's work. A turn after each read took a twentieth of the CPU of an unchanged pull.
- */
-const TURN_BYTES = 262_144;
-
 /** Reads the list as one answer, whose signs may tell that more follows. */
 export async function* streamed(
   pull: PullRequest,
@@ -386,14 +380,11 @@ export async function* streamed(
     }
   }
   let bytes = 0;
-  let turnAt = TURN_BYTES;
   for await (const input of answer.body) {
     bytes += input.length;
     await known.reach(scanner.rows);
     yield* batchesOf(understood(request, () => scanner.push(input)));
     // Other work goes first, because waiting chunks would otherwise all be scanned at once.
-    if (bytes < turnAt) continue;
-    turnAt = bytes + TURN_BYTES;
     await nextTurn();
   }
   if (bytes === 0) scanner.push(nothing(pull.sender, request, answer));
