@@ -102,12 +102,23 @@ async function* dripping(pieces: AsyncIterable<Buffer>, { fault }: Strike, clock
   }
 }
 
+/** Bytes of a stream that are put together to be rewritten; of a longer one no more changes. */
+const REWRITTEN_BYTES = 1_048_576;
+
 async function* rewritten(pieces: AsyncIterable<Buffer>, strike: Strike) {
-  let first = true;
+  const head: Buffer[] = [];
+  let bytes = 0;
+  let isHead = true;
+  const changed = () => Buffer.from(rewrite(strike, Buffer.concat(head).toString()));
   for await (const piece of pieces) {
-    yield first ? Buffer.from(rewrite(strike, piece.toString('utf8'))) : piece;
-    first = false;
+    if (isHead) {
+      head.push(piece);
+      bytes += piece.length;
+      isHead = bytes < REWRITTEN_BYTES;
+      if (!isHead) yield changed();
+    } else yield piece;
   }
+  if (isHead) yield changed();
 }
 
 const SPACES = Buffer.alloc(65_536, ' ');

@@ -7,6 +7,7 @@ import { createHttpServer, listenOn } from '../../../src/lib/http-server.ts';
 import { silentLogger } from '../../../src/lib/log.ts';
 import { knobsSchema } from '../../../src/reference/control/knobs.ts';
 import { createEdge, type Edge } from '../../../src/reference/edge/edge.ts';
+import { inTurns } from '../../../src/reference/v1/lists.ts';
 
 interface Stand {
   readonly url: string;
@@ -61,9 +62,11 @@ async function stand(given: object): Promise<Stand> {
   app.post('/api/v1/orders', answer);
   app.get('/api/v1/orders/:id', (_request, reply) => reply.code(404).send({ status: 404 }));
   app.get('/api/v2/pdm/colors', answer);
-  app.get('/api/v1/variants/season', (_request, reply) =>
-    reply.type('application/json').send(Readable.from(wholeList(1_000), { objectMode: false })),
-  );
+  app.get('/api/v1/variants/season', (request, reply) => {
+    const { rows } = z.object({ rows: z.coerce.number().default(1_000) }).parse(request.query);
+    const pieces = Readable.from(inTurns(wholeList(rows)), { objectMode: false });
+    return reply.type('application/json').send(pieces);
+  });
   const { url } = await listenOn(app, '127.0.0.1', 0);
   return {
     url,
@@ -196,6 +199,13 @@ describe('faults', () => {
     knobs({ faults: [{ kind: 'byteOrderMark' }], dialect: { charset: 'windows-1252' } });
     const other = Buffer.from(await (await fetch(url + stock)).arrayBuffer());
     expect(other.subarray(0, 4).toString('latin1')).toBe('\xef\xbb\xbf{');
+  });
+
+  it('empties a list that leaves in pieces, up to a mebibyte', async () => {
+    const { url } = await withFault({ kind: 'emptyList' });
+    const asked = (rows: number) => bodyOf(fetch(`${url}/api/v1/variants/season?rows=${rows}`));
+    expect((await asked(20_000)).data).toEqual({ count: 20_000, variants: [] });
+    expect((await asked(40_000)).data?.variants).toHaveLength(40_000);
   });
 
   it('pads an answer, plainly or packed', async () => {
