@@ -33,9 +33,9 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   // By 10: the short lists as a table, from which streams and the probe read.
   // By 40: senders that are held, which the daemon had.
   // By 5: the parts of undici, each by its name.
-  // By 35: byte order marks before texts in any charset, which the rows of lists left out alone,
-  // and a 404 that is cut off, which was taken for a page of a gateway.
-  client: 8_450, // how each request ended; lists beyond a body, and second looks where one may err
+  // By 50: byte order marks before texts in any charset, which the rows of lists left out alone,
+  // and a 404 that is cut off, or is the service's own, told from the page of a gateway.
+  client: 8_465, // how each request ended; lists beyond a body, and second looks where one may err
   // With the settings of a standby.
   // By 50: lists of the service with their words, times and limits, which four files repeated.
   config: 3_860, // with the table of words for all names that programs have
@@ -119,7 +119,7 @@ const ROOM_LINES: Readonly<Record<string, number>> = {
   plane: 2_640,
   probe: 2_785, // with numbers and sizes of pages, and what is behind the last
   // By 12: deliveries that answer under another number; marks in any charset.
-  reference: 13_415, // by 13: other requests between the pieces of a list
+  reference: 13_425, // by 23: other requests between the pieces of a list, and faults of them
   // Raised by 790: one dictionary of columns with headings, units and words of states; charts by
   // currency; values that forms offer.
   report: 4_360,

@@ -12,6 +12,7 @@ import {
   RetryLaterError,
   type SelvedgeError,
 } from '../lib/errors.ts';
+import { NO_SUCH_PAGE } from './http/answer.ts';
 import { type PagingMemory, proofOf, type Signs } from './paging.ts';
 
 /** Rows of an answer up to which it may be one page of a list. */
@@ -136,7 +137,7 @@ function totalOf<B>({ memory }: Pager<B>, { place, count, rowCount }: Page<B>) {
   return memory.isTotal ? count : undefined;
 }
 
-const NO_PAGE = ['transport.broken_answer', 'v2.page_token_expired'];
+const NO_PAGE = ['transport.broken_answer', NO_SUCH_PAGE, 'v2.page_token_expired'];
 
 /** Whether an error means that the account has no such page: it refuses it, or gives no list. */
 function isNoPage(error: unknown): error is SelvedgeError {

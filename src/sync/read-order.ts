@@ -173,8 +173,8 @@ function createPartReader(
       });
       if (list instanceof RefusedError) return missing('pendingRefunds', list);
       const others = list.isUnknown ? await refunds : undefined;
-      // Where both are answered alike, a 404 is an empty list: then it is there, too.
-      if (!list.isUnknown || others?.isUnknown) await levels.answered('pendingRefunds');
+      // Where the service answers both alike, its 404 is an empty list: then it is there, too.
+      if (!list.isUnknown || (list.isOwn && others?.isOwn)) await levels.answered('pendingRefunds');
       if (!others || others.isUnknown || others.rows.length > 0) return list;
       return missing('pendingRefunds', new Error(UNKNOWN));
     },

@@ -441,6 +441,22 @@ describe('transport', () => {
     },
   );
 
+  it.each<[string, typeof RefusedError | typeof RetryLaterError]>([
+    ['{"status":404,"message":"Nothing fou', RetryLaterError],
+    ['{"error":"No route "x"",}', RefusedError],
+    ['{"status":404}<br>Warning', RefusedError],
+    ['[404] Not Found', RefusedError],
+    [`{"trace":"${'.'.repeat(70_000)}`, RefusedError],
+  ])('takes a 404 that always ends so for no word of the service: %.40s', async (text, kind) => {
+    await using server = await startFaulty((_request, response) => {
+      response.writeHead(404, { 'content-type': 'application/json' }).end(text);
+    });
+    await using transport = impatient();
+    const error = await rejection(transport.request(get(server.url)));
+    expect(error).toBeInstanceOf(kind);
+    expect(error).toMatchObject({ code: 'service.no_such_page' });
+  });
+
   it('reads over a byte order mark', async () => {
     await using server = await startFaulty((_request, response) => {
       response.writeHead(200).end('\ufeff{"fine":true}');

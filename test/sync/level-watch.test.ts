@@ -79,7 +79,7 @@ it('knows after a restart what was lacking, until the level is put right', async
   expect(right.whyNot('pendingRefunds')).toContain('came with 1.4.11');
 });
 
-type Answered = 'list' | 'page' | 'unknown';
+type Answered = 'list' | 'page' | 'unknown' | 'no route';
 
 /** `refunds`: of each order, where they are listed. */
 async function openReader(
@@ -103,6 +103,10 @@ async function openReader(
     }
     if (how === 'unknown') {
       answerJson(response, 404, envelope(404, {}, 'not found'));
+      return;
+    }
+    if (how === 'no route') {
+      answerJson(response, 404, { message: 'no Route matched with those values' });
       return;
     }
     const order = { orderId: Number(orderId), status, orderLineItems: [] };
@@ -154,17 +158,23 @@ it('takes a 404 for an empty list where other lists without rows are one, too', 
 
 it('has pending refunds after all where pages end, and a 404 is an empty list', async () => {
   const clock = manualClock();
-  let arePages = true;
+  let pending: Answered = 'page';
+  let others: Answered = 'unknown';
   const { store, levels, read } = await openReader(
     '1.4.14',
-    (path) => (arePages && path.endsWith('pending-refunds') ? 'page' : 'unknown'),
+    (path) => (path.endsWith('pending-refunds') ? pending : others),
     { clock },
   );
   for (const orderId of [1, 2, 3]) await read(orderId);
   expect(levels.whyNot('pendingRefunds')).toContain('set service.dialect.v1.level');
-  arePages = false;
+  // A gateway that knows neither address says nothing of the account.
+  pending = others = 'no route';
   await clock.advance(10 * MINUTE_MS);
   await read(4);
+  expect(levels.whyNot('pendingRefunds')).toContain('set service.dialect.v1.level');
+  pending = others = 'unknown';
+  await clock.advance(10 * MINUTE_MS);
+  await read(5);
   expect(levels.whyNot('pendingRefunds')).toBeUndefined();
   expect(await incidents(store)).toMatchObject([{ isOpen: false }]);
 });

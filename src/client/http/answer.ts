@@ -13,7 +13,8 @@ import {
   SelvedgeError,
   toError,
 } from '../../lib/errors.ts';
-import { tryParseJson } from '../../lib/json.ts';
+import { OPEN_ARRAY, OPEN_OBJECT } from '../../lib/json-rows/structure.ts';
+import { ValueScanner } from '../../lib/json-rows/value-scanner.ts';
 import { quoted } from '../../lib/reading/quoted.ts';
 import type { Heard } from '../answering.ts';
 import { type AnswerHeaders, ExchangeFailure, headerText } from './exchange.ts';
@@ -190,9 +191,22 @@ const REFUSALS: Readonly<Record<number, string>> = {
   422: 'service.invalid',
 };
 
-/** Whether a text begins as a JSON object, or a list of them, and is none. */
+/** Longer texts are pages, or were cut by us. */
+const CUT_OFF_CHARS_MAX = 65_536;
+
+/** Whether a text ends within its JSON, which all that came of it may be right. */
 function isCutOff(text: string): boolean {
-  return /^\s*\[?\s*\{/.test(text) && tryParseJson(text) === undefined;
+  const bytes = Buffer.from(text.slice(0, CUT_OFF_CHARS_MAX).trimStart());
+  const [first] = bytes;
+  if (text.length > CUT_OFF_CHARS_MAX || (first !== OPEN_OBJECT && first !== OPEN_ARRAY))
+    return false;
+  const value = new ValueScanner();
+  value.begin(first);
+  try {
+    return value.scan(bytes, 1) < 0;
+  } catch {
+    return false;
+  }
 }
 
 const NOT_FOUND = new Set(['service.not_found', 'service.gone']);
@@ -343,9 +357,9 @@ export function errorOfAnswer(asked: Asked, answer: BadAnswer, nowMs: number): S
   if (status === 401) return new LoginAgainError('service.unauthorized', text);
   if (status === 409) return new ConflictError('service.conflict', text);
   const refusal = REFUSALS[status];
-  // What is cut off is no page of an intermediary, and may be the word of the service.
+  // What is cut off may be the word of the service: it is asked again, as behind a page.
   if (refusal !== undefined && NOT_FOUND.has(refusal) && isCutOff(answer.text)) {
-    return new RetryLaterError('transport.broken_answer', text);
+    return new RetryLaterError(NO_SUCH_PAGE, text);
   }
   if (refusal) return refusalOf(asked, answer, refusal, said, text);
   const wait = { retryAfterMs: retryAfterMs(answer.headers, nowMs) };

@@ -1,7 +1,7 @@
 /** Helpers of the V1 methods: building requests, and reading lists. */
 import { z } from 'zod';
 import type { CallOptions, Read } from '../calls.ts';
-import { isPerhapsNotFound } from '../http/answer.ts';
+import { isNotFound, isPerhapsNotFound } from '../http/answer.ts';
 import type { HttpRequest } from '../http/request.ts';
 import { type CheckedRows, checkRows } from '../rows.ts';
 import type { Sender } from '../transport.ts';
@@ -42,6 +42,8 @@ export interface Listing<T> extends CheckedRows<T> {
   readonly count: number | undefined;
   /** Whether the service answered 404: the list is empty, or its address does not exist. */
   readonly isUnknown?: boolean;
+  /** Whether that 404 is the service's own, and not one that a gateway may have given. */
+  readonly isOwn?: boolean;
   /** Epoch ms at which the list was requested. */
   readonly startedAt: number;
 }
@@ -186,6 +188,13 @@ export async function listBelow<T>(
     if (!isPerhapsNotFound(error)) throw error;
     const { startedAt } = await (call?.order ?? askOrder(wire, orderId, call));
     sender.note(request, `${member}=404`);
-    return { rows: [], rejects: [], count: undefined, startedAt, isUnknown: true };
+    return {
+      rows: [],
+      rejects: [],
+      count: undefined,
+      startedAt,
+      isUnknown: true,
+      isOwn: isNotFound(error),
+    };
   }
 }
