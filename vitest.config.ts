@@ -23,6 +23,8 @@ export default defineConfig({
     globalSetup: 'test/support/migrated.ts',
     setupFiles: 'test/support/seeded.ts',
     pool: 'forks',
+    // Freed code of a database in WebAssembly may end the process (nodejs/node#64500).
+    execArgv: ['--no-wasm-code-gc'],
     // The house has no module-level state, so files may share what they imported.
     isolate: false,
     // One more than the cores of the smallest machine: many tests wait for another process.

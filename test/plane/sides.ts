@@ -4,7 +4,7 @@
  * null; ages go by each side's clock, and are compared as known or not. The rows of a view have no
  * order, those of a report have.
  */
-import { PGlite } from '@electric-sql/pglite';
+
 import Database from 'better-sqlite3';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -27,6 +27,7 @@ import { runOnPlane } from '../../src/report/plane.ts';
 import { planeSqlOf, type Report, readReports } from '../../src/report/report-file.ts';
 import { createCollector } from '../../src/report/table.ts';
 import { VIEWS } from '../../src/report/views.ts';
+import { startPglite } from '../support/pglite.ts';
 
 const ROWS_MAX = 1_000_000;
 const TIME_MAX_MS = 240_000;
@@ -67,7 +68,7 @@ export async function onPostgres(
 const NUMBERS = [20, 701, 1700].map((type) => [type, Number] as const);
 
 export async function onPglite(schema: string): Promise<PlaneSide> {
-  const database = await PGlite.create();
+  const database = await startPglite();
   onTestFinished(() => database.close());
   await database.exec(`set search_path to ${quoted(schema)}`);
   const options = { rowMode: 'array', parsers: Object.fromEntries(NUMBERS) } as const;

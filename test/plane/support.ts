@@ -1,6 +1,5 @@
 /** A mirror with its feeds, and a plane beside it, in PGlite (`npm test`) or in a PostgreSQL. */
 import { dirname } from 'node:path';
-import { PGlite } from '@electric-sql/pglite';
 import { onTestFinished } from 'vitest';
 import type { Clock } from '../../src/lib/clock.ts';
 import { silentLogger } from '../../src/lib/log.ts';
@@ -13,6 +12,7 @@ import type { PlaneContent } from '../../src/plane/tables.ts';
 import { type TableVerdict, type Verdict, verify } from '../../src/plane/verify.ts';
 import { addLedgerFeed } from '../../src/store/ledger-feed.ts';
 import type { SqliteStore } from '../../src/store/store.ts';
+import { startPglite } from '../support/pglite.ts';
 import { temporaryStore } from '../support/store.ts';
 import { type Churn, churnOnce } from './churn.ts';
 import { ALL_CONTENT, SCHEMA } from './world.ts';
@@ -29,7 +29,7 @@ export interface Pglite {
 }
 
 export async function openPglite(): Promise<Pglite> {
-  const database = await PGlite.create();
+  const database = await startPglite();
   const query: Query = async (text, params) => {
     if (params === undefined) {
       const results = await database.exec(text);
