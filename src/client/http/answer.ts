@@ -194,7 +194,7 @@ const REFUSALS: Readonly<Record<number, string>> = {
 /** Longer texts are pages, or were cut by us. */
 const CUT_OFF_CHARS_MAX = 65_536;
 
-/** Whether a text ends within its JSON, which all that came of it may be right. */
+/** Whether a text begins as JSON and ends before that does. */
 function isCutOff(text: string): boolean {
   const bytes = Buffer.from(text.slice(0, CUT_OFF_CHARS_MAX).trimStart());
   const [first] = bytes;

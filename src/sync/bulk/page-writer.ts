@@ -6,8 +6,11 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../../lib/clock.ts';
 import { isStoreUnusable } from '../../lib/errors.ts';
 import type { JsonObject } from '../../lib/json.ts';
-import type { ListPlace } from '../../mirror/catalog/duplicates.ts';
-import { invalidateDuplicates, joinPlaces } from '../../mirror/catalog/duplicates.ts';
+import {
+  invalidateDuplicates,
+  joinPlaces,
+  type ListPlace,
+} from '../../mirror/catalog/duplicates.ts';
 import { invalidateOutOfBand } from '../../mirror/catalog/out-of-band.ts';
 import { type ChangedPage, writePage } from '../../mirror/list.ts';
 import { countGroup, diffAgainstList, type ListDiff } from '../../mirror/rows/full-diff.ts';
